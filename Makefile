@@ -1,0 +1,62 @@
+# Every target sets up what it needs: a plain virtual environment in .venv, from pyproject.toml alone.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
+FITS   ?= 200000
+BENCH  ?= --footprint
+
+.PHONY: demo test check prove bench dist requirements clean
+
+demo: $(VENV)/.core
+	@$(BIN)/brim demo
+
+test: $(VENV)/.test
+	@$(BIN)/python -m pytest -n 2
+
+check: $(VENV)/.check
+	$(BIN)/ruff format --check src tests bench scripts
+	$(BIN)/ruff check src tests bench scripts
+	$(BIN)/mypy
+	$(BIN)/python scripts/floors.py
+
+prove: $(VENV)/.test
+	$(BIN)/python scripts/prove.py --fits $(FITS)
+
+bench: .venv-bench/.bench
+	.venv-bench/bin/python -m bench $(BENCH)
+
+dist: $(VENV)/.dist
+	$(BIN)/python scripts/dist.py
+
+requirements: $(VENV)/.test
+	$(BIN)/python scripts/requirements.py
+
+clean:
+	rm -rf $(VENV) .venv-* dist bench/results
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml | $(BIN)/python
+	$(PIP) -e .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml | $(BIN)/python
+	$(PIP) -e '.[test]'
+	@touch $@ $(VENV)/.core
+
+$(VENV)/.check: pyproject.toml | $(BIN)/python
+	$(PIP) -e '.[test,check]'
+	@touch $@ $(VENV)/.core $(VENV)/.test
+
+$(VENV)/.dist: pyproject.toml | $(BIN)/python
+	$(PIP) -e '.[dist]'
+	@touch $@
+
+# prompt-poet pins an old tiktoken, litellm a certifi of the day: both work without.
+.venv-bench/.bench: pyproject.toml bench/peers.txt
+	$(PYTHON) -m venv .venv-bench
+	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-bench/bin/pip install --quiet -e '.[test]' -r bench/peers.txt
+	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-bench/bin/pip install --quiet --no-deps litellm==1.108.4 prompt-poet==0.0.52
+	@touch $@

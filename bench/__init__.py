@@ -1,0 +1,5 @@
+"""What brim costs, beside what its peers cost on the same input in the same run.
+
+make bench                       everything, peers in an environment of their own
+python -m bench counting --quick one benchmark, a tenth of the size
+"""

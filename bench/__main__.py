@@ -1,0 +1,53 @@
+"""Run benchmarks and report them: `python -m bench [names...] [--quick] [--footprint] [--out DIR]`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from bench import counting, ends, fitting, footprint, interpreter, report, scaling
+from bench.outcome import Outcome, Setting
+
+BENCHMARKS: dict[str, Callable[[Setting], Outcome]] = {
+    "footprint": footprint.run,
+    "counting": counting.run,
+    "interpreter": interpreter.run,
+    "ends": ends.run,
+    "fitting": fitting.run,
+    "scaling": scaling.run,
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run what was asked for; return 1 if a gate failed at full size."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure brim beside its peers.")
+    parser.add_argument("names", nargs="*", metavar="name", help=f"any of {', '.join(BENCHMARKS)}; without one, all")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the size; the gates then prove nothing")
+    parser.add_argument("--footprint", action="store_true", help="also install the core into an empty environment")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results", metavar="DIR")
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.names if name not in BENCHMARKS]
+    if unknown:
+        parser.error(f"no benchmark is called {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
+    setting = Setting(quick=options.quick, install=options.footprint)
+    head = report.machine() + ("- quick: a tenth of the size, the gates prove nothing\n" if options.quick else "")
+    print(head)
+    outcomes = []
+    for name in options.names or BENCHMARKS:
+        start = time.perf_counter()
+        outcomes.append(BENCHMARKS[name](setting))
+        print(report.page(outcomes[-1]))
+        print(f"({name}: {time.perf_counter() - start:.0f} s)\n", flush=True)
+    every = [gate for outcome in outcomes for gate in outcome.gates]
+    print(report.gates(every))
+    for path in report.write(outcomes, head, options.out):
+        print(f"wrote {path}")
+    failed = not all(gate.passed for gate in every)
+    return 1 if failed and not options.quick else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,83 @@
+"""What a benchmark is told, and what it hands to the report: tables, gates and plots."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+Cell = str | int | float | None
+"""A text, a number, or `None` where there is nothing to tell."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Setting:
+    """How a run was asked for."""
+
+    quick: bool = False
+    """Whether sizes are a tenth, to see that all works; the numbers then prove nothing."""
+    install: bool = False
+    """Whether the core is installed into an empty environment to be weighed, which takes a while."""
+
+    def size(self, full: int) -> int:
+        """Return the size to measure at instead of `full`."""
+        return full // 10 if self.quick else full
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Table:
+    """Results in rows, the first column naming the case."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    notes: Sequence[str] = ()
+    """Sentences below the table, such as why a peer is left out."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Gate:
+    """A number that the project holds itself to."""
+
+    name: str
+    value: float
+    limit: float
+    unit: str
+    at_least: bool = False
+    """Whether the value must reach the limit; otherwise it must not pass it."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the value is on the right side of the limit."""
+        return self.value >= self.limit if self.at_least else self.value <= self.limit
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plot:
+    """Lines of points on two logarithmic axes, or bars with names."""
+
+    name: str
+    title: str
+    y_label: str
+    x_label: str = ""
+    lines: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
+    bars: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outcome:
+    """All that one benchmark found."""
+
+    name: str
+    tables: Sequence[Table]
+    gates: Sequence[Gate] = ()
+    plots: Sequence[Plot] = ()
+
+
+def exponent(points: Sequence[tuple[float, float]]) -> float:
+    """Return the slope of the least-squares line through the logarithms: 1 is linear, 2 is quadratic."""
+    xs = [math.log(x) for x, _ in points]
+    ys = [math.log(y) for _, y in points]
+    x_mean, y_mean = sum(xs) / len(xs), sum(ys) / len(ys)
+    spread = sum((x - x_mean) ** 2 for x in xs)
+    return sum((x - x_mean) * (y - y_mean) for x, y in zip(xs, ys, strict=True)) / spread

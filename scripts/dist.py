@@ -1,0 +1,66 @@
+"""Builds the wheel twice, compares the bytes, and runs brim from it in an empty environment."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+import zipfile
+from hashlib import sha256
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+_EPOCH = "1767225600"
+"""A fixed date for the files in the wheel, so that the day of the build does not show."""
+
+_SMOKE = """
+import brim
+p = brim.fit([brim.Section("a", "one two three " * 400, priority="low"), brim.Section("b", "keep me", required=True)], 100, model="gpt-5")
+assert p.receipt.used <= 100 and "keep me" in p.text and p.receipt.exact, p.receipt
+print("fits:", p.receipt.used, "of", p.receipt.budget, p.receipt.unit, "by", p.receipt.meter)
+"""
+
+
+def build(folder: Path) -> Path:
+    """Build a wheel into a folder and return its path."""
+    env = {**os.environ, "SOURCE_DATE_EPOCH": _EPOCH}
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    subprocess.run(command, check=True, env=env, stdout=subprocess.DEVNULL)
+    return next(folder.glob("*.whl"))
+
+
+def main() -> int:
+    """Build, compare, install, run."""
+    with tempfile.TemporaryDirectory() as scratch:
+        first, second = (build(Path(scratch) / name) for name in ("one", "two"))
+        digests = {sha256(wheel.read_bytes()).hexdigest() for wheel in (first, second)}
+        if len(digests) != 1:
+            print("the same sources gave two different wheels", file=sys.stderr)
+            return 1
+        names = zipfile.ZipFile(first).namelist()
+        if any(name.endswith(".pth") for name in names):
+            print("the wheel holds a .pth file", file=sys.stderr)
+            return 1
+        environment = Path(scratch) / "empty"
+        venv.create(environment, with_pip=True)
+        python = environment / "bin" / "python"
+        subprocess.run(
+            [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(first)], check=True
+        )
+        subprocess.run([python, "-c", _SMOKE], check=True, cwd=scratch)
+        subprocess.run(
+            [environment / "bin" / "brim", "demo", "--json"], check=True, cwd=scratch, stdout=subprocess.DEVNULL
+        )
+        target = ROOT / "dist"
+        target.mkdir(exist_ok=True)
+        (target / first.name).write_bytes(first.read_bytes())
+        print(
+            f"dist/{first.name}: {len(names)} files, sha256 {digests.pop()}, the same twice, runs from an empty environment"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,70 @@
+"""Runs generated fits against the promise, in as many processes as there are cores.
+
+Each case comes from a seed: `python scripts/prove.py --seed 123` runs one again, with its traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+import traceback
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+import promise
+
+_BLOCK = 500
+
+
+def run(first: int, last: int) -> tuple[Counter[str], list[tuple[int, str]]]:
+    """Check the cases of a range of seeds; return how they ended and what failed."""
+    ends: Counter[str] = Counter()
+    failures = []
+    for seed in range(first, last):
+        try:
+            ends[promise.check(promise.Case.of(seed))] += 1
+        except Exception:  # noqa: BLE001 - whatever escapes from a fit is a violation to be listed
+            failures.append((seed, traceback.format_exc(limit=-3)))
+    return ends, failures
+
+
+def prove(fits: int, start: int) -> int:
+    """Check `fits` cases from seed `start` on; return the number of violations."""
+    began = time.perf_counter()
+    blocks = [(first, min(first + _BLOCK, start + fits)) for first in range(start, start + fits, _BLOCK)]
+    ends: Counter[str] = Counter()
+    failures: list[tuple[int, str]] = []
+    with ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
+        for done, (counted, failed) in enumerate(pool.map(run, *zip(*blocks, strict=True)), start=1):
+            ends += counted
+            failures += failed
+            if sys.stderr.isatty() or done % 40 == 0 or done == len(blocks):
+                print(f"{sum(ends.values()) + len(failures):,} fits, {len(failures)} violations", file=sys.stderr)
+    for seed, told in failures[:5]:
+        print(f"\nseed {seed}\n{told}")
+    seconds = time.perf_counter() - began
+    told = ", ".join(f"{count:,} {end}" for end, count in sorted(ends.items()))
+    print(f"{fits:,} generated fits in {seconds:.0f} s: {told}; {len(failures)} violations of the promise")
+    return len(failures)
+
+
+def main() -> int:
+    """Read the arguments and prove."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--fits", type=int, default=200_000)
+    parser.add_argument("--start", type=int, default=0, help="the first seed")
+    parser.add_argument("--seed", type=int, help="run this one alone")
+    given = parser.parse_args()
+    if given.seed is not None:
+        print(promise.check(promise.Case.of(given.seed)))
+        return 0
+    return 1 if prove(given.fits, given.start) else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,185 @@
+"""Divides a budget among claims: essentials first, floors before wants, nothing over.
+
+The claims stand in a line, the most essential first. Floors further down the line are held against the wants
+before them as long as those keep at least as much as they yield; what is being saved up for the next floor
+flows only to claims behind it. That is what makes a bigger budget never take from the essential: see
+docs/design/allocation.md, and `reference.py` for the same rules written slowly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from math import floor, lcm
+
+from brim.allocate.claim import Claim
+
+FILLS = ("order", "fair")
+POLICIES = ("truncate_then_continue", "truncate_then_stop", "skip", "stop")
+
+Spend = Callable[[int, int], int]
+"""Told a claim's index and the units that it may have, returns how many it takes of them; the rest flows on."""
+
+
+def allocate(
+    claims: Sequence[Claim],
+    budget: int,
+    *,
+    fill: str = "order",
+    policy: str = "truncate_then_continue",
+    spend: Spend | None = None,
+) -> list[int]:
+    """Return the grant of each claim, in the order of the claims.
+
+    The grants and the tolls of those that are not zero add up to at most `budget`, provided that `essential`
+    does not say more. What `spend` does not take flows to the claims behind.
+    """
+    if not policy.startswith("truncate"):
+        claims = [claim if claim.required else _uncut(claim) for claim in claims]
+    stops = policy.endswith("stop")
+    serve = _in_order if fill == "order" else _in_shares
+    grants = [0] * len(claims)
+    classes = _classes(claims)
+    caps = _caps([[claims[i] for i in members] for members in classes], budget, stops)
+    spent = 0
+    for members, cap in zip(classes, caps, strict=True):
+        stopping = stops and not claims[members[0]].required
+        taken, short = serve(claims, members, floor(cap) - spent, grants, spend or _all, stopping)
+        spent += taken
+        if stopping and short:
+            break
+    return grants
+
+
+def essential(claims: Sequence[Claim]) -> int:
+    """Return how many units the required claims take at the least."""
+    return sum(claim.least + claim.toll for claim in claims if claim.required and claim.wanted)
+
+
+def _all(_index: int, grant: int) -> int:
+    return grant
+
+
+def _uncut(claim: Claim) -> Claim:
+    """Return the claim as `skip` and `stop` read it: whole or not at all."""
+    return claim._replace(least=claim.wanted, held=claim.wanted if claim.held else 0)
+
+
+def _classes(claims: Sequence[Claim]) -> list[list[int]]:
+    """Return the claims' indices by class, the most essential class first, in the order given inside each."""
+    classes: dict[tuple[bool, int], list[int]] = {}
+    for i, claim in enumerate(claims):
+        classes.setdefault((not claim.required, claim.rank), []).append(i)
+    return [classes[key] for key in sorted(classes)]
+
+
+def _caps(classes: Sequence[Sequence[Claim]], budget: int, stops: bool) -> list[int | Fraction]:
+    """Return, for each class, how many units it and all the classes before it may spend."""
+    gates: list[tuple[int | Fraction, int | Fraction]] = []
+    gate: int | Fraction = 0
+    before = 0
+    for members in classes:
+        required = members[0].required
+        need: int | Fraction = sum(claim.need for claim in members) if required or not stops else 0
+        kept = gate if required else min(before, need + gate)
+        if need:
+            gate = need + kept
+        gates.append((need, kept))
+        before += sum(claim.full for claim in members)
+    caps: list[int | Fraction] = []
+    room: int | Fraction = budget
+    for need, kept in reversed(gates):
+        caps.append(room)
+        if need:
+            room = room - need if room >= need + kept else min(room, kept)
+    return caps[::-1]
+
+
+def _in_order(
+    claims: Sequence[Claim], members: Sequence[int], money: int, grants: list[int], spend: Spend, stops: bool
+) -> tuple[int, bool]:
+    """Serve a class one by one, its floors seated first; return what was spent, and whether one fell short."""
+    seats = {} if stops else _seats(claims, members, money)
+    held = sum(seats.values())
+    spent, short = 0, False
+    for i in members:
+        claim = claims[i]
+        held -= seats.get(i, 0)
+        offer = min(claim.wanted, money - spent - held - claim.toll)
+        if 0 < claim.least <= offer:
+            grants[i] = min(spend(i, offer), offer)
+            spent += grants[i] + claim.toll if grants[i] else 0
+        short = short or offer < claim.wanted
+        if stops and short:
+            break
+    return spent, short
+
+
+def _in_shares(
+    claims: Sequence[Claim], members: Sequence[int], money: int, grants: list[int], spend: Spend, _stops: bool
+) -> tuple[int, bool]:
+    """Serve a class together, in fair shares; return what was spent, and whether one fell short."""
+    spent, short = 0, False
+    for i, offer in zip(members, _shares([claims[i] for i in members], money), strict=True):
+        if offer:
+            grants[i] = min(spend(i, offer), offer)
+            spent += grants[i] + claims[i].toll if grants[i] else 0
+        short = short or offer < claims[i].wanted
+    return spent, short
+
+
+def _seats(claims: Sequence[Claim], members: Sequence[int], money: int) -> dict[int, int]:
+    """Return the members of a class whose floors can be met, in order, each with what that takes."""
+    seats = {}
+    for i in members:
+        cost = claims[i].least + claims[i].toll
+        if claims[i].held and claims[i].wanted and cost <= money:
+            seats[i] = cost
+            money -= cost
+    return seats
+
+
+def _shares(claims: Sequence[Claim], money: int) -> list[int]:
+    """Return the grants of claims that are served together: seats in order, floors first, then fair shares."""
+    seated = _seats(claims, range(len(claims)), money)
+    money -= sum(seated.values())
+    for i, claim in enumerate(claims):
+        if i not in seated and claim.wanted and money >= claim.least + claim.toll:
+            seated[i] = claim.least + claim.toll
+            money -= seated[i]
+    grants = [0] * len(claims)
+    for i, grant in zip(sorted(seated), _pour([claims[i] for i in sorted(seated)], money), strict=True):
+        grants[i] = grant
+    return grants
+
+
+def _pour(claims: Sequence[Claim], money: int) -> list[int]:
+    """Return each claim's least raised by `money` in all, unit by unit to whoever has the least for its weight."""
+    starts = [claim.least for claim in claims]
+    gaps = [claim.wanted - claim.least for claim in claims]
+    if sum(gaps) <= money:
+        return [claim.wanted for claim in claims]
+    weights = [Fraction(claim.weight) for claim in claims]
+    scale = lcm(*(weight.numerator for weight in weights))
+    steps = [scale // weight.numerator * weight.denominator for weight in weights]
+
+    def below(level: int) -> list[int]:
+        """Return how many units each takes whose price, units held times step, is under `level`."""
+        return [
+            min(gap, max(0, -(-level // step) - start)) for gap, step, start in zip(gaps, steps, starts, strict=True)
+        ]
+
+    low, high = 0, max(claim.wanted * step for claim, step in zip(claims, steps, strict=True)) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if sum(below(middle)) <= money:
+            low = middle
+        else:
+            high = middle
+    taken = below(low)
+    left = money - sum(taken)
+    for i, (had, upto) in enumerate(zip(below(low), below(low + 1), strict=True)):
+        if left and upto > had:
+            taken[i] += 1
+            left -= 1
+    return [start + units for start, units in zip(starts, taken, strict=True)]

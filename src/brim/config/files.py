@@ -1,0 +1,137 @@
+"""Text files by name, pattern or directory.
+
+What a user named must be readable, or it is an error with its place. What a pattern or a directory merely led to is
+passed over when it is no text, and told, so that one picture in a tree does not end the whole count.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from stat import S_ISDIR, S_ISFIFO, S_ISREG
+
+from brim.errors import SourceError
+
+STDIN = "-"
+"""The name under which standard input is read."""
+
+STDIN_SHOWN = "standard input"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One file to read."""
+
+    path: str
+    named: bool
+    """Whether the user named it, rather than a pattern or a directory that it is in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One file after reading it."""
+
+    path: str
+    text: str | None
+    """What it holds; `None` when it is no text and was passed over."""
+    problem: str = ""
+    """Why it was passed over."""
+
+
+def text_of(path: str, most: int | None = None) -> str:
+    """Return what a file holds, or standard input for `-`, character for character.
+
+    Raises:
+        SourceError: it is missing, no file, unreadable, binary, not UTF-8, or has more than `most` bytes.
+    """
+    data, path = _bytes_of(path, most)
+    nul = data.find(b"\0")
+    if nul >= 0:
+        raise SourceError(path, f"a binary file, not text: byte {nul:,} is NUL")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise SourceError(path, f"not UTF-8 text: {error.reason} at byte {error.start:,}", line=line) from error
+
+
+def _bytes_of(path: str, most: int | None) -> tuple[bytes, str]:
+    """Return the bytes of a file, and the name to show for it."""
+    limit = -1 if most is None else most + 1
+    try:
+        if path == STDIN:
+            path, data = STDIN_SHOWN, sys.stdin.buffer.read(limit)
+        else:
+            kind = os.stat(path).st_mode
+            if S_ISDIR(kind):
+                raise SourceError(path, "a directory, not a file")
+            if not (S_ISREG(kind) or S_ISFIFO(kind)):  # /dev/zero never ends
+                raise SourceError(path, "not a regular file")
+            with open(path, "rb") as file:
+                data = file.read(limit)
+    except OSError as error:
+        raise SourceError(path, (error.strerror or str(error)).lower()) from error
+    except ValueError as error:  # a path that holds a NUL
+        raise SourceError(repr(path), str(error)) from error
+    if most is not None and len(data) > most:
+        raise SourceError(path, f"more than the {most:,} bytes that are read")
+    return data, path
+
+
+def expand(patterns: Iterable[str]) -> list[Found]:
+    """Return the files that names, patterns and directories lead to, each once, sorted within each of them.
+
+    A directory is gone through to its depth, hidden names left out. An existing file is taken by its name even
+    where that looks like a pattern.
+
+    Raises:
+        SourceError: a pattern matches no file.
+    """
+    found: dict[str, Found] = {}
+    for pattern in patterns:
+        for file in _expanded(pattern):
+            found.setdefault(os.path.normpath(file.path), file)
+    return list(found.values())
+
+
+def _expanded(pattern: str) -> list[Found]:
+    if pattern != STDIN and os.path.isdir(pattern):
+        return [Found(path, named=False) for path in _walk(pattern)]
+    if pattern == STDIN or os.path.lexists(pattern) or not glob.has_magic(pattern):
+        return [Found(pattern, named=True)]
+    matches = matching(pattern)
+    if not matches:
+        raise SourceError(pattern, "no file matches this pattern")
+    return [Found(path, named=False) for path in matches]
+
+
+def matching(pattern: str) -> list[str]:
+    """Return the files that match a pattern, sorted; `**` stands for any directories, hidden ones left out."""
+    return sorted(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))
+
+
+def _walk(top: str) -> Iterator[str]:
+    for folder, folders, names in os.walk(top):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            path = os.path.join(folder, name)
+            if not name.startswith(".") and os.path.isfile(path):
+                yield path
+
+
+def texts(files: Iterable[Found]) -> Iterator[Read]:
+    """Yield the files with their texts, one after the other.
+
+    Raises:
+        SourceError: a file that the user named cannot be read as text.
+    """
+    for file in files:
+        try:
+            yield Read(file.path, text_of(file.path))
+        except SourceError as error:
+            if file.named:
+                raise
+            yield Read(file.path, None, error.problem)

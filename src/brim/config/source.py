@@ -1,0 +1,240 @@
+"""Read YAML that a stranger wrote, and remember on which line everything stood.
+
+The file is read as events, never as objects: no tag can make a class, no alias can grow what it stands for beyond
+a bound, and every refusal has a line. Plain values are those of YAML 1.2: null, true, false, numbers and texts, so
+that `no` is a text and a date is not a date.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from brim.config.files import text_of
+from brim.errors import SourceError, nearest, shown
+
+_MOST_BYTES = 10_000_000
+_MOST_VALUES = 100_000
+"""Values that a file may have, those that its aliases stand for counted each time."""
+_MOST_CHARS = 50_000_000
+"""Characters that all texts may have together, counted the same way."""
+_MOST_DEPTH = 50
+
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE_WRITTEN = re.compile(r"\\u[dD][89a-fA-F]")
+_INT = re.compile(r"[-+]?[0-9][0-9_]{0,40}")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]{1,40}|[0-9]{1,40}(?:\.[0-9]{0,40})?)(?:[eE][-+]?[0-9]{1,4})?")
+_WORDS = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf"), float("inf")),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
+}
+_TAGS = {None, "!", *(f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))}
+
+Keys = tuple[str | int, ...]
+"""The way to a value: the key of each mapping and the index of each list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A YAML file after reading it."""
+
+    path: str
+    values: Any
+    """What it says: mappings, lists, texts, numbers, true, false, `None`."""
+    lines: Mapping[Keys, int] = field(repr=False)
+
+    def line(self, *keys: str | int) -> int | None:
+        """Return the line of a value, or of the nearest around it that is written there."""
+        known = (self.lines.get(keys[:end]) for end in range(len(keys), -1, -1))
+        return next((line for line in known if line is not None), None)
+
+    def error(self, problem: str, *keys: str | int) -> SourceError:
+        """Return the error that says what is wrong with a value, and on which line."""
+        return SourceError(self.path, problem, line=self.line(*keys))
+
+    def mapping(self, known: tuple[str, ...], *keys: str | int) -> dict[str, Any]:
+        """Return the mapping at `keys`, whose own keys must be among the known ones.
+
+        Raises:
+            SourceError: it is no mapping, or has another key.
+        """
+        value = self.at(*keys)
+        where = place(keys) or "the file"
+        if not isinstance(value, dict):
+            raise self.error(f"{where} must be a mapping with {', '.join(known)}, not {shown(value)}", *keys)
+        for key in value:
+            if key not in known:
+                near = nearest(key, known, most=1)
+                told = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+                raise self.error(f"{where} has no key {shown(key)}; {told}", *keys, key)
+        return value
+
+    def at(self, *keys: str | int) -> Any:
+        """Return the value at `keys`, which must exist."""
+        value = self.values
+        for key in keys:
+            value = value[key]
+        return value
+
+
+def place(keys: Keys) -> str:
+    """Return the way to a value as a reader writes it: `sections[2].floor`."""
+    told = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
+    return told.removeprefix(".")
+
+
+def load(path: str) -> Source:
+    """Return what a YAML file says, with the line of each value.
+
+    Raises:
+        SourceError: the file cannot be read, or is not plain YAML of a sensible size.
+    """
+    text = text_of(path, _MOST_BYTES).removeprefix("\ufeff")
+    if found := _UNPRINTABLE.search(text):
+        line = text.count("\n", 0, found.start()) + 1
+        raise SourceError(path, f"not YAML: the control character {found[0]!r}", line=line)
+    builder = _Builder(path, text)
+    try:
+        values = builder.document()
+    except yaml.YAMLError as error:
+        mark: Any = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        raise SourceError(path, f"not YAML: {problem}", line=mark.line + 1 if mark else None) from error
+    return Source(path, values, builder.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchor:
+    """What an alias stands for, and what it costs each time."""
+
+    value: Any
+    values: int
+    chars: int
+    height: int
+
+
+class _Builder:
+    """Turns the events of one file into values, within bounds."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path = path
+        self.lines: dict[Keys, int] = {}
+        # libyaml is far faster, and refuses the escaped surrogates that JSON is full of.
+        fast = None if _SURROGATE_WRITTEN.search(text) else getattr(yaml, "CSafeLoader", None)
+        loader = fast or yaml.SafeLoader
+        self._events: Iterator[Any] = yaml.parse(text, Loader=loader)
+        self._anchors: dict[str, _Anchor | None] = {}
+        self._values = 0
+        self._chars = 0
+
+    def document(self) -> Any:
+        """Return the value of the only document; a file without one says nothing."""
+        event = self._next(yaml.StreamStartEvent)
+        if isinstance(event, yaml.StreamEndEvent):
+            return None
+        value, _ = self._value(next(self._events), (), 0)
+        end = self._next(yaml.DocumentEndEvent)
+        if not isinstance(end, yaml.StreamEndEvent):
+            raise self._refusal(end, "more than one document; a file has one")
+        return value
+
+    def _next(self, passed: type) -> Any:
+        event = next(self._events)
+        return next(self._events) if isinstance(event, passed) else event
+
+    def _value(self, event: Any, keys: Keys, depth: int) -> tuple[Any, int]:
+        """Return the value that an event begins, and how many levels it has."""
+        self.lines.setdefault(keys, event.start_mark.line + 1)
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event, depth)
+        if event.tag not in _TAGS:
+            tag = event.tag.replace("tag:yaml.org,2002:", "!!")
+            raise self._refusal(event, f"the tag {shown(tag)} is refused; only plain values are taken")
+        values, chars = self._values, self._chars
+        self._spend(event, values=1, depth=depth)
+        if event.anchor:
+            self._anchors[event.anchor] = None
+        if isinstance(event, yaml.ScalarEvent):
+            value, height = self._scalar(event), 0
+            self._spend(event, chars=len(event.value))
+        elif isinstance(event, yaml.SequenceStartEvent):
+            value, height = self._sequence(keys, depth)
+        else:
+            value, height = self._mapping(keys, depth)
+        if event.anchor:
+            self._anchors[event.anchor] = _Anchor(value, self._values - values, self._chars - chars, height)
+        return value, height
+
+    def _alias(self, event: Any, depth: int) -> tuple[Any, int]:
+        name = event.anchor
+        if name not in self._anchors:
+            raise self._refusal(event, f"the alias *{name} stands for nothing that came before")
+        anchor = self._anchors[name]
+        if anchor is None:
+            raise self._refusal(event, f"the alias *{name} stands for something that it is itself in")
+        self._spend(event, values=anchor.values, chars=anchor.chars, depth=depth + anchor.height)
+        return anchor.value, anchor.height
+
+    def _sequence(self, keys: Keys, depth: int) -> tuple[list[Any], int]:
+        items: list[Any] = []
+        height = 0
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            item, levels = self._value(event, (*keys, len(items)), depth + 1)
+            items.append(item)
+            height = max(height, levels + 1)
+        return items, height
+
+    def _mapping(self, keys: Keys, depth: int) -> tuple[dict[str, Any], int]:
+        items: dict[str, Any] = {}
+        height = 0
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            if not isinstance(event, yaml.ScalarEvent):
+                raise self._refusal(event, "a key must be a text")
+            key = _joined(event.value)
+            if key in items:
+                first = self.lines[*keys, key]
+                raise self._refusal(event, f"the key {shown(key)} stands twice, first on line {first}")
+            self.lines[*keys, key] = event.start_mark.line + 1
+            self._spend(event, values=1, chars=len(key))
+            items[key], levels = self._value(next(self._events), (*keys, key), depth + 1)
+            height = max(height, levels + 1)
+        return items, height
+
+    def _scalar(self, event: Any) -> Any:
+        text: str = _joined(event.value)
+        if event.tag is not None or not event.implicit[0]:
+            return text
+        if text in _WORDS:
+            return _WORDS[text]
+        if _INT.fullmatch(text):
+            return int(text.replace("_", ""))
+        return float(text) if _FLOAT.fullmatch(text) else text
+
+    def _spend(self, event: Any, *, values: int = 0, chars: int = 0, depth: int = 0) -> None:
+        self._values += values
+        self._chars += chars
+        if self._values > _MOST_VALUES:
+            raise self._refusal(event, f"more than {_MOST_VALUES:,} values, aliases counted each time")
+        if self._chars > _MOST_CHARS:
+            raise self._refusal(event, f"more than {_MOST_CHARS:,} characters, aliases counted each time")
+        if depth > _MOST_DEPTH:
+            raise self._refusal(event, f"nested more than {_MOST_DEPTH} levels deep")
+
+    def _refusal(self, event: Any, problem: str) -> SourceError:
+        return SourceError(self.path, problem, line=int(event.start_mark.line) + 1)
+
+
+def _joined(text: str) -> str:
+    """Return a text whose surrogate pairs, as JSON writes them, are the characters that they mean."""
+    if not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")

@@ -1,0 +1,89 @@
+"""Every error that brim raises on purpose.
+
+    BrimError
+    ├── InvalidValue (ValueError)       a value that brim cannot take, and where it stood
+    │   └── InvalidType (TypeError)     the value is of the wrong kind altogether
+    ├── DoesNotFit                      the essential parts alone are bigger than the budget
+    ├── UnknownName (LookupError)       no model, vocabulary or unit of that name
+    └── SourceError                     a file that cannot be read or understood, with its line
+
+Each carries its numbers as attributes and says the whole sum in its message, so that nobody has to
+run the failing call again to learn what went wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+
+
+class BrimError(Exception):
+    """The root: catch this to catch whatever brim refuses."""
+
+
+class InvalidValue(BrimError, ValueError):
+    """A value that brim cannot take."""
+
+    def __init__(self, place: str, value: object, expected: str) -> None:
+        self.place = place
+        """Which argument, field or file position held the value."""
+        self.value = value
+        self.expected = expected
+        """What would have been accepted, as a phrase that follows 'must be'."""
+        super().__init__(f"{place} must be {expected}, not {shown(value)}")
+
+
+class InvalidType(InvalidValue, TypeError):
+    """A value of the wrong kind altogether, such as a number for a text."""
+
+
+class DoesNotFit(BrimError):
+    """What must be in the prompt is bigger than the budget."""
+
+    def __init__(self, message: str, *, needed: int, available: int, parts: Mapping[str, int] | None = None) -> None:
+        self.needed = needed
+        """Units that the essential parts take, joins included."""
+        self.available = available
+        """Units that there were."""
+        self.parts = dict(parts or {})
+        """Units by part, in the order in which they are served."""
+        super().__init__(message)
+
+    @property
+    def short(self) -> int:
+        """Units that are missing: the smallest raise of the budget that would help."""
+        return self.needed - self.available
+
+
+class UnknownName(BrimError, LookupError):
+    """No model, vocabulary or unit of that name is known."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], advice: str = "") -> None:
+        self.name = name
+        self.nearest = nearest(name, known)
+        """The known names that look most like it."""
+        told = f"; the nearest known are {', '.join(self.nearest)}" if self.nearest else ""
+        super().__init__(f"no {kind} is called {shown(name)}{told}" + (f". {advice}" if advice else ""))
+
+
+class SourceError(BrimError):
+    """A file that cannot be read or understood."""
+
+    def __init__(self, path: str, problem: str, *, line: int | None = None) -> None:
+        self.path = path
+        self.problem = problem
+        self.line = line
+        """Counted from one; unknown is `None`."""
+        super().__init__(f"{path}:{line}: {problem}" if line is not None else f"{path}: {problem}")
+
+
+def nearest(name: str, known: Iterable[str], most: int = 5) -> list[str]:
+    """Return the known names that look most like `name`, the closest first."""
+    by_folded = {candidate.casefold(): candidate for candidate in known}
+    return [by_folded[match] for match in get_close_matches(name.casefold(), by_folded, n=most, cutoff=0.5)]
+
+
+def shown(value: object, width: int = 60) -> str:
+    """Return `value` as it may stand in a message: its repr, and only the start of a long one."""
+    text = repr(value[: width + 1]) if isinstance(value, str | bytes) else repr(value)
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -1,0 +1,123 @@
+"""Sections and a budget in, a prompt and its receipt out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from brim import visibility
+from brim.allocate.solver import FILLS, POLICIES
+from brim.amount import units
+from brim.draft import Summarise
+from brim.errors import InvalidType, InvalidValue
+from brim.fitting import Fitting, Prompt
+from brim.meter import DEFAULT, Meter, meter_for
+from brim.render import ORDERS
+from brim.section import Section, check_choice
+from brim.window import Window
+
+DIRECTIONS = ("lower", "higher")
+
+
+def fit(
+    sections: Sequence[Section],
+    budget: int | Window | None = None,
+    *,
+    meter: Meter | str | Callable[[str], int] | None = None,
+    model: str | None = None,
+    separator: str = "\n\n",
+    order: str = "given",
+    fill: str = "order",
+    policy: str = "truncate_then_continue",
+    template: str | None = None,
+    show_budget: bool = False,
+    direction: str = "lower",
+    summarise: Summarise | None = None,
+    capture: bool = False,
+) -> Prompt:
+    """Return a prompt made of the sections that counts at most the budget, and the receipt of how.
+
+    Args:
+        sections: the parts of the prompt, in the order in which they stand on the page.
+        budget: units, or a window whose budget to take; without it, the window of `model`.
+        meter: what measures: a meter, the name of one, or a function from text to units.
+        model: the model whose meter to take. Where its count is an estimate, the upper bound is kept to.
+        separator: the text between two sections.
+        order: `given`, or `priority` for the most essential first.
+        fill: whether sections of one priority are served in `order` or in `fair` shares by weight.
+        policy: what happens after a section did not fit: one of `truncate_then_continue`,
+            `truncate_then_stop`, `skip`, `stop`.
+        template: a text with a place `{name}` for each section.
+        show_budget: whether the prompt ends with a section that tells its own budget and use.
+        direction: whether a `lower` or a `higher` number is the more essential priority.
+        summarise: a function from a text and a limit to a shorter text, for sections that ask for it.
+        capture: whether the receipt's JSON holds the texts, so that the fit can be replayed from it.
+
+    Raises:
+        DoesNotFit: what is required is bigger than the budget.
+        InvalidValue: an argument that cannot be; the message names it and its value.
+        UnknownName: no such model or meter.
+    """
+    options = {
+        "separator": separator,
+        "order": order,
+        "fill": fill,
+        "policy": policy,
+        "template": template,
+        "show_budget": show_budget,
+        "direction": direction,
+    }
+    _check(sections, options)
+    return Fitting(
+        sections=tuple(sections),
+        budget=budget_of(budget, model),
+        meter=meter_for(meter, model),
+        named=_named(meter, model),
+        options=options,
+        summarise=summarise,
+        captured=capture,
+    ).prompt()
+
+
+def _named(meter: object, model: str | None) -> dict[str, str | None]:
+    """Return the names that a later replay finds the meter by; an object of the caller's has none."""
+    if meter is None and model is None:
+        return {"meter": DEFAULT, "model": None}
+    return {"meter": meter if isinstance(meter, str) else None, "model": model}
+
+
+def budget_of(budget: object, model: str | None = None) -> int:
+    """Return the units of a budget that was given as a number, as a window, or by the name of a model.
+
+    Raises:
+        InvalidValue: it is none of these.
+    """
+    if isinstance(budget, Window):
+        return budget.budget
+    if budget is None:
+        if model is None:
+            raise InvalidType("budget", budget, "a whole number of at least 0, or a Window (or name a model)")
+        return Window.of(model).budget
+    return units("budget", budget)
+
+
+def _check(sections: Sequence[Section], options: Mapping[str, Any]) -> None:
+    if isinstance(sections, str) or not isinstance(sections, Sequence):
+        raise InvalidType("sections", sections, "a list of Section")
+    seen: dict[str, int] = {}
+    for i, section in enumerate(sections):
+        if not isinstance(section, Section):
+            raise InvalidType(f"sections[{i}]", section, "a Section")
+        first = seen.setdefault(section.name, i)
+        if first != i:
+            raise InvalidValue(f"sections[{i}] name", section.name, f"unlike that of sections[{first}]")
+    if options["show_budget"] and visibility.NAME in seen:
+        raise InvalidValue(f"sections[{seen[visibility.NAME]}] name", visibility.NAME, "another: show_budget adds it")
+    check_choice("order", options["order"], ORDERS)
+    check_choice("fill", options["fill"], FILLS)
+    check_choice("policy", options["policy"], POLICIES)
+    check_choice("direction", options["direction"], DIRECTIONS)
+    for name, optional in (("separator", False), ("template", True)):
+        value = options[name]
+        if not isinstance(value, str) and not (optional and value is None):
+            raise InvalidType(name, value, "a text")

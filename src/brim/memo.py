@@ -1,0 +1,59 @@
+"""Remembers what was learned about a text, within bounds, for any number of threads.
+
+The key is the text itself: Python keeps a string's hash with the string, so asking again costs a lookup.
+Two generations bound the memory: when the young one is full it becomes the old one, and what was not asked
+for since then goes. Reads take no lock; a dictionary's single get and set are atomic.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Generic, TypeVar
+
+_MOST_ENTRIES = 65_536
+_MOST_CHARS = 16 * 1024 * 1024
+"""Room for one text of ten million characters, seen again."""
+
+T = TypeVar("T")
+
+
+class Memo(Generic[T]):
+    """A bounded map from a text to what was learned about it."""
+
+    __slots__ = ("_chars", "_lock", "_old", "_young")
+
+    def __init__(self) -> None:
+        self._young: dict[str, T] = {}
+        self._old: dict[str, T] = {}
+        self._chars = 0
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._young) + len(self._old)
+
+    def get(self, text: str) -> T | None:
+        """Return what was put for `text`, or `None`."""
+        value = self._young.get(text)
+        if value is None:
+            value = self._old.get(text)
+            if value is not None:
+                self.put(text, value)
+        return value
+
+    def put(self, text: str, value: T) -> None:
+        """Remember `value` for `text`, unless the text alone would fill the memo."""
+        size = len(text)
+        if size > _MOST_CHARS:
+            return
+        with self._lock:
+            if text in self._young:
+                return
+            if self._chars + size > _MOST_CHARS or len(self._young) >= _MOST_ENTRIES:
+                self._old, self._young, self._chars = self._young, {}, 0
+            self._young[text] = value
+            self._chars += size
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._young, self._old, self._chars = {}, {}, 0

@@ -1,0 +1,85 @@
+"""Meters by name: a model, a vocabulary, a unit, or a tokenizer file.
+
+A name gives the same meter each time, so that what one part of a program has counted no other counts again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from brim.errors import InvalidType, UnknownName
+from brim.meter import catalogue
+from brim.meter.base import Meter, Scale
+from brim.meter.estimate import FAMILIES, estimate_for
+from brim.meter.foreign import Foreign, Upper
+from brim.meter.units import UNITS
+from brim.meter.vocabularies import VOCABULARIES, file_vocabulary, vocabulary
+
+__all__ = ["DEFAULT", "Meter", "Scale", "meter", "meter_for"]
+
+DEFAULT = "o200k_base"
+
+
+def meter(name: str | Meter | Callable[[str], int]) -> Scale:
+    """Return the meter of a name, or one made of a caller's own meter or function.
+
+    Names are those of models (`gpt-5`), vocabularies (`o200k_base`), units (`chars`, `chars/4`, `chars/4+1`,
+    `bytes/4`), or the path of a `tokenizer.json`.
+
+    Raises:
+        UnknownName: no such model, vocabulary or unit; the message lists the nearest.
+        SourceError: a tokenizer file that cannot be read.
+    """
+    if isinstance(name, Scale):
+        return name
+    if isinstance(name, str):
+        return _named(name)
+    if callable(getattr(name, "count", None)) or callable(name):
+        return Foreign(name)
+    raise InvalidType("meter", name, "the name of a model, vocabulary or unit, a meter, or a function")
+
+
+def meter_for(given: str | Meter | Callable[[str], int] | None, model: str | None) -> Scale:
+    """Return the meter of a fit: the one given, or the model's, kept to its upper bound where that is an estimate.
+
+    Raises:
+        UnknownName: no such model, vocabulary or unit.
+        InvalidType: both were given.
+    """
+    if given is not None and model is not None:
+        raise InvalidType("model", model, "left out where a meter is given")
+    if given is not None:
+        return meter(given)
+    chosen = meter(DEFAULT if model is None else model)
+    return chosen if chosen.exact else _upper(chosen)
+
+
+@cache
+def _upper(inner: Scale) -> Scale:
+    return Upper(inner)
+
+
+@cache
+def _built_in(name: str) -> Scale | None:
+    if name in UNITS:
+        return UNITS[name]()
+    if name in FAMILIES:
+        return estimate_for(name, vocabulary)
+    return vocabulary(name) if name in VOCABULARIES else None
+
+
+def _named(name: str) -> Scale:
+    if built_in := _built_in(name):
+        return built_in
+    if name.endswith(".json") or Path(name).is_file():
+        return file_vocabulary(name)
+    try:
+        model = catalogue.find(name)
+    except UnknownName as unknown:
+        known = [*UNITS, *VOCABULARIES, *FAMILIES, *catalogue.known_names()]
+        raise UnknownName("model, vocabulary or unit", name, known, catalogue.ADVICE) from unknown
+    if model.vocabulary is None:
+        raise UnknownName("vocabulary of the model", name, VOCABULARIES, catalogue.ADVICE)
+    return _named(model.vocabulary)

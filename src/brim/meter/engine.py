@@ -1,0 +1,83 @@
+"""The libraries that count for brim, each behind the same few members.
+
+An engine turns texts into counts and says whether they are exact. It may raise whatever it likes, panics
+included: the vocabulary that owns it moves on to its next engine.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+_SINGLE = 32 * 1024
+"""Below this many characters one text is counted sooner by `truncate`, which starts no batch."""
+
+
+class Engine(Protocol):
+    """Counts texts by one library and one vocabulary."""
+
+    @property
+    def name(self) -> str:
+        """The library, as `toktok`."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether the counts are those of the vocabulary itself."""
+
+    @property
+    def additive(self) -> bool:
+        """Whether counts add up across a seam, so that a long text may come in pieces."""
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        """Return the count of each text, in order. The texts hold no lone surrogates."""
+
+
+@runtime_checkable
+class Cutting(Protocol):
+    """An engine that can also tell how much of a text its first tokens cover."""
+
+    def prefix(self, text: str, limit: int) -> int:
+        """Return how many characters the first `limit` tokens of `text` cover."""
+
+
+class ToktokEngine:
+    """Counts by toktok: exact, offline, and without the interpreter's lock."""
+
+    name = "toktok"
+    exact = True
+    additive = True
+
+    def __init__(self, vocabulary: str) -> None:
+        import toktok
+
+        self._toktok = toktok
+        self._vocabulary = vocabulary
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        """Return the count of each text, in order."""
+        if len(texts) == 1 and len(texts[0]) < _SINGLE:
+            return [self._toktok.truncate(texts[0], sys.maxsize, self._vocabulary)[1]]
+        counted: list[int] = self._toktok.batch_count(texts, self._vocabulary, 1)
+        return counted
+
+    def prefix(self, text: str, limit: int) -> int:
+        """Return how many characters the first `limit` tokens of `text` cover."""
+        return len(self._toktok.truncate(text, limit, self._vocabulary)[0])
+
+
+class TiktokenEngine:
+    """Counts by tiktoken, which fetches its vocabularies when it first needs them."""
+
+    name = "tiktoken"
+    exact = True
+    additive = True
+
+    def __init__(self, vocabulary: str) -> None:
+        import tiktoken
+
+        self._encoding = tiktoken.get_encoding(vocabulary)
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        """Return the count of each text, in order."""
+        return [len(self._encoding.encode_ordinary(text)) for text in texts]

@@ -1,0 +1,68 @@
+"""Where a text may be cut without splitting what a reader sees as one character.
+
+Whether a position is a boundary depends on the text before it and one character after it, so a short look
+back is enough; only a cluster that is longer than the look makes it look further.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+_LOOK_BACK = 64
+_LAST_PLAIN = "\u02ff"
+"""Up to here only CR and LF join: any other two such characters part."""
+
+
+def boundary_before(text: str, index: int) -> int:
+    """Return the last grapheme boundary at or before `index`."""
+    if index <= 0:
+        return 0
+    if index >= len(text):
+        return len(text)
+    if _part_plainly(text[index - 1], text[index]):
+        return index
+    look = _LOOK_BACK
+    while True:
+        start = max(0, index - look)
+        while start > 0 and _is_flag_half(text[start]):
+            start -= 1
+        last = 0
+        for cluster in _clusters().finditer(text, start, index + 1):
+            if cluster.end() > index:
+                break
+            last = cluster.end()
+        if last:
+            return last
+        if start == 0:
+            return 0
+        look *= 4
+
+
+def boundary_after(text: str, index: int) -> int:
+    """Return the first grapheme boundary at or after `index`."""
+    if index <= 0:
+        return 0
+    if index >= len(text):
+        return len(text)
+    start = boundary_before(text, index)
+    if start == index:
+        return index
+    cluster = _clusters().match(text, start)
+    return int(cluster.end()) if cluster else index
+
+
+def _part_plainly(left: str, right: str) -> bool:
+    return left <= _LAST_PLAIN and right <= _LAST_PLAIN and not (left == "\r" and right == "\n")
+
+
+def _is_flag_half(char: str) -> bool:
+    return "\U0001f1e6" <= char <= "\U0001f1ff"
+
+
+@cache
+def _clusters() -> Any:
+    """Return the compiled pattern of one extended grapheme cluster."""
+    import regex
+
+    return regex.compile(r"\X")

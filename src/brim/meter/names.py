@@ -1,0 +1,75 @@
+"""From the name that somebody writes to the name of a model, by written rules and never by resemblance.
+
+A new model taken for an old one would overflow without a word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_LONGEST_NAME = 512
+
+_HOST = (
+    "ai21|aihubmix|alibaba|amazon|amazon-bedrock|amazon-nova|anthropic|aws|azure|azure-ai|azure-openai|baseten"
+    "|bedrock|bedrock-converse|cerebras|cloudflare|cohere|cohere-chat|coherelabs|converse|crusoe|dashscope"
+    "|databricks|deepinfra|deepseek|deepseek-ai|eu|fireworks|fireworks-ai|gateway|gemini|github|github-copilot"
+    "|global|global-standard|google|google-genai|google-gla|google-vertex|google-vertexai|groq|heroku|hf|hf-co"
+    "|huggingface|hyperbolic|invoke|lambda-ai|litellm|litellm-proxy|lm-studio|meta|meta-llama|microsoft|minimax"
+    "|minimaxai|mistral|mistralai|models|moonshot|moonshotai|nebius|novita|nscale|nvidia|nvidia-nim|oci|ollama"
+    "|ollama-chat|openai|openai-chat|openai-responses|openrouter|ovhcloud|perplexity|qwen|replicate|responses"
+    "|sagemaker|sambanova|snowflake|together|together-ai|unsloth|us|vercel|vercel-ai-gateway|vertex-ai|vertexai"
+    "|vllm|wandb|watsonx|x-ai|xai|xai-org|z-ai|zai|zai-org|zhipuai|[a-z]{2}(?:-gov)?-[a-z]+-[0-9]"
+)
+"""Who serves models, who publishes them, and where: what may stand before a name with a slash or a colon."""
+
+_ROADS = (
+    r"(?:arn:aws[\w-]*:bedrock:[\w-]*:\d*:(?:foundation-model|inference-profile)/"
+    r"|(?:projects/[^/]+/locations/[^/]+/)?publishers/[\w-]+/models/|accounts/fireworks/models/)(.+)"
+    r"|ft:([^:]+)(?::.*)?"
+)
+_BEDROCK = (
+    r"(?:(?:apac|au|ca|eu|global|jp|sa|us|us-gov)\.)?(?:amazon|anthropic|cohere|deepseek|google|meta|minimax"
+    r"|mistral|moonshot|moonshotai|openai|qwen|xai|zai)\.(.+?)(?:-v[0-9]+)?"
+)
+_TAG = (
+    r"(?:[-@]20\d\d(?:-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])|(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))"
+    r"|-v\d+:\d+|:(?:batch|beta|cloud|exacto|floor|free|latest|nitro|online|thinking)"
+    r"|-latest|-maas|@(?:default|latest|\d{3}))\Z"
+)
+
+
+def spellings(name: str) -> Iterator[str]:
+    """Yield the names under which `name` is looked up, its own first, by these rules and no other.
+
+    From the front: a known host, publisher or region up to `/` or `:`; the path of a Bedrock ARN, of a Vertex
+    publisher or of a Fireworks account; Bedrock's `region.vendor.`; `ft:` and, behind it, the copy's own id.
+    From the end: a full date; `-latest`, `-maas`, `@default`, `@001`; Bedrock's `-v1:0`; tags like `:free`.
+    Letter case is nothing, and a dot or an underscore counts as a dash.
+    """
+    front: str | None = name.strip().casefold()
+    if len(name) > _LONGEST_NAME:
+        return
+    while front:
+        yield front
+        rest = front
+        while tag := re.search(_TAG, rest, re.ASCII):
+            rest = rest[: tag.start()]
+            yield rest
+        front = _without_front(front)
+
+
+def _without_front(name: str) -> str | None:
+    """Return `name` less what stands first in it, or `None` when it starts with a model."""
+    if road := re.fullmatch(_ROADS, name, re.ASCII):
+        return road[1] or road[2]
+    head, mark, rest = re.split("([/:])", name, maxsplit=1) if re.search("[/:]", name) else (name, "", "")
+    if mark and re.fullmatch(_HOST, fold(head)):
+        return rest
+    bedrock = re.fullmatch(_BEDROCK, name)
+    return bedrock[1] if bedrock else None
+
+
+def fold(name: str) -> str:
+    """Return the name as the catalogue's keys have it."""
+    return name.strip().casefold().replace(".", "-").replace("_", "-")

@@ -1,0 +1,62 @@
+"""Meters that need no vocabulary: characters, and the rules of thumb that divide by four.
+
+Characters are exact. The others stand for tokens and are estimates: on JSON, on base64 and on scripts without
+spaces they are wrong by factors, so use them to repeat a figure, not to stay within a window.
+"""
+
+from __future__ import annotations
+
+from brim.meter.base import Scale
+
+
+class Chars(Scale):
+    """Counts characters as Python does: code points."""
+
+    unit = "chars"
+
+    def __init__(self) -> None:
+        super().__init__("chars")
+
+    @property
+    def exact(self) -> bool:
+        """Characters are counted, not estimated."""
+        return True
+
+    def measure(self, text: str) -> int:
+        """Return the number of code points."""
+        return len(text)
+
+    count = measure
+
+
+class Quarters(Scale):
+    """Estimates tokens as a quarter of the characters, or of the UTF-8 bytes, rounded down."""
+
+    def __init__(self, name: str, *, of_bytes: bool = False, plus: int = 0) -> None:
+        super().__init__(name)
+        self._of_bytes = of_bytes
+        self._plus = plus
+
+    def measure(self, text: str) -> int:
+        """Return a quarter of the size, and the constant on top unless the text is empty."""
+        return self._size(text) // 4 + self._plus if text else 0
+
+    count = measure
+
+    def load(self, text: str) -> int:
+        """Return the quarter rounded up, so that many small texts do not pass for nothing."""
+        return (self._size(text) + 3) // 4 if not self._plus else self.measure(text)
+
+    def _size(self, text: str) -> int:
+        if not self._of_bytes or text.isascii():
+            return len(text)
+        return len(text.encode("utf-8", "surrogatepass"))
+
+
+UNITS = {
+    "chars": Chars,
+    "chars/4": lambda: Quarters("chars/4"),
+    "chars/4+1": lambda: Quarters("chars/4+1", plus=1),
+    "bytes/4": lambda: Quarters("bytes/4", of_bytes=True),
+}
+"""Unit names, and what makes the meter for each."""

@@ -1,0 +1,63 @@
+"""The vocabularies that brim counts by, each with its engines in order of preference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+
+from brim.meter.engine import Engine, TiktokenEngine, ToktokEngine
+from brim.meter.estimate import ClassesEngine
+from brim.meter.file import FileEngine
+from brim.meter.open import VOCABULARIES as OPEN
+from brim.meter.open import SplintrEngine
+from brim.meter.vocabulary import Vectors, Vocabulary
+
+_TEXTS = (
+    "Hello, world!",
+    "The quick brown fox jumps over the lazy dog.",
+    "def f(x):\n    return x ** 2  # squared\n",
+    "漢字かな交じり文と한국어",
+    "😀👩‍👩‍👧‍👦 e\u0301",
+    "<|endoftext|>",
+    "a" * 100,
+    " " * 50 + "\n\n\t",
+    "1234567890.12345",
+    '{"key": [1, 2.5, null, "v\\u00e9"]}',
+    "-\n//",
+    "Привет, мир! مرحبا",
+)
+
+_COUNTS = {
+    "o200k_base": (4, 10, 14, 10, 14, 7, 13, 3, 7, 21, 2, 7),
+    "cl100k_base": (4, 10, 14, 14, 22, 7, 13, 3, 7, 20, 2, 12),
+    "o200k_harmony": (4, 10, 14, 10, 14, 7, 13, 3, 7, 21, 2, 7),
+    "qwen3.5": (4, 10, 15, 10, 20, 7, 13, 3, 16, 21, 3, 8),
+}
+"""What each vocabulary counts for the texts above, by more than one library: an engine that differs is not used."""
+
+VOCABULARIES = (*_COUNTS, *(name for name in OPEN if name not in _COUNTS))
+"""The names of the vocabularies."""
+
+
+@cache
+def vocabulary(name: str) -> Vocabulary:
+    """Return the meter of a vocabulary of `VOCABULARIES`."""
+    engines: list[tuple[str, Callable[[], Engine]]] = []
+    if name in _COUNTS:
+        engines += [("toktok", partial(ToktokEngine, name)), ("tiktoken", partial(TiktokenEngine, name))]
+    if name in OPEN:
+        engines.append(("splintr", partial(SplintrEngine, name)))
+    engines.append(("character classes", ClassesEngine))
+    vectors: Vectors = tuple(zip(_TEXTS, _COUNTS[name], strict=True)) if name in _COUNTS else ()
+    return Vocabulary(name, engines, vectors=vectors, at_lines=name in _COUNTS)
+
+
+@cache
+def file_vocabulary(path: str) -> Vocabulary:
+    """Return the meter of a `tokenizer.json`.
+
+    Raises:
+        SourceError: the file cannot be read, or is no tokenizer.
+    """
+    engine = FileEngine(path)
+    return Vocabulary(path, [("tokenizers", lambda: engine), ("character classes", ClassesEngine)])

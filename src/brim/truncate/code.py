@@ -1,0 +1,113 @@
+"""Keep the signatures of a source and leave out the bodies that are too long.
+
+What a reader needs of code that does not fit is what there is to call and with what. So the largest bodies go
+first, small functions stay whole, and whole definitions go only when their signatures alone do not fit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from brim.meter.base import Meter
+from brim.truncate.base import Cut, whole
+from brim.truncate.code_blocks import by_grammar, by_layout, indents
+from brim.truncate.code_python import Outline, outline, parse
+from brim.truncate.ends import Ends
+from brim.truncate.marker import filled
+from brim.truncate.page import GAP_MARKER, Gap, Page, between, each, keep
+from brim.truncate.search import refusal
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Code:
+    """Truncate between and inside definitions, leaving a marker in each gap. Python stays valid Python."""
+
+    marker: str = GAP_MARKER
+    """Stands in each gap, in Python as a comment; `{dropped}` is the number of lines."""
+    language: str | None = None
+    """The language, as tree-sitter calls it. A grammar is used if it is installed; `None` goes by the text alone."""
+
+    def truncate(self, text: str, limit: int, meter: Meter) -> Cut:
+        """Return a version of `text` that counts at most `limit`.
+
+        Where not one line of another language fits, the text is cut as `Ends` would cut it.
+
+        Raises:
+            DoesNotFit: not one statement of a Python source, or not the marker and one character, fits.
+        """
+        uncut = whole(text, limit, meter)
+        if uncut:
+            return uncut
+        page = Page.of(text, self.marker)
+        found = outline(text) if self.language in (None, "python") else None
+        if found:
+            return _python(page, found, limit, meter)
+        return _generic(page, self.language, limit, meter) or Ends().truncate(text, limit, meter)
+
+
+def _python(page: Page, found: Outline, limit: int, meter: Meter) -> Cut:
+    """Return the source with bodies elided, then without docstrings, then with the first statements only.
+
+    Raises:
+        DoesNotFit: the smallest of these does not fit.
+    """
+    spans = [(body.start, body.stop) for body in found.bodies]
+    bodies = [[span] for span in sorted(spans, key=lambda span: (page.size([span]), span))]
+    units = [unit.spans for unit in sorted(found.units, key=lambda unit: not unit.is_import)]
+    brief = _elided(page, found, summaries=False)
+    around = between(spans, len(page))
+    cut = (
+        keep(page, bodies, limit, meter, fixed=around, gap=_elided(page, found, summaries=True))
+        or keep(page, bodies, limit, meter, fixed=around, gap=brief)
+        or keep(page, units, limit, meter, gap=brief)
+    )
+    if cut is None or parse(cut.text) is None:
+        smallest = min((page.render(unit, brief) for unit in units), key=len)
+        raise refusal(page.text, smallest, limit, meter)
+    return cut
+
+
+def _elided(page: Page, found: Outline, *, summaries: bool) -> Gap:
+    """Return what marks a gap in Python: an ellipsis where a body began, else a comment."""
+    by_start = {body.start: body for body in found.bodies}
+
+    def gap(start: int, stop: int) -> str:
+        body = by_start.get(start)
+        told = filled(page.marker, stop - start)
+        if body is None:
+            note = _margin(page, start, stop) + f"# {told}\n" if told else ""
+        else:
+            note = (body.summary if summaries else "") + body.indent + (f"...  # {told}\n" if told else "...\n")
+        text = page.lines(start, stop)
+        return text if len(text) <= len(note) else note
+
+    return gap
+
+
+def _generic(page: Page, language: str | None, limit: int, meter: Meter) -> Cut | None:
+    """Return the source with bodies elided, then with its outermost lines only, or `None`."""
+    margins = indents(page)
+    spans = by_grammar(page, language) if language else None
+    if spans is None:
+        spans = list(by_layout(page, margins))
+    bodies = [[span] for span in sorted(spans, key=lambda span: (page.size([span]), span))]
+    around = between(spans, len(page))
+    outer = sorted(
+        (line for start, stop in around for line in range(start, stop) if margins[line] is not None),
+        key=lambda line: margins[line] or 0,
+    )
+
+    def gap(start: int, stop: int) -> str:
+        return page.note(start, stop, _margin(page, start, stop))
+
+    return keep(page, bodies, limit, meter, fixed=around, gap=gap) or keep(page, each(outer), limit, meter, gap=gap)
+
+
+def _margin(page: Page, start: int, stop: int) -> str:
+    """Return the indentation of the first line in a span that is not blank."""
+    for line in range(start, min(stop, start + 8)):
+        text = page.lines(line, line + 1)
+        bare = text.lstrip(" \t")
+        if bare.strip():
+            return text[: len(text) - len(bare)]
+    return ""

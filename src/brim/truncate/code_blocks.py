@@ -1,0 +1,90 @@
+"""Where the bodies are in a source of any language.
+
+With a grammar at hand its tree tells. Without one the layout does: what is indented under a line is its body,
+unless that line opens a class or the like, whose members are signatures too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from brim.truncate.page import Page, Span
+
+_CONTAINER = re.compile(
+    r"\b(?:class|interface|struct|enum|union|record|namespace|module|mod|package|impl|trait|object|protocol|extension"
+    r"|extern)\b"
+)
+_CONTAINER_NODES = ("class", "interface", "struct", "enum", "namespace", "module", "mod_", "impl", "trait", "object")
+_FUNCTION_NODES = ("function", "method", "constructor", "closure", "lambda", "func_literal")
+_HEAD = 200
+"""Characters of a line that are looked at for what it opens."""
+
+
+def indents(page: Page) -> list[int | None]:
+    """Return how far each line is indented; `None` for a blank one."""
+    found: list[int | None] = []
+    for line in range(len(page)):
+        text = page.lines(line, line + 1)
+        bare = text.lstrip()
+        found.append(len(text[: len(text) - len(bare)].expandtabs(4)) if bare else None)
+    return found
+
+
+def by_layout(page: Page, margins: list[int | None]) -> Iterator[Span]:
+    """Yield the runs of lines that are indented under a line which opens no container."""
+    filled = [line for line, margin in enumerate(margins) if margin is not None]
+    at = 0
+    while at < len(filled) - 1:
+        head = filled[at]
+        margin = margins[head] or 0
+        at += 1
+        if (margins[filled[at]] or 0) <= margin:
+            continue
+        start = page.starts[head]
+        if _CONTAINER.search(page.text, start, min(start + _HEAD, page.starts[head + 1])):
+            continue
+        while at < len(filled) and (margins[filled[at]] or 0) > margin:
+            at += 1
+        yield head + 1, filled[at - 1] + 1
+
+
+def by_grammar(page: Page, language: str) -> list[Span] | None:
+    """Return the bodies of functions as the grammar of a language sees them, or `None` without one."""
+    try:
+        import tree_sitter_language_pack as pack
+    except ImportError:
+        return None
+    if hasattr(pack, "download"):
+        # From 1.0 on a grammar is fetched when it is first asked for, and nothing here may touch the network.
+        return None
+    try:
+        parser = pack.get_parser(language)
+    except LookupError:
+        return None
+    tree = parser.parse(page.text.encode("utf-8", "surrogatepass"))
+    apart: list[Span] = []
+    for start, stop in sorted(_bodies(page, tree.root_node)):
+        if not apart or start >= apart[-1][1]:
+            apart.append((start, stop))
+    return apart
+
+
+def _bodies(page: Page, root: Any) -> Iterator[Span]:
+    """Yield the inner lines of each function that stands in no other function."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        body = node.child_by_field_name("body")
+        is_function = any(word in node.type for word in _FUNCTION_NODES)
+        if body is None or not is_function or any(word in node.type for word in _CONTAINER_NODES):
+            stack += node.children
+            continue
+        start, stop = body.start_point[0], body.end_point[0] + 1
+        if page.lines(stop - 1, stop).lstrip().startswith(("}", "end", ")")):
+            stop -= 1
+        if body.start_point[0] == node.start_point[0] or page.lines(start, start + 1).rstrip().endswith("{"):
+            start += 1
+        if start < stop:
+            yield start, stop

@@ -1,0 +1,173 @@
+"""What of a Python source can be left out so that the rest still parses.
+
+Two kinds of things: the body of a function, for which an ellipsis can stand, and a whole statement of a module or
+a class. Both are found as lines of the source, so that what stays is the author's own text.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from threading import Lock
+
+from brim.truncate.page import Span, between
+
+_MOST = 1_000_000
+"""Characters. Beyond this a syntax tree takes seconds and gigabytes, and the generic outline has to do."""
+_LONGEST_SUMMARY = 120
+_LONE_RETURN = re.compile("\r(?!\n)")
+_BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+_one_at_a_time = Lock()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Body:
+    """The lines of a function that an ellipsis can stand for."""
+
+    start: int
+    stop: int
+    indent: str
+    summary: str
+    """The first line of a docstring that goes with the body, as a docstring of its own, or nothing."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unit:
+    """A statement of a module or a class without its bodies, and the heads of the classes it stands in."""
+
+    spans: tuple[Span, ...]
+    is_import: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outline:
+    """The bodies and the units of a source, in order."""
+
+    bodies: tuple[Body, ...]
+    units: tuple[Unit, ...]
+
+
+def outline(text: str) -> Outline | None:
+    """Return what can be left out of a Python source, or `None` when `text` is not one."""
+    # A lone carriage return ends a line for Python and for nobody else: the numbers would not agree.
+    tree = parse(text) if len(text) <= _MOST and not _LONE_RETURN.search(text) else None
+    if tree is None:
+        return None
+    lines = text.split("\n")
+    if not tree.body:
+        count = len(lines) - text.endswith("\n")
+        comments = (Unit(spans=((line, line + 1),), is_import=False) for line in range(count))
+        return Outline(bodies=(), units=tuple(comments))
+    found = (_body(node, lines) for node in _functions(tree))
+    bodies = tuple(sorted((body for body in found if body), key=lambda body: body.start))
+    return Outline(bodies=bodies, units=tuple(_units(tree, lines, bodies)))
+
+
+def parse(text: str) -> ast.Module | None:
+    """Return the syntax tree of a Python source, or `None` when it has none."""
+    # The filter of warnings is global, and two threads that restore it out of turn would silence it for good.
+    with _one_at_a_time, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            # A null or a lone surrogate is a ValueError; nesting is refused as one of the last two.
+            return None
+
+
+def _functions(tree: ast.Module) -> Iterator[_Function]:
+    """Yield the functions that stand in no other function."""
+    stack: list[ast.AST] = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, _Function):
+            yield node
+        else:
+            stack += (child for name in _BLOCKS for child in getattr(node, name, ()))
+
+
+def _body(node: _Function, lines: Sequence[str]) -> Body | None:
+    """Return what can be left out of a function, or `None` when nothing can."""
+    first, last = node.body[0], node.body[-1]
+    if not _starts_line(first, lines):
+        return None
+    line = lines[_top(first)]
+    indent = line[: len(line) - len(line.lstrip())]
+    start, summary = _above_comments(_top(first), _head_end(node), lines), ""
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+        alone = len(node.body) > 1 and _starts_line(node.body[1], lines)
+        if first.lineno == first.end_lineno and alone:
+            start = first.lineno
+        else:
+            summary = _summary(first.value.value, indent)
+    stop = last.end_lineno or last.lineno
+    return Body(start=start, stop=stop, indent=indent, summary=summary) if start < stop else None
+
+
+def _top(node: ast.stmt) -> int:
+    """Return the line on which a statement starts, its decorators included."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)]) - 1
+
+
+def _starts_line(node: ast.stmt, lines: Sequence[str]) -> bool:
+    """Return whether nothing stands before a statement on its line, nor runs on from the line before."""
+    top = _top(node)
+    column = node.col_offset if node.lineno == top + 1 else len(lines[top]) - len(lines[top].lstrip())
+    before = lines[top].encode("utf-8", "replace")[:column]
+    return not before.strip() and not (top and lines[top - 1].rstrip("\r").endswith("\\"))
+
+
+def _head_end(node: _Function) -> int:
+    """Return the line after the last that a parameter, a default or an annotation reaches."""
+    given = node.args
+    parts: list[ast.AST | None] = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+    parts += [*given.defaults, *given.kw_defaults, node.returns, *getattr(node, "type_params", ())]
+    return max(node.lineno, *(getattr(part, "end_lineno", 0) for part in parts if part is not None), 0)
+
+
+def _above_comments(start: int, least: int, lines: Sequence[str]) -> int:
+    """Return the first of the blank and comment lines right before `start`."""
+    while start > least and lines[start - 1].lstrip()[:1] in ("", "#"):
+        start -= 1
+    return start
+
+
+def _summary(docstring: str, indent: str) -> str:
+    line = docstring.strip().split("\n")[0].strip()
+    plain = line.isprintable() and '"' not in line and "\\" not in line
+    return f'{indent}"""{line}"""\n' if line and plain and len(line) <= _LONGEST_SUMMARY else ""
+
+
+def _units(tree: ast.Module, lines: Sequence[str], bodies: Sequence[Body]) -> Iterator[Unit]:
+    """Yield the statements of the module and of its classes, in order."""
+    starts = [body.start for body in bodies]
+    scopes: list[tuple[Iterator[tuple[Span, ast.stmt]], tuple[Span, ...]]] = [(_statements(tree.body, 0, lines), ())]
+    while scopes:
+        statements, heads = scopes[-1]
+        for (start, stop), node in statements:
+            if isinstance(node, ast.ClassDef) and _starts_line(node.body[0], lines):
+                inside = _top(node.body[0])
+                scopes.append((_statements(node.body, inside, lines), (*heads, (start, inside))))
+                break
+            inner = bodies[bisect_left(starts, start) : bisect_left(starts, stop)]
+            kept = between(((body.start, body.stop) for body in inner), stop, start)
+            yield Unit(spans=(*kept, *heads), is_import=isinstance(node, ast.Import | ast.ImportFrom))
+        else:
+            scopes.pop()
+
+
+def _statements(nodes: Sequence[ast.stmt], start: int, lines: Sequence[str]) -> Iterator[tuple[Span, ast.stmt]]:
+    """Yield the lines of each statement with the comments above it; those that share a line come as one."""
+    for index, node in enumerate(nodes):
+        stop = node.end_lineno or node.lineno
+        if index + 1 < len(nodes) and not (_top(nodes[index + 1]) >= stop and _starts_line(nodes[index + 1], lines)):
+            continue
+        yield (start, stop), node
+        start = stop

@@ -1,0 +1,73 @@
+"""Keep the headers of a diff and shorten its hunks.
+
+Which files and which places changed is the map of a diff. The longest hunks are cut first, in their middle, so
+that small changes stay whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from brim.meter.base import Meter
+from brim.truncate.base import Cut, whole
+from brim.truncate.ends import Ends
+from brim.truncate.page import GAP_MARKER, Page, Span, between, each, keep
+
+_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Diff:
+    """Truncate inside hunks, leaving a marker in each gap."""
+
+    marker: str = GAP_MARKER
+    """Stands in each gap, on a line of its own; `{dropped}` is the number of lines."""
+
+    def truncate(self, text: str, limit: int, meter: Meter) -> Cut:
+        """Return a version of `text` that counts at most `limit`.
+
+        Where the headers alone do not fit, or there are none, the text is cut as `Ends` would cut it.
+
+        Raises:
+            DoesNotFit: the marker and one character count more than `limit`.
+        """
+        uncut = whole(text, limit, meter)
+        if uncut:
+            return uncut
+        page = Page.of(text, self.marker)
+        bodies = list(_bodies(page))
+        lines, around = each(_outside_in(bodies)), between(bodies, len(page))
+        cut = keep(page, lines, limit, meter, fixed=around) if bodies else None
+        return cut or Ends().truncate(text, limit, meter)
+
+
+def _bodies(page: Page) -> Iterator[Span]:
+    """Yield the lines under each hunk header.
+
+    The header says how many lines follow, so that a removed line that reads `-- x` is not taken for a file's
+    name. A line that cannot stand in a hunk ends it early.
+    """
+    at = 0
+    while at < len(page):
+        header = _HUNK.match(page.text, page.starts[at])
+        at += 1
+        if not header:
+            continue
+        old, new = (int(count or 1) for count in header.groups())
+        start = at
+        while at < len(page) and (old > 0 or new > 0 or page.text.startswith("\\", page.starts[at])):
+            sign = page.text[page.starts[at] : page.starts[at] + 1]
+            if sign not in (" ", "+", "-", "\\", "\n", "\r", ""):
+                break
+            old -= sign not in ("+", "\\")
+            new -= sign not in ("-", "\\")
+            at += 1
+        yield start, at
+
+
+def _outside_in(bodies: list[Span]) -> list[int]:
+    """Return the lines of all bodies, the outermost of each first, so that the middle of the longest goes first."""
+    depth = {line: min(line - start, stop - 1 - line) for start, stop in bodies for line in range(start, stop)}
+    return sorted(depth, key=depth.__getitem__)

@@ -1,0 +1,160 @@
+"""JSON as a tree of its own literals, read without recursion.
+
+Numbers and strings stay as they were written, so that `1.0`, `1e400`, escapes and keys that come twice survive,
+and a hundred thousand brackets are only a long list. Accepted is what `json.loads` accepts.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+_TOKEN = re.compile(
+    r"[ \t\n\r]*+(?:"
+    r'("(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+")(?:[ \t\n\r]*+(:))?'
+    r"|(-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null|NaN|-?Infinity)"
+    r"|([\[\]{}]))"
+    r"[ \t\n\r]*+(,)?"
+)
+"""A key with its colon, a scalar, or a bracket, and the comma after it: four groups and the comma as the fifth."""
+_CLOSES = {"[": "]", "{": "}", '"': '"'}
+_INDENT = re.compile(r"[\[{][ \t]*\r?\n([ \t]*)")
+
+
+@dataclass(slots=True)
+class Array:
+    """The items between two brackets."""
+
+    items: list[Node] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Object:
+    """The fields between two braces: each key as it was written, and its value."""
+
+    fields: list[tuple[str, Node]] = field(default_factory=list)
+
+
+Node = str | Array | Object
+
+
+@dataclass(slots=True)
+class Tree:
+    """A document, how it is laid out, and how big its biggest parts are."""
+
+    root: Node = ""
+    indent: str | None = None
+    """What one level is indented by; `None` when the document is one line."""
+    comma: str = ","
+    colon: str = ":"
+    depth: int = 0
+    """Containers inside each other, at most."""
+    items: int = 0
+    """Items of the longest array."""
+    keys: int = 0
+    """Keys of the largest object."""
+    string: int = 0
+    """Characters of the longest string, as written."""
+
+
+def parse(text: str) -> Tree | None:
+    """Return the tree of a JSON document, or `None` when `text` is not one."""
+    reader = _Reader(text)
+    # The end tells a document that was cut off before all of it is read in vain.
+    if text.rstrip()[-1:] != _CLOSES.get(text.lstrip()[:1], text.rstrip()[-1:]) or not reader.read():
+        return None
+    tree = reader.tree
+    if layout := _INDENT.search(text):
+        tree.indent, tree.comma, tree.colon = layout[1], ",", ": "
+    return tree
+
+
+class _Reader:
+    """Walks over the tokens of one text, with the open containers on a list instead of the call stack."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tree = Tree()
+        self.open: list[Array | Object] = []
+        self.pending: list[str | None] = []
+        """For each open container the key that waits for its value."""
+
+    def read(self) -> bool:
+        """Read the text into the tree; whether it was one whole value and nothing else."""
+        at, may_close, may_go_on = 0, False, True
+        while token := _TOKEN.match(self.text, at):
+            at = token.end()
+            string, colon, literal, bracket, comma = token.groups()
+            if bracket in ("]", "}"):
+                if not may_close or not self._leave(bracket):
+                    return False
+            elif not may_go_on:
+                return False
+            elif colon:
+                if comma or not self._name(string):
+                    return False
+                self.tree.colon = self._spaced(":", token.end(2))
+                may_close = False
+                continue
+            elif bracket:
+                if comma or not self._enter(bracket):
+                    return False
+                may_close = True
+                continue
+            elif not self._add(string or literal):
+                return False
+            if not self.open:
+                return not comma and at == len(self.text)
+            may_close, may_go_on = not comma, bool(comma)
+            if comma:
+                self.tree.comma = self._spaced(",", at)
+        return False
+
+    def _spaced(self, mark: str, at: int) -> str:
+        return mark + " " if self.text.startswith(" ", at) else mark
+
+    def _name(self, key: str) -> bool:
+        """Remember the key of the next value; whether a key may stand here."""
+        if not self.pending or self.pending[-1] is not None or isinstance(self.open[-1], Array):
+            return False
+        self.pending[-1] = key
+        return True
+
+    def _enter(self, bracket: str) -> bool:
+        """Open a container; whether a value may stand here."""
+        if self.open and self.pending[-1] is None and isinstance(self.open[-1], Object):
+            return False
+        self.open.append(Array() if bracket == "[" else Object())
+        self.pending.append(None)
+        self.tree.depth = max(self.tree.depth, len(self.open))
+        return True
+
+    def _leave(self, bracket: str) -> bool:
+        """Close the innermost container and put it where it belongs; whether the bracket is its own."""
+        if not self.open or isinstance(self.open[-1], Array) != (bracket == "]"):
+            return False
+        node = self.open.pop()
+        self.pending.pop()
+        if isinstance(node, Array):
+            self.tree.items = max(self.tree.items, len(node.items))
+        else:
+            self.tree.keys = max(self.tree.keys, len(node.fields))
+        return self._add(node)
+
+    def _add(self, node: Node) -> bool:
+        """Put a finished value where it belongs; whether a value may stand here."""
+        if isinstance(node, str) and len(node) > self.tree.string:
+            self.tree.string = len(node)
+        if not self.open:
+            self.tree.root = node
+            return True
+        parent = self.open[-1]
+        if isinstance(parent, Array):
+            parent.items.append(node)
+            return True
+        key = self.pending[-1]
+        if key is None:
+            return False
+        parent.fields.append((key, node))
+        self.pending[-1] = None
+        return True

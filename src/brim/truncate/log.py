@@ -1,0 +1,65 @@
+"""Keep the start and the end of a log, and the lines that tell of trouble.
+
+What a reader of a long log looks for is how it began, how it ended, and where it says error.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from brim.meter.base import Meter
+from brim.truncate.base import Cut, whole
+from brim.truncate.ends import Ends
+from brim.truncate.page import GAP_MARKER, Page, each, from_both_ends, keep
+
+_TROUBLE = re.compile(
+    r"(?:errors?|exceptions?|\b(?:traceback|fatal|panic(?:ked)?|critical|fail(?:s|ed|ures?)?|warn(?:ings?)?))\b",
+    re.IGNORECASE,
+)
+"""`ValueError` is trouble too, so the first two may end a longer word."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Log:
+    """Truncate between lines in several places, leaving a marker in each gap."""
+
+    marker: str = GAP_MARKER
+    """Stands in each gap, on a line of its own; `{dropped}` is the number of lines."""
+
+    def truncate(self, text: str, limit: int, meter: Meter) -> Cut:
+        """Return a version of `text` that counts at most `limit`.
+
+        Where no whole line fits, the text is cut as `Ends` would cut it.
+
+        Raises:
+            DoesNotFit: the marker and one character count more than `limit`.
+        """
+        uncut = whole(text, limit, meter)
+        if uncut:
+            return uncut
+        page = Page.of(text, self.marker)
+        return keep(page, each(_by_importance(page)), limit, meter) or Ends().truncate(text, limit, meter)
+
+
+def _by_importance(page: Page) -> Iterator[int]:
+    """Yield each line once: the two ends and the lines of trouble in turn, then what is left."""
+    seen: set[int] = set()
+    for pair in zip_longest(from_both_ends(range(len(page))), from_both_ends(_trouble(page))):
+        for line in pair:
+            if line is not None and line not in seen:
+                seen.add(line)
+                yield line
+
+
+def _trouble(page: Page) -> list[int]:
+    """Return the lines that look like trouble, ascending."""
+    lines: list[int] = []
+    at = 0
+    while match := _TROUBLE.search(page.text, at):
+        lines.append(bisect_right(page.starts, match.start()) - 1)
+        at = page.starts[lines[-1] + 1]
+    return lines

@@ -1,0 +1,140 @@
+"""Keep whole blocks of a Markdown document, each under its headings.
+
+A document is read by its outline, so headings come first and then the blocks from the start. A block that is too
+big for the room is shortened by its own kind: fewer items, fewer lines, and a fence always closed again.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from brim.meter.base import Meter
+from brim.truncate.base import Cut, whole
+from brim.truncate.ends import Ends
+from brim.truncate.markdown_blocks import Block, blocks, holds_fence
+from brim.truncate.page import GAP_MARKER, Gap, Page, Span, each, keep
+from brim.truncate.search import refusal
+
+_OUTLINE_SHARE = 3
+"""The outline comes before the text until it takes one part in so many of the room."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Markdown:
+    """Truncate between blocks, leaving a marker in each gap."""
+
+    marker: str = GAP_MARKER
+    """Stands in each gap, on a line of its own; `{dropped}` is the number of lines."""
+
+    def truncate(self, text: str, limit: int, meter: Meter) -> Cut:
+        """Return a version of `text` that counts at most `limit`, with every fence closed that was closed.
+
+        Where no block fits, the text without its fences is cut as `Ends` would cut it.
+
+        Raises:
+            DoesNotFit: nothing that leaves no fence open counts at most `limit`.
+        """
+        uncut = whole(text, limit, meter)
+        if uncut:
+            return uncut
+        page = Page.of(text, self.marker)
+        found = blocks(text.split("\n")[: len(page)])
+        groups = _ranked(page, found, page.fair(limit, meter))
+        return keep(page, groups, limit, meter, gap=_marked(page, found)) or _plain(text, limit, meter)
+
+
+def _ranked(page: Page, found: Sequence[Block], fair: int) -> Iterator[list[Span]]:
+    """Yield what is kept together, the most important first: the outline, then each block under its headings."""
+    paths = _paths(found)
+    headings = [index for index, block in enumerate(found) if block.kind == "heading"]
+    room = fair // _OUTLINE_SHARE
+    outline: set[int] = set()
+    for index in sorted(headings, key=lambda index: (found[index].level, index)):
+        room -= page.size([(found[index].start, found[index].stop)])
+        if room < 0:
+            break
+        outline.add(index)
+        yield _spans(found, paths, index)
+    for index, block in enumerate(found):
+        if index in outline:
+            continue
+        path = _spans(found, paths, index)[1:]
+        for portion in _portions(page, block, fair):
+            yield [*portion, *path]
+
+
+def _paths(found: Sequence[Block]) -> list[int | None]:
+    """Return for each block the heading that it stands under."""
+    above: list[int | None] = []
+    open_headings: list[int] = []
+    for index, block in enumerate(found):
+        if block.kind == "heading":
+            while open_headings and found[open_headings[-1]].level >= block.level:
+                open_headings.pop()
+        above.append(open_headings[-1] if open_headings else None)
+        if block.kind == "heading":
+            open_headings.append(index)
+    return above
+
+
+def _spans(found: Sequence[Block], paths: Sequence[int | None], index: int) -> list[Span]:
+    """Return the spans of a block and of the headings above it."""
+    spans: list[Span] = []
+    at: int | None = index
+    while at is not None:
+        spans.append((found[at].start, found[at].stop))
+        at = paths[at]
+    return spans
+
+
+def _portions(page: Page, block: Block, fair: int) -> Iterator[list[Span]]:
+    """Yield a block whole, or in the pieces that may be kept without the others when it is too big for the room."""
+    start, stop = block.start, block.stop
+    if page.size([(start, stop)]) <= fair // 2:
+        yield [(start, stop)]
+    elif block.kind == "list":
+        edges = [start, *block.items[1:], stop]
+        yield from ([span] for span in pairwise(edges))
+    elif block.close is not None:
+        opening = block.close if block.close == start + 1 else start + 2
+        yield [(start, opening), (block.close, stop)]
+        yield from each(range(opening, block.close))
+    elif block.kind == "text" and not any(holds_fence(page.lines(line, line + 1)) for line in range(start, stop)):
+        last = max((line for line in range(start, stop) if page.lines(line, line + 1).strip()), default=start)
+        yield from each(range(start, last))
+        yield [(last, stop)]
+    else:
+        yield [(start, stop)]
+
+
+def _marked(page: Page, found: Sequence[Block]) -> Gap:
+    """Return what marks a gap: a paragraph of its own, or a plain line inside a fence."""
+    fences = [block for block in found if block.close is not None]
+    starts = [block.start for block in fences]
+
+    def gap(start: int, stop: int) -> str:
+        note = page.note(start, stop)
+        index = bisect_right(starts, start - 1) - 1
+        inside = index >= 0 and start <= (fences[index].close or 0)
+        if inside or note == page.lines(start, stop):
+            return note
+        parted = start == 0 or not page.lines(start - 1, start).strip()
+        return ("" if parted else "\n") + note + ("\n" if note and stop < len(page) else "")
+
+    return gap
+
+
+def _plain(text: str, limit: int, meter: Meter) -> Cut:
+    """Return the two ends of the text without its fences.
+
+    Raises:
+        DoesNotFit: they do not fit, the cut itself would open a fence, or there is nothing but fences.
+    """
+    bare = "\n".join(line for line in text.split("\n") if not holds_fence(line))
+    cut = Ends().truncate(bare, limit, meter)
+    if not cut.text.strip() or any(map(holds_fence, cut.text.split("\n"))):
+        raise refusal(text, text, limit, meter)
+    return Cut(text=cut.text, before=meter.count(text), after=cut.after)

@@ -1,0 +1,80 @@
+"""The search for how many parts can be kept.
+
+A truncator that ranks its parts by importance has one question left: how many of them fit, markers and joins
+included? Sizes only steer the search. Every candidate is built and counted as a whole, and what is returned
+is one that was counted.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from brim.errors import DoesNotFit
+from brim.meter.base import Meter
+from brim.truncate.base import Cut
+
+_TRUSTED = 4
+"""Rounds that go where the sizes point; after them every other round halves, so that any input ends soon."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Parts:
+    """What a search chooses from: parts ranked by importance, of which the first n can be put together."""
+
+    sizes: Sequence[int]
+    """Of each part, most important first, in any one unit."""
+    build: Callable[[int], str]
+    """Returns the text that keeps the first n parts, its markers included."""
+    total: int
+    """Size of the whole text in the unit of `sizes`."""
+    least: int = 1
+    """The smallest n that is worth returning."""
+
+
+def widest(text: str, limit: int, meter: Meter, parts: Parts) -> Cut | None:
+    """Return the largest build found that counts at most `limit`, or `None`."""
+    found = most(text, limit, meter, parts)
+    return found[1] if found else None
+
+
+def most(text: str, limit: int, meter: Meter, parts: Parts) -> tuple[int, Cut] | None:
+    """Return the largest n found whose build counts at most `limit`, with that build, or `None`."""
+    before = meter.count(text)
+    reach = list(accumulate(parts.sizes, initial=0))
+    best: tuple[int, Cut] | None = None
+    low, high = parts.least - 1, len(reach)
+    below, above = (0, 0), (parts.total, max(before, limit + 1, 1))
+    turn = 0
+    while high - low > 1:
+        halves = turn >= _TRUSTED and turn % 2
+        guess = (low + high) // 2 if halves else bisect_right(reach, _between(below, above, limit)) - 1
+        n = min(max(guess, low + 1), high - 1)
+        result = parts.build(n)
+        after = meter.count(result)
+        if after <= limit:
+            best = n, Cut(text=result, before=before, after=after)
+            low, below = n, (reach[n], after)
+        else:
+            high, above = n, (reach[n], after)
+        turn += 1
+    return best
+
+
+def _between(below: tuple[int, int], above: tuple[int, int], limit: int) -> float:
+    """Return the reach at which the line through two points (reach, count) meets `limit`."""
+    (near, least), (far, most) = below, above
+    return near + (far - near) * (limit - least) / (most - least)
+
+
+def refusal(text: str, smallest: str, limit: int, meter: Meter) -> DoesNotFit:
+    """Return the error for a text whose smallest useful form is over the limit."""
+    before, needed = meter.count(text), max(meter.count(smallest), limit + 1)
+    unit = getattr(meter, "unit", "units")
+    return DoesNotFit(
+        f"a text of {before:,} {unit} cannot be cut to {limit:,}: its smallest form needs {needed:,}",
+        needed=needed,
+        available=limit,
+    )

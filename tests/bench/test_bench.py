@@ -1,0 +1,164 @@
+"""The benchmarks' own parts: texts that are the same everywhere, and a report that says what was found.
+
+Nothing here measures time.
+"""
+
+import hashlib
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT))
+
+from bench import clock, corpus, outcome, peers, report  # noqa: E402 - the checkout is no installed package
+
+
+def digest(text):
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def test_a_seed_gives_the_same_bytes_on_every_machine():
+    assert digest(corpus.mixed(50_000)) == "5e9d2e9e842e1b87"
+    assert digest(corpus.mixed(50_000, 2)) != digest(corpus.mixed(50_000))
+
+
+def test_texts_do_not_depend_on_the_hash_seed():
+    code = "from bench import corpus; import sys; sys.stdout.buffer.write(corpus.mixed(20_000).encode())"
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, env={"PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert told == {corpus.mixed(20_000).encode()}
+
+
+@pytest.mark.parametrize("size", [1, 999, 30_000])
+def test_texts_have_the_size_that_was_asked_for(size):
+    texts = {
+        "mixed": corpus.mixed(size),
+        "long": corpus.long(size, pool=3_000),
+        "CJK": corpus.cjk(size, spaces=False),
+        "prose": corpus.ascii_prose(size),
+        **dict(corpus.adversarial(size)),
+    }
+    assert {name: len(text) for name, text in texts.items()} == dict.fromkeys(texts, size)
+
+
+def test_a_mixed_text_holds_every_kind():
+    text = corpus.mixed(300_000)
+    for sign in ("would ", "def ", "const ", '"tags"', "trace=", "問題", "데이터", "الوقت", "😀", "\n2026-"):
+        assert sign in text
+    assert " " not in corpus.cjk(10_000, spaces=False)
+    assert corpus.ascii_prose(10_000).isascii()
+
+
+def test_there_are_24_adversarial_strings():
+    texts = dict(corpus.adversarial(1_000))
+    assert len(texts) == 24
+    assert len(set(texts.values())) == 24
+
+
+def test_parts_are_many_and_equal_in_size():
+    assert [len(part) for part in corpus.parts(7, 30)] == [30] * 7
+
+
+def test_tiktoken_gets_the_vocabulary_that_it_expects():
+    assert peers.tiktoken_count()("Hello, world!") == 4
+    assert peers.tiktoken_count("cl100k_base")("漢字かな交じり文と한국어") == 14
+
+
+def test_the_plain_loop_keeps_the_most_essential_within_the_budget():
+    pieces = [peers.Piece(name=str(i), text="x" * 10, rank=i % 2) for i in range(4)]
+    text = peers.plain_loop(len)(peers.Case(pieces=pieces, budget=24))
+    assert text == "\n\n".join(["x" * 10] * 2)
+
+
+def test_litellm_that_is_not_there_is_an_import_error(monkeypatch):
+    monkeypatch.setattr(peers, "_LITELLM", "import no_such_module")
+    with pytest.raises(ImportError, match="no_such_module"):
+        peers.litellm_counts({"text": ["x"]})
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_the_exponent_is_the_slope_on_logarithmic_axes(power):
+    assert outcome.exponent([(x, 3 * x**power) for x in (1, 10, 50, 400)]) == pytest.approx(power)
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "at_least", "verdict"),
+    [(4, 3.5, True, "PASS"), (3, 3.5, True, "FAIL"), (2, 2, False, "PASS"), (2.1, 2, False, "FAIL")],
+)
+def test_a_gate_tells_on_which_side_of_its_limit_the_value_is(value, limit, at_least, verdict):
+    gate = outcome.Gate(name="speed", value=value, limit=limit, unit="x", at_least=at_least)
+    assert report.verdict(gate) == verdict
+    assert verdict in report.gates([gate])
+
+
+def test_what_was_not_measured_fails_its_gate():
+    assert not outcome.Gate(name="speed", value=math.nan, limit=2, unit="s").passed
+    assert not outcome.Gate(name="speed", value=math.nan, limit=2, unit="s", at_least=True).passed
+
+
+def test_a_page_shows_numbers_with_three_digits_and_texts_as_they_are():
+    table = outcome.Table(
+        title="Speed",
+        columns=["what", "ms", "n"],
+        rows=[["a | b", 1234.567, 12345], ["c", 0.00123456, None], ["d", math.nan, 0]],
+        notes=["One was left out."],
+    )
+    page = report.page(outcome.Outcome(name="counting", tables=[table]))
+    assert page.splitlines() == [
+        "## counting",
+        "",
+        "### Speed",
+        "",
+        "| what   |      ms |      n |",
+        "| ------ | ------: | -----: |",
+        "| a \\| b |   1,235 | 12,345 |",
+        "| c      | 0.00123 |        |",
+        "| d      |       - |      0 |",
+        "",
+        "One was left out.",
+    ]
+
+
+def test_the_report_is_written_with_machine_versions_and_gates(tmp_path):
+    table = outcome.Table(title="Speed", columns=["what"], rows=[["brim"]])
+    gate = outcome.Gate(name="speed", value=1, limit=2, unit="s")
+    plots = [
+        outcome.Plot(name="lines", title="t", x_label="x", y_label="y", lines={"a": [(1, 1), (10, 10)]}),
+        outcome.Plot(name="bars", title="t", y_label="y", bars={"a": 1, "b": 500}),
+    ]
+    found = outcome.Outcome(name="counting", tables=[table], gates=[gate], plots=plots)
+    written = report.write([found], report.machine(), tmp_path / "results")
+    text = written[0].read_text()
+    assert "Python: CPython" in text
+    assert "toktok-rs 0." in text
+    assert "| speed |" in text
+    assert [path.name for path in written[1:]] in ([], ["lines.png", "bars.png"])
+
+
+def test_quick_is_a_tenth():
+    assert (outcome.Setting().size(1_000), outcome.Setting(quick=True).size(1_000)) == (1_000, 100)
+
+
+def test_the_clock_returns_the_result_of_what_it_measures():
+    seconds, result = clock.once(len, "text")
+    assert result == 4
+    assert seconds >= 0
+    assert clock.best(len, "text", repeats=1) >= 0
+    assert clock.median(len, ["a", "bb"]) >= 0
+
+
+def test_an_unknown_benchmark_is_refused_with_the_names(capsys):
+    from bench.__main__ import main
+
+    with pytest.raises(SystemExit) as stopped:
+        main(["cuonting"])
+    assert stopped.value.code == 2
+    assert "no benchmark is called cuonting; there are footprint, counting" in capsys.readouterr().err

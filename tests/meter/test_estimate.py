@@ -1,0 +1,252 @@
+"""Estimates: what they are worth, what they never do, and which way is taken."""
+
+import sys
+from functools import cache
+from itertools import pairwise
+from types import ModuleType
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import strategies
+from brim.errors import UnknownName
+from brim.meter import estimate
+from brim.meter.base import Meter
+from brim.meter.estimate import FAMILIES, ClassesEngine, Estimate, classes, estimate_for
+from brim.meter.vocabularies import vocabulary
+from brim.testing import CharMeter, PieceMeter
+
+SAMPLES = {
+    "prose": "The committee met on Tuesday to discuss the budget. Nobody had read the report, so the chair read it "
+    "aloud, slowly, and by the third page most of the members had quietly left the room. ",
+    "python": "def area(shapes: list[Shape]) -> float:\n    total = 0.0\n    for shape in shapes:\n"
+    "        if shape.kind == 'circle':\n            total += math.pi * shape.radius ** 2\n"
+    "        else:\n            total += shape.width * shape.height\n    return total\n\n",
+    "json": '{"id": 48213, "customer": "Anna Schmidt", "items": [{"sku": "A-113", "qty": 2, "price": 19.99}], '
+    '"paid": true}\n',
+    "log": "2026-11-15T03:12:44.193Z ERROR [worker-7] request 8f3a21c9 failed after 1204 ms: connection reset by "
+    "peer\n",
+    "german": "Die Überschwemmungen der vergangenen Woche haben in mehreren Gemeinden erhebliche Schäden verursacht, "
+    "und die Aufräumarbeiten werden vermutlich Monate dauern. ",
+    "russian": "Вчера вечером в городе прошёл сильный дождь, и многие улицы оказались полностью затоплены. ",
+    "chinese": "昨天晚上这座城市下了一场大雨，许多街道都被水淹没了，市民们不得不步行回家。",
+    "korean": "어젯밤 이 도시에 폭우가 내려 많은 거리가 물에 잠겼고 시민들은 걸어서 집에 돌아가야 했다. ",
+    "arabic": "هطلت أمطار غزيرة على المدينة مساء أمس وغمرت المياه كثيرا من الشوارع فاضطر السكان إلى العودة سيرا. ",
+    "hindi": "कल शाम शहर में तेज़ बारिश हुई और कई सड़कें पानी में डूब गईं, इसलिए लोगों को पैदल घर लौटना पड़ा। ",
+    "emoji": "Done ✅ deployed 🚀 and the tests are green 🎉 thanks everyone 🙏 ",
+}
+"""Texts that the weights were not fitted to."""
+
+TRUTH = {
+    "prose": (3, 124, 175, 121),
+    "python": (3, 215, 269, 212),
+    "json": (5, 239, 294, 259),
+    "log": (5, 220, 269, 269),
+    "german": (3, 151, 217, 100),
+    "russian": (4, 153, 153, 85),
+    "chinese": (4, 165, 164, 92),
+    "korean": (4, 237, 236, 113),
+    "arabic": (4, 249, 249, 117),
+    "hindi": (4, 265, 265, 97),
+    "emoji": (6, 168, 216, 85),
+}
+"""How often the sample stands in a row, and its tokens by ctok 1.3.0 in both families, and by gemma4."""
+
+PROXIES = {"claude-4.5": "cl100k_base", "claude-5": "cl100k_base", "gemini-3": "o200k_base"}
+families = st.sampled_from(sorted(PROXIES))
+
+
+@cache
+def meter(family):
+    return Estimate(family, vocabulary(PROXIES[family]))
+
+
+@pytest.mark.parametrize("family", PROXIES)
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_an_estimate_is_near_the_truth_and_its_bound_above(family, kind):
+    times, *truths = TRUTH[kind]
+    truth = truths[list(PROXIES).index(family)]
+    text = (SAMPLES[kind] * times).rstrip("\n")
+    assert 0.8 * truth < meter(family).count(text) < 1.2 * truth
+    assert truth <= meter(family).upper(text) < 2.1 * truth
+
+
+@pytest.mark.parametrize(
+    ("family", "expected"), [("claude-4.5", (48, 66)), ("claude-5", (62, 91)), ("gemini-3", (44, 61))]
+)
+def test_every_machine_comes_to_the_same_numbers(family, expected):
+    text = SAMPLES["prose"] + SAMPLES["emoji"][:9]
+    assert (meter(family).count(text), meter(family).upper(text)) == expected
+
+
+@pytest.mark.parametrize("family", PROXIES)
+def test_it_says_that_it_is_an_estimate_and_by_what(family):
+    made = meter(family)
+    assert isinstance(made, Meter)
+    assert (made.exact, made.unit) == (False, "tokens")
+    assert made.name == f"{family} (estimate: {PROXIES[family]} x weights by character class)"
+
+
+@settings(max_examples=100)
+@given(family=families, text=strategies.texts)
+def test_nothing_is_nothing_and_anything_is_something(family, text):
+    count, load, upper = meter(family).count(text), meter(family).load(text), meter(family).upper(text)
+    assert (count > 0) is (load > 0) is (upper > 0) is (text != "")
+    assert count <= load <= count + 1
+    assert count <= upper
+
+
+@settings(max_examples=100)
+@given(family=families, parts=st.lists(strategies.texts, max_size=8))
+def test_loads_add_up_to_no_less_than_the_whole(family, parts):
+    """With a proxy that adds up itself, and whatever the classes of the parts."""
+    adding = Estimate(family, CharMeter())
+    assert sum(map(adding.load, parts)) >= adding.count("".join(parts))
+    assert sum(map(adding.upper, parts)) >= adding.upper("".join(parts))
+
+
+@settings(max_examples=60)
+@given(family=families, text=strategies.texts)
+def test_one_character_more_costs_hardly_less(family, text):
+    counts = [meter(family).measure(text[:end]) for end in range(min(len(text), 60))]
+    assert all(after >= before - 3 for before, after in pairwise(counts))
+
+
+@settings(max_examples=60)
+@given(family=families, text=strategies.long_texts, limit=st.integers(0, 60))
+def test_cuts_are_never_over(family, text, limit):
+    made = Estimate(family, PieceMeter())
+    assert made.count(made.head(text, limit)) <= limit
+    assert made.count(made.tail(text, limit)) <= limit
+
+
+def slowly(text):
+    """Class each character by itself: the oracle for `classes`."""
+    counts = [0] * 12
+    for char in text:
+        counts[estimate._class_of(char.encode("utf-8", "surrogatepass")[0])] += 1
+    return counts
+
+
+@settings(max_examples=150)
+@given(text=strategies.texts, block=st.sampled_from([3, 50, 1 << 17]))
+def test_classes_are_those_of_each_character(text, block):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(estimate, "_BLOCK", block)
+        assert classes(text) == slowly(text)
+
+
+@pytest.mark.parametrize(
+    ("chars", "kind"),
+    [
+        ("az ", "PLAIN"),
+        ("AZ", "UPPER"),
+        ("09", "DIGIT"),
+        ("!~\n\t\x00\x7f", "MARK"),
+        ("éßŁə\u0301", "LATIN"),
+        ("αЖїԥ", "GREEK"),
+        ("Ֆאعپߘ", "ARABIC"),
+        ("हதกაខ", "INDIC"),
+        ("§→─…✅\u200d", "SYMBOL"),
+        ("中のカ、！", "HAN"),
+        ("한글\ud800", "HANGUL"),
+        ("😀𝒳𠀀", "ASTRAL"),
+    ],
+)
+def test_a_script_has_its_class(chars, kind):
+    counts = classes(chars)
+    assert counts[getattr(estimate, f"_{kind}")] == sum(counts) == len(chars)
+
+
+@pytest.mark.parametrize("char", ["a", " ", "\n", "中", "\u0301", "\u202e", "\ud800", "\x00", "😀"])
+def test_a_million_of_one_character_is_estimated(char):
+    assert 0 < meter("claude-5").count(char * 1_000_000) <= 5_000_000
+    assert ClassesEngine().counts([char * 1_000_000])[0] > 0
+
+
+class Stub(CharMeter):
+    """A meter of a given name, exact or not."""
+
+    def __init__(self, name, exact):
+        super().__init__()
+        self._name, self.exact = name, exact
+
+
+@pytest.mark.parametrize(
+    ("family", "exact", "how"),
+    [
+        ("claude-4.5", {"cl100k_base"}, "cl100k_base x weights by character class"),
+        ("claude-5", set(), "cl100k_base x weights by character class"),
+        ("gemini-2", {"gemma3", "o200k_base"}, "gemma3"),
+        ("gemini-3", {"gemma4", "o200k_base"}, "gemma4"),
+        ("gemini-3", {"o200k_base"}, "o200k_base x weights by character class"),
+        ("gemini-2", set(), "o200k_base x weights by character class"),
+    ],
+)
+def test_the_first_way_with_an_exact_vocabulary_is_taken(family, exact, how, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ctok", None)
+    made = estimate_for(family, lambda name: Stub(name, name in exact))
+    assert (made.name, made.exact) == (f"{family} (estimate: {how})", False)
+
+
+def test_gemini_counts_what_gemma_counts_and_its_bound_is_tight():
+    made = Estimate("gemini-3", Stub("gemma4", exact=True))
+    assert (made.count("x" * 500), made.upper("x" * 500)) == (500, 514)
+
+
+def test_a_bound_is_never_below_the_estimate():
+    proxy = Stub("cl100k_base", exact=True)
+    proxy.count = lambda _: 1
+    made = Estimate("claude-4.5", proxy)
+    assert made.upper("é" * 1_000) == made.count("é" * 1_000) == 365
+
+
+def test_an_unknown_family_is_refused_with_the_nearest():
+    with pytest.raises(UnknownName, match=r"no family of models is called 'claude-4'.*claude-4\.5"):
+        estimate_for("claude-4", vocabulary)
+    with pytest.raises(UnknownName, match="no family of models"):
+        Estimate("claude-4", CharMeter())
+    assert set(FAMILIES) == {"claude-4.5", "claude-5", "gemini-2", "gemini-3"}
+
+
+@pytest.fixture
+def ctok(monkeypatch):
+    """A stand-in that counts words, six for the frame, and no line break at the end."""
+    module = ModuleType("ctok")
+    module.token_count = lambda text, _: 6 + len(text.split()) + text.rstrip("\n").count("\n")
+    monkeypatch.setitem(sys.modules, "ctok", module)
+
+
+@pytest.mark.usefixtures("ctok")
+@pytest.mark.parametrize(
+    ("text", "expected"), [("", 0), ("one", 1), ("one two", 2), ("\n", 1), ("one\n\n", 3), ("one\ntwo", 3), ("  ", 1)]
+)
+def test_ctok_counts_where_it_is_installed_and_line_breaks_are_never_free(text, expected):
+    made = estimate_for("claude-4.5", vocabulary)
+    assert made.name == "claude-4.5 (estimate: ctok)"
+    assert made.count(text) == made.load(text) == expected
+    assert expected <= made.upper(text) <= expected + 5
+
+
+@pytest.mark.usefixtures("ctok")
+def test_a_text_too_long_for_ctok_is_judged_by_its_start(monkeypatch):
+    monkeypatch.setattr(estimate, "_WITNESSED", 4_000)
+    made = estimate_for("claude-5", vocabulary)
+    text = "word " * 4_000
+    assert made.count(text[:4_000]) == 800
+    assert abs(made.count(text) - 4_000) <= 40
+    assert made.upper(text) > made.count(text)
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_classes_alone_tell_the_size_of_a_text(kind):
+    text = SAMPLES[kind] * 3
+    truth = vocabulary("o200k_base").count(text)
+    assert 0.8 * truth < ClassesEngine().counts([text])[0] < 1.5 * truth
+
+
+def test_the_classes_engine_says_what_it_is():
+    engine = ClassesEngine()
+    assert (engine.name, engine.exact, engine.additive) == ("character classes", False, False)
+    assert engine.counts(["", "a", "\ud800", "The quick brown fox"]) == [0, 1, 1, 5]

@@ -1,0 +1,169 @@
+"""Open vocabularies: known counts, plain control strings, and where a text may be parted."""
+
+import sys
+from functools import cache
+from types import ModuleType
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import strategies
+from brim.errors import SourceError, UnknownName
+from brim.meter import open as opened
+from brim.meter.open import VOCABULARIES, SplintrEngine
+
+EVERY = sorted(VOCABULARIES)
+WITH_WORD_PATTERNS = [name for name in EVERY if name not in opened._SEAMS]
+WITHOUT = sorted(opened._SEAMS)
+
+engine = cache(SplintrEngine)
+texts = strategies.texts.map(lambda text: text.encode("utf-8", "replace").decode())
+spaced = st.lists(texts, min_size=2, max_size=5).map(" ".join)
+
+
+def count(name, text):
+    return engine(name).counts([text])[0]
+
+
+def library(name):
+    return engine(name)._tokenizer
+
+
+@cache
+def original(name):
+    import splintr
+
+    return splintr.Tokenizer.from_pretrained(name)
+
+
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_every_vocabulary_loads_and_counts_its_probes_right(name):
+    loaded = engine(name)
+    assert loaded.counts(opened._PROBES) == list(opened._COUNTS[name])
+    assert (loaded.name, loaded.exact) == ("splintr", True)
+    assert loaded.counts(["", "a"]) == [0, 1]
+
+
+@pytest.mark.parametrize("name", ["o200k_base", "cl100k_base"])
+@settings(max_examples=40)
+@given(text=texts)
+def test_a_second_library_counts_the_same(name, text):
+    import toktok
+
+    assert count(name, text) == toktok.batch_count([text], name, 1)[0]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_no_control_string_is_taken_for_its_token(name):
+    for control in library(name).special_tokens():
+        around = f"a {control} b {control}{control}"
+        if name not in opened._MARKUP:
+            assert count(name, around) == len(library(name).encode_ordinary(around))
+        assert count(name, control) > 1 or library(name).encode_ordinary(control) == library(name).encode(control)
+
+
+@pytest.mark.parametrize("text", ["cafe\u0301", "a\u0308\u0323 x", "한"])
+def test_qwen_counts_what_the_composed_text_counts(text):
+    from unicodedata import normalize
+
+    assert count("qwen3", text) == count("qwen3", normalize("NFC", text))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("gemma2", "<table><tr></tr></table>", 4),
+        ("gemma3", "<div><b></b></div>", 4),
+        ("gemma3", "<div><b></b></div><eos>", 7),
+        ("gemma3", "<div><h7></div>", 6),
+        ("gemma3", "<start_of_turn>", 7),
+        ("gemma4", "<div></div>", 5),
+        ("llama3", "<div></div>", 4),
+    ],
+)
+def test_markup_is_one_token_a_tag_where_the_vocabulary_has_the_tag(name, text, expected):
+    assert count(name, text) == expected
+
+
+@pytest.mark.parametrize("name", ["gemma2", "gemma3"])
+@settings(max_examples=50)
+@given(text=st.lists(st.sampled_from(["<td>", "</b>", "<h1>", "x", " ", "\n", "two words", "> </"])).map("".join))
+def test_markup_counts_what_the_library_finds_with_all_its_tokens(name, text):
+    assert count(name, text) == len(original(name).encode(text))
+
+
+@settings(max_examples=60)
+@given(text=texts)
+def test_gemma3_counts_what_the_library_counts_for_it(text):
+    plain = text.replace("<", "")
+    assert count("gemma3", plain) == len(original("gemma3").encode_ordinary(plain))
+
+
+@pytest.mark.parametrize("name", WITH_WORD_PATTERNS)
+@settings(max_examples=25)
+@given(text=spaced)
+def test_counts_add_up_between_a_character_and_a_space(name, text):
+    assert engine(name).additive
+    seams = [i for i in range(1, len(text)) if text[i] == " " and not text[i - 1].isspace()]
+    for seam in seams[:8]:
+        assert count(name, text[:seam]) + count(name, text[seam:]) == count(name, text)
+
+
+@pytest.mark.parametrize(
+    ("name", "left", "right"),
+    [(name, "two", " words") for name in ("llama2", "codellama", "mistral_v1", "mistral_v2")]
+    + [("gemma2", "x▁", "  y"), ("gemma3", "<p>", " </p>"), ("gemma4", "<p>", " </p>")],
+)
+def test_a_vocabulary_that_does_not_add_up_says_so(name, left, right):
+    assert not engine(name).additive
+    assert count(name, left) + count(name, right) != count(name, left + right)
+
+
+@pytest.mark.parametrize("name", WITHOUT)
+@settings(max_examples=30)
+@given(text=st.lists(st.one_of(texts, st.sampled_from(["▁", " ▁ ", "> </b>", "\n\n x"])), max_size=8).map(" ".join))
+def test_blocks_add_up_to_the_whole(name, text):
+    seam = opened._SEAMS[name]
+    whole = len(library(name).encode_ordinary(text))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(opened, "_BLOCK", 3)
+        blocks = list(opened._blocks(text, seam))
+    assert sum(len(library(name).encode_ordinary(block)) for block in blocks) == whole
+
+
+@pytest.mark.parametrize("name", ["gemma2", "gemma3", "llama2", "mistral_v3"])
+@pytest.mark.parametrize("unit", [" \n", "\n", "\t", " ", "a", "中", "\u200d", "<|"])
+def test_a_long_run_of_anything_is_counted_in_time_that_grows_with_it(name, unit):
+    """splintr's own call for gemma2 and gemma3 takes 25 seconds for 200,000 characters of blank lines."""
+    text = unit * (50_000 // len(unit))
+    assert 0 < count(name, text) <= 3 * len(text) + 1
+
+
+def test_a_name_that_nobody_knows_is_refused_with_the_nearest():
+    with pytest.raises(UnknownName, match=r"no open vocabulary is called 'lama3'.*llama3"):
+        SplintrEngine("lama3")
+
+
+def test_without_splintr_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "splintr", None)
+    with pytest.raises(ImportError, match=r"brim\[open\]"):
+        SplintrEngine("llama3")
+
+
+def test_a_library_that_counts_otherwise_is_refused_when_it_loads(monkeypatch):
+    class Tokenizer:
+        from_pretrained = classmethod(lambda cls, _: cls())
+        special_tokens = staticmethod(dict)
+        encode_flat = staticmethod(lambda text: b"1234" * len(text))
+
+    changed = ModuleType("splintr")
+    changed.Tokenizer = Tokenizer
+    monkeypatch.setitem(sys.modules, "splintr", changed)
+    with pytest.raises(SourceError, match=r"llama3: splintr counts 44 tokens in 'The quick .* where there are 10"):
+        SplintrEngine("llama3")
+
+
+def test_what_the_library_raises_is_left_to_the_owner():
+    with pytest.raises(UnicodeEncodeError):
+        engine("llama3").counts(["\ud800"])

@@ -1,0 +1,218 @@
+"""Exact counting: engines, their failures, pieces, joins and cuts."""
+
+import threading
+
+import pytest
+import regex
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import strategies
+from brim.errors import BrimError, InvalidType, InvalidValue
+from brim.meter import seams
+from brim.meter.grapheme import boundary_after, boundary_before
+from brim.meter.vocabularies import vocabulary
+from brim.meter.vocabulary import Vocabulary
+
+NAMES = ("o200k_base", "cl100k_base", "o200k_harmony", "qwen3.5")
+names = st.sampled_from(NAMES)
+
+
+class Panic(BaseException):
+    """Stands for a tokenizer's panic, which is no Exception."""
+
+
+class Fake:
+    """An engine that counts words, and fails when told to."""
+
+    additive = True
+
+    def __init__(self, name, *, exact=True, fails_on=None, error=Panic):
+        self.name, self.exact, self._fails_on, self._error = name, exact, fails_on, error
+
+    def counts(self, texts):
+        if self._fails_on is not None and any(self._fails_on in text for text in texts):
+            raise self._error("no")
+        return [len(text.split()) for text in texts]
+
+
+def whole(name, text):
+    """Count a text in one call to the library, past everything that brim does."""
+    import toktok
+
+    return toktok.batch_count([regex.sub("[\ud800-\udfff]", "\ufffd", text)], name, 1)[0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_counts_exactly_and_says_so(name):
+    meter = vocabulary(name)
+    assert (meter.name, meter.exact, meter.unit) == (name, True, "tokens")
+    assert meter.count("Hello, world!") == 4
+    assert meter.count("") == 0
+
+
+@settings(max_examples=300, deadline=None)
+@given(name=names, text=strategies.texts)
+def test_all_text_is_ordinary_text_and_counts_what_the_library_counts(name, text):
+    assert vocabulary(name).count(text) == whole(name, text)
+
+
+@settings(max_examples=300, deadline=None)
+@given(name=names, text=strategies.long_texts, size=st.integers(8, 80))
+def test_pieces_add_up_to_the_whole(name, text, size):
+    parts = list(seams.pieces(text, at_lines=True, size=size))
+    assert "".join(parts) == text
+    assert sum(whole(name, part) for part in parts) == whole(name, text)
+
+
+@settings(max_examples=500, deadline=None)
+@given(name=names, parts=st.lists(st.one_of(strategies.texts, strategies.pieces), max_size=8))
+def test_joined_pieces_count_what_their_text_counts(name, parts):
+    assert vocabulary(name).count_joined(parts) == whole(name, "".join(parts))
+
+
+@settings(max_examples=100, deadline=None)
+@given(parts=st.lists(strategies.texts, max_size=8))
+def test_many_texts_count_what_each_counts(parts):
+    meter = vocabulary("o200k_base")
+    assert meter.count_many(parts) == [meter.count(part) for part in parts]
+
+
+def clusters(text):
+    return [match.end() for match in regex.finditer(r"\X", text)]
+
+
+@settings(max_examples=400, deadline=None)
+@given(name=names, text=strategies.long_texts, limit=st.integers(0, 80))
+def test_head_and_tail_are_never_over_and_split_no_grapheme(name, text, limit):
+    meter = vocabulary(name)
+    head, tail = meter.head(text, limit), meter.tail(text, limit)
+    ends = {0, *clusters(text)}
+    assert text.startswith(head)
+    assert text.endswith(tail)
+    assert meter.count(head) <= limit
+    assert meter.count(tail) <= limit
+    assert len(head) in ends
+    assert len(text) - len(tail) in ends
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=strategies.long_texts, limit=st.integers(1, 80))
+def test_head_and_tail_leave_little_unused(text, limit):
+    """One more grapheme either way counts over the limit, or nearly: counts are not monotone."""
+    meter = vocabulary("o200k_base")
+    for cut, rest in ((meter.head(text, limit), "after"), (meter.tail(text, limit), "before")):
+        if len(cut) < len(text):
+            longest = max((size for size in map(len, regex.findall(r"\X", text))), default=0)
+            assert meter.count(cut) >= limit - 4 * longest - 4, rest
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=strategies.texts, index=st.integers(-2, 400))
+def test_boundaries_are_those_of_the_whole_text(text, index):
+    ends = [0, *clusters(text)]
+    inside = min(max(index, 0), len(text))
+    assert boundary_before(text, index) == max(end for end in ends if end <= inside)
+    assert boundary_after(text, index) == min(end for end in ends if end >= inside)
+
+
+def test_a_cluster_longer_than_any_look_back_is_not_split():
+    text = "x" + "e" + "\u0301" * 5000 + "y"
+    assert boundary_before(text, 3000) == 1
+    assert boundary_after(text, 3000) == len(text) - 1
+    assert vocabulary("o200k_base").head(text, 50) == "x"
+
+
+@pytest.mark.parametrize(
+    "char", ["a", " ", "!", "\n", "漢", "\u200d", "\u0301", "1", "😀", "-\n//", "\x00", "\ud800", "\u202e"]
+)
+def test_a_megabyte_of_one_thing_is_counted(char):
+    text = char * (1_000_000 // len(char))
+    meter = vocabulary("o200k_base")
+    assert 0 < meter.count(text) <= 4 * len(text)
+    assert meter.count(meter.head(text, 100)) <= 100
+
+
+def test_a_panic_moves_to_the_next_engine_and_the_name_tells():
+    meter = Vocabulary("words", [("first", lambda: Fake("first", fails_on="boom")), ("second", lambda: Fake("second"))])
+    assert (meter.count("a b"), meter.name, meter.exact) == (2, "words", True)
+    assert meter.count("boom c d") == 3
+    assert meter.name == "words (by second; first failed with Panic)"
+    assert meter.exact
+
+
+def test_the_last_means_is_an_estimate_and_says_so():
+    meter = Vocabulary(
+        "words",
+        [
+            ("first", lambda: Fake("first", fails_on="boom", error=RuntimeError)),
+            ("guess", lambda: Fake("guess", exact=False)),
+        ],
+    )
+    assert meter.exact
+    meter.count("boom")
+    assert not meter.exact
+    assert meter.name == "words (estimate: guess; first failed with RuntimeError)"
+
+
+def test_an_engine_that_miscounts_the_known_vectors_is_not_used():
+    meter = Vocabulary(
+        "words", [("wrong", lambda: Fake("wrong")), ("guess", lambda: Fake("guess", exact=False))], vectors=[("a b", 3)]
+    )
+    assert not meter.exact
+    assert "wrong miscounts" in meter.name
+
+
+def test_a_library_that_is_not_installed_is_passed_over():
+    def missing():
+        raise ModuleNotFoundError("no module")
+
+    meter = Vocabulary("words", [("first", missing), ("second", lambda: Fake("second"))])
+    assert meter.name == "words (by second; first is not installed)"
+
+
+def test_when_nothing_works_the_error_lists_what_was_tried():
+    meter = Vocabulary("words", [("only", lambda: Fake("only", fails_on="boom"))])
+    with pytest.raises(BrimError, match="nothing can count words: only failed with Panic"):
+        meter.count("boom")
+
+
+def test_an_interrupt_is_not_swallowed():
+    meter = Vocabulary("words", [("only", lambda: Fake("only", fails_on="boom", error=KeyboardInterrupt))])
+    with pytest.raises(KeyboardInterrupt):
+        meter.count("boom")
+
+
+def test_head_survives_an_engine_that_fails_while_cutting():
+    class Cutter(Fake):
+        def prefix(self, text, limit):
+            raise Panic
+
+    meter = Vocabulary("words", [("cutter", lambda: Cutter("cutter")), ("second", lambda: Fake("second"))])
+    assert meter.head("a b c d", 2).split() == ["a", "b"]
+    assert "cutter failed with Panic" in meter.name
+
+
+def test_threads_count_the_same():
+    meter = vocabulary("o200k_base")
+    texts = [f"thread text {i} " * (i % 50 + 1) for i in range(200)]
+    expected = [whole("o200k_base", text) for text in texts]
+    seen = []
+    threads = [threading.Thread(target=lambda: seen.append([meter.count(text) for text in texts])) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [expected] * 8
+
+
+@pytest.mark.parametrize("text", [None, 3, b"bytes", ["a"]])
+def test_what_is_no_text_is_refused(text):
+    with pytest.raises(InvalidType, match="text must be a str"):
+        vocabulary("o200k_base").count(text)
+
+
+@pytest.mark.parametrize("limit", [-1, 1.5, float("nan"), "3", None, True])
+def test_a_limit_that_is_no_number_of_units_is_refused(limit):
+    with pytest.raises(InvalidValue, match="limit must be a whole number"):
+        vocabulary("o200k_base").head("text", limit)

@@ -1,0 +1,123 @@
+"""Facts about the whole repository."""
+
+import ast
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import brim
+
+ROOT = Path(__file__).resolve().parent.parent
+
+_AT_IMPORT = """
+import sys
+seen = []
+def hook(event, args):
+    writes = event == "open" and isinstance(args[1], str) and any(flag in args[1] for flag in "wax+")
+    if writes or event.startswith(("socket.", "subprocess.", "os.system")):
+        seen.append((event, str(args[0])))
+sys.dont_write_bytecode = True
+sys.addaudithook(hook)
+import brim
+heavy = {"toktok", "tiktoken", "splintr", "tokenizers", "yaml", "typer", "rich", "pydantic", "regex", "numpy"}
+print(seen, sorted(heavy & set(sys.modules)))
+"""
+
+
+def script(name):
+    """Load one of the project's scripts as a module."""
+    spec = importlib.util.spec_from_file_location(f"script_{name}", ROOT / "scripts" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def tracked():
+    """Return the files that are, or are about to be, committed."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if told.returncode:
+        pytest.fail("the facts are about a git checkout")
+    return [ROOT / name for name in told.stdout.split("\n") if name and (ROOT / name).is_file()]
+
+
+def test_the_public_names_are_listed_by_hand_and_sorted():
+    assert brim.__all__ == sorted(brim.__all__)
+    assert [name for name in brim.__all__ if not hasattr(brim, name)] == []
+    public = {name for name in vars(brim) if not name.startswith("_")}
+    modules = {name for name in public if type(getattr(brim, name)).__name__ == "module"}
+    assert public - modules - set(brim.__all__) == {"annotations"}
+
+
+def test_the_functions_are_not_hidden_by_the_modules_of_their_name():
+    import brim.fit
+    import brim.meter
+    import brim.replay
+
+    assert callable(brim.fit)
+    assert callable(brim.meter)
+    assert callable(brim.replay)
+
+
+def test_importing_brim_touches_neither_network_nor_disk_and_loads_nothing_heavy():
+    told = subprocess.run([sys.executable, "-c", _AT_IMPORT], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "[] []"
+
+
+def test_imports_run_downward_only():
+    floors = script("floors")
+    assert floors.faults(floors.arrows()) == []
+
+
+def test_an_arrow_that_runs_up_is_seen(tmp_path):
+    floors = script("floors")
+    (tmp_path / "errors.py").write_text("def f():\n    from brim.fit import fit\n")
+    assert floors.faults(floors.arrows(tmp_path)) == ["errors -> fit (errors.py) runs up"]
+
+
+def test_every_requirement_of_the_kernel_is_named_by_a_test():
+    assert script("requirements").missing() == []
+
+
+def test_no_committed_file_names_a_registry_or_a_path_of_a_machine():
+    hosts = re.compile(
+        r"(pypi|pythonhosted|npmjs|debian)\.(org|com)" + r"|/(root|home)/\w" + r"|/tmp/\w+/", re.IGNORECASE
+    )
+    found = []
+    for path in tracked():
+        if path.suffix in (".png", ".gz") or path == Path(__file__):
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            if hosts.search(line):
+                found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}")
+    assert found == []
+
+
+def test_no_module_grows_beyond_what_a_reader_holds():
+    long = []
+    for path in (ROOT / "src").rglob("*.py"):
+        source = path.read_text(encoding="utf-8")
+        if source.count("\n") > 400:
+            long.append(str(path.name))
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.FunctionDef) and node.end_lineno - node.lineno > 60:
+                long.append(f"{path.name}: {node.name}")
+    assert long == []
+
+
+def _examples():
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        for i, block in enumerate(
+            re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        ):
+            yield pytest.param(block, id=f"{path.relative_to(ROOT)}[{i}]")
+
+
+@pytest.mark.parametrize("example", list(_examples()))
+def test_examples_in_the_docs_run(example, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(example, "example", "exec"), {})

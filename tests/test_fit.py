@@ -1,0 +1,328 @@
+"""Fitting sections: forms, templates, summaries, visibility, stability, and what is refused."""
+
+import itertools
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import brim
+from brim import Section
+from brim.testing import PieceMeter
+
+SCHEMA = Path(brim.__file__).parent / "receipt.schema.json"
+
+
+def fit(*sections, budget=100, **options):
+    return brim.fit(list(sections), budget, **{"meter": "chars", **options})
+
+
+def states(prompt):
+    return {part.name: part.state for part in prompt.receipt.parts}
+
+
+def test_no_sections_make_an_empty_prompt():
+    prompt = fit(budget=0)
+    assert (prompt.text, str(prompt), prompt.receipt.used, prompt.receipt.parts) == ("", "", 0, ())
+
+
+@pytest.mark.parametrize(
+    ("budget", "expected"),
+    [
+        pytest.param(100, "x" * 100, id="the whole"),
+        pytest.param(60, "a shorter form of it", id="the largest form that fits"),
+        pytest.param(12, "short", id="a smaller form"),
+        pytest.param(4, "", id="nothing of it"),
+    ],
+)
+def test_the_largest_form_that_fits_is_used_before_anything_is_cut(budget, expected):
+    section = Section("doc", "x" * 100, forms=["short", "a shorter form of it"], overflow="drop")
+    assert fit(section, budget=budget).text == expected
+
+
+def test_a_required_section_may_come_in_a_form():
+    section = Section("doc", "x" * 100, forms=["see doc.md"], required=True)
+    assert fit(section, budget=20).text == "see doc.md"
+
+
+def test_entries_are_kept_or_dropped_whole():
+    entries = [f"entry number {i}" for i in range(9)]
+    prompt = fit(Section("log", entries, keep="newest"), budget=90)
+    kept = prompt.text.split("\n")
+    assert kept[0] == "[... 6 older entries omitted ...]"
+    assert kept[1:] == entries[-3:]
+
+
+def test_a_template_places_sections_and_its_text_is_counted():
+    sections = [Section("a", "x" * 500), Section("b", "bb", priority="high")]
+    prompt = fit(*sections, budget=60, template="{{json}} A: {a}\nB: {b}.")
+    assert prompt.text.startswith("{json} A: xxxx")
+    assert prompt.text.endswith("\nB: bb.")
+    assert prompt.receipt.used == len(prompt.text) <= 60
+    with pytest.raises(brim.DoesNotFit, match="template"):
+        fit(Section("a", "x", required=True), budget=5, template="much too long a frame for {a}")
+
+
+@pytest.mark.parametrize(
+    ("template", "told"),
+    [
+        pytest.param("{a} {c}", r"\{c\}", id="a place for no section"),
+        pytest.param("{a}", r"\{b\} is missing", id="a section without a place"),
+        pytest.param("{a} {b} {a}", "names each section once", id="a section placed twice"),
+    ],
+)
+def test_a_template_that_does_not_match_the_sections_is_refused(template, told):
+    with pytest.raises(brim.InvalidValue, match=told):
+        fit(Section("a", "x"), Section("b", "y"), template=template)
+
+
+def test_braces_that_are_no_place_stay_as_they_are():
+    assert fit(Section("a", "x"), template="{ {a} }} {\n}").text == "{ x } {\n}"
+
+
+def test_a_summary_is_used_when_it_fits_and_a_cut_when_it_does_not():
+    section = Section("notes", "n" * 500, overflow="summarise")
+    asked = []
+
+    def short(text, limit):
+        asked.append(limit)
+        return "a summary"
+
+    assert fit(section, summarise=short).text == "a summary"
+    assert asked == [100]
+    prompt = fit(section, summarise=lambda text, limit: text * 2)
+    assert states(prompt) == {"notes": "cut"}
+    assert states(fit(section)) == {"notes": "cut"}
+
+
+def test_a_capture_replays_a_summary_without_the_summariser():
+    section = Section("notes", "n" * 500, overflow="summarise")
+    prompt = fit(section, summarise=lambda text, limit: "the gist", capture=True)
+    assert brim.replay(prompt.receipt.to_json()).text == "the gist"
+
+
+def test_a_stable_section_is_never_cut_and_the_prefix_is_told():
+    rules, notes = Section("rules", "r" * 40, stable=True), Section("notes", "n" * 400, priority="low")
+    prompt = fit(rules, notes)
+    assert prompt.receipt.stable_prefix == 40
+    assert states(fit(rules, notes, budget=39)) == {"rules": "dropped", "notes": "cut"}
+
+
+def test_the_stated_total_agrees_with_the_count():
+    for budget, meter in itertools.product((300, 999, 1000, 1001, 5000), ("chars", "o200k_base", "chars/4+1")):
+        sections = [Section(f"s{i}", "word " * 40, ceiling=150) for i in range(4)]
+        prompt = brim.fit(sections, budget, meter=meter, show_budget=True)
+        stated = int(prompt.text.split("Using ")[1].split("/")[0])
+        assert stated == prompt.receipt.used == brim.meter(meter).count(prompt.text)
+
+
+def test_numbers_may_be_read_the_other_way():
+    sections = [Section("kept", "k" * 80, priority=3), Section("lost", "l" * 80, priority=0)]
+    assert states(fit(*sections, direction="higher", policy="skip")) == {"kept": "whole", "lost": "dropped"}
+    assert states(fit(*sections, direction="lower", policy="skip")) == {"kept": "dropped", "lost": "whole"}
+
+
+def test_a_caller_s_own_function_or_meter_may_measure():
+    assert fit(Section("a", "one two three four"), budget=2, meter=lambda text: len(text.split())).receipt.used <= 2
+
+    class Own:
+        name, exact = "own", True
+
+        def count(self, text):
+            return len(text)
+
+    assert fit(Section("a", "x" * 50), budget=30, meter=Own()).receipt.meter == "own"
+    with pytest.raises(brim.InvalidType, match="the count of meter"):
+        fit(Section("a", "x"), meter=lambda text: "many")
+
+
+def test_a_join_that_counts_more_than_its_sides_is_taken_back():
+    """BPE counts are not additive: `-` newline `//` can count more joined than apart."""
+    meter = PieceMeter()
+    over = 0
+    for n in range(1, 60):
+        sections = [Section(f"s{i}", "-" if i % 2 else "//x", priority=i) for i in range(n)]
+        for budget in (n // 2, n, 2 * n):
+            prompt = brim.fit(sections, budget, meter=meter, separator="\n")
+            over += sum(part.used for part in prompt.receipt.parts) > prompt.receipt.used
+            assert PieceMeter().measure(prompt.text) <= budget
+
+
+def test_the_model_s_window_is_the_budget_when_none_is_given():
+    assert brim.fit([Section("a", "x")], model="gpt-5").receipt.budget == 272_000
+
+
+def test_why_and_diff_tell_what_happened():
+    sections = [Section("a", "a" * 80, priority="high"), Section("b", "b" * 80), Section("c", "c" * 80, floor=80)]
+    small, big = fit(*sections, budget=130), fit(*sections, budget=500)
+    assert small.receipt.why("a") == "a is whole: it fits whole (size 80, wanted 80, granted 80, used 80 chars)."
+    assert "were left for its 80" in small.receipt.why("b")
+    assert "fewer than the 80 chars" in small.receipt.why("c")
+    assert [str(change) for change in small.receipt.diff(big.receipt)] == [
+        "b: cut 48 -> whole 80",
+        "c: dropped 0 -> whole 80",
+    ]
+    assert small.receipt.diff(small.receipt) == ()
+    with pytest.raises(brim.UnknownName, match="no section is called 'd'"):
+        small.receipt.why("d")
+
+
+def test_the_receipt_is_versioned_json_that_its_schema_describes():
+    prompt = fit(Section("a", "x" * 200), Section("b", ["y", "z"], required=True), capture=True)
+    values = json.loads(prompt.receipt.to_json())
+    jsonschema.validate(values, json.loads(SCHEMA.read_text(encoding="utf-8")))
+    assert values["version"] == 1
+    assert brim.Receipt.from_json(prompt.receipt.to_json()) == prompt.receipt
+
+
+def test_by_default_the_receipt_holds_hashes_and_no_text():
+    prompt = fit(Section("a", "a secret text " * 20), budget=60)
+    told = prompt.receipt.to_json()
+    assert "secret" not in told
+    assert prompt.receipt.part("a").handle in told
+
+
+def test_a_receipt_without_texts_is_replayed_from_its_sizes():
+    prompt = fit(Section("a", "a" * 80, priority="high"), Section("b", "b" * 80))
+    stored = brim.Receipt.from_json(prompt.receipt.to_json())
+    replayed = brim.replay(stored, budget=200)
+    assert (replayed.text, replayed.receipt.planned) == ("", True)
+    assert {part.name: part.state for part in replayed.receipt.parts} == {"a": "whole", "b": "whole"}
+    assert brim.replay(prompt.receipt, budget=200).text == "a" * 80 + "\n\n" + "b" * 80
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        pytest.param(lambda: brim.fit("text", 5), "sections must be a list of Section, not 'text'", id="a text"),
+        pytest.param(lambda: brim.fit(["x"], 5), r"sections\[0\] must be a Section, not 'x'", id="a text in the list"),
+        pytest.param(
+            lambda: fit(Section("a", "x"), budget=-1),
+            "budget must be a whole number of at least 0, not -1",
+            id="negative",
+        ),
+        pytest.param(lambda: fit(Section("a", "x"), budget=float("nan")), "budget must be .* not nan", id="nan"),
+        pytest.param(lambda: fit(Section("a", "x"), budget=float("inf")), "budget must be .* not inf", id="infinite"),
+        pytest.param(lambda: fit(Section("a", "x"), budget=1.5), "budget must be .* not 1.5", id="half"),
+        pytest.param(lambda: fit(Section("a", "x"), budget="9"), "budget must be .* not '9'", id="a text for a number"),
+        pytest.param(lambda: fit(Section("a", "x"), budget=True), "budget must be .* not True", id="true"),
+        pytest.param(lambda: fit(Section("a", "x"), budget=None), "budget must be", id="no budget"),
+        pytest.param(
+            lambda: fit(Section("a", "x"), Section("a", "y")), r"sections\[1\] name must be unlike", id="same name"
+        ),
+        pytest.param(
+            lambda: fit(policy="skpi"), r"policy must be .* \(did you mean 'skip'\?\), not 'skpi'", id="policy"
+        ),
+        pytest.param(lambda: fit(order="random"), "order must be one of given, priority", id="order"),
+        pytest.param(lambda: fit(fill=3), "fill must be one of order, fair, not 3", id="fill"),
+        pytest.param(lambda: fit(direction="up"), "direction must be one of lower, higher", id="direction"),
+        pytest.param(lambda: fit(separator=None), "separator must be a text, not None", id="separator"),
+        pytest.param(lambda: fit(template=7), "template must be a text, not 7", id="template"),
+        pytest.param(lambda: brim.fit([], 5, meter="chars", model="gpt-5"), "model must be left out", id="both"),
+        pytest.param(lambda: brim.fit([], 5, meter=3.5), "meter must be the name", id="meter"),
+        pytest.param(
+            lambda: fit(Section("context_budget", "x"), show_budget=True), "show_budget adds it", id="taken name"
+        ),
+        pytest.param(lambda: Section("", "x"), "section name must be a text that is not empty", id="no name"),
+        pytest.param(
+            lambda: Section("a", None),
+            "section 'a': content must be a text or a list of texts, not None",
+            id="no content",
+        ),
+        pytest.param(lambda: Section("a", b"x"), "section 'a': content must be", id="bytes"),
+        pytest.param(
+            lambda: Section("a", ["x", 3]),
+            r"section 'a': content\[1\] must be a text, not 3",
+            id="a number among entries",
+        ),
+        pytest.param(
+            lambda: Section("a", "x", floor="101%"),
+            "section 'a': floor must be units .* not '101%'",
+            id="over 100 percent",
+        ),
+        pytest.param(
+            lambda: Section("a", "x", ceiling=-2), "section 'a': ceiling must be .* not -2", id="negative ceiling"
+        ),
+        pytest.param(lambda: Section("a", "x", keep="middle"), "section 'a': keep must be one of", id="keep"),
+        pytest.param(
+            lambda: Section("a", "x", overflow="explode"), "section 'a': overflow must be one of", id="overflow"
+        ),
+        pytest.param(
+            lambda: Section("a", "x", weight=0), "section 'a': weight must be a number above 0, not 0", id="weight"
+        ),
+        pytest.param(lambda: Section("a", "x", weight=float("nan")), "section 'a': weight must be", id="weight nan"),
+        pytest.param(
+            lambda: Section("a", "x", required="yes"), "section 'a': required must be true or false", id="required"
+        ),
+        pytest.param(
+            lambda: Section("a", "x", forms="short"), "section 'a': forms must be a list of texts", id="forms"
+        ),
+        pytest.param(lambda: Section("a", "x", most=-1), "section 'a': most must be", id="most"),
+        pytest.param(lambda: Section("a", "x", marker=1), "section 'a': marker must be a text", id="marker"),
+        pytest.param(lambda: brim.Window(0), "Window size must be a whole number of at least 1, not 0", id="no window"),
+        pytest.param(lambda: brim.Window(100, reserve=100), "Window reserve must be less than", id="all reserved"),
+        pytest.param(
+            lambda: brim.Window(100, cap=0.2, warn=0.3), "Window warn must be at most the cap", id="late warning"
+        ),
+        pytest.param(lambda: brim.Window(100, cap=1.2), "Window cap must be a share", id="cap over one"),
+        pytest.param(lambda: brim.replay(3), "source must be a receipt", id="replay a number"),
+        pytest.param(lambda: brim.replay("{}"), "receipt must be", id="replay an empty object"),
+        pytest.param(lambda: brim.replay("not json"), "receipt must be JSON", id="replay no JSON"),
+        pytest.param(lambda: brim.replay({"version": 99}), "receipt version must be 1", id="replay the future"),
+        pytest.param(lambda: brim.cut(3, 5), "text must be a text, not 3", id="cut a number"),
+        pytest.param(lambda: brim.cut("x", -5), "limit must be a whole number", id="cut to less than nothing"),
+    ],
+)
+def test_bad_input_gets_one_clear_sentence_with_the_value_and_the_place(call, told):
+    with pytest.raises(brim.InvalidValue, match=told) as refused:
+        call()
+    assert "\n" not in str(refused.value)
+
+
+def test_an_unknown_model_lists_the_nearest_and_how_to_declare_one():
+    with pytest.raises(
+        brim.UnknownName, match=r"no model, vocabulary or unit is called 'gpt-55'.*gpt-5.*brim.models.yaml"
+    ):
+        brim.meter("gpt-55")
+
+
+def test_the_refusal_names_each_part_and_the_smallest_change_that_helps():
+    sections = [Section("system", "s" * 80, required=True), Section("rules", "r" * 50, required=True)]
+    with pytest.raises(brim.DoesNotFit) as refused:
+        fit(*sections, budget=100)
+    error = refused.value
+    assert (error.needed, error.available, error.short) == (132, 100, 32)
+    assert error.parts == {"system": 80, "rules": 50, "separators": 2}
+    assert str(error) == (
+        "the prompt does not fit: its essential parts need 132 chars and the budget is 100, 32 short (system 80, rules 50, "
+        "separators 2). Raise the budget to 132, or let 'rules' be cut by giving it a floor of 18 or less."
+    )
+    assert fit(*sections, budget=132).receipt.used == 132
+    relaxed = [sections[0], Section("rules", "r" * 50, required=True, floor=18, marker="")]
+    assert fit(*relaxed, budget=100).receipt.used <= 100
+
+
+_UNDER_SEED = """
+import brim
+sections = [brim.Section(f"s{i}", f"text {i} " * (i * 7 % 40), priority=i % 5, keep=k) for i, k in enumerate(["shape", "ends", "newest", "best"] * 8)]
+p = brim.fit(sections, 900, meter="o200k_base", fill="fair")
+import hashlib
+print(hashlib.sha256((p.text + p.receipt.to_json()).encode()).hexdigest())
+"""
+
+
+def test_the_bytes_are_the_same_under_any_hash_seed():
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", _UNDER_SEED],
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "42", "random")
+    }
+    assert len(told) == 1

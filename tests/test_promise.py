@@ -1,0 +1,32 @@
+"""Each line of the promise on generated fits; `make prove` runs 200,000 of them."""
+
+import pytest
+
+import promise
+
+_FITS = 3000
+_BLOCKS = 30
+
+
+@pytest.mark.parametrize("block", range(_BLOCKS))
+def test_generated_fits_keep_the_promise(block):
+    for seed in range(block * _FITS // _BLOCKS, (block + 1) * _FITS // _BLOCKS):
+        try:
+            promise.check(promise.Case.of(seed))
+        except Exception as error:
+            raise AssertionError(f"seed {seed}: run scripts/prove.py --seed {seed}") from error
+
+
+def test_the_generator_provokes_cuts_refusals_and_every_state():
+    """A property is worth what its inputs can provoke."""
+    ends, states = set(), set()
+    for seed in range(400):
+        case = promise.Case.of(seed)
+        ends.add(promise.check(case))
+        if "refused" not in ends or ends - {"refused"}:
+            try:
+                states |= {part.state for part in case.fit().receipt.parts}
+            except promise.brim.DoesNotFit:
+                continue
+    assert ends == {"whole", "cut", "refused"}
+    assert states == {"whole", "cut", "form", "dropped", "empty", "disabled"}

@@ -1,0 +1,214 @@
+import ast
+
+import pytest
+from cutting import CHAR, checked, every_meter, examples, limits, shares
+from hypothesis import given
+from hypothesis import strategies as st
+
+from brim.errors import DoesNotFit
+from brim.truncate.code import Code
+from brim.truncate.code_python import outline, parse
+
+MODULE = '''\
+"""What it is for."""
+
+import os
+from sys import path
+
+
+class Thing:
+    """A thing."""
+
+    size = 3
+
+    def small(self):
+        return 1
+
+    @property
+    def large(self) -> int:
+        """Return much.
+
+        And more of it.
+        """
+        # why
+        total = 0
+        for number in range(self.size):
+            total += number
+            total -= number * 2
+        return total
+
+
+def last(a, b=2):
+    """Say it."""
+    first = a + b
+    second = first * 2
+    return first + second + a + b
+'''
+
+
+def test_the_largest_body_goes_first_and_its_docstring_keeps_one_line():
+    cut = Code().truncate(MODULE, len(MODULE) - 60, CHAR)
+    expected = MODULE.replace(
+        MODULE.partition("-> int:\n")[2].partition("\n\n\ndef last")[0],
+        '        """Return much."""\n        ...  # [... 10 lines ...]',
+    )
+    assert cut.text == expected
+
+
+def test_signatures_and_imports_stay_when_bodies_do_not():
+    cut = Code().truncate(MODULE, 330, CHAR)
+    for line in (
+        "import os",
+        "class Thing:",
+        "    def small(self):",
+        "    def large(self) -> int:",
+        "def last(a, b=2):",
+    ):
+        assert line in cut.text.split("\n")
+    assert "total" not in cut.text
+
+
+def test_when_signatures_do_not_fit_the_first_definitions_stay():
+    cut = Code().truncate(MODULE, 150, CHAR)
+    assert cut.text.startswith('"""What it is for."""\n\nimport os\nfrom sys import path\n')
+    assert "# [... " in cut.text
+    assert "def last" not in cut.text
+    assert parse(cut.text)
+
+
+SOURCES = {
+    "a body on the line of its head": "def f(): return [" + "1, " * 100 + "]\n",
+    "a head of several lines": "def f(\n    a,\n): return 1; b = 2\n" + "x = 1\n" * 50,
+    "a default that looks like a comment": 'def f(a="""\n# no comment"""):\n    # why\n    b = 1\n    c = 2\n'
+    + "y = 2\n" * 50,
+    "a backslash": "def f(): \\\n    pass\n\n" + "def g():\n    a = 1\n    b = 2\n    return a\n" * 9,
+    "a backslash between statements": "a = 1; \\\nb = 2\n" * 30,
+    "methods": "class A:\n    def f(self):\n        a\n        b\n        c; d\n\n" * 9,
+    "functions under conditions": "if a:\n    def f():\n        b\n        c\nelse:\n    def g():\n        e\n" * 9,
+    "functions in handlers": "try:\n    import a\nexcept E:\n    def a():\n        b = 1\n        c = 2\n" * 9,
+    "functions in cases": "match a:\n    case 1:\n        def f():\n            b = 1\n            c = 2\n" * 9,
+    "decorators": "@a\n@b(\n    c\n)\ndef f():\n    '''d\n    '''\n    e\n\n" * 9,
+    "classes of one line": "class A: pass\nclass B: x = 1; y = 2\n" * 20,
+    "tabs": "def f():\n\tif a:\n\t\tb\n\t\tc\n\treturn d\n" * 20,
+    "a docstring that cannot be quoted": "async def f():\n    '''Say \"x\" \\\\ y.\n    '''\n    await a\n    await b\n"
+    * 20,
+    "code inside a string": "x = '''\n" + "def f():\n    pass\n" * 30 + "'''\n" + "z = 1\n" * 30,
+    "comments": "# only\n# comments\n" * 30,
+    "many branches": "if a:\n    pass\n" + "elif b:\n    pass\n" * 60,
+    "carriage returns": "def f():\r\n    a = 1\r\n    b = 2\r\n    c = 3\r\n" * 20,
+    "annotations": "def f(a, *, b: int = 1, **c) -> dict[\n    str, int\n]:\n    d = 1\n    e = 2\n    return d\n" * 9,
+}
+
+
+@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+@pytest.mark.parametrize("share", [0.15, 0.3, 0.5, 0.8, 0.97])
+def test_python_stays_python(source, share):
+    assert parse(source)
+    cut = checked(Code(), source, int(len(source) * share), CHAR)
+    assert cut is None or ast.parse(cut.text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-" * 100_000 + "1",
+        "+".join(["a"] * 100_000),
+        "a" + ".b" * 100_000,
+        "(" * 100_000,
+        "if a:\n pass\n" + "elif b:\n pass\n" * 5_000,
+        "\x00",
+        "a = '\ud800'",
+        "a = 1\rb = 2\r" * 9,
+    ],
+    ids=["signs", "sums", "dots", "brackets", "branches", "null", "surrogate", "lone returns"],
+)
+def test_what_python_cannot_read_is_no_python_and_no_crash(text):
+    assert outline(text) is None
+    checked(Code(), text, 60, CHAR)
+
+
+def test_a_source_of_which_nothing_fits_is_refused_rather_than_broken():
+    with pytest.raises(DoesNotFit) as caught:
+        Code().truncate("x = [" + "1, " * 200 + "]\n", 60, CHAR)
+    assert caught.value.needed > 60
+
+
+def test_another_language_keeps_its_signatures():
+    source = "function f(a) {\n" + "  a += 1;\n" * 30 + "}\n\nfunction g() {\n  return 1;\n}\n"
+    assert Code().truncate(source, 100, CHAR).text == (
+        "function f(a) {\n  [... 30 lines ...]\n}\n\nfunction g() {\n  return 1;\n}\n"
+    )
+
+
+def test_the_outermost_lines_stay_when_signatures_do_not_fit():
+    source = "".join(f"function f{number}(a) {{\n  a += 1; // and so on\n}}\n" for number in range(30))
+    cut = Code().truncate(source, 120, CHAR)
+    assert cut.text.startswith("function f0(a) {\n")
+    assert "characters removed" not in cut.text
+
+
+def test_one_long_line_of_another_language_is_cut_as_plain_text():
+    assert "characters removed" in Code().truncate("let a = {" + "b;" * 300, 80, CHAR).text
+
+
+names = st.sampled_from(["f", "g", "h"])
+lines = st.lists(
+    st.sampled_from(["a = 1", "b = '''x\n  y'''", "# note", "", "c(1,\n  2)", "if a: b()"]), min_size=1, max_size=7
+)
+
+
+@st.composite
+def functions(draw, indent=""):
+    """Return a function with a docstring or none, decorated or not, of one line or many."""
+    head = draw(st.sampled_from(["def {}():", "def {}(a,\n        b=1):", "@d\nasync def {}(self) -> int:"])).format(
+        draw(names)
+    )
+    body = [*draw(st.sampled_from([[], ['"""Do."""'], ['"""Do.\n\n    More.\n    """']])), *draw(lines), "return"]
+    text = head + "\n" + "\n".join("    " + line if line else line for line in body) + "\n"
+    return "".join(
+        indent + line if line.strip() and not line.startswith("  y") else line
+        for line in text.splitlines(keepends=True)
+    )
+
+
+@st.composite
+def modules(draw):
+    """Return a source of functions, classes and statements that Python reads."""
+    parts = []
+    for _ in range(draw(st.integers(3, 8))):
+        kind = draw(st.integers(0, 4))
+        if kind == 0:
+            parts.append(
+                "class A(B):\n"
+                + draw(st.sampled_from(["", '    """Doc."""\n', "    x = 1\n"]))
+                + draw(functions("    "))
+                + "\n"
+                + draw(functions("    "))
+            )
+        elif kind == 1:
+            parts.append("if a:\n" + draw(functions("    ")) + "else:\n    b = 1\n")
+        elif kind == 2:
+            parts.append(
+                draw(
+                    st.sampled_from(
+                        ["import a", "x = [1,\n  2]", "a = 1; b = 2", "# note\n\ny = 1", "z = '''\ndef f():\n'''"]
+                    )
+                )
+                + "\n"
+            )
+        else:
+            parts.append(draw(functions()))
+    return "\n".join(parts)
+
+
+@every_meter
+@examples(60)
+@given(text=modules(), share=shares)
+def test_generated_python_stays_python(meter, text, share):
+    ast.parse(text)
+    cut = checked(Code(marker="gap of {dropped}"), text, limits(text, meter, share), meter)
+    if cut and cut.text != text:
+        ast.parse(cut.text)
+        own = set(text.split("\n"))
+        added = [line for line in cut.text.split("\n") if line not in own]
+        assert all("gap of" in line or line.strip() == '"""Do."""' for line in added)

@@ -1,0 +1,85 @@
+import pytest
+from cutting import CHAR, checked, every_meter, examples, limits, shares
+from hypothesis import given
+from hypothesis import strategies as st
+
+from brim.truncate.diff import Diff
+
+
+def hunk(start, body):
+    old = sum(line[:1] != "+" for line in body)
+    new = sum(line[:1] != "-" for line in body)
+    return [f"@@ -{start},{old} +{start},{new} @@", *body]
+
+
+def file_diff(name, *hunks):
+    return [
+        f"diff --git a/{name} b/{name}",
+        f"--- a/{name}",
+        f"+++ b/{name}",
+        *(line for part in hunks for line in part),
+    ]
+
+
+SMALL = hunk(1, [" kept", "-old", "+new", " kept too"])
+LARGE = hunk(50, [" start", *(f"-gone {number}" for number in range(40)), " end"])
+TEXT = "\n".join([*file_diff("one.py", SMALL), *file_diff("two.py", LARGE)]) + "\n"
+
+
+def test_the_largest_hunk_is_cut_in_its_middle_and_the_small_one_stays():
+    cut = Diff().truncate(TEXT, 320, CHAR)
+    assert "\n".join(file_diff("one.py", SMALL)) in cut.text
+    kept = cut.text.split("\n")
+    assert {" start", "-gone 0", "-gone 39", " end"} <= set(kept)
+    assert sum("lines ..." in line for line in kept) == 1
+
+
+@pytest.mark.parametrize("limit", range(190, len(TEXT), 37))
+def test_headers_always_stay(limit):
+    kept = Diff().truncate(TEXT, limit, CHAR).text.split("\n")
+    headers = [line for line in TEXT.split("\n") if line.startswith(("diff ", "--- ", "+++ ", "@@ "))]
+    assert [line for line in kept if line in headers] == headers
+
+
+def test_a_removed_line_that_looks_like_a_header_is_none():
+    body = ["--- not a file", "+++ not one either", *["-x" * 20] * 30]
+    text = "\n".join(file_diff("a.sql", hunk(1, body)))
+    cut = Diff().truncate(text, 120, CHAR)
+    assert "[... 30 lines ...]" in cut.text or "lines ...]" in cut.text
+    assert cut.text.startswith("diff --git")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no diff at all\n" * 30,
+        "@@ -1,9 +1,9 @@\nbroken\n" * 30,
+        "\n".join(f"diff --git a/{n} b/{n}" for n in range(99)),
+    ],
+    ids=["prose", "hunks that end early", "headers alone do not fit"],
+)
+def test_what_has_no_room_for_its_headers_is_cut_as_plain_text(text):
+    assert "characters removed" in Diff().truncate(text, 120, CHAR).text
+
+
+bodies = st.lists(st.sampled_from([" same", "-old line", "+new line", " ", "--- tricky", "+++ tricky"]), max_size=25)
+
+
+@every_meter
+@examples(60)
+@given(hunks=st.lists(bodies, min_size=1, max_size=6), share=shares)
+def test_every_kept_line_is_a_line_of_the_source_in_order(meter, hunks, share):
+    lines = file_diff("x", *(hunk(number * 100 + 1, body) for number, body in enumerate(hunks)))
+    text = "\n".join(lines) + "\n"
+    cut = checked(Diff(marker="#{dropped}#"), text, limits(text, meter, share), meter)
+    if cut and cut.text != text and "characters removed" not in cut.text:
+        at = 0
+        for line in cut.text.removesuffix("\n").split("\n"):
+            if line.startswith("#"):
+                dropped = lines[at : at + int(line.strip("#"))]
+                assert not any(gone.startswith(("@@", "diff")) for gone in dropped)
+                at += len(dropped)
+            else:
+                assert line == lines[at]
+                at += 1
+        assert at == len(lines)

@@ -1,0 +1,64 @@
+import math
+
+import pytest
+from cutting import BAR, CHAR, PIECE, boundaries, checked, every_meter, examples, limits, shares
+from hypothesis import given
+
+from brim.errors import InvalidValue
+from brim.truncate.ends import Ends
+from strategies import long_texts
+
+
+@pytest.mark.parametrize(
+    ("options", "limit", "expected"),
+    [
+        pytest.param({"marker": "..."}, 7, "01...89", id="half from each end"),
+        pytest.param({"marker": "...", "head_share": 1}, 7, "0123...", id="all from the start"),
+        pytest.param({"marker": "...", "head_share": 0}, 7, "...6789", id="all from the end"),
+        pytest.param({"marker": "...", "head_share": 0.25}, 7, "0...789", id="a quarter from the start"),
+        pytest.param({"marker": "<{dropped}>"}, 8, "01<6>89", id="the number of characters that went"),
+        pytest.param({"marker": "{}{0}{x!r}"}, 12, "0123456789ab", id="a text that fits comes back as it is"),
+    ],
+)
+def test_both_ends_of_a_text_are_kept(options, limit, expected):
+    text = "0123456789ab" if limit == 12 else "0123456789"
+    assert Ends(**options).truncate(text, limit, CHAR).text == expected
+
+
+@pytest.mark.parametrize("marker", ["{}", "{dropped!r}", "{dropped:>9}", "{0}", "}{", "%s"])
+def test_braces_in_a_marker_are_left_alone(marker):
+    assert marker in Ends(marker=marker).truncate("x" * 60, 30, CHAR).text
+
+
+def test_the_marker_says_how_many_characters_went():
+    cut = Ends().truncate("a" * 3000, 100, CHAR)
+    kept = cut.text.count("a") - "characters".count("a")
+    assert 60 <= kept <= 65
+    assert f"[... {3000 - kept:,} characters removed ...]" in cut.text
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, math.nan, math.inf])
+def test_a_share_outside_of_zero_to_one_is_refused(share):
+    with pytest.raises(InvalidValue, match="head_share must be a fraction from 0 to 1"):
+        Ends(head_share=share)
+
+
+def test_something_always_goes_when_a_marker_stands_there():
+    # Thirteen letters count three, and each of their two ends alone could count less.
+    cut = Ends(marker="").truncate("a" * 13, 2, PIECE)
+    assert len(cut.text) < 13
+
+
+@every_meter
+@examples(80)
+@given(text=long_texts, share=shares, head_share=shares)
+def test_what_is_kept_are_two_ends_that_split_no_grapheme(meter, text, share, head_share):
+    truncator = Ends(marker=BAR + "{dropped}" + BAR, head_share=head_share)
+    cut = checked(truncator, text, limits(text, meter, share), meter)
+    if cut and cut.text != text:
+        head, dropped, tail = cut.text.split(BAR)
+        assert text.startswith(head)
+        assert text.endswith(tail)
+        assert len(head) + int(dropped) + len(tail) == len(text)
+        assert int(dropped) > 0
+        assert {len(head), len(text) - len(tail)} <= boundaries(text)

@@ -1,0 +1,86 @@
+import pytest
+from cutting import CHAR, checked, every_meter, examples, limits, shares
+from hypothesis import given
+from hypothesis import strategies as st
+
+from brim.truncate.log import Log
+
+LINES = [f"12:00:{second:02} all is well in step {second}" for second in range(60)]
+
+
+def log_with(trouble, at):
+    return "\n".join([*LINES[:at], trouble, *LINES[at:]]) + "\n"
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        "12:00 ERROR disk full",
+        "ValueError: no such thing",
+        "java.lang.NullPointerException: x",
+        "Traceback (most recent call last):",
+        "thread 'main' panicked at src/main.rs",
+        "FATAL out of memory",
+        "3 errors, 2 tests failed",
+        "exceptions were seen",
+        "a failure was seen",
+        "Warning: deprecated",
+        "[warn] slow",
+    ],
+)
+def test_a_line_of_trouble_is_kept_from_the_middle(trouble):
+    cut = Log().truncate(log_with(trouble, 30), 300, CHAR)
+    assert trouble in cut.text.split("\n")
+    assert cut.text.startswith(LINES[0])
+    assert cut.text.endswith(LINES[-1] + "\n")
+
+
+@pytest.mark.parametrize("calm", ["a hall of mirrors", "failover is on", "forewarned", "errorless run", "panicle"])
+def test_a_word_that_only_contains_trouble_is_none(calm):
+    assert calm not in Log().truncate(log_with(calm, 30), 300, CHAR).text
+
+
+def test_each_gap_says_how_many_lines_it_holds():
+    cut = Log().truncate(log_with("ERROR here", 30), 200, CHAR)
+    assert cut.text.split("\n") == [
+        *LINES[:2],
+        "[... 28 lines ...]",
+        "ERROR here",
+        "[... 28 lines ...]",
+        *LINES[-2:],
+        "",
+    ]
+
+
+def test_a_line_too_long_for_the_limit_is_cut_as_plain_text():
+    cut = Log().truncate("x" * 1000, 80, CHAR)
+    assert "characters removed" in cut.text
+
+
+def test_one_huge_line_does_not_hide_the_others():
+    text = log_with("ERROR " + "x" * 5000, 30) + "last words\n"
+    assert "last words" in Log().truncate(text, 300, CHAR).text
+
+
+lines = st.lists(
+    st.sampled_from(["ok", "still ok " * 3, "ERROR: x", "", "  at frame 3", "WARN é🏳️‍🌈", "done\r"]),
+    min_size=5,
+    max_size=80,
+)
+
+
+@every_meter
+@examples(60)
+@given(lines=lines, share=shares)
+def test_every_kept_line_is_a_line_of_the_source_in_order(meter, lines, share):
+    text = "\n".join(lines)
+    cut = checked(Log(marker="#{dropped}#"), text, limits(text, meter, share), meter)
+    if cut and cut.text != text and "characters removed" not in cut.text:
+        at = 0
+        for line in cut.text.split("\n"):
+            if line.startswith("#"):
+                at += int(line.strip("#"))
+            else:
+                assert line == lines[at]
+                at += 1
+        assert at == len(lines)

@@ -1,0 +1,190 @@
+import pytest
+from cutting import CHAR, checked, every_meter, examples, limits, shares
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from brim.truncate.markdown import Markdown
+
+DOCUMENT = """\
+Opening words.
+
+# Title
+
+First paragraph of some length.
+
+## Setup
+
+- one
+- two
+
+```sh
+make all
+
+make install
+```
+
+## Use
+
+Second paragraph of some length.
+
+# Notes
+
+Last words.
+"""
+
+
+def open_fences(text):
+    """Return how many fences a CommonMark parser finds without an end of their own."""
+    lines = text.split("\n")
+    left_open = 0
+    for token in MarkdownIt().parse(text):
+        if token.type == "fence":
+            last = lines[token.map[1] - 1].strip(" >\t")
+            left_open += not (
+                last
+                and set(last) == {token.markup[0]}
+                and len(last) >= len(token.markup)
+                and token.map[1] - token.map[0] > 1
+            )
+    return left_open
+
+
+def test_a_document_that_fits_comes_back_as_it_is():
+    assert Markdown().truncate(DOCUMENT, len(DOCUMENT), CHAR).text == DOCUMENT
+
+
+def test_the_outline_stays_and_then_blocks_from_the_start():
+    cut = Markdown().truncate(DOCUMENT, 140, CHAR)
+    assert (
+        cut.text
+        == """\
+Opening words.
+
+# Title
+
+First paragraph of some length.
+
+## Setup
+
+[... 9 lines ...]
+
+## Use
+
+[... 2 lines ...]
+
+# Notes
+
+Last words.
+"""
+    )
+
+
+def test_a_kept_block_has_its_headings_above_it():
+    text = "# A\n\n" + "long text " * 30 + "\n\n## B\n\n### C\n\nshort\n"
+    cut = Markdown().truncate(text, 70, CHAR)
+    assert cut.text.split("\n")[0] == "# A"
+    assert cut.text.endswith("## B\n\n### C\n\nshort\n")
+
+
+def test_a_fence_too_big_for_the_room_is_shortened_and_closed():
+    text = "# A\n\n```py\n" + "".join(f"line {number}\n" for number in range(50)) + "```\n\nafter\n"
+    cut = Markdown().truncate(text, 80, CHAR)
+    assert cut.text.startswith("# A\n\n```py\nline 0\n")
+    assert "\n[... 4" in cut.text
+    assert open_fences(cut.text) == 0
+
+
+def test_a_list_too_big_for_the_room_keeps_whole_items():
+    text = "".join(f"- item {number}\n  goes on\n" for number in range(30))
+    cut = Markdown().truncate(text, 100, CHAR)
+    assert (
+        cut.text
+        == "- item 0\n  goes on\n- item 1\n  goes on\n- item 2\n  goes on\n- item 3\n  goes on\n\n[... 52 lines ...]\n"
+    )
+
+
+def test_a_marker_never_becomes_a_heading():
+    text = "short\n\n" + "dropped words " * 20 + "\n\n---\n\nend\n"
+    assert "[... 2 lines ...]\n\n---\n\nend\n" in Markdown().truncate(text, 50, CHAR).text
+
+
+def test_a_long_line_is_cut_as_plain_text():
+    assert "characters removed" in Markdown().truncate("word " * 100, 80, CHAR).text
+
+
+@pytest.mark.parametrize("text", ["`" * 500, "```\n" * 200], ids=["one line of backticks", "nothing but fences"])
+def test_what_is_nothing_but_fences_leaves_none_open(text):
+    cut = checked(Markdown(), text, 21, CHAR)
+    assert cut is None or open_fences(cut.text) == 0
+
+
+blocks_of_text = st.sampled_from(
+    [
+        "# One",
+        "## Two",
+        "### Three",
+        "Title\n-----",
+        "A paragraph\nof two lines.",
+        "Words " * 12,
+        "- a\n- b\n- c",
+        "1. a\n\n   more\n\n2. b",
+        "- code:\n\n  ```py\n  x = 1\n\n  # y\n  ```\n- after",
+        "```\ncode\n\n# not a heading\n```",
+        "~~~~ sh\n```\nnested\n~~~~",
+        "```\n" + "long code line\n" * 12 + "```",
+        "> quote\n> ```\n> x\n> ```",
+        "| a | b |\n|---|---|\n| 1 | 2 |",
+        "<!-- hidden\n\n```\n-->",
+        "    indented ```",
+        "é🏳️‍🌈 " * 9,
+    ]
+)
+documents = st.lists(st.tuples(blocks_of_text, st.sampled_from(["\n\n", "\n\n\n"])), min_size=3, max_size=14).map(
+    lambda parts: "".join(block + space for block, space in parts)
+)
+
+
+@every_meter
+@examples(50)
+@given(text=documents, share=shares)
+def test_no_fence_is_left_open_and_every_line_is_of_the_source(meter, text, share):
+    assert open_fences(text) == 0
+    cut = checked(Markdown(marker="#{dropped}#"), text, limits(text, meter, share), meter)
+    if cut is None or cut.text == text:
+        return
+    assert open_fences(cut.text) == 0
+    if "characters removed" in cut.text:
+        return
+    lines, at = text.split("\n"), 0
+    for line in cut.text.split("\n"):
+        if line.startswith("#") and line.endswith("#") and len(line) > 2:
+            at += int(line.strip("#"))
+        elif line:
+            at = lines.index(line, at) + 1
+    assert at <= len(lines)
+
+
+@every_meter
+@examples(50)
+@given(text=documents, share=shares)
+def test_every_kept_block_stands_under_its_headings(meter, text, share):
+    cut = checked(Markdown(marker="..."), text, limits(text, meter, share), meter)
+    if cut is None or cut.text == text or "characters removed" in cut.text:
+        return
+    kept = paths(cut.text)
+    whole = paths(text)
+    assert set(kept) <= set(whole)
+
+
+def paths(text):
+    """Return each fenced block and heading with the headings above it."""
+    found, above, tokens = [], [], MarkdownIt().parse(text)
+    for index, token in enumerate(tokens):
+        if token.type == "heading_open":
+            level = int(token.tag[1])
+            above = [(rank, title) for rank, title in above if rank < level] + [(level, tokens[index + 1].content)]
+            found.append(tuple(above))
+        elif token.type == "fence" and token.level == 0 and token.content.startswith("code\n"):
+            found.append((*above, "code"))
+    return found

@@ -1,0 +1,159 @@
+import time
+
+import pytest
+from cutting import BAR, CHAR, attempt, checked, every_meter, examples, limits, shares
+from hypothesis import given
+from hypothesis import strategies as st
+
+from brim.errors import DoesNotFit, InvalidValue
+from brim.truncate.records import Records
+from strategies import long_texts, pieces
+
+keeps = st.sampled_from(["newest", "best"])
+ENTRIES = ["one", "two", "three", "four", "five"]
+
+
+@pytest.mark.parametrize(
+    ("options", "limit", "text", "kept"),
+    [
+        pytest.param({}, 23, "one\ntwo\nthree\nfour\nfive", (0, 1, 2, 3, 4), id="all that fit come without a marker"),
+        pytest.param({"marker": "-{dropped}"}, 12, "-3\nfour\nfive", (3, 4), id="the newest, the marker first"),
+        pytest.param({"marker": "-{dropped}"}, 11, "-4\nfive", (4,), id="one character less is one entry less"),
+        pytest.param(
+            {"marker": "-{dropped}", "keep": "best"}, 10, "one\ntwo\n-3", (0, 1), id="the best, the marker last"
+        ),
+        pytest.param({"marker": "", "separator": ""}, 9, "fourfive", (3, 4), id="neither marker nor separator"),
+        pytest.param(
+            {"marker": "x", "separator": " / "}, 15, "x / four / five", (3, 4), id="the separator joins the marker"
+        ),
+    ],
+)
+def test_entries_are_kept_whole_from_one_side(options, limit, text, kept):
+    chosen = Records(**options).select(ENTRIES, limit, CHAR)
+    assert (chosen.text, chosen.kept) == (text, kept)
+    whole = options.get("separator", "\n").join(ENTRIES)
+    assert (chosen.before, chosen.after) == (len(whole), len(text))
+
+
+@pytest.mark.parametrize(
+    ("keep", "expected"),
+    [("newest", "[... 4 older entries omitted ...]\nfive"), ("best", "one\n[... 4 further entries omitted ...]")],
+)
+def test_the_marker_says_how_many_went(keep, expected):
+    entries = ["one", *["x" * 40] * 3, "five"]
+    assert Records(keep=keep).select(entries, 45, CHAR).text == expected
+
+
+def test_no_entries_are_an_empty_text():
+    assert Records().select([], 0, CHAR).kept == ()
+
+
+def test_not_even_one_entry_is_refused_with_what_it_needs():
+    with pytest.raises(DoesNotFit) as caught:
+        Records(marker="-").select(ENTRIES, 5, CHAR)
+    assert (caught.value.needed, caught.value.available) == (6, 5)
+
+
+def test_one_entry_that_is_too_long_is_refused():
+    with pytest.raises(DoesNotFit):
+        Records().select(["x" * 50], 40, CHAR)
+
+
+def test_an_unknown_side_is_refused():
+    with pytest.raises(InvalidValue, match="keep must be 'newest' or 'best'"):
+        Records(keep="oldest")
+
+
+def test_ten_thousand_entries_take_no_longer_than_a_few_counts_of_the_whole():
+    class Counting(type(CHAR)):
+        seen = 0
+
+        def measure(self, text):
+            type(self).seen += len(text)
+            return super().measure(text)
+
+    entries = [f"entry number {number} of many" for number in range(10_000)]
+    meter = Counting()
+    chosen = Records().select(entries, 100_000, meter)
+    assert len(chosen.kept) > 3_000
+    # Each entry once, the whole once, and a handful of candidates.
+    assert Counting.seen < 12 * len("\n".join(entries))
+
+
+@every_meter
+@examples(60)
+@given(
+    keep=keeps,
+    entries=st.lists(pieces, min_size=1, max_size=40),
+    share=shares,
+    separator=st.sampled_from(["\n", "", " - "]),
+)
+def test_what_is_kept_is_a_run_from_one_side_and_fits(meter, keep, entries, share, separator):
+    records = Records(keep=keep, separator=separator, marker=BAR + "{dropped}")
+    whole = separator.join(entries)
+    limit = limits(whole, meter, share)
+    chosen = attempt(lambda: records.select(entries, limit, meter))
+    if isinstance(chosen, DoesNotFit):
+        assert chosen.needed > limit
+        return
+    assert chosen.after == meter.measure(chosen.text) <= limit
+    assert chosen.before == meter.measure(whole)
+    count = len(chosen.kept)
+    kept = [entries[index] for index in chosen.kept]
+    if count == len(entries):
+        assert chosen.text == whole
+        return
+    marker = f"{BAR}{len(entries) - count}"
+    assert count > 0
+    if keep == "newest":
+        assert chosen.kept == tuple(range(len(entries) - count, len(entries)))
+        assert chosen.text == separator.join([marker, *kept])
+    else:
+        assert chosen.kept == tuple(range(count))
+        assert chosen.text == separator.join([*kept, marker])
+
+
+@pytest.mark.parametrize("keep", ["newest", "best"])
+@examples(100)
+@given(entries=st.lists(st.text("ab", max_size=9), min_size=2, max_size=30), limit=st.integers(0, 200))
+def test_no_more_entries_would_fit(keep, entries, limit):
+    records = Records(keep=keep, marker="#")
+    chosen = attempt(lambda: records.select(entries, limit, CHAR))
+    if isinstance(chosen, DoesNotFit):
+        smallest = entries[-1] if keep == "newest" else entries[0]
+        assert len(smallest) + 2 > limit
+        return
+    count = len(chosen.kept)
+    if count < len(entries) - 1:
+        following = entries[-count - 1] if keep == "newest" else entries[count]
+        assert chosen.after + 1 + len(following) > limit
+
+
+@pytest.mark.parametrize(
+    ("keep", "text", "limit", "expected"),
+    [
+        pytest.param("newest", "a\nbb\nccc\n", 6, "#\nccc\n", id="the last line keeps its line break"),
+        pytest.param("best", "a\nbb\nccc\n", 6, "a\nbb\n#", id="the first lines"),
+        pytest.param("newest", "a\nbbbbbbbb", 5, "#\nbbb", id="an over-long last line is cut inside"),
+        pytest.param("best", "bbbbbbbb\na", 5, "bbb\n#", id="an over-long first line is cut inside"),
+        pytest.param("newest", "abc", 3, "abc", id="a text that fits comes back as it is"),
+    ],
+)
+def test_the_lines_of_a_text_are_its_entries(keep, text, limit, expected):
+    assert Records(keep=keep, marker="#").truncate(text, limit, CHAR).text == expected
+
+
+@every_meter
+@examples(50)
+@given(keep=keeps, text=long_texts, share=shares, separator=st.sampled_from(["\n", "", "\n\n"]))
+def test_a_text_is_never_over_the_limit(meter, keep, text, share, separator):
+    checked(Records(keep=keep, separator=separator), text, limits(text, meter, share), meter)
+
+
+def test_a_warm_selection_is_quick():
+    entries = [f"entry number {number}" for number in range(10_000)]
+    meter = type(CHAR)()
+    Records().select(entries, 50_000, meter)
+    start = time.perf_counter()
+    Records().select(entries, 50_000, meter)
+    assert time.perf_counter() - start < 0.5

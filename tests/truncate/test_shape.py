@@ -1,0 +1,69 @@
+import json
+
+import pytest
+from cutting import CHAR, checked, every_meter, examples, limits, shares
+from hypothesis import given
+
+from brim.errors import DoesNotFit
+from brim.truncate.code import Code
+from brim.truncate.diff import Diff
+from brim.truncate.ends import Ends
+from brim.truncate.json_shape import Json
+from brim.truncate.log import Log
+from brim.truncate.markdown import Markdown
+from brim.truncate.shape import Shape, kind_of
+from strategies import long_texts
+
+TEXTS = {
+    "json": (Json(), json.dumps({"rows": [{"id": number} for number in range(200)]})),
+    "json lines": (Json(), "\n".join(json.dumps({"id": number}) for number in range(200))),
+    "deep json": (Json(), "[" * 5000 + "]" * 5000),
+    "git diff": (Diff(), "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,90 +1 @@\n" + "-gone\n" * 89 + " x\n"),
+    "plain diff": (Diff(), "--- x\n+++ y\n@@ -1,90 +1 @@\n" + "-gone\n" * 89 + " x\n"),
+    "log": (Log(), "".join(f"2024-05-01T10:00:{n % 60:02}Z step {n}\n" for n in range(99))),
+    "log of levels": (Log(), "".join(f"[worker-{n}] INFO step {n}\n" for n in range(99))),
+    "python": (Code(), "import os\n\n" + "def f(a):\n    b = a\n    return b\n\n" * 30),
+    "script": (Code(), "#!/bin/sh\n" + "echo one two three\n" * 40),
+    "javascript": (Code(), "const a = 1;\nfunction f() {\n  return a;\n}\n" * 20),
+    "markdown": (Markdown(), "# Title\n\n" + "Some words of text.\n\n" * 30),
+    "markdown with code": (Markdown(), "Words.\n\n```py\nimport a\n```\n\n" * 20),
+    "prose": (Ends(), "Some words of text, and more of them.\n" * 30),
+    "one line": (Ends(), "x" * 2000),
+    "broken json": (Ends(), '{"a": [1, 2, ' * 60),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_text_is_cut_as_what_it_is(name):
+    truncator, text = TEXTS[name]
+    cut = checked(Shape(), text, 200, CHAR)
+    assert cut == truncator.truncate(text, 200, CHAR)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_kind_is_named(name):
+    kind = kind_of(TEXTS[name][1])
+    assert kind == {"Ends": "text"}.get(type(TEXTS[name][0]).__name__, type(TEXTS[name][0]).__name__.lower())
+
+
+@pytest.mark.parametrize("text", [("def f(): return [" + "1, " * 200 + "]\n") * 2, "```\n" + "`" * 900 + "\n"])
+def test_what_cannot_keep_its_kind_is_cut_as_plain_text(text):
+    assert kind_of(text) in ("code", "markdown")
+    assert "characters removed" in Shape().truncate(text, 60, CHAR).text
+
+
+def test_the_marker_is_handed_on():
+    assert "<cut>" in Shape(marker="<cut>").truncate("words " * 99, 50, CHAR).text
+    assert "\n<cut>\n" in Shape(marker="<cut>").truncate(TEXTS["log"][1], 200, CHAR).text
+
+
+def test_a_marker_that_does_not_fit_is_refused():
+    with pytest.raises(DoesNotFit):
+        Shape().truncate("words " * 99, 20, CHAR)
+
+
+@every_meter
+@examples(50)
+@given(text=long_texts, share=shares)
+def test_any_text_is_cut_to_the_limit(meter, text, share):
+    checked(Shape(), text, limits(text, meter, share), meter)

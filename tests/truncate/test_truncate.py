@@ -1,0 +1,89 @@
+"""The names of `brim.truncate`, and the promise that all of them keep."""
+
+import pytest
+from cutting import CHAR, EXACT, boundaries, checked, every_meter, examples, limits, shares
+from hypothesis import given
+from hypothesis import strategies as st
+
+from brim import truncate
+from brim.errors import InvalidValue
+from brim.truncate import Head, Records, Truncator, truncator
+from strategies import long_texts
+
+KEEPS = ["head", "tail", "ends", "lines", "newest", "best", "shape", "json", "markdown", "code", "log", "diff"]
+
+
+def test_every_public_name_exists():
+    assert all(hasattr(truncate, name) for name in truncate.__all__)
+    assert sorted(truncate.__all__) == truncate.__all__
+
+
+@pytest.mark.parametrize("keep", KEEPS)
+def test_a_name_gives_a_truncator(keep):
+    assert isinstance(truncator(keep), Truncator)
+    assert truncator(keep) == truncator(keep)
+    assert truncator(keep, "<cut>").marker == "<cut>"
+
+
+def test_newest_and_best_are_records():
+    assert (truncator("newest"), truncator("best")) == (Records(keep="newest"), Records(keep="best"))
+
+
+def test_an_unknown_name_is_told_the_known_ones():
+    with pytest.raises(InvalidValue) as caught:
+        truncator("middle")
+    assert all(repr(keep) in str(caught.value) for keep in KEEPS)
+
+
+@pytest.mark.parametrize("keep", [None, 3, object()])
+def test_what_is_no_truncator_is_refused(keep):
+    with pytest.raises(InvalidValue):
+        truncator(keep)
+
+
+def test_a_truncator_of_ones_own_is_returned_as_it_is():
+    own = Head(marker="!")
+    assert truncator(own, "ignored") is own
+
+
+@every_meter
+@examples(120)
+@given(
+    keep=st.sampled_from(KEEPS),
+    text=long_texts,
+    share=shares,
+    marker=st.sampled_from([None, "", "…", "\n[{dropped}]{x}\n"]),
+)
+def test_no_result_is_ever_over_the_limit(meter, keep, text, share, marker):
+    checked(truncator(keep, marker), text, limits(text, meter, share), meter)
+
+
+@pytest.mark.parametrize("keep", KEEPS)
+@pytest.mark.parametrize("limit", [-1, 0, 1, 2, 3])
+def test_the_smallest_limits_are_kept_or_refused(keep, limit):
+    for text in ("", "a", "\n", "ab\ncd\n", "{}", "[1, 2]", "# a", "```", "\ud800é🇩🇪"):
+        checked(truncator(keep), text, limit, CHAR)
+
+
+@pytest.mark.parametrize("keep", KEEPS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x" * 50_000,
+        "\n" * 10_000,
+        "a\r\n" * 5_000,
+        "[" * 10_000,
+        "e" + "\u0301" * 10_000,
+        "👩\u200d" * 5_000,
+        "  " * 20_000 + "x",
+        "error " * 5_000,
+        "{\n" * 5_000,
+        "- ```\n" * 5_000,
+    ],
+    ids=["one line", "blank lines", "returns", "brackets", "marks", "joiners", "spaces", "errors", "braces", "fences"],
+)
+def test_hostile_texts_neither_crash_nor_hang(keep, text):
+    result = checked(truncator(keep), text, 400, EXACT)
+    if keep in ("head", "tail") and result:
+        kept = result.text.replace(truncator(keep).marker, "")
+        assert (len(kept) if keep == "head" else len(text) - len(kept)) in boundaries(text)
