@@ -6,8 +6,10 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TypeVar
 
+import brim
 from bench import corpus
 from bench.outcome import Cell, Gate, Outcome, Setting, Table
 from brim.meter.vocabularies import vocabulary
@@ -34,11 +36,19 @@ def run(setting: Setting) -> Outcome:
             row = _gaps(meter.count, (_new(make(size)) for _ in range(repeats)), before=meter.memo.clear)
             worst[size] = max(worst.get(size, 0), row[0])
             rows.append([f"count: {name}", size, *row])
+    texts = [_new(corpus.long(small)) for _ in range(3)]
+    limit = meter.measure(texts[0]) // 2
+    for name, call in (("head", meter.head), ("tail", meter.tail), ("fit", _fit)):
+        row = _gaps(partial(call, limit=limit), (_new(text) for text in texts), before=meter.memo.clear)
+        rows.append([f"{name}: mixed, to half of its tokens", small, *row])
     table = Table(
         title="The longest gap between two ticks of another thread",
         columns=["what the main thread does", "characters", "median ms", "least ms", "most ms", "runs"],
         rows=rows,
-        notes=["The first two rows are the noise of the machine and of the interpreter's own 5 ms switch interval."],
+        notes=[
+            "The first two rows are the noise of the machine and of the interpreter's own 5 ms switch interval.",
+            "The gates are on counting; the last three rows are for information.",
+        ],
     )
     gates = [
         Gate(name=f"interpreter: longest gap, {size:,} characters", value=gap, limit=_LIMIT, unit="ms")
@@ -95,6 +105,13 @@ def _longest_gap(call: Callable[[T], object], given: T) -> float:
         done.set()
         ticking.join()
     return longest
+
+
+def _fit(text: str, limit: int) -> brim.Prompt:
+    half = len(text) // 2
+    return brim.fit(
+        [brim.Section("first", text[:half]), brim.Section("second", text[half:])], limit, meter="o200k_base"
+    )
 
 
 def _busy(seconds: float) -> None:

@@ -34,7 +34,10 @@ _JOINS = st.sampled_from(
     ["-\n//", "-\n", "//", "'s", "'", "\n\n", "\n", "  ", " \n ", "\t", "})", "}\n\n//", "...", "1234", "/*", "*/"]
 )
 _WORDS = st.lists(
-    st.sampled_from("the quick brown fox it's don't 42 ERROR x=1; naïve Über file.py".split()), max_size=60
+    st.sampled_from(
+        ["the", "quick", "brown", "fox", "it's", "don't", "42", "ERROR", "x=1;", "naïve", "Über", "file.py"]
+    ),
+    max_size=60,
 ).map(" ".join)
 _CODE = st.integers(1, 12).map(
     lambda n: "".join(f"def f{i}(x):\n    if x > {i}:\n        return [x, {i}]\n\n" for i in range(n))

@@ -11,7 +11,7 @@ from brim.amount import units
 from brim.draft import Summarise
 from brim.errors import InvalidType, InvalidValue
 from brim.fitting import Fitting, Prompt
-from brim.meter import DEFAULT, Meter, meter_for
+from brim.meter import DEFAULT, Meter, meter_for, name_of
 from brim.render import ORDERS
 from brim.section import Section, check_choice
 from brim.window import Window
@@ -83,7 +83,7 @@ def _named(meter: object, model: str | None) -> dict[str, str | None]:
     """Return the names that a later replay finds the meter by; an object of the caller's has none."""
     if meter is None and model is None:
         return {"meter": DEFAULT, "model": None}
-    return {"meter": meter if isinstance(meter, str) else None, "model": model}
+    return {"meter": name_of(meter), "model": model}
 
 
 def budget_of(budget: object, model: str | None = None) -> int:

@@ -112,7 +112,7 @@ class Fitting:
         grants = allocate(claims, room, fill=self.options["fill"], policy=self.options["policy"], spend=spend)
         for draft, claim, grant in zip(live, claims, grants, strict=True):
             draft.grant = grant
-            if not grant:
+            if not grant and not draft.reason:
                 draft.drop(self._why_nothing(draft, claim))
 
     def _enough(
@@ -155,12 +155,13 @@ class Fitting:
         """Free `over` units, the least essential first; return whether anything could be freed."""
         toll = self.meter.load(page.separator) if page.separator else 0
         freed = 0
-        for draft in sorted(live, key=lambda draft: (not draft.section.required, draft.rank), reverse=True):
+        cuts = self.options["policy"].startswith("truncate")
+        for draft in sorted(live, key=lambda draft: (not draft.section.required, draft.rank))[::-1]:
             if not draft.present:
                 continue
             before, claim = draft.load, draft.claim(toll)
             limit = before - (over - freed)
-            if limit >= claim.least and draft.take(limit):
+            if (cuts or claim.required) and limit >= claim.least and draft.take(limit):
                 draft.reason += ", and texts count more joined than apart"
                 freed += before - draft.load
             elif not draft.section.required:

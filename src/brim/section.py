@@ -54,7 +54,7 @@ class Section:
     ceiling: Amount | None = None
     """It never gets more than this: units, or a share of the budget."""
     keep: Any = "head"
-    """What stays when it is cut: one of `KEEPS`, or an object with a `truncate` method."""
+    """What stays when it is cut: one of `KEEPS`, `code:` and a language, or an object with a `truncate` method."""
     overflow: str = "truncate"
     """What happens when it does not fit its grant: `truncate`, `drop` or `summarise`."""
     forms: Sequence[str] = ()
@@ -109,7 +109,8 @@ class Section:
             raise InvalidValue(f"{where}: priority", self.priority, f"{_names()} or a whole number")
         check_choice(f"{where}: overflow", self.overflow, OVERFLOWS)
         if not hasattr(self.keep, "truncate"):
-            check_choice(f"{where}: keep", self.keep, KEEPS)
+            coded = isinstance(self.keep, str) and self.keep.startswith("code:")
+            check_choice(f"{where}: keep", "code" if coded else self.keep, KEEPS)
         if self.priority == "required" or self.priority is Priority.REQUIRED:
             object.__setattr__(self, "required", True)
 

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.errors import InvalidType, SourceError, UnknownName
-from brim.meter import catalogue
 from brim.meter.catalogue import declared, find, known_names, models
 from brim.meter.model import Cache, Framing, Prices
 from brim.meter.names import fold, spellings
@@ -205,9 +204,9 @@ def test_a_row_holds_together(name):
         ("gpt-4", {"window": 8_192, "vocabulary": "cl100k_base"}),
         ("gpt-4.1", {"window": 1_047_576, "vocabulary": "o200k_base"}),
         ("gpt-oss-20b", {"window": 131_072, "vocabulary": "o200k_harmony", "prices": None}),
-        ("gemini-2.5-pro", {"window": 1_048_576, "max_output": 65_536, "shared": None, "vocabulary": "gemma3"}),
-        ("gemini-3.8-flash", {"window": 1_048_576, "vocabulary": "gemma4"}),
-        ("gemini-4-argon", {"window": 1_048_576, "vocabulary": "gemma4", "max_output": None}),
+        ("gemini-2.5-pro", {"window": 1_048_576, "max_output": 65_536, "shared": None, "vocabulary": "gemini-2"}),
+        ("gemini-3.8-flash", {"window": 1_048_576, "vocabulary": "gemini-3"}),
+        ("gemini-4-argon", {"window": 1_048_576, "vocabulary": "gemini-3", "max_output": None}),
         ("qwen3-32b", {"window": 40_960, "vocabulary": "qwen3"}),
         ("qwen3.5-27b", {"vocabulary": "qwen3.5"}),
         ("grok-4.7", {"window": 500_000, "vocabulary": None, "shared": True}),

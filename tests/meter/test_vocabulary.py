@@ -46,7 +46,7 @@ def whole(name, text):
 @pytest.mark.parametrize("name", NAMES)
 def test_it_counts_exactly_and_says_so(name):
     meter = vocabulary(name)
-    assert (meter.name, meter.exact, meter.unit) == (name, True, "tokens")
+    assert (meter.name, meter.exact, meter.unit) == (name.replace("harmony", "base"), True, "tokens")
     assert meter.count("Hello, world!") == 4
     assert meter.count("") == 0
 

@@ -12,6 +12,7 @@ from brim.meter import meter
 from brim.meter.base import Scale
 from brim.testing import CharMeter, PieceMeter
 from brim.truncate.base import Cut, Truncator
+from brim.truncate.ends import Ends
 
 CHAR, PIECE, EXACT = CharMeter(), PieceMeter(), meter("o200k_base")
 METERS = [pytest.param(CHAR, id="char"), pytest.param(PIECE, id="piece"), pytest.param(EXACT, id="o200k")]
@@ -44,9 +45,16 @@ def checked(truncator: Truncator, text: str, limit: int, meter: Scale) -> Cut | 
     assert cut.before == meter.measure(text)
     assert cut.after == meter.measure(cut.text) <= limit
     assert (cut.text == text) == (cut.before <= limit)
+    assert cut.text or not text
     assert truncator.truncate(text, limit, meter) == cut
     assert truncator.truncate(cut.text, limit, meter).text == cut.text
     return cut
+
+
+def cut_as_plain_text(cut: Cut, text: str, limit: int, meter: Scale, marker: str) -> bool:
+    """Return whether a truncator of lines had to do what `Ends` does."""
+    plain = attempt(lambda: Ends(marker=marker).truncate(text, limit, meter))
+    return isinstance(plain, Cut) and plain.text == cut.text
 
 
 def boundaries(text: str) -> set[int]:

@@ -1,10 +1,11 @@
 import math
 
 import pytest
-from cutting import BAR, CHAR, PIECE, boundaries, checked, every_meter, examples, limits, shares
+from cutting import BAR, CHAR, boundaries, checked, every_meter, examples, limits, shares
 from hypothesis import given
 
 from brim.errors import InvalidValue
+from brim.testing import CharMeter
 from brim.truncate.ends import Ends
 from strategies import long_texts
 
@@ -44,13 +45,17 @@ def test_a_share_outside_of_zero_to_one_is_refused(share):
 
 
 def test_something_always_goes_when_a_marker_stands_there():
-    # Thirteen letters count three, and each of their two ends alone could count less.
-    cut = Ends(marker="").truncate("a" * 13, 2, PIECE)
-    assert len(cut.text) < 13
+    class Dear(CharMeter):
+        """Counts a whole text as more than its parts."""
+
+        def measure(self, text):
+            return 100 if text == "a" * 10 else len(text)
+
+    assert Ends(marker="-{dropped}-").truncate("a" * 10, 14, Dear()).text == "aaaaa-1-aaaa"
 
 
 @every_meter
-@examples(80)
+@examples(60)
 @given(text=long_texts, share=shares, head_share=shares)
 def test_what_is_kept_are_two_ends_that_split_no_grapheme(meter, text, share, head_share):
     truncator = Ends(marker=BAR + "{dropped}" + BAR, head_share=head_share)

@@ -131,7 +131,7 @@ values = st.dictionaries(
 
 
 @every_meter
-@examples(80)
+@examples(60)
 @given(value=values, share=shares, indent=st.sampled_from([None, 1]), ascii_only=st.booleans())
 def test_valid_json_stays_valid_json(meter, value, share, indent, ascii_only):
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
@@ -140,7 +140,7 @@ def test_valid_json_stays_valid_json(meter, value, share, indent, ascii_only):
 
 
 @pytest.mark.parametrize("meter", [CHAR, PIECE], ids=["char", "piece"])
-@examples(80)
+@examples(60)
 @given(value=st.dictionaries(st.sampled_from("abcdef"), strings, min_size=2), share=shares)
 def test_a_string_is_cut_between_graphemes(meter, value, share):
     text = json.dumps(value, ensure_ascii=False)

@@ -8,7 +8,7 @@ from brim.truncate.page import Page, between, each, from_both_ends, keep
 texts = st.lists(st.text("ab\r\u2028\x0c", max_size=6), max_size=12).map("\n".join)
 
 
-@examples(200)
+@examples(120)
 @given(text=texts)
 def test_the_lines_of_a_page_are_the_whole_text(text):
     page = Page.of(text, "#")
@@ -18,7 +18,7 @@ def test_the_lines_of_a_page_are_the_whole_text(text):
     assert not any("\n" in line[:-1] for line in lines)
 
 
-@examples(200)
+@examples(120)
 @given(text=texts, picks=st.lists(st.tuples(st.integers(0, 12), st.integers(0, 4)), max_size=5))
 def test_what_is_rendered_is_the_kept_lines_and_a_gap_for_each_run_between(text, picks):
     page = Page.of(text, "#")

@@ -10,7 +10,7 @@ def parts_of(sizes, least=1, overhead=0):
     return Parts(sizes=sizes, build=lambda n: "#" * overhead + "x" * sum(sizes[:n]), total=sum(sizes), least=least)
 
 
-@examples(200)
+@examples(120)
 @given(
     sizes=st.lists(st.integers(0, 50), min_size=1, max_size=60),
     overhead=st.integers(0, 100),
@@ -24,7 +24,7 @@ def test_the_most_parts_that_fit_are_found_where_counts_only_grow(sizes, overhea
     assert (found[0] if found else None) == (max(fitting) if fitting else None)
 
 
-@examples(200)
+@examples(120)
 @given(sizes=st.lists(st.integers(0, 12), min_size=1, max_size=40), limit=st.integers(0, 60))
 def test_what_is_returned_was_counted_where_counts_go_up_and_down(sizes, limit):
     cut = widest("y" * 2000, limit, PIECE, parts_of(sizes))

@@ -31,7 +31,7 @@ def test_a_limit_that_holds_only_the_marker_is_refused_with_its_numbers():
 
 
 @every_meter
-@examples(80)
+@examples(60)
 @given(text=long_texts, share=shares)
 def test_what_is_kept_is_a_suffix_that_splits_no_grapheme(meter, text, share):
     cut = checked(Tail(marker=BAR), text, limits(text, meter, share), meter)

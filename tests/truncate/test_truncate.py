@@ -87,3 +87,17 @@ def test_hostile_texts_neither_crash_nor_hang(keep, text):
     if keep in ("head", "tail") and result:
         kept = result.text.replace(truncator(keep).marker, "")
         assert (len(kept) if keep == "head" else len(text) - len(kept)) in boundaries(text)
+
+
+def test_the_names_that_a_section_takes_are_those_that_there_are():
+    from brim.section import KEEPS
+    from brim.truncate import _MAKERS
+
+    assert tuple(_MAKERS) == KEEPS
+
+
+def test_code_may_name_its_language():
+    assert truncator("code:go").language == "go"
+    for wrong in ("code:", "head:go", ":go"):
+        with pytest.raises(InvalidValue):
+            truncator(wrong)

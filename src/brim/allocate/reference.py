@@ -22,9 +22,10 @@ def allocate(
             claim if claim.required else claim._replace(least=claim.wanted, held=claim.wanted if claim.held else 0)
             for claim in claims
         ]
-    classes: list[list[int]] = []
-    for key in sorted({(not claim.required, claim.rank) for claim in claims}):
-        classes.append([i for i, claim in enumerate(claims) if (not claim.required, claim.rank) == key])
+    classes = [
+        [i for i, claim in enumerate(claims) if (not claim.required, claim.rank) == key]
+        for key in sorted({(not claim.required, claim.rank) for claim in claims})
+    ]
     stops = policy in ("stop", "truncate_then_stop")
     granted = _serve([[claims[i] for i in members] for members in classes], budget, fill=fill, stops=stops)
     grants = [0] * len(claims)
@@ -54,9 +55,9 @@ def _serve(levels: list[list[Claim]], money: int | Fraction, *, fill: str, stops
         for claim, grant in zip(level, row, strict=True)
         if grant
     )
-    seated_first = last[0].required or not stops
-    share = _share if fill == "fair" else _line
-    return [*rows, share(last, floor(money) - spent, floors=seated_first)]
+    left = floor(money) - spent
+    served = _share(last, left) if fill == "fair" else _line(last, left, floors=last[0].required or not stops)
+    return [*rows, served]
 
 
 def _need(level: list[Claim], *, stops: bool) -> int | Fraction:
@@ -98,7 +99,7 @@ def _line(claims: list[Claim], money: int, *, floors: bool) -> list[int]:
     return grants
 
 
-def _share(claims: list[Claim], money: int, *, floors: bool) -> list[int]:
+def _share(claims: list[Claim], money: int) -> list[int]:
     """Seat those with floors, then the others, in order; then hand out single units to whoever has least."""
     grants = [0] * len(claims)
     for with_floor in (True, False):

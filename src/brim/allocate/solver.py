@@ -37,14 +37,17 @@ def allocate(
     if not policy.startswith("truncate"):
         claims = [claim if claim.required else _uncut(claim) for claim in claims]
     stops = policy.endswith("stop")
-    serve = _in_order if fill == "order" else _in_shares
     grants = [0] * len(claims)
     classes = _classes(claims)
     caps = _caps([[claims[i] for i in members] for members in classes], budget, stops)
     spent = 0
     for members, cap in zip(classes, caps, strict=True):
         stopping = stops and not claims[members[0]].required
-        taken, short = serve(claims, members, floor(cap) - spent, grants, spend or _all, stopping)
+        money = floor(cap) - spent
+        if fill == "order":
+            taken, short = _in_order(claims, members, money, grants, spend or _all, stops=stopping)
+        else:
+            taken, short = _in_shares(claims, members, money, grants, spend or _all)
         spent += taken
         if stopping and short:
             break
@@ -96,7 +99,7 @@ def _caps(classes: Sequence[Sequence[Claim]], budget: int, stops: bool) -> list[
 
 
 def _in_order(
-    claims: Sequence[Claim], members: Sequence[int], money: int, grants: list[int], spend: Spend, stops: bool
+    claims: Sequence[Claim], members: Sequence[int], money: int, grants: list[int], spend: Spend, *, stops: bool
 ) -> tuple[int, bool]:
     """Serve a class one by one, its floors seated first; return what was spent, and whether one fell short."""
     seats = {} if stops else _seats(claims, members, money)
@@ -116,16 +119,25 @@ def _in_order(
 
 
 def _in_shares(
-    claims: Sequence[Claim], members: Sequence[int], money: int, grants: list[int], spend: Spend, _stops: bool
+    claims: Sequence[Claim], members: Sequence[int], money: int, grants: list[int], spend: Spend
 ) -> tuple[int, bool]:
-    """Serve a class together, in fair shares; return what was spent, and whether one fell short."""
-    spent, short = 0, False
-    for i, offer in zip(members, _shares([claims[i] for i in members], money), strict=True):
-        if offer:
-            grants[i] = min(spend(i, offer), offer)
-            spent += grants[i] + claims[i].toll if grants[i] else 0
-        short = short or offer < claims[i].wanted
-    return spent, short
+    """Serve a class together, in fair shares; return what was spent, and whether one fell short.
+
+    Who cannot use its share leaves it to the others: the later half of them, as long as there are any.
+    """
+    active = list(members)
+    offers: dict[int, int] = {}
+    while True:
+        offers |= dict(zip(active, _shares([claims[i] for i in active], money), strict=True))
+        for i in active:
+            grants[i] = min(spend(i, offers[i]), offers[i]) if offers[i] else 0
+        useless = [i for i in active if offers[i] and not grants[i]]
+        if not useless or len(active) == 1:
+            break
+        leaving = set(useless[len(useless) // 2 :])
+        active = [i for i in active if i not in leaving]
+    spent = sum(grants[i] + claims[i].toll for i in members if grants[i])
+    return spent, any(offers[i] < claims[i].wanted for i in members)
 
 
 def _seats(claims: Sequence[Claim], members: Sequence[int], money: int) -> dict[int, int]:

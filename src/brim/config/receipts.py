@@ -59,7 +59,8 @@ def _check(receipt: Receipt) -> None:
 
 
 def _check_capture(capture: Capture) -> None:
-    _check_kinds("capture", {"budget": capture.budget, "meter": capture.meter}, {"budget": int, "meter": str})
+    given = {"budget": capture.budget, "meter": capture.meter, "model": capture.model}
+    _check_kinds("capture", given, {"budget": int, "meter": str | None, "model": str | None})
     for name, value in (("options", capture.options), ("summaries", capture.summaries)):
         if not isinstance(value, dict):
             raise InvalidType(f"capture {name}", value, "an object")

@@ -153,7 +153,7 @@ class _Builder:
 
     def _value(self, event: Any, keys: Keys, depth: int) -> tuple[Any, int]:
         """Return the value that an event begins, and how many levels it has."""
-        self.lines.setdefault(keys, event.start_mark.line + 1)
+        self.lines.setdefault(keys, self._line(event))
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event, depth)
         if event.tag not in _TAGS:
@@ -199,11 +199,11 @@ class _Builder:
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent):
                 raise self._refusal(event, "a key must be a text")
-            key = _joined(event.value)
+            key, line = _joined(event.value), self._line(event)
             if key in items:
                 first = self.lines[*keys, key]
                 raise self._refusal(event, f"the key {shown(key)} stands twice, first on line {first}")
-            self.lines[*keys, key] = event.start_mark.line + 1
+            self.lines[*keys, key] = line
             self._spend(event, values=1, chars=len(key))
             items[key], levels = self._value(next(self._events), (*keys, key), depth + 1)
             height = max(height, levels + 1)
@@ -230,7 +230,11 @@ class _Builder:
             raise self._refusal(event, f"nested more than {_MOST_DEPTH} levels deep")
 
     def _refusal(self, event: Any, problem: str) -> SourceError:
-        return SourceError(self.path, problem, line=int(event.start_mark.line) + 1)
+        return SourceError(self.path, problem, line=self._line(event))
+
+    @staticmethod
+    def _line(event: Any) -> int:
+        return int(event.start_mark.line) + 1
 
 
 def _joined(text: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from brim.errors import InvalidType, UnknownName
 from brim.meter import catalogue
 from brim.meter.base import Meter, Scale
-from brim.meter.estimate import FAMILIES, estimate_for
+from brim.meter.estimate import FAMILIES, OTHER, estimate_for
 from brim.meter.foreign import Foreign, Upper
 from brim.meter.units import UNITS
 from brim.meter.vocabularies import VOCABULARIES, file_vocabulary, vocabulary
@@ -56,6 +56,13 @@ def meter_for(given: str | Meter | Callable[[str], int] | None, model: str | Non
     return chosen if chosen.exact else _upper(chosen)
 
 
+def name_of(given: object) -> str | None:
+    """Return the name that gives this meter again, or `None` for one of the caller's own."""
+    if isinstance(given, str):
+        return given
+    return given.name if isinstance(given, Scale) and _built_in(given.name) is given else None
+
+
 @cache
 def _upper(inner: Scale) -> Scale:
     return Upper(inner)
@@ -80,6 +87,4 @@ def _named(name: str) -> Scale:
     except UnknownName as unknown:
         known = [*UNITS, *VOCABULARIES, *FAMILIES, *catalogue.known_names()]
         raise UnknownName("model, vocabulary or unit", name, known, catalogue.ADVICE) from unknown
-    if model.vocabulary is None:
-        raise UnknownName("vocabulary of the model", name, VOCABULARIES, catalogue.ADVICE)
-    return _named(model.vocabulary)
+    return _named(model.vocabulary or OTHER)

@@ -6,6 +6,8 @@ spaces they are wrong by factors, so use them to repeat a figure, not to stay wi
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from brim.meter.base import Scale
 
 
@@ -53,7 +55,7 @@ class Quarters(Scale):
         return len(text.encode("utf-8", "surrogatepass"))
 
 
-UNITS = {
+UNITS: dict[str, Callable[[], Scale]] = {
     "chars": Chars,
     "chars/4": lambda: Quarters("chars/4"),
     "chars/4+1": lambda: Quarters("chars/4+1", plus=1),

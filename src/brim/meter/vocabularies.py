@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, partial
 
-from brim.meter.engine import Engine, TiktokenEngine, ToktokEngine
+from brim.meter.engine import ApartEngine, Engine, TiktokenEngine, ToktokEngine
 from brim.meter.estimate import ClassesEngine
 from brim.meter.file import FileEngine
 from brim.meter.open import VOCABULARIES as OPEN
@@ -30,26 +30,37 @@ _TEXTS = (
 _COUNTS = {
     "o200k_base": (4, 10, 14, 10, 14, 7, 13, 3, 7, 21, 2, 7),
     "cl100k_base": (4, 10, 14, 14, 22, 7, 13, 3, 7, 20, 2, 12),
-    "o200k_harmony": (4, 10, 14, 10, 14, 7, 13, 3, 7, 21, 2, 7),
     "qwen3.5": (4, 10, 15, 10, 20, 7, 13, 3, 16, 21, 3, 8),
 }
 """What each vocabulary counts for the texts above, by more than one library: an engine that differs is not used."""
 
-VOCABULARIES = (*_COUNTS, *(name for name in OPEN if name not in _COUNTS))
+_SAME = {"o200k_harmony": "o200k_base"}
+"""Vocabularies that differ in their special tokens alone, which never stand in ordinary text."""
+
+_APART = ("qwen3.5",)
+
+VOCABULARIES = (*_COUNTS, *_SAME, *(name for name in OPEN if name not in (*_COUNTS, *_SAME)))
 """The names of the vocabularies."""
 
 
 @cache
 def vocabulary(name: str) -> Vocabulary:
     """Return the meter of a vocabulary of `VOCABULARIES`."""
+    if name in _SAME:
+        return vocabulary(_SAME[name])
     engines: list[tuple[str, Callable[[], Engine]]] = []
     if name in _COUNTS:
-        engines += [("toktok", partial(ToktokEngine, name)), ("tiktoken", partial(TiktokenEngine, name))]
+        toktok = partial(_apart, name) if name in _APART else partial(ToktokEngine, name)
+        engines += [("toktok", toktok), ("tiktoken", partial(TiktokenEngine, name))]
     if name in OPEN:
         engines.append(("splintr", partial(SplintrEngine, name)))
     engines.append(("character classes", ClassesEngine))
     vectors: Vectors = tuple(zip(_TEXTS, _COUNTS[name], strict=True)) if name in _COUNTS else ()
     return Vocabulary(name, engines, vectors=vectors, at_lines=name in _COUNTS)
+
+
+def _apart(name: str) -> Engine:
+    return ApartEngine(ToktokEngine(name))
 
 
 @cache

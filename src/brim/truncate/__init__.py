@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from brim.errors import InvalidValue
@@ -62,15 +63,19 @@ _MAKERS: dict[str, Callable[..., Truncator]] = {
 def truncator(keep: str | Truncator, marker: str | None = None) -> Truncator:
     """Return the truncator of a name, or `keep` itself when it is one.
 
-    `newest` and `best` take the lines of a text as its entries. A `marker` of `None` is the truncator's own.
+    `newest` and `best` take the lines of a text as its entries; `code:go` names the language. A `marker` of `None`
+    is the truncator's own.
 
     Raises:
         InvalidValue: `keep` is neither a known name nor an object with a `truncate` method.
     """
     if not isinstance(keep, str) and hasattr(keep, "truncate"):
         return keep
-    make = _MAKERS.get(keep) if isinstance(keep, str) else None
-    if make is None:
+    name, _, language = keep.partition(":") if isinstance(keep, str) else ("", "", "")
+    make = _MAKERS.get(name)
+    if language and make is Code:
+        make = partial(Code, language=language)
+    elif make is None or name != keep:
         known = ", ".join(map(repr, _MAKERS))
         raise InvalidValue("keep", keep, f"one of {known}, or an object with a truncate method")
     return make() if marker is None else make(marker=marker)

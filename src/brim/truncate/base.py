@@ -60,8 +60,9 @@ def shrink(text: str, limit: int, meter: Meter, build: Callable[[int], str]) -> 
             return Cut(text=result, before=before, after=after)
         smallest = min(smallest, after)
         room -= after - limit
+    unit = getattr(meter, "unit", "units")
     raise DoesNotFit(
-        f"a text of {before:,} {getattr(meter, 'unit', 'units')} cannot be cut to {limit:,}: the marker and the smallest piece need more",
+        f"a text of {before:,} {unit} cannot be cut to {limit:,}: the marker and one piece need more",
         needed=max(smallest, limit + 1),
         available=limit,
     )

@@ -12,9 +12,8 @@ from brim.meter.base import Meter
 from brim.truncate.base import Cut, whole
 from brim.truncate.code_blocks import by_grammar, by_layout, indents
 from brim.truncate.code_python import Outline, outline, parse
-from brim.truncate.ends import Ends
 from brim.truncate.marker import filled
-from brim.truncate.page import GAP_MARKER, Gap, Page, between, each, keep
+from brim.truncate.page import GAP_MARKER, Gap, Page, between, each, keep, plain
 from brim.truncate.search import refusal
 
 
@@ -42,7 +41,7 @@ class Code:
         found = outline(text) if self.language in (None, "python") else None
         if found:
             return _python(page, found, limit, meter)
-        return _generic(page, self.language, limit, meter) or Ends().truncate(text, limit, meter)
+        return _generic(page, self.language, limit, meter) or plain(self.marker).truncate(text, limit, meter)
 
 
 def _python(page: Page, found: Outline, limit: int, meter: Meter) -> Cut:

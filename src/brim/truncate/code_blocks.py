@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from brim.truncate.page import Page, Span
 
@@ -60,7 +60,7 @@ def by_grammar(page: Page, language: str) -> list[Span] | None:
         # From 1.0 on a grammar is fetched when it is first asked for, and nothing here may touch the network.
         return None
     try:
-        parser = pack.get_parser(language)
+        parser = pack.get_parser(cast(Any, language))
     except LookupError:
         return None
     tree = parser.parse(page.text.encode("utf-8", "surrogatepass"))

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from brim.meter.base import Meter
 from brim.truncate.base import Cut, whole
-from brim.truncate.ends import Ends
-from brim.truncate.page import GAP_MARKER, Page, Span, between, each, keep
+from brim.truncate.page import GAP_MARKER, Page, Span, between, each, keep, plain
 
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
@@ -40,7 +39,7 @@ class Diff:
         bodies = list(_bodies(page))
         lines, around = each(_outside_in(bodies)), between(bodies, len(page))
         cut = keep(page, lines, limit, meter, fixed=around) if bodies else None
-        return cut or Ends().truncate(text, limit, meter)
+        return cut or plain(self.marker).truncate(text, limit, meter)
 
 
 def _bodies(page: Page) -> Iterator[Span]:

@@ -47,6 +47,7 @@ class Tree:
     """What one level is indented by; `None` when the document is one line."""
     comma: str = ","
     colon: str = ":"
+    """These two with the space that follows them."""
     depth: int = 0
     """Containers inside each other, at most."""
     items: int = 0

@@ -28,9 +28,13 @@ class Detail:
     """How much of a tree is written."""
 
     string: int
+    """Characters of each string, at most."""
     items: int
+    """Items of each array, at most."""
     depth: int
+    """Containers inside each other, at most."""
     keys: int
+    """Keys of each object, at most."""
 
 
 def details(tree: Tree) -> Iterator[Detail]:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from brim.errors import DoesNotFit, InvalidValue
 from brim.meter.base import Meter
-from brim.truncate.base import Cut, Truncator, shrink, whole
+from brim.truncate.base import Cut, shrink, whole
 from brim.truncate.head import Head
 from brim.truncate.tail import Tail
 
@@ -53,8 +53,7 @@ class Lines:
         try:
             return shrink(text, limit, meter, build)
         except DoesNotFit:
-            fallback: Truncator = inside
-            return fallback.truncate(text, limit, meter)
+            return inside.truncate(text, limit, meter)
 
     def _inside(self) -> Head | Tail:
         """Return what cuts a line that is too long, with the marker of this truncator."""

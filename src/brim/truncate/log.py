@@ -13,8 +13,7 @@ from itertools import zip_longest
 
 from brim.meter.base import Meter
 from brim.truncate.base import Cut, whole
-from brim.truncate.ends import Ends
-from brim.truncate.page import GAP_MARKER, Page, each, from_both_ends, keep
+from brim.truncate.page import GAP_MARKER, Page, each, from_both_ends, keep, plain
 
 _TROUBLE = re.compile(
     r"(?:errors?|exceptions?|\b(?:traceback|fatal|panic(?:ked)?|critical|fail(?:s|ed|ures?)?|warn(?:ings?)?))\b",
@@ -42,7 +41,7 @@ class Log:
         if uncut:
             return uncut
         page = Page.of(text, self.marker)
-        return keep(page, each(_by_importance(page)), limit, meter) or Ends().truncate(text, limit, meter)
+        return keep(page, each(_by_importance(page)), limit, meter) or plain(self.marker).truncate(text, limit, meter)
 
 
 def _by_importance(page: Page) -> Iterator[int]:

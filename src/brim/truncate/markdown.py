@@ -13,9 +13,8 @@ from itertools import pairwise
 
 from brim.meter.base import Meter
 from brim.truncate.base import Cut, whole
-from brim.truncate.ends import Ends
 from brim.truncate.markdown_blocks import Block, blocks, holds_fence
-from brim.truncate.page import GAP_MARKER, Gap, Page, Span, each, keep
+from brim.truncate.page import GAP_MARKER, Gap, Page, Span, each, keep, plain
 from brim.truncate.search import refusal
 
 _OUTLINE_SHARE = 3
@@ -43,7 +42,7 @@ class Markdown:
         page = Page.of(text, self.marker)
         found = blocks(text.split("\n")[: len(page)])
         groups = _ranked(page, found, page.fair(limit, meter))
-        return keep(page, groups, limit, meter, gap=_marked(page, found)) or _plain(text, limit, meter)
+        return keep(page, groups, limit, meter, gap=_marked(page, found)) or _bare(text, self.marker, limit, meter)
 
 
 def _ranked(page: Page, found: Sequence[Block], fair: int) -> Iterator[list[Span]]:
@@ -127,14 +126,14 @@ def _marked(page: Page, found: Sequence[Block]) -> Gap:
     return gap
 
 
-def _plain(text: str, limit: int, meter: Meter) -> Cut:
+def _bare(text: str, marker: str, limit: int, meter: Meter) -> Cut:
     """Return the two ends of the text without its fences.
 
     Raises:
         DoesNotFit: they do not fit, the cut itself would open a fence, or there is nothing but fences.
     """
     bare = "\n".join(line for line in text.split("\n") if not holds_fence(line))
-    cut = Ends().truncate(bare, limit, meter)
+    cut = plain(marker).truncate(bare, limit, meter)
     if not cut.text.strip() or any(map(holds_fence, cut.text.split("\n"))):
         raise refusal(text, text, limit, meter)
     return Cut(text=cut.text, before=meter.count(text), after=cut.after)

@@ -12,6 +12,7 @@ from itertools import accumulate
 
 from brim.meter.base import Meter
 from brim.truncate.base import Cut
+from brim.truncate.ends import Ends
 from brim.truncate.marker import filled, one_line
 from brim.truncate.search import Parts, widest
 
@@ -118,6 +119,11 @@ def keep(
         least=0 if fixed else 1,
     )
     return widest(page.text, limit, meter, parts)
+
+
+def plain(marker: str) -> Ends:
+    """Return what cuts a text of which no line can be kept, with the caller's marker if it is one."""
+    return Ends() if marker == GAP_MARKER else Ends(marker=marker)
 
 
 def each(lines: Iterable[int]) -> Iterator[list[Span]]:

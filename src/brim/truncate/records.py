@@ -119,9 +119,10 @@ class Records:
     def _joined(self, entries: Sequence[str], n: int) -> str:
         """Return the `n` entries of the kept side and the marker."""
         marker = filled(_MARKERS[self.keep] if self.marker is None else self.marker, len(entries) - n)
+        note = [marker] if marker else []
         if self.keep == "newest":
-            return self.separator.join([marker, *entries[len(entries) - n :]])
-        return self.separator.join([*entries[:n], marker])
+            return self.separator.join([*note, *entries[len(entries) - n :]])
+        return self.separator.join([*entries[:n], *note])
 
     def _inside(self, count: int) -> Head | Tail:
         """Return what cuts an entry that is too long."""
@@ -129,4 +130,6 @@ class Records:
         if self.marker is None:
             return kind()
         marker = filled(self.marker, count - 1)
+        if not marker:
+            return kind(marker="")
         return Tail(marker=marker + self.separator) if kind is Tail else Head(marker=self.separator + marker)

@@ -7,8 +7,8 @@ from typing import Any
 
 from brim.errors import InvalidType
 from brim.meter import Meter, meter_for
-from brim.truncate import truncator
 from brim.meter.base import checked_limit
+from brim.truncate import truncator
 from brim.truncate.base import Cut
 
 

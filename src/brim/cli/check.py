@@ -1,0 +1,79 @@
+"""`brim check`: prompt files against budgets, for continuous integration."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from brim.cli import options
+from brim.cli.output import console, emit, measured, show, table, told, whole
+from brim.config.check import Judged, Rule, judge, read_rules
+from brim.errors import InvalidValue
+
+
+def run(
+    *,
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FILES]...", help="Files, patterns or directories; - is standard input."),
+    ] = None,
+    budget: options.Budget = None,
+    model: options.Model = None,
+    meter: options.Meter = None,
+    config: Annotated[
+        str | None, typer.Option("--config", "-c", metavar="CHECKS.yaml", help="A file of checks to run.")
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Check prompt files against their budgets.
+
+    For continuous integration: the exit code is 1 if a file is over. A YAML file with sections is fitted first, by
+    its own budget unless one is given here.
+
+    Example of CHECKS.yaml: checks: [{files: "prompts/**/*.md", budget: 4000, model: gpt-5}]
+
+    Example: brim check "prompts/*.md" --budget 4000 --model gpt-5
+    """
+    if bool(files) == bool(config):
+        raise InvalidValue("check", config or "nothing", "given either files or --config")
+    units = whole("--budget", budget)
+    if config is None:
+        rules: tuple[Rule, ...] = (Rule(files=tuple(files or ()), budget=units, model=model, meter=meter),)
+    else:
+        rules = read_rules(config)
+        for option, value in (("--budget", budget), ("--model", model), ("--meter", meter)):
+            if value is not None:
+                raise InvalidValue(option, value, "left out where --config is given")
+    judged = judge(rules)
+    if json:
+        verdicts = [{**asdict(verdict), "left": verdict.left, "ok": verdict.ok} for verdict in judged.verdicts]
+        emit({"ok": not judged.over, "files": verdicts, "skipped": list(judged.skipped)})
+    else:
+        _show(judged)
+    if judged.over:
+        raise typer.Exit(1)
+
+
+def _show(judged: Judged) -> None:
+    out = console()
+    numbers = ("count", "budget", "left")
+    noted = any(verdict.losses for verdict in judged.verdicts)
+    made = table("", *numbers, "file", *(("note",) if noted else ()), numbers=numbers, wide=("file", "note"))
+    for verdict in judged.verdicts:
+        note = "" if not verdict.losses else f"{told(verdict.losses, 'section')} lessened"
+        made.add_row(
+            "ok" if verdict.ok else "OVER",
+            f"{verdict.count:,}",
+            f"{verdict.budget:,}",
+            f"{verdict.left:,}",
+            verdict.path,
+            *((note,) if noted else ()),
+            style=None if verdict.ok else "bold red",
+        )
+    show(out, made)
+    meters = dict.fromkeys(measured(verdict.meter, exact=verdict.exact) for verdict in judged.verdicts)
+    over = f"{len(judged.over):,} over budget" if judged.over else "all within budget"
+    skipped = f"; skipped {told(len(judged.skipped), 'file')}: no text" if judged.skipped else ""
+    out.print(f"\n{told(len(judged.verdicts), 'file')}, {over}{skipped} ({'; '.join(meters)})")

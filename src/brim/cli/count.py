@@ -1,0 +1,136 @@
+"""`brim count`: how many tokens files have."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from brim.cli import options, tree
+from brim.cli.output import console, emit, measured, show, table, told, whole
+from brim.config.files import STDIN, STDIN_SHOWN, Found, expand, texts
+from brim.meter import DEFAULT, meter
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from brim.meter import Scale
+
+_MANY_FILES = 200
+_MANY_BYTES = 20_000_000
+"""From here on a person at a terminal wants to see that something moves."""
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What was counted."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    upper: int = 0
+    skipped: list[str] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+
+def run(
+    *,
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FILES]...", help="Files, patterns or directories; nothing or - is standard input."),
+    ] = None,
+    name: Annotated[
+        str, typer.Option("--model", "--meter", "-m", metavar="NAME", help="A model, a vocabulary or a unit.")
+    ] = DEFAULT,
+    as_tree: Annotated[bool, typer.Option("--tree", help="Draw the directories, the biggest first.")] = False,
+    threshold: Annotated[
+        str, typer.Option("--threshold", metavar="N", help="In the tree, put those below N on one line.")
+    ] = "0",
+    json: options.Json = False,
+) -> None:
+    """Count the tokens of files, of directories, or of standard input.
+
+    Hidden files, and files that are no text, are passed over in directories and patterns, and told.
+
+    Example: brim count src docs --tree --threshold 1000 --model gpt-5
+    """
+    least = whole("--threshold", threshold) or 0
+    found = expand(files or [STDIN])
+    scale = meter(name)
+    tally = _tally(scale, found)
+    if json:
+        emit(_as_json(scale, tally))
+        return
+    out = console()
+    made = None
+    if as_tree or any(os.path.isdir(each) for each in files or ()):
+        made = _tree(scale.unit, tally, least)
+    elif len(tally.counts) > 1:
+        made = table(scale.unit, "file", numbers=(scale.unit,), wide=("file",))
+        for path, count in tally.counts.items():
+            made.add_row(f"{count:,}", path)
+    if made:
+        show(out, made)
+    lead = "\n" if made else ""
+    out.print(lead + _sum(scale, tally), soft_wrap=True)
+
+
+def _tree(unit: str, tally: _Tally, least: int) -> Table:
+    top = tree.grown(tally.counts)
+    made = table(unit, "share", "", numbers=(unit, "share"), wide=("",))
+    made.add_row(f"{top.count:,}", "100%", top.name or ".", style="bold")
+    for line in tree.drawn(top, least):
+        made.add_row(f"{line.count:,}", f"{line.count * 100 // max(1, top.count)}%", line.label)
+    return made
+
+
+def _tally(scale: Scale, found: list[Found]) -> _Tally:
+    tally = _Tally()
+    for read in texts(_watched(found)):
+        path = STDIN_SHOWN if read.path == STDIN else read.path
+        if read.text is None:
+            tally.skipped.append(path)
+            continue
+        tally.counts[path] = scale.count(read.text)
+        tally.upper += tally.counts[path] if scale.exact else scale.upper(read.text)
+    return tally
+
+
+def _watched(found: list[Found]) -> Iterator[Found]:
+    """Yield the files, with a bar on the error stream where there is much to do and somebody looks."""
+    if not sys.stderr.isatty() or (len(found) < _MANY_FILES and _bytes(found) < _MANY_BYTES):
+        yield from found
+        return
+    from rich.progress import track
+
+    yield from track(found, description="counting", console=console(error=True), transient=True)
+
+
+def _bytes(found: list[Found]) -> int:
+    return sum(os.path.getsize(file.path) for file in found if os.path.exists(file.path))
+
+
+def _sum(scale: Scale, tally: _Tally) -> str:
+    at_most = "" if scale.exact else f", at most {tally.upper:,}"
+    counted = "" if len(tally.counts) == 1 else f" in {told(len(tally.counts), 'file')}"
+    skipped = f"; skipped {told(len(tally.skipped), 'file')}: no text" if tally.skipped else ""
+    about = "" if scale.exact else "about "
+    by = measured(scale.name, exact=scale.exact)
+    return f"{about}{tally.total:,} {scale.unit}{at_most}{counted} ({by}){skipped}"
+
+
+def _as_json(scale: Scale, tally: _Tally) -> dict[str, object]:
+    return {
+        "total": tally.total,
+        "upper": tally.upper,
+        "unit": scale.unit,
+        "meter": scale.name,
+        "exact": scale.exact,
+        "files": [{"path": path, "count": count} for path, count in tally.counts.items()],
+        "skipped": tally.skipped,
+    }

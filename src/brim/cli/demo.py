@@ -1,0 +1,124 @@
+"""`brim demo`: a long agent prompt, fitted before your eyes."""
+
+from __future__ import annotations
+
+from importlib.resources import as_file, files
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from brim.cli import grid, options
+from brim.cli.output import console, emit, is_plain, measured, show, whole
+from brim.cli.summary import losses_table, parts_table
+from brim.config.spec import read_spec
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from brim.fitting import Prompt
+    from brim.receipt import Receipt
+
+_ROWS = 5
+"""Rows below the brim."""
+_MOST_ROWS = 14
+_GAP = 4
+_MOST_COLUMNS = 44
+_NARROWEST = 40
+
+_PYTHON = """\
+import brim
+
+prompt = brim.fit(
+    [
+        brim.Section("rules", rules, priority="required", stable=True),
+        brim.Section("plan", plan, priority="high"),
+        brim.Section("log", log, priority="high", keep="log", ceiling="25%"),
+        brim.Section("lessons", lessons, keep="newest", ceiling="5%"),
+    ],
+    budget={budget},
+    model="{model}",
+)
+print(prompt.text, prompt.receipt.why("log"))
+"""
+
+
+def run(
+    *,
+    budget: options.Budget = None,
+    model: options.Model = None,
+    width: Annotated[
+        str | None, typer.Option("--width", metavar="N", help="Columns to draw in; by default the terminal's.")
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Fit a long agent prompt before your eyes.
+
+    Twelve sections that an agent carries after an hour of work: rules, tools, a plan, a log with errors in its middle,
+    JSON, code, a diff, chat. See what stays at your budget, what goes, and why.
+
+    Example: brim demo --budget 2500
+    """
+    units = whole("--budget", budget)
+    columns = whole("--width", width, least=_NARROWEST)
+    with as_file(files("brim.cli").joinpath("demo_prompt")) as folder:
+        prompt = read_spec(str(folder / "spec.yaml")).fit(budget=units, model=model)
+    if json:
+        emit({"text": prompt.text, "receipt": prompt.receipt.to_dict()})
+        return
+    _show(console(width=columns), prompt, model or "gpt-5")
+
+
+def _show(out: Console, prompt: Prompt, model: str) -> None:
+    receipt = prompt.receipt
+    keys = grid.keys([part.name for part in receipt.parts])
+    wanted = sum(part.size for part in receipt.parts)
+    out.print()
+    out.print(f"An agent's prompt of {wanted:,} {receipt.unit}, and room for {receipt.budget:,}.", style="bold")
+    out.print(f"Counted with {measured(receipt.meter, exact=receipt.exact)}.", style="dim")
+    out.print()
+    _draw(out, receipt, keys, wanted)
+    out.print()
+    show(out, parts_table(receipt, keys, out))
+    out.print()
+    if receipt.losses:
+        out.print("What was lost, and why", style="bold")
+        show(out, losses_table(receipt))
+        out.print()
+    _inside(out, prompt)
+    out.print("The same in Python", style="bold")
+    out.print(_PYTHON.format(budget=f"{receipt.budget:_}", model=model), soft_wrap=True, end="")
+    out.print()
+    out.print(f"Another budget:   brim demo --budget {max(1, receipt.budget // 2)}", style="dim")
+    out.print("Your own prompt:  brim fit SPEC.yaml", style="dim")
+
+
+def _draw(out: Console, receipt: Receipt, keys: dict[str, tuple[str, str]], wanted: int) -> None:
+    """Draw the prompt before and after, side by side and at the same scale."""
+    before = [grid.Share(*keys[part.name], part.size) for part in receipt.parts]
+    after = [grid.Share(*keys[part.name], part.used) for part in receipt.parts]
+    columns = min(_MOST_COLUMNS, (out.width - _GAP) // 2 - 4)
+    vessel = grid.Vessel(budget=receipt.budget, columns=columns, rows=_ROWS, plain=is_plain(out))
+    height = vessel.height(before, _MOST_ROWS)
+    over = wanted - receipt.budget
+    left = f"before: {wanted:,}" + (f", {over:,} over" if over > 0 else "")
+    right = f"after: {receipt.used:,}, {receipt.unused:,} free"
+    out.print(f"{left:^{columns + 4}}{' ' * _GAP}{right:^{columns + 4}}".rstrip(), style="bold")
+    for line in grid.beside(
+        vessel.draw(before, height), vessel.draw([*after, grid.joins(receipt.joins)], height), _GAP
+    ):
+        line.rstrip()
+        out.print(line, no_wrap=True)
+
+
+def _inside(out: Console, prompt: Prompt) -> None:
+    """Show the middle of the log as the prompt has it: the lines that look like errors survive."""
+    part = prompt.receipt.part("log")
+    lines = prompt.texts.get("log", "").splitlines()
+    if part.state != "cut" or not lines:
+        return
+    first = next((i for i, line in enumerate(lines) if " ERROR " in line), 0)
+    out.print(f"Inside the log, {part.size:,} cut to {part.used:,}: its errors are there", style="bold")
+    for line in lines[max(0, first - 1) : first + 7]:
+        style = "yellow" if line.startswith("[...") else "red" if " ERROR " in line else "dim"
+        out.print("  " + line, style=style, no_wrap=True, overflow="crop" if is_plain(out) else "ellipsis")
+    out.print()

@@ -1,0 +1,128 @@
+"""The vessel: a prompt drawn as cells that rise to the brim and never above it.
+
+Every section has a letter of its own and a colour, so that nothing is told by colour alone; the colours are ones
+that stay apart for colour-blind eyes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+_COLOURS = ("#56b4e9", "#e69f00", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#8fa8ff", "#c0c0c0")
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+_FREE = "·"
+_JOINS = "+"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one section has of a vessel."""
+
+    letter: str
+    style: str
+    units: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Vessel:
+    """A budget drawn as rows of cells."""
+
+    budget: int
+    columns: int
+    """Cells in a row."""
+    rows: int
+    """Rows below the brim."""
+    plain: bool = False
+    """Whether to draw with ASCII alone."""
+
+    def draw(self, shares: Sequence[Share], height: int) -> list[Text]:
+        """Return the lines of the drawing, `height` rows of cells high, the bottom of the vessel last.
+
+        Cells fill from the bottom. What is above the brim has no wall around it; what would be above the picture is
+        told by its number of rows.
+        """
+        from rich.text import Text
+
+        cells = self._cells(shares)
+        filled = -(-len(cells) // self.columns)
+        lines: list[Text] = []
+        for row in range(height - 1, -1, -1):
+            inside = row < self.rows
+            if row == height - 1 and filled > height:
+                more = f"... {filled - row:,} more rows like these"
+                lines.append(Text(f"  {more:^{self.columns}}  ", style="dim"))
+            else:
+                lines.append(self._row(cells[row * self.columns : (row + 1) * self.columns], inside=inside))
+            if row == self.rows:
+                lines.append(self._brim())
+        if height <= self.rows:
+            lines.insert(0, self._brim())
+        foot = "+" + "-" * (self.columns + 2) + "+" if self.plain else "╰" + "─" * (self.columns + 2) + "╯"
+        return [*lines, Text(foot, style="dim")]
+
+    def height(self, shares: Sequence[Share], most: int) -> int:
+        """Return the rows that a drawing of the shares takes, between those of the vessel and `most`."""
+        rows = -(-len(self._cells(shares)) // self.columns)
+        return max(self.rows, min(rows, most))
+
+    def _cells(self, shares: Sequence[Share]) -> list[Share]:
+        """Return one share for each cell that is filled: the one that holds the middle of the cell."""
+        size = max(1, self.budget)
+        cells: list[Share] = []
+        poured = 0
+        for share in shares:
+            poured += share.units
+            end = (2 * poured * self.columns * self.rows + size) // (2 * size)
+            cells += [share] * (end - len(cells))
+        return cells
+
+    def _row(self, cells: Sequence[Share], *, inside: bool) -> Text:
+        from rich.text import Text
+
+        wall = ("|" if self.plain else "│") if inside else " "
+        line = Text()
+        line.append(wall + " ", style="dim")
+        for share, run in groupby(cells):
+            line.append(share.letter * len(list(run)), style=f"black on {share.style}")
+        free = "." if self.plain else _FREE
+        line.append((free if inside else " ") * (self.columns - len(cells)), style="dim")
+        line.append(" " + wall, style="dim")
+        return line
+
+    def _brim(self) -> Text:
+        from rich.text import Text
+
+        label = f" brim {self.budget:,} "
+        if self.plain:
+            return Text(f"+{label:=^{self.columns + 2}}+", style="bold")
+        return Text(f"╞{label:═^{self.columns + 2}}╡", style="bold")
+
+
+def keys(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return a letter and a colour for each name: one of its own letters where that is free."""
+    taken: dict[str, tuple[str, str]] = {}
+    used: set[str] = set()
+    for i, name in enumerate(names):
+        wanted = [letter for letter in name.lower() + name.upper() + _LETTERS if letter in _LETTERS]
+        letter = next((each for each in wanted if each not in used), "#")
+        used.add(letter)
+        taken[name] = (letter, _COLOURS[i % len(_COLOURS)])
+    return taken
+
+
+def joins(units: int) -> Share:
+    """Return the share of what stands between the sections."""
+    return Share(_JOINS, "#ffffff", units)
+
+
+def beside(left: Sequence[Text], right: Sequence[Text], gap: int) -> list[Text]:
+    """Return two drawings of the same height side by side."""
+    from rich.text import Text
+
+    return [Text.assemble(one, " " * gap, other) for one, other in zip(left, right, strict=True)]

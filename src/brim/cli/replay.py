@@ -1,0 +1,147 @@
+"""`brim replay`: what another budget would have kept."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from brim.cli import options
+from brim.cli.output import console, emit, show, table, told, whole
+from brim.cli.summary import headline, priority_of
+from brim.config.receipts import read_receipt
+from brim.errors import DoesNotFit, InvalidValue
+from brim.receipt import Change, Part, Receipt
+from brim.replay import replay
+
+
+def run(
+    *,
+    receipt: Annotated[str, typer.Argument(metavar="RECEIPT.json", help="A receipt that brim fit wrote.")],
+    budget: Annotated[
+        list[str] | None,
+        typer.Option("--budget", "-b", metavar="N", help="Another budget; may be given several times."),
+    ] = None,
+    why: Annotated[
+        str | None, typer.Option("--why", metavar="NAME", help="Say what became of one section, and why.")
+    ] = None,
+    diff: Annotated[
+        str | None, typer.Option("--diff", metavar="OTHER.json", help="Compare with another receipt.")
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Run a fit again from its receipt, at other budgets.
+
+    A receipt written with --capture is run again with its texts; any other is worked out from the sizes alone.
+    The exit code is 1 if nothing fits at one of the budgets.
+
+    Example: brim replay receipt.json --budget 4000 --budget 16000
+    """
+    if (bool(budget), why is not None, diff is not None).count(True) > 1:
+        raise InvalidValue("replay", "several", "asked for one of --budget, --why and --diff")
+    recorded = read_receipt(receipt)
+    if why is not None:
+        _why(recorded, why, json=json)
+    elif diff is not None:
+        _diff(recorded, read_receipt(diff), json=json)
+    else:
+        budgets = [units for each in budget or () if (units := whole("--budget", each)) is not None]
+        _at_budgets(recorded, budgets or [recorded.budget], json=json)
+
+
+def _why(recorded: Receipt, name: str, *, json: bool) -> None:
+    sentence = recorded.why(name)
+    if json:
+        emit({"why": sentence, "part": recorded.part(name)._asdict()})
+    else:
+        console().print(sentence, soft_wrap=True)
+
+
+def _diff(recorded: Receipt, other: Receipt, *, json: bool) -> None:
+    changes = recorded.diff(other)
+    if json:
+        emit({"changes": [_change(change) for change in changes]})
+        return
+    out = console()
+    out.print(f"{recorded.used:,} of {recorded.budget:,} -> {other.used:,} of {other.budget:,} {other.unit}")
+    made = table("section", "before", "after", "why", wide=("section", "why"))
+    for change in changes:
+        made.add_row(
+            change.name, _cell(change.before), _cell(change.after), change.after.reason if change.after else ""
+        )
+    if changes:
+        show(out, made)
+    else:
+        out.print("no section differs")
+
+
+def _at_budgets(recorded: Receipt, budgets: list[int], *, json: bool) -> None:
+    """Print what each budget keeps.
+
+    Raises:
+        Exit: nothing fits at one of the budgets; the code is 1.
+    """
+    fits: list[Receipt | DoesNotFit] = []
+    for units in budgets:
+        try:
+            fits.append(replay(recorded, budget=units).receipt)
+        except DoesNotFit as error:
+            fits.append(error)
+    if json:
+        emit({"replays": [_as_json(recorded, units, fit) for units, fit in zip(budgets, fits, strict=True)]})
+    else:
+        _show(recorded, budgets, fits)
+    if any(isinstance(fit, DoesNotFit) for fit in fits):
+        raise typer.Exit(1)
+
+
+def _show(recorded: Receipt, budgets: list[int], fits: list[Receipt | DoesNotFit]) -> None:
+    out = console()
+    out.print(f"recorded: {headline(recorded)}", soft_wrap=True)
+    if any(isinstance(fit, Receipt) and fit.planned for fit in fits):
+        out.print("The receipt holds no texts, so this is worked out from its sizes alone.", style="dim")
+    out.print()
+    heads = [f"at {units:,}" for units in budgets]
+    made = table("section", "priority", "size", "recorded", *heads, numbers=("size",), wide=("section",))
+    for part in recorded.parts:
+        cells = [_after(part, fit) for fit in fits]
+        made.add_row(part.name, priority_of(part), f"{part.size:,}", _cell(part), *cells)
+    made.add_section()
+    sums = [f"{fit.used:,} used" if isinstance(fit, Receipt) else f"needs {fit.needed:,}" for fit in fits]
+    made.add_row("", "", "", f"{recorded.used:,} used", *sums)
+    show(out, made)
+    out.print()
+    for units, fit in zip(budgets, fits, strict=True):
+        if isinstance(fit, DoesNotFit):
+            out.print(f"at {units:,}: {fit}", soft_wrap=True)
+        else:
+            changed = len(recorded.diff(fit))
+            out.print(f"at {units:,}: {told(changed, 'section')} changed; {headline(fit)}", soft_wrap=True)
+
+
+def _after(part: Part, fit: Receipt | DoesNotFit) -> str:
+    """Return the cell of a part at another budget: marked with + or - where it has more or less than was recorded."""
+    if isinstance(fit, DoesNotFit):
+        return "does not fit"
+    other = fit.part(part.name)
+    sign = "+" if other.used > part.used else "-" if other.used < part.used else " "
+    return f"{sign} {_cell(other)}"
+
+
+def _cell(part: Part | None) -> str:
+    return "absent" if part is None else f"{part.state} {part.used:,}"
+
+
+def _change(change: Change) -> dict[str, object]:
+    return {
+        "name": change.name,
+        "before": change.before._asdict() if change.before else None,
+        "after": change.after._asdict() if change.after else None,
+    }
+
+
+def _as_json(recorded: Receipt, units: int, fit: Receipt | DoesNotFit) -> dict[str, object]:
+    if isinstance(fit, DoesNotFit):
+        return {"budget": units, "fits": False, "needed": fit.needed, "parts": fit.parts, "problem": str(fit)}
+    changes = [_change(change) for change in recorded.diff(fit)]
+    return {"budget": units, "fits": True, "receipt": fit.to_dict(), "changes": changes}

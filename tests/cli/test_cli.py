@@ -1,0 +1,231 @@
+"""What holds for every command: exit codes, one sentence for a mistake, JSON, pipes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Outcome
+
+COMMANDS = ("demo", "count", "fit", "check", "replay", "models")
+
+
+def brim_process(*arguments, stdin=b"", **options):
+    """Run the installed command as a user does."""
+    command = [str(Path(sys.executable).with_name("brim")), *map(str, arguments)]
+    return subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=60, **options)
+
+
+def test_help_lists_the_commands_and_the_exit_codes(brim):
+    told = brim()
+    assert told == brim("--help")
+    assert told.code == 0
+    for command in COMMANDS:
+        assert f"\n  {command} " in told.out
+    assert "Exit codes: 0 done; 1 the answer is no" in told.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_has_an_example_and_json(brim, command):
+    told = brim(command, "--help")
+    assert told.code == 0
+    assert f"Example: brim {command}" in told.out
+    assert "--json" in told.out
+
+
+def test_the_version_is_told(brim):
+    assert brim("--version").out.startswith("brim 0.")
+
+
+def test_help_loads_no_tokenizer():
+    code = (
+        "import sys; from brim.cli import main; main(['--help']);"
+        " print(sorted({'toktok', 'tiktoken', 'tokenizers', 'splintr', 'regex', 'pydantic'} & set(sys.modules)))"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.endswith("\n[]\n")
+
+
+FILES = {
+    "prompt.md": b"a prompt",
+    "binary.md": b"\x89PNG\0\1",
+    "latin.md": b"line one\ncaf\xe9\n",
+    "spec.yaml": b"budget: 9\nmeter: chars\nsections:\n  - {name: a, text: b}\n",
+    "malformed.yaml": b"sections: [\n  {name: a\n",
+    "twice.yaml": b"sections: []\nbudget: 1\nbudget: 2\n",
+    "object.yaml": b"sections:\n  - !!python/object/apply:os.system [touch pwned]\n",
+    "bomb.yaml": b"a: &a [x,x,x,x,x,x,x,x]\n"
+    + b"".join(b"%c: &%c [%s]\n" % (98 + i, 98 + i, b",".join([b"*%c" % (97 + i)] * 8)) for i in range(8)),
+    "unknown_key.yaml": b"sections:\n  - name: a\n    text: b\n    cieling: 5\n",
+    "both.yaml": b"sections:\n  - name: a\n    text: b\n    file: c\n",
+    "missing_file.yaml": b"sections:\n  - name: a\n    file: nowhere.txt\n",
+    "binary_file.yaml": b"sections:\n  - name: a\n    file: binary.md\n",
+    "percent.yaml": b"budget: 5\nsections:\n  - {name: a, text: b, floor: 101%}\n",
+    "nan.yaml": b"budget: .nan\nsections: []\n",
+    "negative.yaml": b"sections: []\nbudget: -4\n",
+    "names.yaml": b"budget: 5\nsections:\n  - {name: a, text: b}\n  - {name: a, text: c}\n",
+    "policy.yaml": b"budget: 5\npolicy: hope\nsections: []\n",
+    "type.yaml": b"budget: 5\nsections:\n  - name: [a]\n    text: b\n",
+    "control.yaml": b"budget: 5\nsections: \x01\n",
+    "checks.yaml": b"checks:\n  - files: '*.md'\n    budget: many\n",
+    "receipt.json": b'{"version": 1, "budget": "many"}',
+    "later.json": b'{"version": 99}',
+}
+
+REFUSED = [
+    ("fit", "nowhere.yaml", "nowhere.yaml: no such file or directory"),
+    ("fit", ".", ".: a directory, not a file"),
+    ("fit", "binary.md", "binary.md: a binary file, not text: byte 4 is NUL"),
+    ("fit", "latin.md", "latin.md:2: not UTF-8 text"),
+    ("fit", "malformed.yaml", "malformed.yaml:3: not YAML"),
+    ("fit", "twice.yaml", "twice.yaml:3: the key 'budget' stands twice"),
+    ("fit", "object.yaml", "object.yaml:2: the tag '!!python/object/apply:os.system' is refused"),
+    ("fit", "bomb.yaml", "more than 100,000 values"),
+    ("fit", "unknown_key.yaml", "unknown_key.yaml:4: sections[0] has no key 'cieling'; did you mean 'ceiling'?"),
+    ("fit", "both.yaml", "both.yaml:2: sections[0] must have just one of text, file"),
+    ("fit", "missing_file.yaml", "missing_file.yaml:3: sections[0].file: 'nowhere.txt': no such file"),
+    ("fit", "binary_file.yaml", "binary_file.yaml:3: sections[0].file: 'binary.md': a binary file"),
+    ("fit", "percent.yaml", "percent.yaml:3: sections[0]: section 'a': floor must be"),
+    ("fit", "nan.yaml", "nan.yaml:1: budget must be a whole number of at least 0, not nan"),
+    ("fit", "negative.yaml", "negative.yaml:2: budget must be a whole number of at least 0, not -4"),
+    ("fit", "names.yaml", "names.yaml:4: sections[1] name must be unlike"),
+    ("fit", "policy.yaml", "policy.yaml:2: policy must be one of"),
+    ("fit", "type.yaml", "type.yaml:3: sections[0]: section name must be"),
+    ("fit", "control.yaml", "control.yaml:2: not YAML: the control character"),
+    ("fit", "spec.yaml", "--budget", "-5", "--budget must be a whole number of at least 0, not -5"),
+    ("fit", "spec.yaml", "--budget", "nan", "--budget must be a whole number of at least 0, not 'nan'"),
+    ("fit", "spec.yaml", "--budget", "1e3", "not '1e3'"),
+    ("fit", "spec.yaml", "--model", "gpt-55", "'gpt-55'; the nearest known are gpt-5"),
+    ("fit", "spec.yaml", "--model", "gpt-5", "--meter", "chars", "model must be left out where a meter is given"),
+    ("fit", "spec.yaml", "--meter", "nowhere.json", "nowhere.json: "),
+    ("fit", "spec.yaml", "--out", ".", ".: it cannot be written: is a directory"),
+    ("fit", "spec.yaml", "--out", "no/such/place", "no/such/place: it cannot be written: no such file or directory"),
+    ("fit", "spec.yaml", "--out", "x", "--receipt", "./x", "--receipt must be another file than --out"),
+    ("fit", "spec.yaml", "--capture", "--capture must be given with --receipt or --json"),
+    ("fit", "missing argument 'SPEC.yaml' (brim fit --help tells more)"),
+    ("fit", "spec.yaml", "--bugdet", "5", "no such option: --bugdet"),
+    ("count", "nowhere.md", "nowhere.md: no such file or directory"),
+    ("count", "binary.md", "binary.md: a binary file"),
+    ("count", "latin.md", "latin.md:2: not UTF-8 text: invalid continuation byte at byte 12"),
+    ("count", "*.zip", "*.zip: no file matches this pattern"),
+    ("count", "prompt.md", "--model", "gpt-55", "'gpt-55'"),
+    ("count", "prompt.md", "--threshold", "x", "--threshold must be a whole number"),
+    ("check", "prompt.md", "prompt.md: nothing to check it against"),
+    ("check", "nowhere.md", "--budget", "5", "nowhere.md: no such file"),
+    ("check", "*.zip", "--budget", "5", "*.zip: no file matches"),
+    ("check", "prompt.md", "--budget", "-1", "--budget must be a whole number of at least 0, not -1"),
+    ("check", "malformed.yaml", "malformed.yaml:3: not YAML"),
+    ("check", "--config", "checks.yaml", "checks.yaml:3: checks[0].budget must be"),
+    ("check", "--config", "checks.yaml", "--budget", "5", "checks.yaml:3: "),
+    ("check", "check must be given either files or --config"),
+    ("replay", "nowhere.json", "nowhere.json: no such file"),
+    ("replay", "receipt.json", "receipt.json: not a receipt"),
+    ("replay", "later.json", "later.json: not a receipt: receipt version must be 1"),
+    ("replay", "spec.yaml", "spec.yaml: not a receipt: receipt must be JSON"),
+    ("models", "nothing-like-it", "no model is called 'nothing-like-it'"),
+    ("demo", "--budget", "much", "--budget must be a whole number of at least 0, not 'much'"),
+    ("demo", "--width", "3", "--width must be a whole number of at least 40, not 3"),
+    ("demo", "--model", "gpt-55", "'gpt-55'"),
+    ("cuont", "no such command 'cuont'"),
+]
+
+
+@pytest.fixture
+def files(here):
+    for name, data in FILES.items():
+        (here / name).write_bytes(data)
+    return here
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: " ".join(case[:-1]))
+def test_a_mistake_is_one_sentence_with_the_value_and_the_place(brim, files, case):
+    *arguments, told = case
+    before = {path: path.read_bytes() for path in files.iterdir()}
+    outcome = brim(*arguments)
+    assert outcome.code == 2
+    assert outcome.out == ""
+    assert outcome.err.startswith("brim: ")
+    assert outcome.err.count("\n") == 1
+    assert told in outcome.err
+    assert {path: path.read_bytes() for path in files.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("demo",),
+        ("count", "prompt.md"),
+        ("fit", "spec.yaml"),
+        ("check", "prompt.md", "--budget", "9"),
+        ("replay", "written.json", "--budget", "5", "--budget", "1"),
+        ("replay", "written.json", "--why", "a"),
+        ("replay", "written.json", "--diff", "written.json"),
+        ("models", "gpt-5"),
+        ("models", "gpt-*"),
+    ],
+    ids=" ".join,
+)
+def test_json_is_json(brim, files, arguments):
+    assert brim("fit", "spec.yaml", "--receipt", "written.json", "--capture").code == 0
+    outcome = brim(*arguments, "--json")
+    assert outcome.code == 0
+    assert isinstance(json.loads(outcome.out), dict)
+    assert outcome.out.isascii()
+
+
+def test_the_installed_command_has_exit_codes_and_no_traceback(files):
+    assert brim_process("--version").returncode == 0
+    over = brim_process("check", "prompt.md", "--budget", "1", "--meter", "chars")
+    assert over.returncode == 1
+    assert b"OVER" in over.stdout
+    wrong = brim_process("fit", "twice.yaml")
+    assert wrong.returncode == 2
+    assert wrong.stderr.startswith(b"brim: twice.yaml:3: ")
+    assert b"Traceback" not in wrong.stderr
+
+
+def test_standard_input_that_is_no_text_is_refused():
+    told = brim_process("count", stdin=b"caf\xe9 \xff\xfe")
+    assert told.returncode == 2
+    assert told.stderr == b"brim: standard input:1: not UTF-8 text: invalid continuation byte at byte 3\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [("models",), ("models", "--json"), ("fit", "spec.yaml"), ("--help",)], ids=" ".join
+)
+def test_a_reader_that_went_away_ends_the_command_quietly(files, arguments):
+    command = [str(Path(sys.executable).with_name("brim")), *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        told = process.stderr.read()
+    assert (process.returncode, told) == (141, b"")
+
+
+def test_ctrl_c_ends_the_command_with_130(brim, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("brim.cli.count.expand", interrupted)
+    assert brim("count", "a.md") == Outcome(130, "", "")
+
+
+def test_a_full_disk_is_told(files):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no device that is always full")
+    with open("/dev/full", "wb") as full:
+        command = [str(Path(sys.executable).with_name("brim")), "count", "prompt.md"]
+        told = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False, timeout=60)
+    assert told.returncode == 2
+    assert told.stderr == b"brim: output: no space left on device\n"
+
+
+def test_a_terminal_of_ascii_is_enough():
+    ascii_only = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "COLUMNS": "80"}
+    told = brim_process("demo", env={**os.environ, **ascii_only})
+    assert told.returncode == 0
+    assert told.stdout.isascii()
+    assert b"= brim 4,000 =" in told.stdout
+    assert b"\\u" not in told.stdout

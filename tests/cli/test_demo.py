@@ -1,0 +1,54 @@
+import json
+
+import pytest
+
+from brim import meter
+
+
+def test_the_demo_shows_totals_grid_table_losses_and_the_way_on(brim):
+    told = brim("demo").out
+    assert "An agent's prompt of 9,559 tokens, and room for 4,000." in told
+    assert "o200k_base, exact" in told
+    assert told.count("═ brim 4,000 ═") == 2
+    heads = ["section", "priority", "size", "granted", "used", "state", "kept"]
+    assert heads in [line.split() for line in told.splitlines()]
+    assert "What was lost, and why" in told
+    assert "no such local time" in told
+    assert 'brim.Section("rules", rules, priority="required", stable=True)' in told
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("budget", [400, 1000, 4000, 8000, 20000])
+def test_no_line_is_wider_than_the_terminal(brim, width, budget):
+    told = brim("demo", "--width", width, "--budget", budget)
+    assert told.code == 0
+    drawing = told.out.partition("The same in Python")[0]
+    limit = max(width, 75)
+    assert max(map(len, drawing.splitlines())) <= limit
+    assert not [line for line in told.out.splitlines() if line != line.rstrip()]
+
+
+def test_the_prompt_keeps_to_any_budget(brim):
+    for budget in (400, 1500, 4000):
+        told = json.loads(brim("demo", "--budget", budget, "--json").out)
+        assert meter("gpt-5").count(told["text"]) == told["receipt"]["used"] <= budget
+
+
+def test_a_budget_below_the_essentials_does_not_fit(brim):
+    told = brim("demo", "--budget", "100")
+    assert told.code == 1
+    assert told.err.startswith("brim: the prompt does not fit")
+
+
+def test_the_errors_of_the_log_survive(brim):
+    text = json.loads(brim("demo", "--json").out)["text"]
+    assert text.count("row refused") == 3
+
+
+def test_every_state_is_on_show(brim):
+    parts = json.loads(brim("demo", "--json").out)["receipt"]["parts"]
+    assert {part["state"] for part in parts} >= {"whole", "form", "cut", "dropped"}
+
+
+def test_another_model_may_be_an_estimate(brim):
+    assert "estimate" in brim("demo", "--model", "claude-sonnet-4-5").out

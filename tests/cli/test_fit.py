@@ -1,0 +1,72 @@
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+import brim as library
+from brim import Section, replay
+
+SECTIONS = [
+    Section("rules", "be brief", priority="required"),
+    Section("log", "a log that is rather long, so that not all of it can stay", priority="low"),
+]
+
+
+@pytest.mark.usefixtures("spec")
+def test_the_prompt_is_on_standard_output_byte_for_byte(brim):
+    told = brim("fit", "spec.yaml")
+    assert told.code == 0
+    assert told.out == library.fit(SECTIONS, 60, meter="chars").text
+    assert told.err.splitlines()[0] == "60 of 60 chars (chars, exact), 2 of 2 sections, 1 lessened"
+    assert told.err.splitlines()[1].split()[:2] == ["log", "cut"]
+
+
+@pytest.mark.usefixtures("here")
+def test_bytes_are_kept_whatever_they_are(brim, capfdbinary, monkeypatch):
+    Path("spec.yaml").write_text('meter: chars\nbudget: 99\nsections: [{name: a, text: "\\r\\n\\ud800é\\u2028\\n"}]\n')
+    from brim.cli import main
+
+    assert main(["fit", "spec.yaml"]) == 0
+    assert capfdbinary.readouterr().out == "\r\n\ud800é\u2028\n".encode("utf-8", "surrogatepass")
+
+
+@pytest.mark.usefixtures("spec")
+def test_the_receipt_is_written_and_can_be_replayed(brim):
+    told = brim("fit", "spec.yaml", "--out", "prompt.txt", "--receipt", "receipt.json", "--capture")
+    assert (told.code, told.out) == (0, "")
+    written = Path("receipt.json").read_text()
+    assert json.loads(written)["version"] == 1
+    assert replay(written).text == Path("prompt.txt").read_text()
+    assert sorted(os.listdir()) == ["prompt.txt", "receipt.json", "spec.yaml"]
+
+
+@pytest.mark.usefixtures("spec")
+def test_json_has_the_text_and_the_receipt(brim):
+    told = json.loads(brim("fit", "spec.yaml", "--json").out)
+    assert told["text"].startswith("be brief\n\na log")
+    assert told["receipt"]["used"] == len(told["text"])
+
+
+@pytest.mark.usefixtures("spec")
+def test_options_stand_in_for_the_file(brim):
+    assert brim("fit", "spec.yaml", "--budget", "8").out == "be brief"
+    assert "(o200k_base, exact)" in brim("fit", "spec.yaml", "--model", "gpt-5").err
+
+
+@pytest.mark.usefixtures("spec")
+def test_nothing_is_written_where_nothing_fits(brim):
+    Path("prompt.txt").write_text("the old one")
+    told = brim("fit", "spec.yaml", "--budget", "3", "--out", "prompt.txt", "--receipt", "receipt.json")
+    assert (told.code, told.out) == (1, "")
+    assert told.err.startswith("brim: the prompt does not fit: its essential parts need 8 chars and the budget is 3")
+    assert told.err.count("\n") == 1
+    assert Path("prompt.txt").read_text() == "the old one"
+    assert not Path("receipt.json").exists()
+
+
+@pytest.mark.usefixtures("spec")
+def test_neither_file_is_written_where_one_cannot_be(brim):
+    told = brim("fit", "spec.yaml", "--out", "prompt.txt", "--receipt", "no/where.json")
+    assert told.code == 2
+    assert os.listdir() == ["spec.yaml"]

@@ -1,0 +1,75 @@
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from brim.cli.output import complain, measured, told, whole, write_files
+from brim.errors import InvalidValue, SourceError
+
+
+@pytest.mark.usefixtures("here")
+def test_a_file_keeps_its_mode_and_a_link_stays_a_link():
+    Path("a").write_text("old")
+    os.chmod("a", 0o640)
+    Path("link").symlink_to("a")
+    write_files({"link": "new"})
+    assert Path("a").read_text() == "new"
+    assert stat.S_IMODE(os.stat("a").st_mode) == 0o640
+    assert Path("link").is_symlink()
+
+
+@pytest.mark.usefixtures("here")
+def test_a_new_file_has_the_mode_that_the_user_gives_files():
+    old = os.umask(0o027)
+    try:
+        write_files({"a": "new"})
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE(os.stat("a").st_mode) == 0o640
+
+
+@pytest.mark.usefixtures("here")
+def test_all_or_none_are_written():
+    Path("a").write_text("old")
+    Path("b").mkdir()
+    with pytest.raises(SourceError, match="b: it cannot be written: is a directory"):
+        write_files({"a": "new", "b": "new"})
+    assert Path("a").read_text() == "old"
+    assert sorted(os.listdir()) == ["a", "b"]
+
+
+@pytest.mark.usefixtures("here")
+def test_a_failure_while_files_take_their_places_leaves_no_litter(monkeypatch):
+    def refuse(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(SourceError, match="a: it cannot be written: operation not permitted"):
+        write_files({"a": "new", "b": "new"})
+    assert os.listdir() == []
+
+
+def test_a_device_is_written_to_in_place():
+    write_files({os.devnull: "gone"})
+    assert not os.path.isfile(os.devnull)
+
+
+def test_a_complaint_is_one_line(capsys):
+    complain("one\n  two")
+    assert capsys.readouterr().err == "brim: one two\n"
+
+
+def test_numbers_are_whole():
+    assert whole("--budget", None) is None
+    assert whole("--budget", "8_000") == 8000
+    for value in ("", "x", "1.5", "nan", "inf", "9" * 5000):
+        with pytest.raises(InvalidValue, match="--budget must be a whole number of at least 0"):
+            whole("--budget", value)
+
+
+def test_words():
+    assert (told(1, "file"), told(1200, "file")) == ("1 file", "1,200 files")
+    assert measured("o200k_base", exact=True) == "o200k_base, exact"
+    assert measured("chars/4", exact=False) == "chars/4, an estimate"
+    assert measured("claude (estimate: x)", exact=False) == "claude (estimate: x)"

@@ -1,0 +1,67 @@
+"""Meters by name."""
+
+import pytest
+
+import brim
+from brim.meter import catalogue, meter, meter_for
+from brim.meter.base import Meter
+
+
+@pytest.mark.parametrize(
+    ("name", "told", "exact"),
+    [
+        ("gpt-5", "o200k_base", True),
+        ("openai/gpt-5-2025-08-07", "o200k_base", True),
+        ("gpt-4", "cl100k_base", True),
+        ("gpt-oss-120b", "o200k_base", True),
+        ("cl100k_base", "cl100k_base", True),
+        ("llama-3.3-70b-instruct", "llama3", True),
+        ("chars", "chars", True),
+        ("chars/4", "chars/4", False),
+        ("bytes/4", "bytes/4", False),
+        ("claude-sonnet-4-5", "claude-4.5 (estimate: cl100k_base x weights by character class)", False),
+        ("models/gemini-2.5-pro", "gemini-2 (estimate: gemma3)", False),
+        ("grok-4", "other (estimate: o200k_base)", False),
+    ],
+)
+def test_names_of_models_vocabularies_and_units(name, told, exact):
+    found = meter(name)
+    if "claude" in name:  # where ctok is installed it counts
+        told = found.name if "ctok" in found.name else told
+    assert (found.name, found.exact) == (told, exact)
+    assert isinstance(found, Meter)
+    assert found.upper("some text") >= found.count("some text") > 0 or name == "chars"
+
+
+def test_every_model_of_the_catalogue_can_be_counted():
+    counts = {model.id: meter(model.id).count("The quick brown fox.") for model in catalogue.models({})}
+    assert len(counts) > 250
+    assert all(4 <= count <= 9 for count in counts.values())
+
+
+def test_a_name_gives_the_same_meter_each_time():
+    assert meter("gpt-5") is meter("o200k_base") is brim.meter("gpt-4o")
+
+
+def test_a_model_s_estimate_is_kept_to_its_upper_bound_and_a_meter_to_its_count():
+    text = "A text of some length, to be counted. " * 40
+    assert meter_for(None, "claude-sonnet-4-5").count(text) == meter("claude-sonnet-4-5").upper(text)
+    assert meter_for("claude-4.5", None).count(text) == meter("claude-4.5").count(text)
+    prompt = brim.fit([brim.Section("a", text * 5)], 600, model="claude-sonnet-4-5")
+    assert meter("claude-sonnet-4-5").upper(prompt.text) == prompt.receipt.used <= 600
+    assert not prompt.receipt.exact
+    assert "upper bound" in prompt.receipt.meter
+
+
+def test_a_tokenizer_file_counts(tmp_path):
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    tokenizer = Tokenizer(models.WordLevel({"a": 0, "b": 1, "?": 2}, unk_token="?"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    path = tmp_path / "tokenizer.json"
+    tokenizer.save(str(path))
+    found = meter(str(path))
+    assert (found.count("a b c"), found.exact) == (3, True)
+    assert brim.fit([brim.Section("x", "a b " * 50)], 20, meter=str(path)).receipt.used <= 20
+    with pytest.raises(brim.SourceError, match="missing.json"):
+        meter(str(tmp_path / "missing.json"))
