@@ -6,7 +6,7 @@ PIP    := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
 FITS   ?= 200000
 BENCH  ?= --footprint
 
-.PHONY: demo test check prove bench dist requirements clean
+.PHONY: demo test check prove faults bench dist requirements clean
 
 demo: $(VENV)/.core
 	@$(BIN)/brim demo
@@ -15,13 +15,16 @@ test: $(VENV)/.test
 	@$(BIN)/python -m pytest -n 2
 
 check: $(VENV)/.check
-	$(BIN)/ruff format --check src tests bench scripts
+	$(BIN)/ruff format src tests bench scripts
 	$(BIN)/ruff check src tests bench scripts
 	$(BIN)/mypy
 	$(BIN)/python scripts/floors.py
 
 prove: $(VENV)/.test
 	$(BIN)/python scripts/prove.py --fits $(FITS)
+
+faults: $(VENV)/.test
+	$(BIN)/python scripts/faults.py
 
 bench: .venv-bench/.bench
 	.venv-bench/bin/python -m bench $(BENCH)

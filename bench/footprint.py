@@ -49,10 +49,15 @@ print(json.dumps(told))
 
 def run(setting: Setting) -> Outcome:
     with tempfile.TemporaryDirectory() as folder, _bytecode_in(folder):
-        return _measured(setting)
+        tables, gates = _import()
+    if setting.install:
+        table, gate = _install()
+        tables.append(table)
+        gates.append(gate)
+    return Outcome(name="footprint", tables=tables, gates=gates)
 
 
-def _measured(setting: Setting) -> Outcome:
+def _import() -> tuple[list[Table], list[Gate]]:
     found = [_told() for _ in range(_REPEATS)]
     bare = min(_process_time("pass") for _ in range(_REPEATS))
     whole = min(_process_time("import brim") for _ in range(_REPEATS))
@@ -77,11 +82,7 @@ def _measured(setting: Setting) -> Outcome:
         Table(title=f"The import, best of {_REPEATS} processes", columns=["what", "measured", "unit"], rows=rows),
         _slowest_imports(),
     ]
-    if setting.install:
-        table, gate = _install()
-        tables.append(table)
-        gates.append(gate)
-    return Outcome(name="footprint", tables=tables, gates=gates)
+    return tables, gates
 
 
 @contextmanager

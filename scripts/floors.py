@@ -12,14 +12,14 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "brim"
 
 FLOORS = (
-    ("edges", ("cli", "gateway", "studio", "integrations", "testing")),
+    ("edges", ("__main__", "cli", "gateway", "studio", "integrations", "testing")),
     ("running", ("loop", "session", "pack", "config", "store", "observe", "llm")),
     (
         "deciding",
         ("replay", "fit", "fitting", "draft", "render", "visibility", "allocate", "truncate", "history", "compact"),
     ),
-    ("counting", ("meter", "window")),
-    ("values", ("message", "section", "receipt", "shares", "amount", "memo", "errors")),
+    ("counting", ("meter", "window", "source")),
+    ("values", ("message", "section", "receipt", "schema", "shares", "amount", "memo", "errors")),
 )
 HEIGHT = {room: height for height, (_, rooms) in enumerate(reversed(FLOORS)) for room in rooms}
 APART = ("gateway", "studio", "integrations")

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,10 @@ def test_no_sections_make_an_empty_prompt():
 def test_the_largest_form_that_fits_is_used_before_anything_is_cut(budget, expected):
     section = Section("doc", "x" * 100, forms=["short", "a shorter form of it"], overflow="drop")
     assert fit(section, budget=budget).text == expected
+
+
+def test_a_form_is_used_where_not_even_a_marker_would_fit():
+    assert fit(Section("doc", "x" * 100, forms=["see"]), budget=5).text == "see"
 
 
 def test_a_required_section_may_come_in_a_form():
@@ -318,7 +323,7 @@ def test_the_bytes_are_the_same_under_any_hash_seed():
     told = {
         subprocess.run(
             [sys.executable, "-c", _UNDER_SEED],
-            env={"PYTHONHASHSEED": seed},
+            env={**os.environ, "PYTHONHASHSEED": seed},
             capture_output=True,
             text=True,
             check=True,

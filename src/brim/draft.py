@@ -18,7 +18,6 @@ from brim.meter.base import Scale
 from brim.receipt import Part, handle
 from brim.section import Section
 from brim.truncate import Truncator, truncator
-from brim.truncate.records import Records
 
 Summarise = Callable[[str, int], str]
 """Told a text and a limit in units, returns a shorter text. What does not fit after all is cut."""
@@ -33,9 +32,9 @@ def _named(keep: str, marker: str | None) -> Truncator:
     return truncator(keep, marker)
 
 
-@lru_cache(maxsize=256)
-def _marker_cost(meter: Scale, keep: str, marker: str | None) -> int:
-    return meter.count(getattr(truncator(keep, marker), "marker", None) or "")
+def marked(section: Section, meter: Scale) -> int:
+    """Return the fewest units that a cut of a section can have: its marker and one more."""
+    return meter.count(getattr(_truncator(section.keep, section.marker), "marker", None) or "") + 1
 
 
 def _truncator(keep: Any, marker: str | None) -> Truncator:
@@ -51,6 +50,8 @@ class Draft:
     meter: Scale
     budget: int
     summarise: Summarise | None = None
+    marked: int = 1
+    """The fewest units that a cut of it can have: its marker and one more."""
     text: str = ""
     """The whole content; nothing of a section that is not enabled."""
     count: int = 0
@@ -92,15 +93,17 @@ class Draft:
     def claim(self, toll: int) -> Claim:
         """Return what it asks of the allocator."""
         section, wanted = self.section, self.wanted
+        cuttable = self.cuttable
+        if cuttable and not (section.required or section.floor or section.forms) and section.weight == 1:
+            return Claim(wanted, min(self.marked, wanted) or 1, 0, self.rank, False, 1, toll)
         weight = section.weight if isinstance(section.weight, int) else Fraction(str(section.weight))
         floor = self._floor if section.floor else 0
-        cuttable = self.cuttable
         if not cuttable:
             least = min(self._sizes(wanted), default=0)
         elif section.required and not floor:
             least = min(self._sizes(wanted), default=wanted)
         else:
-            least = min(self._marked, wanted)
+            least = min(self.marked, wanted, *self._sizes(wanted))
         least = max(least, int(floor), 1)
         held = max(floor, least) if section.required or (floor and not cuttable) else floor
         return Claim(wanted, least, held, self.rank, section.required, weight, toll)
@@ -129,31 +132,25 @@ class Draft:
 
     def part(self) -> Part:
         """Return its line of the receipt."""
+        used = self.count if self.state == "whole" else self.meter.count(self.kept)
+        section = self.section
         return Part(
-            name=self.section.name,
-            state=self.state,
-            priority=self.rank,
-            required=self.section.required,
-            size=self.count,
-            wanted=self.wanted,
-            granted=self.grant,
-            used=self.count if self.state == "whole" else self.meter.count(self.kept),
-            reason=self.reason,
-            handle=handle(self.text or self.section.text),
-            ceiling=self.ceiling,
+            section.name,
+            self.state,
+            self.rank,
+            section.required,
+            self.count,
+            self.wanted,
+            self.grant,
+            used,
+            self.reason,
+            handle(self.text or section.text),
+            self.ceiling,
         )
 
     @property
     def _floor(self) -> int | Fraction:
         return min(of_budget(units_or_share("floor", self.section.floor), self.budget), self.wanted)
-
-    @property
-    def _marked(self) -> int:
-        """The fewest units that a cut can have: its marker and one more."""
-        keep, marker = self.section.keep, self.section.marker
-        if isinstance(keep, str):
-            return _marker_cost(self.meter, keep, marker) + 1
-        return self.meter.count(marker or getattr(keep, "marker", None) or "") + 1
 
     def _keep(self, text: str, state: str, reason: str) -> None:
         self.kept, self.state, self.reason = text, state, reason
@@ -201,6 +198,8 @@ class Draft:
         chosen = section.chosen
         if isinstance(chosen, str):
             return _truncator(section.keep, section.marker).truncate(self.text, limit, self.meter).text
+        from brim.truncate.records import Records
+
         newest = section.keep in ("newest", "tail")
         records = Records(marker=section.marker, keep="newest" if newest else "best", separator=section.joiner)
         return records.select(chosen, limit, self.meter).text

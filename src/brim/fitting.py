@@ -13,7 +13,7 @@ from typing import Any
 from brim import visibility
 from brim.allocate.claim import Claim
 from brim.allocate.solver import allocate, essential
-from brim.draft import Draft, Summarise
+from brim.draft import Draft, Summarise, marked
 from brim.errors import DoesNotFit
 from brim.meter.base import Scale
 from brim.receipt import Capture, Part, Receipt, losses
@@ -46,6 +46,8 @@ class Fitting:
     options: Mapping[str, Any]
     summarise: Summarise | None
     captured: bool
+    counts: dict[str, int] = field(default_factory=dict)
+    """The counts of the whole sections, so that a big prompt outlives the memo."""
 
     def prompt(self) -> Prompt:
         """Run the fit."""
@@ -62,10 +64,14 @@ class Fitting:
 
     def _drafts(self, *, higher: bool) -> list[Draft]:
         """Return the sections, each counted once, those not seen before together."""
-        drafts = [
-            Draft(section, _rank(section, higher=higher), self.meter, self.budget, self.summarise, section.text)
-            for section in self.sections
-        ]
+        marks: dict[Any, int] = {}
+        drafts = []
+        for section in self.sections:
+            look = (section.keep if isinstance(section.keep, str) else id(section.keep), section.marker)
+            if look not in marks:
+                marks[look] = marked(section, self.meter)
+            rank = _rank(section, higher=higher)
+            drafts.append(Draft(section, rank, self.meter, self.budget, self.summarise, marks[look], section.text))
         for draft in drafts:
             if not draft.section.enabled:
                 draft.text, draft.state, draft.reason = "", "disabled", "it is not enabled"
@@ -73,6 +79,7 @@ class Fitting:
                 draft.state, draft.reason = "empty", "it has no content"
         for draft, count in zip(drafts, self.meter.count_many([draft.text for draft in drafts]), strict=True):
             draft.measure(count)
+            self.counts[draft.text] = count
         return drafts
 
     def _layout(self, drafts: Sequence[Draft]) -> Layout:
@@ -178,7 +185,7 @@ class Fitting:
     ) -> int:
         if shown is not None:
             texts = {**texts, visibility.NAME: shown}
-        return self.meter.count_joined(page.pieces(texts), enough)
+        return self.meter.count_joined(page.pieces(texts), enough, self.counts)
 
     def _shown(self, drafts: Sequence[Draft]) -> str:
         """Return the longest text that the budget section can have."""

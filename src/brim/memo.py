@@ -33,6 +33,8 @@ class Memo(Generic[T]):
 
     def get(self, text: str) -> T | None:
         """Return what was put for `text`, or `None`."""
+        if len(text) > _MOST_CHARS:  # Never put, and hashing it would hold the interpreter.
+            return None
         value = self._young.get(text)
         if value is None:
             value = self._old.get(text)

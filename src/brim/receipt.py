@@ -14,12 +14,16 @@ from typing import Any, NamedTuple
 
 from brim.errors import InvalidType, InvalidValue, UnknownName
 from brim.memo import Memo
-from brim.section import Section
+from brim.schema import check, schema
+from brim.section import Section, check_choice
 
 VERSION = 1
 
 STATES = ("whole", "form", "cut", "summarised", "dropped", "empty", "disabled")
 """What can become of a part."""
+
+_MOST_DIGITS = 40
+"""Digits of a number that is read from JSON: more than any count, few enough that a sum can always be written."""
 
 _HANDLES: Memo[str] = Memo()
 
@@ -118,8 +122,14 @@ class Capture:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Capture:
-        """Return the capture that `to_dict` wrote."""
-        return cls(**{**values, "sections": tuple(Section(**row) for row in values["sections"])})
+        """Return the capture that `to_dict` wrote.
+
+        Raises:
+            InvalidValue: it is not a capture.
+        """
+        shared = schema("receipt")["$defs"]
+        check("capture", values, shared["capture"], shared)
+        return _capture(values)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -239,14 +249,12 @@ class Receipt:
             raise InvalidType("receipt", values, "the JSON object that to_json wrote")
         if values["version"] != VERSION:
             raise InvalidValue("receipt version", values["version"], f"{VERSION}, which this release of brim reads")
+        check("receipt", values, schema("receipt"), schema("receipt")["$defs"])
         row = {key: value for key, value in values.items() if key != "truncated"}
-        try:
-            row["parts"] = tuple(Part(**part) for part in row["parts"])
-            row["losses"] = tuple(Loss(**loss) for loss in row["losses"])
-            row["capture"] = Capture.from_dict(row["capture"]) if row.get("capture") else None
-            return cls(**row)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise InvalidValue("receipt", str(error), "the JSON object that to_json wrote") from error
+        row["parts"] = tuple(Part(**part) for part in row["parts"])
+        row["losses"] = tuple(Loss(**loss) for loss in row["losses"])
+        row["capture"] = None if row["capture"] is None else _capture(row["capture"])
+        return cls(**row)
 
     @classmethod
     def from_json(cls, text: str) -> Receipt:
@@ -256,10 +264,11 @@ class Receipt:
             InvalidValue: it is not one.
         """
         try:
-            values = json.loads(text)
-        except (json.JSONDecodeError, RecursionError) as error:
+            return cls.from_dict(json.loads(text, parse_int=_whole))
+        except InvalidValue:
+            raise
+        except (ValueError, RecursionError) as error:
             raise InvalidValue("receipt", text[:40], f"JSON ({error})") from error
-        return cls.from_dict(values)
 
 
 def handle(text: str) -> str:
@@ -278,6 +287,21 @@ def losses(parts: Sequence[Part]) -> tuple[Loss, ...]:
         for part in parts
         if part.state in _LESSENED
     )
+
+
+def _capture(values: Mapping[str, Any]) -> Capture:
+    """Return the capture of values that keep to the schema; what is in a section, the section checks itself."""
+    known = [slot.name for slot in fields(Section)]
+    for i, row in enumerate(values["sections"]):
+        for key in row:
+            check_choice(f"capture.sections[{i}]: a key", key, known)
+    return Capture(**{**values, "sections": tuple(Section(**row) for row in values["sections"])})
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"a number of {len(digits):,} digits")
+    return int(digits)
 
 
 def _plain(content: str | Sequence[str]) -> str | list[str]:

@@ -25,7 +25,8 @@ def replay(
     """Return what the same fit would have given, at another budget if one is named.
 
     A receipt that holds no texts, such as one read back from JSON without a capture, is replayed from its sizes:
-    the prompt's text is then empty, and its receipt says `planned`.
+    the prompt's text is then empty, and its receipt says `planned`. A ceiling that was a percentage of the budget
+    cannot be known from there; its units stay as they were.
 
     Raises:
         DoesNotFit: what is required is bigger than the budget.
@@ -72,17 +73,11 @@ def _receipt(source: object) -> Receipt | Capture:
 
 
 def _planned(receipt: Receipt, budget: int) -> Receipt:
-    """Return the receipt that sizes alone foretell."""
-    claims = [
-        Claim(
-            wanted=part.wanted,
-            least=part.wanted if part.required else 1,
-            held=part.wanted if part.required else 0,
-            rank=part.priority,
-            required=part.required,
-        )
-        for part in receipt.parts
-    ]
+    """Return the receipt that sizes alone foretell.
+
+    A ceiling stays at the units that it came to: a receipt does not tell whether it was given as a percentage.
+    """
+    claims = [_claim(part) for part in receipt.parts]
     room = budget - max(0, receipt.joins)
     if (needed := essential(claims)) > room:
         raise DoesNotFit(
@@ -91,7 +86,7 @@ def _planned(receipt: Receipt, budget: int) -> Receipt:
             available=room,
         )
     grants = allocate(claims, room, fill=receipt.fill, policy=receipt.policy)
-    parts = tuple(_foretold(part, grant) for part, grant in zip(receipt.parts, grants, strict=True))
+    parts = tuple(map(_foretold, receipt.parts, claims, grants))
     used = sum(grants) + max(0, receipt.joins)
     return replace(
         receipt,
@@ -105,7 +100,18 @@ def _planned(receipt: Receipt, budget: int) -> Receipt:
     )
 
 
-def _foretold(part: Part, grant: int) -> Part:
+def _claim(part: Part) -> Claim:
+    wanted = part.size if part.ceiling is None else min(part.size, part.ceiling)
+    return Claim(
+        wanted=wanted,
+        least=wanted if part.required else 1,
+        held=wanted if part.required else 0,
+        rank=part.priority,
+        required=part.required,
+    )
+
+
+def _foretold(part: Part, claim: Claim, grant: int) -> Part:
     state = (
         part.state
         if part.state in ("empty", "disabled")
@@ -115,4 +121,5 @@ def _foretold(part: Part, grant: int) -> Part:
         if grant
         else "dropped"
     )
-    return part._replace(state=state, granted=grant, used=grant, reason=f"{grant:,} of {part.size:,} by size alone")
+    reason = f"{grant:,} of {part.size:,} by size alone"
+    return part._replace(state=state, wanted=claim.wanted, granted=grant, used=grant, reason=reason)

@@ -131,6 +131,8 @@ class Section:
     @property
     def text(self) -> str:
         """What was chosen of the content, as one text."""
+        if self.most is None and isinstance(self.content, str):
+            return self.content
         chosen = self.chosen
         return chosen if isinstance(chosen, str) else self.joiner.join(chosen)
 

@@ -19,6 +19,14 @@ def brim_process(*arguments, stdin=b"", **options):
     return subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=60, **options)
 
 
+def test_the_package_runs_as_the_command():
+    command = [sys.executable, "-m", "brim"]
+    told = subprocess.run([*command, "--version"], capture_output=True, check=False, timeout=60)
+    assert (told.returncode, told.stdout) == (0, brim_process("--version").stdout)
+    told = subprocess.run([*command, "fit", "nothing.yaml"], capture_output=True, check=False, timeout=60)
+    assert (told.returncode, told.stderr) == (2, brim_process("fit", "nothing.yaml").stderr)
+
+
 def test_help_lists_the_commands_and_the_exit_codes(brim):
     told = brim()
     assert told == brim("--help")

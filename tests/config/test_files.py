@@ -1,8 +1,6 @@
-import os
-
 import pytest
 
-from brim.config.files import Found, expand, text_of, texts
+from brim.config.files import Found, expand, texts
 from brim.errors import SourceError
 
 
@@ -60,19 +58,3 @@ def test_what_a_directory_led_to_is_passed_over_when_it_is_no_text():
 def test_what_the_user_named_must_be_text():
     with pytest.raises(SourceError, match=r"sub/logo\.png: a binary file"):
         list(texts([Found("sub/logo.png", named=True)]))
-
-
-def test_a_text_comes_back_character_for_character(tmp_path):
-    path = tmp_path / "a"
-    path.write_bytes("\ufeffa\r\nb\u2028c\n\n".encode())
-    assert text_of(str(path)) == "\ufeffa\r\nb\u2028c\n\n"
-
-
-def test_a_device_that_never_ends_is_refused():
-    with pytest.raises(SourceError, match="not a regular file"):
-        text_of(os.devnull.replace("null", "zero"))
-
-
-def test_a_path_that_holds_a_nul_is_refused():
-    with pytest.raises(SourceError, match="null"):
-        text_of("a\0b")

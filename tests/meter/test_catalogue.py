@@ -20,6 +20,9 @@ TEXT = files("brim.meter").joinpath("models.json").read_bytes().decode("ascii")
 ROWS = json.loads(TEXT)["models"]
 IDS = [row["id"] for row in ROWS]
 FOLDED = {fold(name) for name in known_names({})}
+BOMB = "models:\n  a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"  a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 9)
+)
 
 
 @pytest.fixture(autouse=True)
@@ -356,32 +359,45 @@ def test_files_are_given_by_path(tmp_path):
 @pytest.mark.parametrize(
     ("text", "line", "problem"),
     [
-        ("models:\n  a:\n    windw: 1\n", 3, "models: a has no key 'windw'; known: window"),
-        ("model:\n  a: {window: 1}\n", 1, "the file has no key 'model'; known: models"),
+        ("models:\n  a:\n    windw: 1\n", 3, "models.a has no key 'windw'; did you mean 'window'?"),
+        ("model:\n  a: {window: 1}\n", 1, "the file has no key 'model'; did you mean 'models'?"),
         ("models:\n  a:\n    window: many\n", 3, "window must be a whole number of at least 1, not 'many'"),
         ("models:\n  a: {window: 1.5}\n", 2, "window must be a whole number of at least 1, not 1.5"),
         ("models:\n  a: {window: true}\n", 2, "not True"),
         ("models:\n  a: {window: 0}\n", 2, "not 0"),
         ("models:\n  a: {window: {x: 1}}\n", 2, "window must be a whole number"),
-        ("models:\n  a: {window: !!int many}\n", 2, "window must be a whole number"),
-        ("models:\n  a: {vocabulary: !!python/name:os.system x}\n", 2, "vocabulary must be a text"),
+        ("models:\n  a: {window: !!int many}\n", 2, "the tag '!!int' is refused"),
+        ("models:\n  a: {vocabulary: !!python/name:os.system x}\n", 2, "the tag '!!python/name:os.system' is refused"),
         ("models:\n  a: {shared: 1}\n", 2, "shared must be true or false, not 1"),
         ("models:\n  a: {guess: null}\n", 2, "guess must be true or false, not None"),
-        ("models:\n  a: {prices: {input: -1}}\n", 2, "models: a: prices: input must be a number of at least 0"),
-        ("models:\n  a: {prices: {input: .inf}}\n", 2, "prices: input must be a number"),
-        ("models:\n  a:\n    prices:\n      inputs: 1\n", 4, "prices has no key 'inputs'; known: input"),
-        ("models:\n  a: {cache: {ttl: [1, x]}}\n", 2, "cache: ttl must be a list of seconds"),
-        ("models:\n  a: {cache: 5}\n", 2, "models: a: cache must be a mapping"),
-        ("models:\n  a: {window: 1}\n  A: {window: 2}\n", 3, "models: A is declared twice"),
-        ("models:\n  a:\n    window: 1\n    window: 2\n", 4, "models: a has window twice"),
-        ("models:\n  ? [a]\n  : {window: 1}\n", 2, "models has no key ''"),
-        ("models:\n- a\n", 2, "models must be a mapping"),
-        ("models: !!map text\n", 1, "models must be a mapping"),
-        ("hello", 1, "the file must be a mapping"),
+        ("models:\n  a: {prices: {input: -1}}\n", 2, "models.a.prices.input must be a number of at least 0, not -1"),
+        ("models:\n  a: {prices: {input: .inf}}\n", 2, "models.a.prices.input must be a number of at least 0, not inf"),
+        (
+            "models:\n  a:\n    prices:\n      inputs: 1\n",
+            4,
+            "models.a.prices has no key 'inputs'; did you mean 'input'?",
+        ),
+        ("models:\n  a: {cache: {ttl: [1, x]}}\n", 2, "models.a.cache.ttl must be a list of seconds, not [1, 'x']"),
+        (
+            "models:\n  a: {cache: 5}\n",
+            2,
+            "models.a.cache must be a mapping with minimum, read, write, ttl, breakpoints, automatic, not 5",
+        ),
+        ("models:\n  a: {window: 1}\n  A: {window: 2}\n", 3, "models.A is declared twice, first as a"),
+        ("models:\n  a:\n    window: 1\n    window: 2\n", 4, "the key 'window' stands twice, first on line 3"),
+        ("models:\n  ? [a]\n  : {window: 1}\n", 2, "a key must be a text"),
+        ("models:\n  ' ': {window: 1}\n", 2, "models has no key ' '; a model has a name"),
+        ("models:\n- a\n", 1, "models must be a mapping, not ['a']"),
+        ("models: !!map text\n", 1, "models must be a mapping, not 'text'"),
+        ("hello", 1, "the file must be a mapping with models, not 'hello'"),
         ("models:\n  a: {window: 1\n", 3, "not YAML"),
-        ("models: {a: {window: 1}}\n---\nx: 1\n", 2, "not YAML"),
-        ("a: \x00", None, "not YAML"),
-        ("[" * 600, None, "nested too deeply"),
+        ("models: {a: {window: 1}}\n---\nx: 1\n", 2, "more than one document"),
+        ("a: \x00", None, "a binary file, not text: byte 3 is NUL"),
+        ("a: \x07", 1, "the control character '\\x07'"),
+        ("[" * 600, 1, "nested more than 50 levels deep"),
+        (BOMB, 7, "more than 100,000 values, aliases counted each time"),
+        ("models: &m\n  a: *m\n", 2, "something that it is itself in"),
+        ("#" * 10_000_001, None, "more than the 10,000,000 bytes that are read"),
         ("models:\n  a: {like: gpt-55}\n", 2, "no model is called 'gpt-55'; the nearest known: gpt-5.5"),
         ("models:\n  a: {like: b}\n  b: {like: a}\n", 2, "must not lead in a circle"),
         ("models:\n  a: {like: a}\n", 2, "must not lead in a circle"),
@@ -405,8 +421,38 @@ def test_a_long_chain_is_refused_before_the_stack_is():
 
 def test_a_directory_in_place_of_the_file_is_refused():
     Path("brim.models.yaml").mkdir()
-    with pytest.raises(SourceError):
+    with pytest.raises(SourceError, match="a directory, not a file"):
         find("gpt-5")
+
+
+def test_what_is_not_utf_8_is_refused_with_its_line():
+    Path("brim.models.yaml").write_bytes(b"models:\n  caf\xe9: {window: 1}\n")
+    with pytest.raises(SourceError, match=r"brim\.models\.yaml:2: not UTF-8 text"):
+        find("gpt-5")
+
+
+def test_a_path_that_leads_in_a_circle_or_holds_a_nul_is_refused():
+    Path("brim.models.yaml").symlink_to("brim.models.yaml")
+    with pytest.raises(SourceError, match="symbolic links"):
+        find("gpt-5")
+    with pytest.raises(SourceError, match="null"):
+        declared(project="a\0b")
+
+
+def test_plain_values_are_those_of_yaml_1_2():
+    project("models: {a: {window: 8, prices: {input: 1e-6}}, b: {shared: yes}}")
+    with pytest.raises(SourceError, match=r"models\.b\.shared must be true or false, not 'yes'"):
+        find("a")
+    project("models: {a: {window: 8, prices: {input: 1e-6}}}")
+    assert find("a").prices == Prices(input=1e-6)
+
+
+def test_what_an_alias_stands_for_is_checked_on_the_line_of_the_alias():
+    project("models:\n  a: {prices: &p {input: 1, output: 2}}\n  b: {prices: *p, guess: true, window: 9}\n")
+    assert find("a").prices == find("b").prices == Prices(input=1, output=2)
+    project("models:\n  a: {prices: &p {input: 1}}\n  b:\n    cache: *p\n")
+    with pytest.raises(SourceError, match=r"yaml:4: models\.b\.cache has no key 'input'"):
+        find("a")
 
 
 def test_a_home_that_may_not_be_read_or_is_no_directory_says_nothing(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 import pytest
 
 import brim
+from brim import memo
 from brim.meter import catalogue, meter, meter_for
 from brim.meter.base import Meter
 
@@ -65,3 +66,33 @@ def test_a_tokenizer_file_counts(tmp_path):
     assert brim.fit([brim.Section("x", "a b " * 50)], 20, meter=str(path)).receipt.used <= 20
     with pytest.raises(brim.SourceError, match="missing.json"):
         meter(str(tmp_path / "missing.json"))
+
+
+def test_what_is_remembered_is_bounded_and_what_is_asked_for_stays(monkeypatch):
+    monkeypatch.setattr(memo, "_MOST_ENTRIES", 10)
+    known = memo.Memo()
+    for i in range(1000):
+        known.put(f"text {i}", i)
+        assert known.get("text 0") == 0
+        assert len(known) <= 20
+    assert known.get("text 1") is None
+    assert known.get("text 999") == 999
+
+
+def test_what_is_remembered_is_bounded_in_characters_too(monkeypatch):
+    monkeypatch.setattr(memo, "_MOST_CHARS", 100)
+    known = memo.Memo()
+    for i in range(100):
+        known.put(f"{i:030}", i)
+        assert len(known) <= 6
+    known.put("x" * 101, 1)
+    assert known.get("x" * 101) is None
+
+
+def test_texts_that_start_alike_are_remembered_apart():
+    known = memo.Memo()
+    for size in (100, 50, 40, 10):
+        known.put("a" * size, size)
+    assert [known.get("a" * size) for size in (10, 40, 41, 50, 100)] == [10, 40, None, 50, 100]
+    known.clear()
+    assert (len(known), known.get("a" * 10)) == (0, None)

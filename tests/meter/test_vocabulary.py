@@ -123,6 +123,45 @@ def test_a_cluster_longer_than_any_look_back_is_not_split():
     assert vocabulary("o200k_base").head(text, 50) == "x"
 
 
+def test_a_row_of_flags_of_any_length_is_cut_between_two():
+    text = "x" + "🇩🇪" * 200
+    for index in range(150, 250):
+        assert boundary_before(text, index) == index - (index - 1) % 2
+
+
+_PROSE = "The quick brown fox, it's 42; jumps\n\n    over(the) lazy dog. naïve 漢字。 "
+_LONG = "".join(f"{i} {_PROSE[i % 7 :]}{'  ' * (i % 3)}" for i in range(6000))
+"""A text of several pieces, with every kind of place that is no seam."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_text_of_many_pieces_counts_what_the_library_counts(name):
+    assert len(_LONG) > 3 * seams.PIECE
+    meter = vocabulary(name)
+    assert meter.measure(_LONG) == whole(name, _LONG)
+    assert meter.count_many(["a b", _LONG, _LONG[:-1]]) == [2, whole(name, _LONG), whole(name, _LONG[:-1])]
+
+
+@pytest.mark.parametrize("limit", [1500, 5000, 20_000])
+@pytest.mark.parametrize("text", [_LONG, "漢字" * 30_000, "a" * 60_000], ids=["prose", "no seams", "one letter"])
+def test_big_limits_are_kept_and_nearly_used_up(text, limit):
+    meter = vocabulary("o200k_base")
+    for cut in (meter.head(text, limit), meter.tail(text, limit)):
+        used = whole("o200k_base", cut)
+        assert used <= limit
+        assert used >= limit - 8 or len(cut) == len(text)
+
+
+@settings(max_examples=200, deadline=None)
+@given(name=names, parts=st.lists(strategies.texts, max_size=8), less=st.integers(0, 20))
+def test_more_than_enough_is_never_taken_for_enough(name, parts, less):
+    """Counting may end early, but not on a number that would pass."""
+    count = whole(name, "".join(parts))
+    enough = max(0, count - less)
+    told = vocabulary(name).count_joined(parts, enough)
+    assert told == count if count <= enough else told > enough
+
+
 @pytest.mark.parametrize(
     "char", ["a", " ", "!", "\n", "漢", "\u200d", "\u0301", "1", "😀", "-\n//", "\x00", "\ud800", "\u202e"]
 )

@@ -8,7 +8,7 @@ docs/design/allocation.md, and `reference.py` for the same rules written slowly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import floor, lcm
 
@@ -101,17 +101,38 @@ def _caps(classes: Sequence[Sequence[Claim]], budget: int, stops: bool) -> list[
 def _in_order(
     claims: Sequence[Claim], members: Sequence[int], money: int, grants: list[int], spend: Spend, *, stops: bool
 ) -> tuple[int, bool]:
-    """Serve a class one by one, its floors seated first; return what was spent, and whether one fell short."""
+    """Serve a class one by one, its floors seated first; return what was spent, and whether one fell short.
+
+    A seat that its claim cannot use is given up, and the class served again without it.
+    """
     seats = {} if stops else _seats(claims, members, money)
+    while True:
+        spent, short = _in_line(claims, members, money, grants, spend, seats=seats, stops=stops)
+        useless = [i for i in seats if not grants[i]]
+        if not useless:
+            return spent, short
+        for i in useless:
+            del seats[i]
+
+
+def _in_line(
+    claims: Sequence[Claim],
+    members: Sequence[int],
+    money: int,
+    grants: list[int],
+    spend: Spend,
+    *,
+    seats: Mapping[int, int],
+    stops: bool,
+) -> tuple[int, bool]:
     held = sum(seats.values())
     spent, short = 0, False
     for i in members:
         claim = claims[i]
         held -= seats.get(i, 0)
         offer = min(claim.wanted, money - spent - held - claim.toll)
-        if 0 < claim.least <= offer:
-            grants[i] = min(spend(i, offer), offer)
-            spent += grants[i] + claim.toll if grants[i] else 0
+        grants[i] = min(spend(i, offer), offer) if 0 < claim.least <= offer else 0
+        spent += grants[i] + claim.toll if grants[i] else 0
         short = short or offer < claim.wanted
         if stops and short:
             break

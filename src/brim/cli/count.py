@@ -12,8 +12,9 @@ import typer
 
 from brim.cli import options, tree
 from brim.cli.output import console, emit, measured, show, table, told, whole
-from brim.config.files import STDIN, STDIN_SHOWN, Found, expand, texts
+from brim.config.files import Found, expand, texts
 from brim.meter import DEFAULT, meter
+from brim.source import STDIN, STDIN_SHOWN
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from brim.config.files import expand, texts
-from brim.config.source import Source, load, place
 from brim.config.spec import budget_at, is_spec, read_spec
 from brim.errors import DoesNotFit, InvalidValue, SourceError, UnknownName, shown
 from brim.fit import budget_of
 from brim.meter import meter_for
+from brim.source import Source, load, place
 from brim.window import Window
 
 _KEYS = ("files", "budget", "model", "meter")

@@ -8,17 +8,11 @@ from __future__ import annotations
 
 import glob
 import os
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from stat import S_ISDIR, S_ISFIFO, S_ISREG
 
 from brim.errors import SourceError
-
-STDIN = "-"
-"""The name under which standard input is read."""
-
-STDIN_SHOWN = "standard input"
+from brim.source import STDIN, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,46 +33,6 @@ class Read:
     """What it holds; `None` when it is no text and was passed over."""
     problem: str = ""
     """Why it was passed over."""
-
-
-def text_of(path: str, most: int | None = None) -> str:
-    """Return what a file holds, or standard input for `-`, character for character.
-
-    Raises:
-        SourceError: it is missing, no file, unreadable, binary, not UTF-8, or has more than `most` bytes.
-    """
-    data, path = _bytes_of(path, most)
-    nul = data.find(b"\0")
-    if nul >= 0:
-        raise SourceError(path, f"a binary file, not text: byte {nul:,} is NUL")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise SourceError(path, f"not UTF-8 text: {error.reason} at byte {error.start:,}", line=line) from error
-
-
-def _bytes_of(path: str, most: int | None) -> tuple[bytes, str]:
-    """Return the bytes of a file, and the name to show for it."""
-    limit = -1 if most is None else most + 1
-    try:
-        if path == STDIN:
-            path, data = STDIN_SHOWN, sys.stdin.buffer.read(limit)
-        else:
-            kind = os.stat(path).st_mode
-            if S_ISDIR(kind):
-                raise SourceError(path, "a directory, not a file")
-            if not (S_ISREG(kind) or S_ISFIFO(kind)):  # /dev/zero never ends
-                raise SourceError(path, "not a regular file")
-            with open(path, "rb") as file:
-                data = file.read(limit)
-    except OSError as error:
-        raise SourceError(path, (error.strerror or str(error)).lower()) from error
-    except ValueError as error:  # a path that holds a NUL
-        raise SourceError(repr(path), str(error)) from error
-    if most is not None and len(data) > most:
-        raise SourceError(path, f"more than the {most:,} bytes that are read")
-    return data, path
 
 
 def expand(patterns: Iterable[str]) -> list[Found]:

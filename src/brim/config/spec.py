@@ -12,12 +12,12 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from brim.amount import units
-from brim.config.files import matching, text_of
-from brim.config.source import Source, load, place
+from brim.config.files import matching
 from brim.errors import InvalidValue, SourceError, UnknownName, shown
 from brim.fit import fit
 from brim.fitting import Prompt
 from brim.section import Section
+from brim.source import Source, load, place, text_of
 from brim.window import Window
 
 _OPTIONS = ("separator", "order", "fill", "policy", "template", "show_budget", "direction")

@@ -5,12 +5,11 @@ A name gives the same meter each time, so that what one part of a program has co
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 
 from brim.errors import InvalidType, UnknownName
-from brim.meter import catalogue
 from brim.meter.base import Meter, Scale
 from brim.meter.estimate import FAMILIES, OTHER, estimate_for
 from brim.meter.foreign import Foreign, Upper
@@ -80,8 +79,10 @@ def _built_in(name: str) -> Scale | None:
 def _named(name: str) -> Scale:
     if built_in := _built_in(name):
         return built_in
-    if name.endswith(".json") or Path(name).is_file():
+    if name.endswith(".json") or os.path.isfile(name):
         return file_vocabulary(name)
+    from brim.meter import catalogue
+
     try:
         model = catalogue.find(name)
     except UnknownName as unknown:

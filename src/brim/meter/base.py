@@ -8,7 +8,7 @@ again before it is returned: never over the limit is a fact, not a hope.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from brim.errors import InvalidType, InvalidValue
@@ -86,10 +86,15 @@ class Scale(ABC):
         """Return the count of each text, in order."""
         return [self.count(text) for text in texts]
 
-    def count_joined(self, pieces: Sequence[str], enough: int | None = None) -> int:  # noqa: ARG002 - for those who count piece by piece
+    def count_joined(
+        self,
+        pieces: Sequence[str],
+        enough: int | None = None,  # noqa: ARG002 - for meters that count piece by piece
+        known: Mapping[str, int] | None = None,  # noqa: ARG002
+    ) -> int:
         """Return the count of the pieces as one text, which need not be the sum of their counts.
 
-        Once it is known to be above `enough`, any number above it may be returned.
+        Once it is known to be above `enough`, any number above it may be returned. `known` holds counts of pieces.
         """
         return self.count("".join(pieces))
 

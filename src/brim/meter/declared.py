@@ -6,16 +6,14 @@ A file is read when a model is looked up, and read again once it changes. Whatev
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from brim.errors import SourceError, nearest, shown
+from brim.errors import shown
 from brim.meter.names import fold
-
-if TYPE_CHECKING:
-    from yaml import Node, SafeLoader
+from brim.source import Source, load, place
 
 PROJECT_FILE = "brim.models.yaml"
 """Looked for in the current directory."""
@@ -32,7 +30,7 @@ class Declaration:
     """The name as it is written in the file."""
     fields: Mapping[str, Any]
     """The checked values; those of `framing`, `cache` and `prices` are mappings of their own."""
-    places: Mapping[str, tuple[str, int]]
+    places: Mapping[str, tuple[str, int | None]]
     """The path and the line of each field."""
 
     def over(self, other: Declaration) -> Declaration:
@@ -71,7 +69,7 @@ _UNITS: _Check = (lambda value: type(value) is int and value >= 0, "a whole numb
 _NUMBER: _Check = (lambda value: type(value) in (int, float) and 0 <= value < 1e9, "a number of at least 0")
 _FLAG: _Check = (lambda value: type(value) is bool, "true or false")
 _TEXT: _Check = (lambda value: type(value) is str and value.strip(), "a text")
-_COUNTS: _Check = (lambda value: type(value) is tuple and all(map(_COUNT[0], value)), "a list of seconds")
+_COUNTS: _Check = (lambda value: type(value) is list and all(map(_COUNT[0], value)), "a list of seconds")
 _SHAPE: dict[str, _Check | dict[str, _Check]] = {
     "window": _COUNT,
     "max_input": _COUNT,
@@ -101,102 +99,47 @@ def _read(path: str) -> Mapping[str, Declaration]:
         path = os.path.abspath(path)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return {}
+    except (OSError, ValueError):  # the reader meets the same, and words it
+        return _parsed(path, 0, 0)
     return _parsed(path, stat.st_mtime_ns, stat.st_size)
 
 
 @lru_cache(maxsize=16)
 def _parsed(path: str, _mtime_ns: int, _size: int) -> Mapping[str, Declaration]:
-    from yaml import SafeLoader, YAMLError
-
-    try:
-        with open(path, "rb") as file:
-            loader = SafeLoader(file.read())
-        root = loader.get_single_node()
-    except OSError as error:
-        raise SourceError(path, error.strerror or str(error)) from error
-    except YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
-        raise SourceError(path, f"not YAML: {problem}", line=mark.line + 1 if mark else None) from error
-    except RecursionError:
-        raise SourceError(path, "nested too deeply") from None
-    return _Sheet(path, loader).declarations(root)
+    source = load(path)
+    found: dict[str, Declaration] = {}
+    named = _mapping(source, (), "models") if _mapping(source, ("models",)) else {}
+    for name in named:
+        if not name.strip():
+            raise source.error(f"models has no key {shown(name)}; a model has a name", "models", name)
+        if first := found.get(fold(name)):
+            raise source.error(f"models.{name} is declared twice, first as {first.name}", "models", name)
+        if declaration := _declaration(source, name):
+            found[fold(name)] = declaration
+    return found
 
 
-_PLAIN = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("bool", "float", "int", "null", "str"))
+def _declaration(source: Source, name: str) -> Declaration | None:
+    """Return what a file says about one model; `None` where that is nothing."""
+    keys = ("models", name)
+    fields = {key: _value(source, _SHAPE[key], *keys, key) for key in _mapping(source, tuple(_SHAPE), *keys)}
+    places = {key: (source.path, source.line(*keys, key)) for key in fields}
+    return Declaration(name=name, fields=fields, places=places) if fields else None
 
 
-def _shape(node: Node) -> object:
-    """Return `scalar`, `sequence` or `mapping`, whatever tag the file puts on the node."""
-    return getattr(node, "id", None)
+def _mapping(source: Source, known: tuple[str, ...], *keys: str) -> dict[str, Any]:
+    """Return the mapping at `keys`; nothing at all is an empty one."""
+    return {} if source.at(*keys) is None else source.mapping(known, *keys)
 
 
-def _is_null(node: Node) -> bool:
-    return _shape(node) == "scalar" and node.tag == "tag:yaml.org,2002:null"
-
-
-class _Sheet:
-    """A parsed file of declarations; whatever it refuses, it names the line."""
-
-    def __init__(self, path: str, loader: SafeLoader) -> None:
-        self.path = path
-        self.loader = loader
-
-    def declarations(self, root: Node | None) -> dict[str, Declaration]:
-        found: dict[str, Declaration] = {}
-        for _, models_node in self.pairs(root, "the file", ["models"]):
-            for name, node in self.pairs(models_node, "models"):
-                if fold(name) in found:
-                    raise self.refusal(node, f"models: {name} is declared twice")
-                fields: dict[str, Any] = {}
-                places: dict[str, tuple[str, int]] = {}
-                for key, value in self.pairs(node, f"models: {name}", _SHAPE):
-                    fields[key] = self.value(value, f"models: {name}: {key}", key, _SHAPE[key])
-                    places[key] = (self.path, value.start_mark.line + 1)
-                if fields:
-                    found[fold(name)] = Declaration(name=name, fields=fields, places=places)
-        return found
-
-    def pairs(self, node: Node | None, where: str, known: Iterable[str] = ()) -> Iterator[tuple[str, Node]]:
-        """Yield the keys and the values of a mapping; nothing at all is an empty one."""
-        if node is None or _is_null(node):
-            return
-        if _shape(node) != "mapping":
-            raise self.refusal(node, f"{where} must be a mapping")
-        seen: set[str] = set()
-        for key_node, value in node.value:
-            key = key_node.value if _shape(key_node) == "scalar" else ""
-            if not key.strip() or (known and key not in known):
-                near = ", ".join(nearest(key, known) or sorted(known)) or "a name"
-                raise self.refusal(key_node, f"{where} has no key {shown(key)}; known: {near}")
-            if key in seen:
-                raise self.refusal(key_node, f"{where} has {key} twice")
-            seen.add(key)
-            yield key, value
-
-    def value(self, node: Node, where: str, key: str, check: _Check | dict[str, _Check]) -> Any:
-        """Return what a node says, checked."""
-        if _is_null(node) and key not in _NEVER_NULL:
-            return None
-        if isinstance(check, dict):
-            return {
-                part: self.value(sub, f"{where}: {part}", part, check[part])
-                for part, sub in self.pairs(node, where, check)
-            }
-        accepts, expected = check
-        said = tuple(map(self.scalar, node.value)) if _shape(node) == "sequence" else self.scalar(node)
-        if not accepts(said):
-            raise self.refusal(node, f"{where} must be {expected}, not {shown(said)}")
-        return said
-
-    def scalar(self, node: Node) -> Any:
-        """Return a plain value; what is none comes back as something that no check accepts."""
-        if _shape(node) != "scalar" or node.tag not in _PLAIN:
-            return {}
-        try:
-            return self.loader.construct_object(node)
-        except (ValueError, KeyError):  # such as `!!int many`
-            return {}
-
-    def refusal(self, node: Node, problem: str) -> SourceError:
-        return SourceError(self.path, problem, line=node.start_mark.line + 1)
+def _value(source: Source, check: _Check | dict[str, _Check], *keys: str) -> Any:
+    """Return the value at `keys`, checked."""
+    value = source.at(*keys)
+    if value is None and keys[-1] not in _NEVER_NULL:
+        return None
+    if isinstance(check, dict):
+        return {key: _value(source, check[key], *keys, key) for key in source.mapping(tuple(check), *keys)}
+    accepts, expected = check
+    if not accepts(value):
+        raise source.error(f"{place(keys)} must be {expected}, not {shown(value)}", *keys)
+    return tuple(value) if isinstance(value, list) else value

@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 _SINGLE = 32 * 1024
 """Below this many characters one text is counted sooner by `truncate`, which starts no batch."""
@@ -91,6 +93,8 @@ class ApartEngine:
 
     def _thread(self) -> ThreadPoolExecutor:
         """Return the thread of this process: one that was started before a fork is not there after it."""
+        from concurrent.futures import ThreadPoolExecutor
+
         with self._lock:
             if self._worker is None or self._worker[0] != os.getpid():
                 self._worker = (os.getpid(), ThreadPoolExecutor(max_workers=1, thread_name_prefix="brim-count"))

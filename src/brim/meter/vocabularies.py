@@ -7,7 +7,6 @@ from functools import cache, partial
 
 from brim.meter.engine import ApartEngine, Engine, TiktokenEngine, ToktokEngine
 from brim.meter.estimate import ClassesEngine
-from brim.meter.file import FileEngine
 from brim.meter.open import VOCABULARIES as OPEN
 from brim.meter.open import SplintrEngine
 from brim.meter.vocabulary import Vectors, Vocabulary
@@ -70,5 +69,7 @@ def file_vocabulary(path: str) -> Vocabulary:
     Raises:
         SourceError: the file cannot be read, or is no tokenizer.
     """
+    from brim.meter.file import FileEngine
+
     engine = FileEngine(path)
     return Vocabulary(path, [("tokenizers", lambda: engine), ("character classes", ClassesEngine)])

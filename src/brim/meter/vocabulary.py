@@ -8,15 +8,15 @@ seams where counts add up, so that other threads keep running.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import RLock
 
 from brim.errors import BrimError
 from brim.memo import Memo
-from brim.meter.base import Scale
+from brim.meter.base import Scale, checked_limit
 from brim.meter.engine import Cutting, Engine
-from brim.meter.grapheme import boundary_before
-from brim.meter.seams import PIECE, edges, pieces
+from brim.meter.grapheme import boundary_after, boundary_before
+from brim.meter.seams import PIECE, edges, pieces, seam_before
 
 _BATCH = 8 * PIECE
 """Characters that one call to an engine takes: their conversion holds the interpreter."""
@@ -24,12 +24,18 @@ _BATCH = 8 * PIECE
 _SHORT = 48
 """Pieces up to this many characters are counted together with their neighbours rather than apart."""
 
+_WINDOW = 8
+"""Characters per unit within which a cut is looked for first."""
+
+_STRETCH = 4096
+"""Characters that a search for a cut counts at a time."""
+
 _STEPS = 8
 
 _WORST = 11
 """Quarters of its own count by which an estimate from character classes was seen to miss at the worst."""
 
-_LONE_SURROGATES = re.compile("[\ud800-\udfff]")
+_LONE_SURROGATES = re.compile("[\ud800-\udfff]+")
 
 _STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
@@ -54,7 +60,7 @@ class Vocabulary(Scale):
         self._engine: Engine | None = None
         self._failures: list[str] = []
         self._lock = RLock()
-        self._edges: Memo[tuple[str, str, int] | bool] = Memo()
+        self._edges: Memo[tuple[str, str, int] | tuple[()]] = Memo()
 
     @property
     def name(self) -> str:
@@ -83,47 +89,104 @@ class Vocabulary(Scale):
 
     def count_many(self, texts: Sequence[str]) -> list[int]:
         """Return the count of each text, those not seen before in as few calls as their size allows."""
-        known = {text: self.memo.get(text) for text in texts}
-        new = [text for text, count in known.items() if count is None]
-        counted = self._run(lambda engine: self._counts(engine, new)) if new else []
-        for text, size in zip(new, counted, strict=True):
-            known[text] = size
+        get = self.memo.get
+        counts = [get(text) for text in texts]
+        if None not in counts:
+            return [count or 0 for count in counts]
+        new = list(dict.fromkeys(text for text, count in zip(texts, counts, strict=True) if count is None))
+        counted = dict(zip(new, self._run(lambda engine: self._counts(engine, new)), strict=True))
+        for text, size in counted.items():
             self.memo.put(text, size)
-        return [known[text] or 0 for text in texts]
+        return [counted[text] if count is None else count for text, count in zip(texts, counts, strict=True)]
 
-    def count_joined(self, pieces: Sequence[str], enough: int | None = None) -> int:
+    def count_joined(
+        self, pieces: Sequence[str], enough: int | None = None, known: Mapping[str, int] | None = None
+    ) -> int:
         """Return the exact count of the pieces as one text, tokenizing only what touches a join.
 
         A piece with seams counts what it always did between its first and last seam; only its two ends are
-        counted again together with their neighbours. Once the count is above `enough`, the rest is not counted.
+        counted again, together with their neighbours.
         """
         if not self._working().additive:
             return super().count_joined(pieces)
-        total, loose = 0, []
-        for piece in pieces:
-            ends = self._ends(piece) if len(piece) > _SHORT else None
-            if ends is None:
-                loose.append(piece)
+        get = self._edges.get
+        found = [get(piece) if len(piece) > _SHORT else () for piece in pieces]
+        if None in found:
+            self._learn_ends(pieces, known or {})
+            found = [get(piece) if len(piece) > _SHORT else () for piece in pieces]
+        total, loose, joints = 0, "", []
+        for piece, ends in zip(pieces, found, strict=True):
+            if not ends:
+                loose += piece
                 continue
             start, end, inner = ends
-            loose.append(start)
-            total += self.count("".join(loose)) + inner
+            joints.append(loose + start)
+            loose = end
+            total += inner
             if enough is not None and total > enough:
                 return total
-            loose = [end]
-        return total + self.count("".join(loose))
+        joints.append(loose)
+        return total + sum(self.count_many(joints))
 
-    def _ends(self, piece: str) -> tuple[str, str, int] | None:
-        """Return the piece's start, its end, and the count of what lies between them."""
-        known = self._edges.get(piece)
-        if known is None:
-            known = False
+    def _learn_ends(self, pieces: Sequence[str], known: Mapping[str, int]) -> None:
+        """Take note of the start and the end of each new piece, and of the count of what lies between them."""
+        new = dict.fromkeys(piece for piece in pieces if len(piece) > _SHORT and self._edges.get(piece) is None)
+        parted = []
+        for piece in new:
             seams = edges(piece, at_lines=self._at_lines)
-            if seams:
-                start, end = piece[: seams[0]], piece[seams[1] :]
-                known = (start, end, self.count(piece) - self.measure(start) - self.measure(end))
-            self._edges.put(piece, known)
-        return known if isinstance(known, tuple) else None
+            if seams is None:
+                self._edges.put(piece, ())
+            else:
+                parted.append((piece, piece[: seams[0]], piece[seams[1] :]))
+        wholes = [known[piece] if piece in known else self.count(piece) for piece, _, _ in parted]
+        starts = self.count_many([start for _, start, _ in parted])
+        ends = self.count_many([end for _, _, end in parted])
+        for (piece, start, end), whole, first, last in zip(parted, wholes, starts, ends, strict=True):
+            self._edges.put(piece, (start, end, whole - first - last))
+
+    def head(self, text: str, limit: int) -> str:
+        """Return a long prefix of `text` that counts at most `limit` and splits no grapheme.
+
+        The text is counted from its start, in stretches between seams, until one is too much; that one is searched.
+        """
+        left, start = checked_limit(limit), 0
+        while self._working().additive and left > _STRETCH // 4:
+            seam = seam_before(text, start + _STRETCH, at_lines=self._at_lines)
+            if seam is None or seam <= start:
+                break
+            size = self.measure(text[start:seam])
+            if size > left:
+                break
+            left -= size
+            start = seam
+        near = text[start : start + _WINDOW * left + _STRETCH]
+        cut = super().head(near, left)
+        if len(cut) == len(near) < len(text) - start:
+            cut = super().head(text[start:], left)
+        end = boundary_before(text, start + len(cut))
+        return text[:end] if end > start or self.measure(text[:end]) <= limit else super().head(text, limit)
+
+    def tail(self, text: str, limit: int) -> str:
+        """Return a long suffix of `text` that counts at most `limit` and splits no grapheme.
+
+        The text is counted from its end, in stretches between seams, until one is too much; that one is searched.
+        """
+        left, end = checked_limit(limit), len(text)
+        while self._working().additive and left > _STRETCH // 4:
+            seam = seam_before(text, end - _STRETCH, at_lines=self._at_lines)
+            if seam is None or seam <= 0:
+                break
+            size = self.measure(text[seam:end])
+            if size > left:
+                break
+            left -= size
+            end = seam
+        near = text[max(0, end - _WINDOW * left - _STRETCH) : end]
+        cut = super().tail(near, left)
+        if len(cut) == len(near) < end:
+            cut = super().tail(text[:end], left)
+        start = boundary_after(text, end - len(cut))
+        return text[start:] if start < end or self.measure(text[start:]) <= limit else super().tail(text, limit)
 
     def _head_within(self, text: str, limit: int) -> str:
         """Return the longest prefix found, from where the engine says that the tokens end."""
@@ -131,7 +194,7 @@ class Vocabulary(Scale):
         if not isinstance(engine, Cutting):
             return super()._head_within(text, limit)
         try:
-            end = engine.prefix(_sound(text), limit)
+            end = _prefix(engine, text, limit)
         except _STOPS:
             raise
         except BaseException as error:
@@ -224,4 +287,11 @@ class Vocabulary(Scale):
 
 def _sound(text: str) -> str:
     """Return `text` with each lone surrogate replaced, character for character, by U+FFFD."""
-    return text if text.isascii() else _LONE_SURROGATES.sub("\ufffd", text)
+    return _LONE_SURROGATES.sub(lambda run: "\ufffd" * len(run[0]), text)
+
+
+def _prefix(engine: Cutting, text: str, limit: int) -> int:
+    try:
+        return engine.prefix(text, limit)
+    except UnicodeEncodeError:
+        return engine.prefix(_sound(text), limit)

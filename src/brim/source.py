@@ -1,21 +1,26 @@
-"""Read YAML that a stranger wrote, and remember on which line everything stood.
+"""Read a text or YAML that a stranger wrote, and remember on which line everything stood.
 
-The file is read as events, never as objects: no tag can make a class, no alias can grow what it stands for beyond
+YAML is read as events, never as objects: no tag can make a class, no alias can grow what it stands for beyond
 a bound, and every refusal has a line. Plain values are those of YAML 1.2: null, true, false, numbers and texts, so
 that `no` is a text and a date is not a date.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from stat import S_ISDIR, S_ISFIFO, S_ISREG
 from typing import Any
 
-import yaml
-
-from brim.config.files import text_of
 from brim.errors import SourceError, nearest, shown
+
+STDIN = "-"
+"""The name under which standard input is read."""
+
+STDIN_SHOWN = "standard input"
 
 _MOST_BYTES = 10_000_000
 _MOST_VALUES = 100_000
@@ -62,7 +67,7 @@ class Source:
         return SourceError(self.path, problem, line=self.line(*keys))
 
     def mapping(self, known: tuple[str, ...], *keys: str | int) -> dict[str, Any]:
-        """Return the mapping at `keys`, whose own keys must be among the known ones.
+        """Return the mapping at `keys`, whose own keys must be among the known ones, if any are.
 
         Raises:
             SourceError: it is no mapping, or has another key.
@@ -70,9 +75,10 @@ class Source:
         value = self.at(*keys)
         where = place(keys) or "the file"
         if not isinstance(value, dict):
-            raise self.error(f"{where} must be a mapping with {', '.join(known)}, not {shown(value)}", *keys)
+            told = f" with {', '.join(known)}" if known else ""
+            raise self.error(f"{where} must be a mapping{told}, not {shown(value)}", *keys)
         for key in value:
-            if key not in known:
+            if known and key not in known:
                 near = nearest(key, known, most=1)
                 told = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
                 raise self.error(f"{where} has no key {shown(key)}; {told}", *keys, key)
@@ -92,12 +98,54 @@ def place(keys: Keys) -> str:
     return told.removeprefix(".")
 
 
+def text_of(path: str, most: int | None = None) -> str:
+    """Return what a file holds, or standard input for `-`, character for character.
+
+    Raises:
+        SourceError: it is missing, no file, unreadable, binary, not UTF-8, or has more than `most` bytes.
+    """
+    data, path = _bytes_of(path, most)
+    nul = data.find(b"\0")
+    if nul >= 0:
+        raise SourceError(path, f"a binary file, not text: byte {nul:,} is NUL")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise SourceError(path, f"not UTF-8 text: {error.reason} at byte {error.start:,}", line=line) from error
+
+
+def _bytes_of(path: str, most: int | None) -> tuple[bytes, str]:
+    """Return the bytes of a file, and the name to show for it."""
+    limit = -1 if most is None else most + 1
+    try:
+        if path == STDIN:
+            path, data = STDIN_SHOWN, sys.stdin.buffer.read(limit)
+        else:
+            kind = os.stat(path).st_mode
+            if S_ISDIR(kind):
+                raise SourceError(path, "a directory, not a file")
+            if not (S_ISREG(kind) or S_ISFIFO(kind)):  # /dev/zero never ends
+                raise SourceError(path, "not a regular file")
+            with open(path, "rb") as file:
+                data = file.read(limit)
+    except OSError as error:
+        raise SourceError(path, (error.strerror or str(error)).lower()) from error
+    except ValueError as error:  # a path that holds a NUL
+        raise SourceError(repr(path), str(error)) from error
+    if most is not None and len(data) > most:
+        raise SourceError(path, f"more than the {most:,} bytes that are read")
+    return data, path
+
+
 def load(path: str) -> Source:
     """Return what a YAML file says, with the line of each value.
 
     Raises:
         SourceError: the file cannot be read, or is not plain YAML of a sensible size.
     """
+    import yaml
+
     text = text_of(path, _MOST_BYTES).removeprefix("\ufeff")
     if found := _UNPRINTABLE.search(text):
         line = text.count("\n", 0, found.start()) + 1
@@ -126,24 +174,27 @@ class _Builder:
     """Turns the events of one file into values, within bounds."""
 
     def __init__(self, path: str, text: str) -> None:
+        import yaml
+
         self.path = path
         self.lines: dict[Keys, int] = {}
         # libyaml is far faster, and refuses the escaped surrogates that JSON is full of.
         fast = None if _SURROGATE_WRITTEN.search(text) else getattr(yaml, "CSafeLoader", None)
         loader = fast or yaml.SafeLoader
         self._events: Iterator[Any] = yaml.parse(text, Loader=loader)
+        self._kinds = yaml.events
         self._anchors: dict[str, _Anchor | None] = {}
         self._values = 0
         self._chars = 0
 
     def document(self) -> Any:
         """Return the value of the only document; a file without one says nothing."""
-        event = self._next(yaml.StreamStartEvent)
-        if isinstance(event, yaml.StreamEndEvent):
+        event = self._next(self._kinds.StreamStartEvent)
+        if isinstance(event, self._kinds.StreamEndEvent):
             return None
         value, _ = self._value(next(self._events), (), 0)
-        end = self._next(yaml.DocumentEndEvent)
-        if not isinstance(end, yaml.StreamEndEvent):
+        end = self._next(self._kinds.DocumentEndEvent)
+        if not isinstance(end, self._kinds.StreamEndEvent):
             raise self._refusal(end, "more than one document; a file has one")
         return value
 
@@ -154,7 +205,7 @@ class _Builder:
     def _value(self, event: Any, keys: Keys, depth: int) -> tuple[Any, int]:
         """Return the value that an event begins, and how many levels it has."""
         self.lines.setdefault(keys, self._line(event))
-        if isinstance(event, yaml.AliasEvent):
+        if isinstance(event, self._kinds.AliasEvent):
             return self._alias(event, depth)
         if event.tag not in _TAGS:
             tag = event.tag.replace("tag:yaml.org,2002:", "!!")
@@ -163,10 +214,10 @@ class _Builder:
         self._spend(event, values=1, depth=depth)
         if event.anchor:
             self._anchors[event.anchor] = None
-        if isinstance(event, yaml.ScalarEvent):
+        if isinstance(event, self._kinds.ScalarEvent):
             value, height = self._scalar(event), 0
             self._spend(event, chars=len(event.value))
-        elif isinstance(event, yaml.SequenceStartEvent):
+        elif isinstance(event, self._kinds.SequenceStartEvent):
             value, height = self._sequence(keys, depth)
         else:
             value, height = self._mapping(keys, depth)
@@ -187,7 +238,7 @@ class _Builder:
     def _sequence(self, keys: Keys, depth: int) -> tuple[list[Any], int]:
         items: list[Any] = []
         height = 0
-        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+        while not isinstance(event := next(self._events), self._kinds.SequenceEndEvent):
             item, levels = self._value(event, (*keys, len(items)), depth + 1)
             items.append(item)
             height = max(height, levels + 1)
@@ -196,8 +247,8 @@ class _Builder:
     def _mapping(self, keys: Keys, depth: int) -> tuple[dict[str, Any], int]:
         items: dict[str, Any] = {}
         height = 0
-        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
-            if not isinstance(event, yaml.ScalarEvent):
+        while not isinstance(event := next(self._events), self._kinds.MappingEndEvent):
+            if not isinstance(event, self._kinds.ScalarEvent):
                 raise self._refusal(event, "a key must be a text")
             key, line = _joined(event.value), self._line(event)
             if key in items:

@@ -1,12 +1,13 @@
 import json
+import os
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brim.config.source import load, place
 from brim.errors import SourceError
+from brim.source import load, place, text_of
 
 BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 9)
@@ -89,6 +90,22 @@ def test_a_link_that_leads_in_a_circle_is_refused(tmp_path):
     (tmp_path / "b").symlink_to("a")
     with pytest.raises(SourceError, match="symbolic links"):
         load(str(tmp_path / "a"))
+
+
+def test_a_text_comes_back_character_for_character(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes("\ufeffa\r\nb\u2028c\n\n".encode())
+    assert text_of(str(path)) == "\ufeffa\r\nb\u2028c\n\n"
+
+
+def test_a_device_that_never_ends_is_refused():
+    with pytest.raises(SourceError, match="not a regular file"):
+        text_of(os.devnull.replace("null", "zero"))
+
+
+def test_a_path_that_holds_a_nul_is_refused():
+    with pytest.raises(SourceError, match="null"):
+        text_of("a\0b")
 
 
 VALUES = {

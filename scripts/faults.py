@@ -1,0 +1,959 @@
+"""Breaks a copy of the package in one way at a time and sees that the tests notice.
+
+    python scripts/faults.py                 every fault, two at a time
+    python scripts/faults.py --only seams    those whose name or file has the word
+    python scripts/faults.py --list          what there is
+
+A test is worth what it can catch. A fault is a text to find in a file and what to put in its place; one whose text
+is gone is an error, so that the list keeps up with the sources. See docs/design/faults.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+
+QUICK = (
+    "tests/allocate",
+    "tests/test_fit.py",
+    "tests/requirements",
+    "tests/test_receipt.py",
+    "tests/test_render.py",
+    "tests/test_visibility.py",
+    "tests/test_window.py",
+    "tests/truncate",
+    "tests/meter",
+    "tests/test_promise.py",
+)
+"""What is asked about a fault that its own tests and the generated fits have let through."""
+
+_FITS = 400
+_SECONDS = 240
+"""A fault that keeps the tests longer than this hangs; untouched, the slowest of its own take a quarter of it."""
+
+_NO_SHRINKING = """
+from hypothesis import Phase
+settings.register_profile("faults", settings.get_profile("brim"), phases=(Phase.explicit, Phase.generate))
+settings.load_profile("faults")
+"""
+"""For the copy's conftest: that an example fails is all there is to know of it."""
+
+_GENERATED = """
+import promise
+for seed in range({fits}):
+    try:
+        promise.check(promise.Case.of(seed))
+    except Exception as error:
+        raise SystemExit(f"promise.py, seed {{seed}}: {{type(error).__name__}}")
+"""
+
+
+class Area(NamedTuple):
+    """A file, the tests that answer for it, and how to break it: a name in words, the old text, the new."""
+
+    file: str
+    tests: str
+    faults: Sequence[tuple[str, str, str]]
+
+
+class Fault(NamedTuple):
+    """One way in which the package could be wrong."""
+
+    name: str
+    file: str
+    """Under src/brim."""
+    old: str
+    """Stands in the file exactly once."""
+    new: str
+    tests: tuple[str, ...]
+    """Those most likely to notice."""
+
+    def broken(self, source: str) -> str:
+        """Return the source of its file with the fault in it.
+
+        Raises:
+            LookupError: the old text is not there, or there more than once.
+        """
+        found = source.count(self.old)
+        if found != 1:
+            raise LookupError(f"{self.file}: the text of {self.name!r} stands there {found} times: {self.old!r}")
+        return source.replace(self.old, self.new)
+
+
+class Verdict(NamedTuple):
+    """What came of a fault."""
+
+    fault: Fault | None
+    """`None` for the copy without any, which must pass."""
+    caught: str
+    """The first test that failed; empty when all passed."""
+    seconds: float
+
+
+_FITTING = "tests/test_fit.py tests/requirements tests/test_receipt.py"
+_COUNTING = "tests/meter/test_vocabulary.py"
+
+AREAS = (
+    Area(
+        "allocate/solver.py",
+        "tests/allocate",
+        (
+            (
+                "one unit over the budget is given out",
+                "room: int | Fraction = budget",
+                "room: int | Fraction = budget + 1",
+            ),
+            ("floors are not held against the more essential", "if required or not stops else 0", "if required else 0"),
+            ("floors are held although the policy stops", "if required or not stops else 0", ""),
+            ("one floor forgets the floors before it", "gate = need + kept", "gate = need"),
+            ("a share of the budget is rounded up", "money = floor(cap) - spent", "money = -floor(-cap) - spent"),
+            (
+                "separators are not paid for",
+                "spent += grants[i] + claim.toll if grants[i] else 0",
+                "spent += grants[i]",
+            ),
+            (
+                "fair shares do not pay for separators",
+                "sum(grants[i] + claims[i].toll for i in members if grants[i])",
+                "sum(grants[i] for i in members)",
+            ),
+            (
+                "the essential sum has no separators",
+                "sum(claim.least + claim.toll for claim in claims if",
+                "sum(claim.least for claim in claims if",
+            ),
+            (
+                "required is not served first",
+                "setdefault((not claim.required, claim.rank), [])",
+                "setdefault((False, claim.rank), [])",
+            ),
+            (
+                "the least essential is served first",
+                "for key in sorted(classes)]",
+                "for key in sorted(classes, reverse=True)]",
+            ),
+            ("the policy stop goes on with the next class", "if stopping and short:", "if False:"),
+            ("the policy stop goes on inside a class", "if stops and short:", "if False:"),
+            ("the policy skip cuts", 'if not policy.startswith("truncate"):', 'if policy == "stop":'),
+            (
+                "what is not used does not flow on",
+                "spent += grants[i] + claim.toll if grants[i] else 0",
+                "spent += offer + claim.toll if grants[i] else 0",
+            ),
+            (
+                "a seat is kept by who cannot use it",
+                "useless = [i for i in seats if not grants[i]]",
+                "useless: list[int] = []",
+            ),
+            ("a share is kept by who cannot use it", "if not useless or len(active) == 1:", "if True:"),
+            (
+                "floors of a class are not seated first",
+                "seats = {} if stops else _seats(claims, members, money)",
+                "seats: dict[int, int] = {}",
+            ),
+            ("less than the least is granted", "if 0 < claim.least <= offer else 0", "if 0 < offer else 0"),
+            ("more than is wanted is granted", "offer = min(claim.wanted, money - spent", "offer = (money - spent"),
+            ("weights are ignored", "Fraction(claim.weight) for claim in claims", "Fraction(1) for claim in claims"),
+            ("the last units of fair shares are lost", "taken[i] += 1", "taken[i] += 0"),
+        ),
+    ),
+    Area(
+        "draft.py",
+        _FITTING,
+        (
+            ("a ceiling is ignored", "if self.size > self.ceiling:", "if False:"),
+            (
+                "a ceiling in percent is one too high",
+                "self.ceiling = int(of_budget(",
+                "self.ceiling = 1 + int(of_budget(",
+            ),
+            ("the smallest form is used", "_, form = max(fitting,", "_, form = min(fitting,"),
+            (
+                "a form is used that does not fit",
+                "if 0 < (size := self._load(form)) <= grant]",
+                "if 0 < (size := self._load(form))]",
+            ),
+            ("less than the floor is taken", "least = max(least, int(floor), 1)", "least = max(least, 1)"),
+            ("a floor is not held", "or (floor and not cuttable) else floor", "or (floor and not cuttable) else 0"),
+            ("a stable section is cut", '!= "drop" and not self.section.stable', '!= "drop"'),
+            ("a section to be dropped is cut", 'self.section.overflow != "drop" and not', "not"),
+            ("a summary is not held to the limit", "if 0 < size <= grant and size < self.size:", "if 0 < size:"),
+            (
+                "a cut is thought to need no marker",
+                "return meter.count(getattr(_truncator(",
+                "return 0 * meter.count(getattr(_truncator(",
+            ),
+            (
+                "a cut gives back what it misses",
+                "            return grant\n        return max(self.load",
+                "            return self.load\n        return max(self.load",
+            ),
+            ("a cut's load is not checked", "over = self._load(text) - grant", "over = 0"),
+            ("a text of the grant's size is cut", "if grant >= self.size:", "if grant > self.size:"),
+            (
+                "entries are kept from the wrong side",
+                'newest = section.keep in ("newest", "tail")',
+                'newest = section.keep == "newest"',
+            ),
+            ("the handle names the cut text", "handle(self.text or section.text)", "handle(self.kept)"),
+            ("the grant is told for the use", "else self.meter.count(self.kept)", "else self.grant"),
+        ),
+    ),
+    Area(
+        "fitting.py",
+        _FITTING,
+        (
+            ("the whole is not verified", "if used <= self.budget:", "if True:"),
+            (
+                "the most essential is taken back first",
+                "(not draft.section.required, draft.rank))[::-1]:",
+                "(not draft.section.required, draft.rank)):",
+            ),
+            ("nothing is taken back", "if not self._take_back(live, used - self.budget, page):", "if True:"),
+            (
+                "a required section is taken back",
+                "elif not draft.section.required:\n                draft.drop",
+                "elif True:\n                draft.drop",
+            ),
+            (
+                "separators are not planned for",
+                "if page.separator else 0\n        claims =",
+                "if False else 0\n        claims =",
+            ),
+            (
+                "the template's text is not planned for",
+                "room = self.budget - (self.meter.load(page.fixed) if page.fixed else 0)",
+                "room = self.budget",
+            ),
+            (
+                "the budget section is not planned for",
+                "room += toll if shown is None else -self.meter.load(shown)",
+                "room += toll",
+            ),
+            (
+                "sections are served in the order of a set",
+                "live = [draft for draft in drafts if draft.size]",
+                "live = list({draft for draft in drafts if draft.size})",
+            ),
+            (
+                "a refusal returns everything uncut",
+                "            self._serve(live, page, shown)\n        texts, used = self._settle(live, page, shown)\n",
+                "            try:\n                self._serve(live, page, shown)\n            except DoesNotFit:\n"
+                "                for draft in live:\n                    draft.take(draft.size)\n"
+                "        texts = {draft.section.name: draft.kept for draft in live if draft.present}\n"
+                "        used = self._count(page, texts)\n",
+            ),
+            (
+                "ceilings do not count where all fits",
+                "if any(draft.wanted < draft.size for draft in live):",
+                "if False:",
+            ),
+            (
+                "a prompt of the budget's size is cut",
+                "enough=self.budget) > self.budget:",
+                "enough=self.budget) >= self.budget:",
+            ),
+            ("a disabled section is used", "if not draft.section.enabled:", "if False:"),
+            (
+                "the page is sorted the wrong way round",
+                "sorted(drafts, key=lambda draft: draft.rank) if",
+                "sorted(drafts, key=lambda draft: -draft.rank) if",
+            ),
+            (
+                "named priorities are turned round too",
+                "if higher and not isinstance(section.priority, str) else",
+                "if higher else",
+            ),
+            ("the receipt's use is one less", "used=used,\n            unit=", "used=used - 1,\n            unit="),
+            ("joins are not told", "joins=used - sum(part.used for part in parts)", "joins=0"),
+            (
+                "an estimate has no upper bound",
+                "upper=used if self.meter.exact else self.meter.upper(text)",
+                "upper=used",
+            ),
+            (
+                "the stable prefix goes on past what may change",
+                '(draft.section.stable and part.state == "whole")',
+                '(part.state == "whole")',
+            ),
+            ("summaries are not captured", "if draft.summary is not None}", "if False}"),
+        ),
+    ),
+    Area(
+        "render.py",
+        "tests/test_fit.py tests/test_render.py tests/requirements",
+        (
+            ("two braces stay two", "literals[-1] += match[0][0]", "literals[-1] += match[0]"),
+            ("a separator stands before the first", "if pieces else (texts[name],)", "if True else (texts[name],)"),
+            ("a template's end is lost", "literals[-1] += template[at:]", 'literals[-1] += ""'),
+            ("only a template's start is counted", 'return "".join(self.literals)', "return self.literals[0]"),
+            ("a place may stand twice", "if name in names:", "if False:"),
+            ("a section may have no place", "if missing:", "if False:"),
+        ),
+    ),
+    Area(
+        "visibility.py",
+        "tests/test_fit.py tests/test_visibility.py tests/requirements",
+        (
+            ("90 % is near the limit", "line.used * 100 > _NEAR * line.limit", "line.used * 100 >= _NEAR * line.limit"),
+            ("the stated total is not settled", "if total == stated:", "if True:"),
+            ("the stated share is rounded up", "share = used * 100 // budget", "share = -(-used * 100 // budget)"),
+            ("too little is planned for it", "Line(n, limit, limit)", "Line(n, 0, limit)"),
+            (
+                "less than the count may be stated",
+                "if total < stated and (best is None",
+                "if total > stated and (best is None",
+            ),
+        ),
+    ),
+    Area(
+        "receipt.py",
+        "tests/test_receipt.py tests/test_fit.py tests/requirements",
+        (
+            (
+                "a dropped section is no loss",
+                '_LESSENED = ("form", "cut", "summarised", "dropped")',
+                '_LESSENED = ("form", "cut", "summarised")',
+            ),
+            ("a loss is what was kept", "units=part.size - part.used", "units=part.used"),
+            (
+                "a diff ignores the use",
+                "(before.state, before.used, before.handle) == (after.state, after.used, after.handle)",
+                "(before.state, before.handle) == (after.state, after.handle)",
+            ),
+            (
+                "a diff ignores the content",
+                "(before.state, before.used, before.handle) == (after.state, after.used, after.handle)",
+                "(before.state, before.used) == (after.state, after.used)",
+            ),
+            ("a handle is of the start of a text", "blake2b(text.encode(", "blake2b(text[:256].encode("),
+            ("an event forgets disabled sections", 'part.state in ("dropped", "disabled")', 'part.state == "dropped"'),
+            (
+                "texts are written though nobody asked",
+                "if self.captured and self.capture else None",
+                "if self.capture else None",
+            ),
+            ("any version is read", 'if values["version"] != VERSION:', "if False:"),
+            ("what stayed free is the use", "return self.budget - self.used", "return self.used"),
+        ),
+    ),
+    Area(
+        "replay.py",
+        "tests/test_fit.py tests/test_receipt.py",
+        (
+            (
+                "the default meter is taken for the captured one",
+                "meter=_meter(given) if meter is None else meter_for(meter, None)",
+                "meter=meter_for(meter, None)",
+            ),
+            (
+                "another budget is ignored",
+                "budget=given.budget if budget is None else budget_of(budget),",
+                "budget=given.budget,",
+            ),
+            ("a plan ignores the joins", "room = budget - max(0, receipt.joins)", "room = budget"),
+            (
+                "a plan refuses nothing",
+                "if (needed := essential(claims)) > room:",
+                "if (needed := essential(claims)) < 0:",
+            ),
+        ),
+    ),
+    Area(
+        "window.py",
+        "tests/test_window.py tests/test_fit.py tests/requirements",
+        (
+            ("the reserve is ignored", "bounds = [self.size - self.reserve]", "bounds = [self.size]"),
+            ("the limit is ignored", "bounds.append(self.limit)", "pass"),
+            (
+                "a cap is a float",
+                'int(fraction("Window cap", self.cap) * self.size)',
+                'int(float(fraction("Window cap", self.cap)) * self.size)',
+            ),
+            ("the model's maximum input is ignored", "for bound in (limit, known.max_input)", "for bound in (limit,)"),
+            (
+                "the warning is for the window, not the budget",
+                "int(_WARN_OF_BUDGET * self.budget)",
+                "int(_WARN_OF_BUDGET * self.size)",
+            ),
+        ),
+    ),
+    Area(
+        "shares.py",
+        "tests/requirements",
+        (
+            (
+                "what rounding leaves is lost",
+                "return self.total - sum(self._rounded(other) for other in self.shares if other != self.rest)",
+                "return self._rounded(self.rest)",
+            ),
+            ("shares need not be one in all", "if abs(whole - 1) > _TOLERANCE:", "if False:"),
+            (
+                "shares are rounded up",
+                "return int(fraction(name, self.shares[name]) * self.total)",
+                "return -int(-fraction(name, self.shares[name]) * self.total // 1)",
+            ),
+        ),
+    ),
+    Area(
+        "amount.py",
+        "tests/requirements tests/test_window.py tests/test_fit.py",
+        (
+            ("more than 100 % is taken", "if share is None or share > 1:", "if share is None:"),
+            (
+                "true is taken for one",
+                "if isinstance(value, bool) or not isinstance(value, int):",
+                "if not isinstance(value, int):",
+            ),
+            ("0.29 is the float nearest to it", "return Fraction(str(value))", "return Fraction(value)"),
+            ("less than the least is taken", "if value < least:", "if False:"),
+        ),
+    ),
+    Area(
+        "section.py",
+        "tests/test_fit.py tests/requirements",
+        (
+            (
+                "the last none of a list are all of it",
+                "self.content[len(self.content) - self.most :]",
+                "self.content[-self.most :]",
+            ),
+            ("the first are chosen for the last", 'if self.keep in ("tail", "newest"):', "if False:"),
+            (
+                "the priority required does not require",
+                'if self.priority == "required" or self.priority is Priority.REQUIRED:',
+                "if False:",
+            ),
+        ),
+    ),
+    Area(
+        "memo.py",
+        "tests/meter/test_meter.py",
+        (
+            (
+                "nothing is ever forgotten",
+                "if self._chars + size > _MOST_CHARS or len(self._young) >= _MOST_ENTRIES:",
+                "if False:",
+            ),
+            ("many small texts are never forgotten", " or len(self._young) >= _MOST_ENTRIES:", ":"),
+            ("texts are told apart by their start", "self._young[text] = value", "self._young[text[:40]] = value"),
+            ("what is asked for again is forgotten", "self.put(text, value)", "pass"),
+        ),
+    ),
+    Area(
+        "meter/base.py",
+        "tests/truncate/test_ends.py tests/truncate/test_tail.py tests/meter/test_vocabulary.py",
+        (
+            (
+                "a head is one over",
+                "size = self.measure(text[:at])\n            if size <= limit:",
+                "size = self.measure(text[:at])\n            if size <= limit + 1:",
+            ),
+            (
+                "a tail is one over",
+                "size = self.measure(text[length - at :])\n            if size <= limit:",
+                "size = self.measure(text[length - at :])\n            if size <= limit + 1:",
+            ),
+            (
+                "a head splits a grapheme",
+                "at = boundary_before(text, guess) if guess < len(text) else guess",
+                "at = guess",
+            ),
+            (
+                "a tail splits a grapheme",
+                "at = length - boundary_after(text, length - guess) if guess < length else length",
+                "at = guess",
+            ),
+            ("a tail of nothing is everything", 'return text[length - best :] if best else ""', "return text[-best:]"),
+            ("a head ends with the first look", "if end == len(text) or len(cut) < end:", "if True:"),
+            ("a tail ends with the first look", "if start == 0 or len(cut) < len(text) - start:", "if True:"),
+        ),
+    ),
+    Area(
+        "meter/vocabulary.py",
+        _COUNTING,
+        (
+            (
+                "pieces are counted apart",
+                "return total + sum(self.count_many(joints))",
+                "return sum(self.count_many(pieces))",
+            ),
+            ("what touches a join is left out", "joints.append(loose)\n        return", "return"),
+            (
+                "enough is taken for reached too soon",
+                "if enough is not None and total > enough:",
+                "if enough is not None and total >= enough:",
+            ),
+            (
+                "an engine's failure counts nothing",
+                "self._retire(engine, error)\n\n    def _working",
+                "return [0]\n\n    def _working",
+            ),
+            (
+                "an interrupt is taken for a failure",
+                "_STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)",
+                "_STOPS = (GeneratorExit,)",
+            ),
+            (
+                "an engine that miscounts is used",
+                "if told and told != [count for _, count in self._vectors]:",
+                "if False:",
+            ),
+            (
+                "texts are remembered without their spaces",
+                "counts = [get(text) for text in texts]",
+                "counts = [get(text.strip()) for text in texts]",
+            ),
+            (
+                "long texts are split anywhere",
+                "pieces(text, at_lines=self._at_lines) if long",
+                "(text[i : i + PIECE] for i in range(0, len(text), PIECE)) if long",
+            ),
+            ("of a long text the last piece counts", "totals[owner] += count", "totals[owner] = count"),
+            (
+                "a head is not counted again",
+                "if self.measure(text[:end]) <= limit:\n                return text[:end]",
+                "if True:\n                return text[:end]",
+            ),
+            ("a stretch at the start costs nothing", "left -= size\n            start = seam", "start = seam"),
+            ("a stretch at the end costs nothing", "left -= size\n            end = seam", "end = seam"),
+            ("half a pair counts as none", 'lambda run: "\\ufffd" * len(run[0])', 'lambda run: ""'),
+            (
+                "an estimate is its own upper bound",
+                'return min(len(text.encode("utf-8", "surrogatepass")), count * _WORST // 4 + 4)',
+                "return count",
+            ),
+        ),
+    ),
+    Area(
+        "meter/seams.py",
+        _COUNTING,
+        (
+            ("a seam inside a run of spaces", "run = low - 1 + len(text[low - 1 : gap].rstrip())", "run = gap"),
+            ("a first seam inside a run of spaces", '_AT_SPACE = r"(?<=\\S)(?= )"', '_AT_SPACE = r"(?= )"'),
+            (
+                "a seam after a line break",
+                "            return run\n",
+                '            return run + (text[run] == "\\n")\n',
+            ),
+            ("a seam at any line break", 'text[run] == "\\n" and _is_word(text[run - 1])', 'text[run] == "\\n"'),
+            (
+                "a seam at any full-width stop",
+                "return stop if stop >= low and _is_han(text[stop - 1]) else None",
+                "return stop if stop >= low else None",
+            ),
+        ),
+    ),
+    Area(
+        "meter/grapheme.py",
+        _COUNTING,
+        (
+            (
+                "a flag is split in a long row of flags",
+                "while start > 0 and _is_flag_half(text[start]):",
+                "while False:",
+            ),
+            ("a line feed is parted from its return", ' and not (left == "\\r" and right == "\\n")', ""),
+            ("marks on a letter are plain", '_LAST_PLAIN = "\\u02ff"', '_LAST_PLAIN = "\\u036f"'),
+            (
+                "a long cluster ends where the look does",
+                "        if start == 0:\n            return 0\n",
+                "        if True:\n            return start\n",
+            ),
+        ),
+    ),
+    Area(
+        "meter/units.py",
+        "tests/requirements",
+        (
+            ("nothing counts one", "+ self._plus if text else 0", "+ self._plus"),
+            ("loads are rounded down", "return (self._size(text) + 3) // 4 if", "return self._size(text) // 4 if"),
+            ("bytes are characters", "if not self._of_bytes or text.isascii():", "if True:"),
+        ),
+    ),
+    Area(
+        "meter/names.py",
+        "tests/meter/test_catalogue.py",
+        (
+            (
+                "whatever follows a date is dropped",
+                '|-latest|-maas|@(?:default|latest|\\d{3}))\\Z"',
+                '|-latest|-maas|@(?:default|latest|\\d{3}))"',
+            ),
+            ("anyone may serve a model", "if mark and re.fullmatch(_HOST, fold(head)):", "if mark:"),
+        ),
+    ),
+    Area(
+        "meter/catalogue.py",
+        "tests/meter/test_catalogue.py",
+        (
+            (
+                "a longer name is the model that it starts with",
+                "row = _shipped().get(key)",
+                "row = next((row for name, row in _shipped().items() if key.startswith(name)), None)",
+            ),
+            ("a declaration is ignored", "        if declaration:\n", "        if False:\n"),
+        ),
+    ),
+    Area(
+        "truncate/base.py",
+        "tests/truncate/test_ends.py tests/truncate/test_tail.py tests/test_fit.py",
+        (
+            ("a cut is not counted with its marker", "if after <= limit:", "if True:"),
+            ("a text of the limit's size is cut", "if size <= limit else None", "if size < limit else None"),
+            (
+                "a cut that cannot be is the whole text",
+                '    raise DoesNotFit(\n        f"a text of',
+                '    return Cut(text=text, before=before, after=before)\n    raise DoesNotFit(\n        f"a text of',
+            ),
+        ),
+    ),
+    Area(
+        "truncate/head.py",
+        "tests/truncate/test_truncate.py tests/requirements tests/test_fit.py",
+        (
+            (
+                "the marker stands before the start",
+                'return kept + self.marker if kept else ""',
+                'return self.marker + kept if kept else ""',
+            ),
+            ("a marker alone is a cut", 'return kept + self.marker if kept else ""', "return kept + self.marker"),
+        ),
+    ),
+    Area(
+        "truncate/tail.py",
+        "tests/truncate/test_tail.py",
+        (
+            (
+                "the marker stands after the end",
+                'return self.marker + kept if kept else ""',
+                'return kept + self.marker if kept else ""',
+            ),
+            ("the start is kept for the end", "kept = meter.tail(text,", "kept = meter.head(text,"),
+        ),
+    ),
+    Area(
+        "truncate/ends.py",
+        "tests/truncate/test_ends.py",
+        (
+            ("a marker stands where nothing went", "tail = rest[boundary_after(rest, 1) :]", "pass"),
+            ("the two ends overlap", "rest = text[len(head) :]", "rest = text"),
+            (
+                "the marker counts the end as gone",
+                "filled(self.marker, len(text) - len(head) - len(tail))",
+                "filled(self.marker, len(text) - len(head))",
+            ),
+            ("the share of the start is ignored", "int(room * self.head_share)", "room // 2"),
+        ),
+    ),
+    Area(
+        "truncate/records.py",
+        "tests/truncate/test_records.py",
+        (
+            (
+                "the marker stands on the wrong side",
+                "join([*note, *entries[len(entries) - n :]])",
+                "join([*entries[len(entries) - n :], *note])",
+            ),
+            ("the marker counts what was kept", "else self.marker, len(entries) - n)", "else self.marker, n)"),
+            (
+                "the first are told as kept",
+                'range(count - n, count) if self.keep == "newest" else range(n)',
+                "range(n)",
+            ),
+            (
+                "a marker stands beside all of them",
+                'reversed(entries[1:]) if self.keep == "newest" else iter(entries[:-1])',
+                'reversed(entries) if self.keep == "newest" else iter(entries)',
+            ),
+            ("blank entries are a result", "if not any(entries[index].strip() for index in chosen.kept):", "if False:"),
+        ),
+    ),
+    Area(
+        "truncate/lines.py",
+        "tests/truncate/test_lines.py",
+        (
+            ("half a line stays at the end", 'return start[: start.rfind("\\n") + 1]', "return start"),
+            (
+                "half a line stays at the start",
+                'return end[end.find("\\n") + 1 :] if "\\n" in end else ""',
+                "return end",
+            ),
+            ("a line feed behind the cut is not seen", 'if following == "\\r\\n":', "if False:"),
+        ),
+    ),
+    Area(
+        "truncate/json_shape.py",
+        "tests/truncate/test_json_shape.py",
+        (
+            (
+                "what is no JSON comes back whole",
+                "return plain.truncate(text, limit, meter)",
+                "return Cut(text=text, before=meter.count(text), after=meter.count(text))",
+            ),
+            (
+                "lines of JSON have a marker that is none",
+                '_LINES_MARKER = \'{"…":"{dropped:,} more lines"}\'',
+                "_LINES_MARKER = '[... {dropped:,} more lines]'",
+            ),
+            ("a document is never shortened as one", "if tree is None:", "if True:"),
+        ),
+    ),
+    Area(
+        "truncate/json_write.py",
+        "tests/truncate/test_json_shape.py",
+        (
+            ("items go without a word", "        if kept < count:\n", "        if False:\n"),
+            (
+                "a string is cut inside a grapheme",
+                "kept = value[: boundary_before(value, most)]",
+                "kept = value[:most]",
+            ),
+            (
+                "a level too many is written",
+                "if count and level >= detail.depth:",
+                "if count and level > detail.depth:",
+            ),
+        ),
+    ),
+    Area(
+        "truncate/json_tree.py",
+        "tests/truncate/test_json_tree.py",
+        (
+            (
+                "any bracket closes any other",
+                'if not self.open or isinstance(self.open[-1], Array) != (bracket == "]"):',
+                "if not self.open:",
+            ),
+            ("a comma may stand last", "if not may_close or not self._leave(bracket):", "if not self._leave(bracket):"),
+        ),
+    ),
+    Area(
+        "truncate/markdown.py",
+        "tests/truncate/test_markdown.py",
+        (
+            ("a fence is left open", "yield [(start, opening), (block.close, stop)]", "yield [(start, opening)]"),
+            ("a block goes without its headings", "yield [*portion, *path]", "yield portion"),
+            ("fences stay in a text that is cut anywhere", "if not holds_fence(line))", "if True)"),
+            (
+                "a cut may open a fence",
+                'if not cut.text.strip() or any(map(holds_fence, cut.text.split("\\n"))):',
+                "if not cut.text.strip():",
+            ),
+        ),
+    ),
+    Area(
+        "truncate/markdown_blocks.py",
+        "tests/truncate/test_markdown_blocks.py tests/truncate/test_markdown.py",
+        (
+            ("a shorter fence closes a longer one", "{{{len(fence)},}}", "{{3,}}"),
+            ("a heading may have seven signs", "(#{1,6})", "(#{1,7})"),
+        ),
+    ),
+    Area(
+        "truncate/diff.py",
+        "tests/truncate/test_diff.py",
+        (
+            ("headers go like any line", "fixed=around)", "fixed=())"),
+            ("an added line counts as an old one", 'old -= sign not in ("+", "\\\\")', "old -= 1"),
+            ("the middle of a hunk stays", "key=depth.__getitem__)", "key=depth.__getitem__, reverse=True)"),
+        ),
+    ),
+    Area(
+        "truncate/log.py",
+        "tests/truncate/test_log.py",
+        (
+            ("trouble is overlooked", "from_both_ends(_trouble(page))", "from_both_ends([])"),
+            ("trouble is written in small letters", "    re.IGNORECASE,\n", "    0,\n"),
+            ("the last line of trouble hides the rest", "at = page.starts[lines[-1] + 1]", "at = len(page.text)"),
+        ),
+    ),
+    Area(
+        "truncate/page.py",
+        "tests/truncate/test_page.py tests/truncate/test_log.py",
+        (
+            (
+                "a gap counts one line less",
+                "filled(self.marker, stop - start)",
+                "filled(self.marker, stop - start - 1)",
+            ),
+            (
+                "a note is longer than what it stands for",
+                "return text if len(text) <= len(note) else note",
+                "return note",
+            ),
+            ("the last gap has no marker", "if at < len(self):", "if False:"),
+        ),
+    ),
+    Area(
+        "truncate/search.py",
+        "tests/truncate/test_search.py tests/truncate/test_records.py",
+        (
+            ("a search goes one over", "if after <= limit:", "if after <= limit + 1:"),
+            ("a search ends with the first that fits", "low, below = n, (reach[n], after)", "low = high"),
+        ),
+    ),
+    Area(
+        "truncate/marker.py",
+        "tests/truncate/test_marker.py tests/truncate/test_ends.py",
+        (
+            (
+                "any braces in a marker are read",
+                'marker.replace("{dropped:,}", f"{dropped:,}").replace("{dropped}", str(dropped))',
+                "marker.format(dropped=dropped)",
+            ),
+        ),
+    ),
+    Area(
+        "truncate/shape.py",
+        "tests/truncate/test_shape.py",
+        (
+            ("what cannot keep its kind is refused", 'return self._of("text").truncate(text, limit, meter)', "raise"),
+            (
+                "the marker is not handed on",
+                "return make() if self.marker is None else make(marker=self.marker)",
+                "return make()",
+            ),
+        ),
+    ),
+)
+
+FAULTS = tuple(
+    Fault(name, area.file, old, new, tuple(area.tests.split())) for area in AREAS for name, old, new in area.faults
+)
+
+
+def listed(faults: Sequence[Fault] = FAULTS) -> str:
+    """Return the faults by file, as Markdown."""
+    files = dict.fromkeys(fault.file for fault in faults)
+    return "\n".join(f"- `{file}`: " + "; ".join(f.name for f in faults if f.file == file) for file in files) + "\n"
+
+
+class Copy:
+    """A copy of the package and its tests, to be broken and mended."""
+
+    def __init__(self, folder: Path, original: Path = ROOT) -> None:
+        self.folder = folder
+        self.package = folder / "src" / "brim"
+        for name in ("src", "tests", "scripts"):
+            shutil.copytree(original / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(original / "pyproject.toml", folder)
+
+    def judge(self, fault: Fault | None, steps: Sequence[Sequence[str]]) -> Verdict:
+        """Return what the tests say about a fault, or about the copy as it is."""
+        began = time.perf_counter()
+        path = self.package / fault.file if fault else self.package / "__init__.py"
+        source = path.read_text(encoding="utf-8")
+        try:
+            path.write_text(fault.broken(source) if fault else source, encoding="utf-8")
+            caught = next(filter(None, map(self._ask, steps)), "")
+        finally:
+            path.write_text(source, encoding="utf-8")
+        return Verdict(fault, caught, time.perf_counter() - began)
+
+    def check(self) -> None:
+        """Pass if the copy is what its tests import.
+
+        Raises:
+            RuntimeError: they would test another package, and every fault would seem to survive.
+        """
+        told = self._run(["-c", "import brim; print(brim.__file__)"]).stdout.strip()
+        if Path(told) != self.package / "__init__.py":
+            raise RuntimeError(f"the tests of {self.folder} import {told!r}")
+
+    def _ask(self, arguments: Sequence[str]) -> str:
+        """Return what failed in a run of Python, or nothing."""
+        try:
+            ran = self._run(arguments)
+        except subprocess.TimeoutExpired:
+            return f"hangs: no end in {_SECONDS} s"
+        if ran.returncode == 0:
+            return ""
+        failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", ran.stdout, re.MULTILINE)
+        if failed:
+            return failed[1]
+        return (ran.stderr or ran.stdout).strip().rpartition("\n")[2] or f"ended with {ran.returncode}"
+
+    def _run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        # Sources change within a second and keep their size: what is compiled from them must not outlive them.
+        paths = os.pathsep.join((str(self.folder / "src"), str(self.folder / "tests")))
+        env = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [sys.executable, *arguments]
+        return subprocess.run(
+            command, cwd=self.folder, env=env, capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
+
+
+_copy: Copy | None = None
+
+
+def _start(original: Path, folder: Path) -> None:
+    """Give a worker a copy of its own."""
+    global _copy
+    _copy = Copy(folder / str(os.getpid()), original)
+    _copy.check()
+
+
+def _judge(fault: Fault | None, steps: Sequence[Sequence[str]]) -> Verdict:
+    if _copy is None:
+        raise RuntimeError("a worker without a copy")
+    return _copy.judge(fault, steps)
+
+
+def verdicts(faults: Sequence[Fault]) -> Iterator[Verdict]:
+    """Yield what came of each fault, and first of the tests without any."""
+    own = sorted({path for fault in faults for path in fault.tests})
+    generated = ["-c", _GENERATED.format(fits=_FITS)]
+    with tempfile.TemporaryDirectory() as folder:
+        # Both workers copy this one, so that an edit meanwhile does not come between them.
+        original = Copy(Path(folder) / "original")
+        with (original.folder / "tests" / "conftest.py").open("a", encoding="utf-8") as conftest:
+            conftest.write(_NO_SHRINKING)
+        with ProcessPoolExecutor(2, initializer=_start, initargs=(original.folder, Path(folder))) as pool:
+            untouched = [generated, *(_tests(half) for half in (own[::2], own[1::2]) if half)]
+            jobs = [pool.submit(_judge, None, [step]) for step in untouched]
+            jobs += [pool.submit(_judge, fault, [_tests(fault.tests), generated, _tests(QUICK)]) for fault in faults]
+            for job in jobs:
+                yield job.result()
+
+
+def _tests(paths: Sequence[str]) -> list[str]:
+    return ["-m", "pytest", "-x", "-q", "-p", "no:xdist", *paths]
+
+
+def main() -> int:
+    """Break, test, mend; return 1 if the tests let a fault through, or fail without one."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", action="store_true", help="print the faults and run nothing")
+    parser.add_argument("--only", default="", metavar="WORD", help="those whose name or file has this in it")
+    given = parser.parse_args()
+    chosen = [fault for fault in FAULTS if given.only in fault.name or given.only in fault.file]
+    if given.list:
+        print(listed(chosen), end="")
+        return 0
+    began = time.perf_counter()
+    survived = []
+    for verdict in verdicts(chosen):
+        name = f"{verdict.fault.file}: {verdict.fault.name}" if verdict.fault else "nothing is wrong"
+        if (verdict.fault is None) == bool(verdict.caught):
+            survived.append(name)
+        print(f"{name:<84} {verdict.caught or 'all pass':<110} {verdict.seconds:5.1f} s", flush=True)
+    print(f"{len(chosen)} faults in {time.perf_counter() - began:.0f} s; {len(survived)} not as they should be")
+    print("\n".join(survived), file=sys.stderr)
+    return 1 if survived or not chosen else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,49 @@
+"""The list of faults that `make faults` tries: each can still be made, and the page tells of each."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def load():
+    """Load the script as a module, without running anything."""
+    spec = importlib.util.spec_from_file_location("script_faults", ROOT / "scripts" / "faults.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+faults = load()
+
+
+@pytest.mark.parametrize("fault", faults.FAULTS, ids=lambda fault: f"{fault.file}: {fault.name}")
+def test_a_fault_has_its_place_and_is_still_python(fault):
+    source = (ROOT / "src" / "brim" / fault.file).read_text(encoding="utf-8")
+    broken = fault.broken(source)
+    assert broken != source
+    compile(broken, fault.file, "exec")
+
+
+def test_a_fault_whose_text_is_gone_or_there_twice_is_an_error():
+    fault = faults.FAULTS[0]
+    for source in ("", fault.old * 2):
+        with pytest.raises(LookupError, match=fault.name):
+            fault.broken(source)
+
+
+def test_every_fault_has_a_name_of_its_own():
+    names = [(fault.file, fault.name) for fault in faults.FAULTS]
+    assert len(names) == len(set(names))
+
+
+def test_the_tests_that_answer_for_a_file_exist():
+    paths = {path for fault in faults.FAULTS for path in fault.tests} | set(faults.QUICK)
+    assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
+
+
+def test_the_page_lists_every_fault():
+    page = (ROOT / "docs" / "design" / "faults.md").read_text(encoding="utf-8")
+    assert page.endswith("\n\n" + faults.listed()), "replace the list at its end by that of scripts/faults.py --list"
