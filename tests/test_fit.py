@@ -256,9 +256,15 @@ def test_a_receipt_without_texts_is_replayed_from_its_sizes():
             lambda: Section("a", "x", overflow="explode"), "section 'a': overflow must be one of", id="overflow"
         ),
         pytest.param(
-            lambda: Section("a", "x", weight=0), "section 'a': weight must be a number above 0, not 0", id="weight"
+            lambda: Section("a", "x", weight=0),
+            "section 'a': weight must be a number above 0, up to 1,000,000, not 0",
+            id="weight",
         ),
         pytest.param(lambda: Section("a", "x", weight=float("nan")), "section 'a': weight must be", id="weight nan"),
+        pytest.param(
+            lambda: Section("a", "x", weight=10**5000), "weight must be .* not a very long int", id="weight huge"
+        ),
+        pytest.param(lambda: fit(budget=-(10**5000)), "budget must be .* not a very long int", id="budget huge"),
         pytest.param(
             lambda: Section("a", "x", required="yes"), "section 'a': required must be true or false", id="required"
         ),

@@ -85,5 +85,8 @@ def nearest(name: str, known: Iterable[str], most: int = 5) -> list[str]:
 
 def shown(value: object, width: int = 60) -> str:
     """Return `value` as it may stand in a message: its repr, and only the start of a long one."""
-    text = repr(value[: width + 1]) if isinstance(value, str | bytes) else repr(value)
+    try:
+        text = repr(value[: width + 1]) if isinstance(value, str | bytes) else repr(value)
+    except ValueError:  # Python refuses to write out a number of thousands of digits.
+        text = f"a very long {type(value).__name__}"
     return text if len(text) <= width else text[: width - 1] + "…"

@@ -67,7 +67,7 @@ def fit(
         "show_budget": show_budget,
         "direction": direction,
     }
-    _check(sections, options)
+    check(sections, options)
     return Fitting(
         sections=tuple(sections),
         budget=budget_of(budget, model),
@@ -101,7 +101,12 @@ def budget_of(budget: object, model: str | None = None) -> int:
     return units("budget", budget)
 
 
-def _check(sections: Sequence[Section], options: Mapping[str, Any]) -> None:
+def check(sections: Sequence[Section], options: Mapping[str, Any]) -> None:
+    """Pass if a fit can be run with these.
+
+    Raises:
+        InvalidValue: it cannot; the message names the place and the value.
+    """
     if isinstance(sections, str) or not isinstance(sections, Sequence):
         raise InvalidType("sections", sections, "a list of Section")
     seen: dict[str, int] = {}

@@ -9,7 +9,7 @@ from typing import Any
 from brim.allocate.claim import Claim
 from brim.allocate.solver import allocate, essential
 from brim.errors import DoesNotFit, InvalidType
-from brim.fit import budget_of
+from brim.fit import budget_of, check
 from brim.fitting import Fitting, Prompt
 from brim.meter import Meter, Scale, meter_for
 from brim.receipt import Capture, Part, Receipt, losses
@@ -39,6 +39,7 @@ def replay(
         return Prompt("", _planned(receipt, receipt.budget if budget is None else budget_of(budget)))
     else:
         given, captured = receipt.capture, receipt.captured
+    check(given.sections, given.options)
     recorded = given.summaries
     return Fitting(
         sections=given.sections,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -11,6 +10,8 @@ from typing import Any
 
 from brim.amount import Amount, units, units_or_share
 from brim.errors import InvalidType, InvalidValue, nearest
+
+_HEAVIEST = 1_000_000
 
 OVERFLOWS = ("truncate", "drop", "summarise")
 KEEPS = (
@@ -90,8 +91,8 @@ class Section:
         weight = self.weight
         if isinstance(weight, bool) or not isinstance(weight, int | float | Fraction):
             raise InvalidType(f"{where}: weight", weight, "a number above 0")
-        if not math.isfinite(weight) or weight <= 0:
-            raise InvalidValue(f"{where}: weight", weight, "a number above 0")
+        if not 0 < weight <= _HEAVIEST:
+            raise InvalidValue(f"{where}: weight", weight, f"a number above 0, up to {_HEAVIEST:,}")
 
     def _check_texts(self, where: str) -> None:
         if not isinstance(self.content, str):

@@ -169,6 +169,27 @@ def test_the_rules_one_by_one(budget, claims, options, expected):
     assert solver.allocate(claims, budget, **options) == expected
 
 
+@pytest.mark.parametrize(
+    ("claims", "takes", "options", "expected"),
+    [
+        pytest.param([claim(100), claim(100)], {0: 30}, {}, [30, 70], id="to the next of the class"),
+        pytest.param([claim(100, rank=1), claim(100, rank=2)], {0: 30}, {}, [30, 70], id="to the next class"),
+        pytest.param(
+            [claim(100, rank=1), claim(100, rank=2)], {0: 30}, {"fill": "fair"}, [30, 70], id="from a share to the next"
+        ),
+        pytest.param([claim(100), claim(50, 40)], {1: 0}, {}, [100, 0], id="from a useless seat back to the first"),
+        pytest.param(
+            [claim(100), claim(100)], {1: 0}, {"fill": "fair"}, [100, 0], id="from a useless share to the others"
+        ),
+    ],
+)
+def test_what_a_claim_does_not_take_goes_to_the_others(claims, takes, options, expected):
+    def spend(index, offer):
+        return min(takes.get(index, offer), offer)
+
+    assert solver.allocate(claims, 100, spend=spend, **options) == expected
+
+
 @pytest.mark.parametrize("fill", solver.FILLS)
 def test_ten_thousand_claims_are_served_in_one_pass(fill):
     claims = [claim(7, 3 if i % 3 == 0 else 0, rank=i % 5, toll=1) for i in range(10_000)]

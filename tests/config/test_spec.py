@@ -111,7 +111,11 @@ REFUSED = {
     "an unknown keep": (HEAD + "  - name: a\n    text: b\n    keep: haed\n", 6, "did you mean 'head'?"),
     "an unknown overflow": (HEAD + "  - name: a\n    text: b\n    overflow: x\n", 6, "overflow must be one of"),
     "an unknown priority": (HEAD + "  - name: a\n    text: b\n    priority: urgent\n", 6, "not 'urgent'"),
-    "a weight of nothing": (HEAD + "  - name: a\n    text: b\n    weight: 0\n", 6, "a number above 0, not 0"),
+    "a weight of nothing": (
+        HEAD + "  - name: a\n    text: b\n    weight: 0\n",
+        6,
+        "a number above 0, up to 1,000,000, not 0",
+    ),
     "a flag that is a word": (HEAD + "  - name: a\n    text: b\n    stable: yes\n", 6, "true or false, not 'yes'"),
     "forms that are a text": (HEAD + "  - name: a\n    text: b\n    forms: c\n", 6, "a list of texts, not 'c'"),
     "an unknown policy": ("budget: 5\npolicy: skipp\nsections: []\n", 2, "did you mean 'skip'?"),

@@ -94,7 +94,7 @@ def test_a_text_path_and_a_byte_order_mark_will_do(tmp_path):
         (b'{"model": {}}', 1, "no tokenizer: "),
         (b'{"messages": []}', 1, "no tokenizer: "),
         (b"[" * 100_000, 1, "no tokenizer: "),
-        (b"GGUF\x03\x00\x00\xff\xfe", None, "not UTF-8 text: invalid start byte at byte 7"),
+        (b"GGUF\x03\x00\x00\xff\xfe", None, "a binary file, not text: byte 5 is NUL"),
         (byte_level(version="9").encode(), 1, "no tokenizer: Unknown tokenizer version '9'"),
     ],
     ids=["empty", "broken", "list", "no model", "other JSON", "deep", "binary", "of the future"],
@@ -110,7 +110,7 @@ def test_a_file_that_is_no_tokenizer_is_refused_with_its_path_and_line(tmp_path,
 
 def test_a_missing_file_a_directory_and_a_pipe_are_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    for name, problem in [("gone.json", "No such file"), (".", "not a regular file"), ("pipe", "not a regular file")]:
+    for name, problem in [("gone.json", "no such file"), (".", "not a regular file"), ("pipe", "not a regular file")]:
         with pytest.raises(SourceError, match=problem):
             FileEngine(tmp_path / name)
 
@@ -122,7 +122,7 @@ def test_a_path_that_cannot_be_one_is_refused():
 
 def test_a_file_too_large_to_read_is_refused(path, monkeypatch):
     monkeypatch.setattr(filed, "_MOST_BYTES", 1_000)
-    with pytest.raises(SourceError, match="bytes, more than the 1,000 that are read"):
+    with pytest.raises(SourceError, match="more than the 1,000 bytes that are read"):
         FileEngine(path)
 
 

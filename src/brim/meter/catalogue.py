@@ -146,4 +146,4 @@ def _merged(declaration: Declaration, base: Model, name: str, aliases: tuple[str
 
 def _refusal(declaration: Declaration, key: str, problem: str) -> SourceError:
     path, line = declaration.places.get(key) or next(iter(declaration.places.values()))
-    return SourceError(path, f"models: {declaration.name}: {problem}", line=line)
+    return SourceError(path, f"models.{declaration.name}: {problem}", line=line)

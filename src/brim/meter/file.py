@@ -10,11 +10,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from pathlib import Path
-from stat import S_ISREG
 from typing import Any
 
 from brim.errors import SourceError
+from brim.source import text_of
 
 _MOST_BYTES = 256 * 1024 * 1024
 """The largest file that is read: the largest published ones have about 35 MB."""
@@ -36,7 +35,9 @@ class FileEngine:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
-        self._tokenizer = _parsed(self.path, _text_of(self.path))
+        if os.path.exists(self.path) and not os.path.isfile(self.path):
+            raise SourceError(self.path, "not a regular file")
+        self._tokenizer = _parsed(self.path, text_of(self.path, _MOST_BYTES).removeprefix("\ufeff"))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self._tokenizer.encode_special_tokens = True
@@ -49,27 +50,6 @@ class FileEngine:
         # Of all the calls this one keeps no offsets and lets go of the interpreter lock; with a single text it
         # starts no threads, so a fork afterwards is safe.
         return len(self._tokenizer.encode_batch_fast([text], add_special_tokens=False)[0])
-
-
-def _text_of(path: str) -> str:
-    """Return what the file holds.
-
-    Raises:
-        SourceError: it is missing, no regular file, too large or not UTF-8.
-    """
-    try:
-        status = os.stat(path)
-        if not S_ISREG(status.st_mode):
-            raise SourceError(path, "not a regular file")
-        if status.st_size > _MOST_BYTES:
-            raise SourceError(path, f"{status.st_size:,} bytes, more than the {_MOST_BYTES:,} that are read")
-        return Path(path).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise SourceError(path, error.strerror or str(error)) from error
-    except UnicodeDecodeError as error:
-        raise SourceError(path, f"not UTF-8 text: {error.reason} at byte {error.start:,}") from error
-    except ValueError as error:  # A path that holds a NUL.
-        raise SourceError(path, str(error)) from error
 
 
 def _parsed(path: str, text: str) -> Any:
