@@ -316,6 +316,27 @@ def test_the_refusal_names_each_part_and_the_smallest_change_that_helps():
     assert fit(*relaxed, budget=100).receipt.used <= 100
 
 
+@pytest.mark.parametrize(
+    ("section", "told"),
+    [
+        pytest.param(
+            Section("a", "x" * 80, required=True, overflow="drop", ceiling=50),
+            "the required section 'a' has 80 chars and may not be cut to its ceiling of 50 chars. Give it 30 more",
+            id="over its ceiling and not to be cut",
+        ),
+        pytest.param(
+            Section("a", ["x" * 80, "y" * 90], required=True, floor=10),
+            "the required section 'a' has 171 chars and cannot be cut to the 60 chars left for it. Give it 111 more",
+            id="entries that are each too big",
+        ),
+    ],
+)
+def test_a_required_section_that_cannot_be_made_small_enough_is_named(section, told):
+    with pytest.raises(brim.DoesNotFit) as refused:
+        fit(section, budget=60)
+    assert told in str(refused.value)
+
+
 _UNDER_SEED = """
 import brim
 sections = [brim.Section(f"s{i}", f"text {i} " * (i * 7 % 40), priority=i % 5, keep=k) for i, k in enumerate(["shape", "ends", "newest", "best"] * 8)]

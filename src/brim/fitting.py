@@ -113,13 +113,13 @@ class Fitting:
             draft = live[index]
             used = draft.take(grant)
             if not used and draft.section.required:
-                raise self._does_not_fit(live, claims, page, shown)
+                raise self._uncut(draft, grant, f"cannot be cut to the {grant:,} {self.meter.unit} left for it")
             return used
 
         grants = allocate(claims, room, fill=self.options["fill"], policy=self.options["policy"], spend=spend)
         for draft, claim, grant in zip(live, claims, grants, strict=True):
             draft.grant = grant
-            if not grant and not draft.reason:
+            if not grant and (draft.present or not draft.reason):
                 draft.drop(self._why_nothing(draft, claim))
 
     def _enough(
@@ -130,9 +130,11 @@ class Fitting:
         Raises:
             DoesNotFit: the essentials alone are bigger than the budget.
         """
+        for draft, claim in zip(live, claims, strict=True):
+            if claim.required and not claim.wanted:
+                ceiling = draft.ceiling or 0
+                raise self._uncut(draft, ceiling, f"may not be cut to its ceiling of {ceiling:,} {self.meter.unit}")
         needed = essential(claims)
-        if any(claim.required and not claim.wanted for claim in claims):
-            raise self._does_not_fit(live, claims, page, shown)
         if needed <= room:
             return room
         required = [draft for draft in live if draft.section.required]
@@ -218,6 +220,18 @@ class Fitting:
         if claim.least > 1:
             return f"fewer than the {claim.least:,} {unit} that it needs at the least were left"
         return "nothing was left for it"
+
+    def _uncut(self, draft: Draft, limit: int, problem: str) -> DoesNotFit:
+        """Return the error for a required section that cannot be made small enough."""
+        name, short = draft.section.name, draft.size - limit
+        return DoesNotFit(
+            f"the prompt does not fit: the required section {name!r} has {draft.size:,} {self.meter.unit}"
+            f" and {problem}."
+            f" Give it {short:,} more, or a shorter form.",
+            needed=draft.size,
+            available=limit,
+            parts={name: draft.size},
+        )
 
     def _does_not_fit(
         self, live: Sequence[Draft], claims: Sequence[Claim], page: Layout, shown: str | None
