@@ -104,11 +104,12 @@ class Verdict(NamedTuple):
 
 _FITTING = "tests/test_fit.py tests/requirements tests/test_receipt.py"
 _COUNTING = "tests/meter/test_vocabulary.py"
+_RULES = "tests/allocate/test_solver.py"
 
 AREAS = (
     Area(
         "allocate/solver.py",
-        "tests/allocate",
+        f"{_RULES}::test_the_rules_one_by_one {_RULES}::test_what_a_claim_does_not_take_goes_to_the_others {_RULES}",
         (
             (
                 "one unit over the budget is given out",

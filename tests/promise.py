@@ -298,6 +298,7 @@ def _check_policy(case: Case, prompt: brim.Prompt) -> None:
             if stopped not in (None, level):
                 assert not part.granted, f"{part.name} was served after the stop"
             short = part.wanted and part.state != "whole" and "its ceiling is" not in part.reason
+            short = short and "joined than apart" not in part.reason
             if stopped is None and not section.required and short:
                 stopped = level
 
@@ -324,6 +325,9 @@ def _check_monotone(case: Case, prompt: brim.Prompt) -> None:
             raise AssertionError(f"a bigger budget is refused: {error}") from error
         return
     toll = counted(case.meter, case.options["separator"]) if not case.options.get("template") else 0
+    for section, small, big in zip(case.sections, prompt.receipt.parts, bigger.receipt.parts, strict=True):
+        if section.floor and bool(small.wanted) != bool(big.wanted):
+            return  # a floor under a ceiling in percent that the bigger budget lets in for the first time
     readings: list[dict[object, int]] = []
     in_steps = set()
     for receipt in (prompt.receipt, bigger.receipt):

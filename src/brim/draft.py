@@ -78,7 +78,8 @@ class Draft:
             return
         self.ceiling = int(of_budget(units_or_share("ceiling", self.section.ceiling), self.budget))
         if self.size > self.ceiling:
-            self.wanted = self.ceiling if self.cuttable or self._sizes(self.ceiling) else 0
+            usable = (self.cuttable and self.ceiling >= self.marked) or self._sizes(self.ceiling)
+            self.wanted = self.ceiling if usable else 0
 
     @property
     def present(self) -> bool:

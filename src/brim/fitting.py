@@ -133,7 +133,7 @@ class Fitting:
         for draft, claim in zip(live, claims, strict=True):
             if claim.required and not claim.wanted:
                 ceiling = draft.ceiling or 0
-                raise self._uncut(draft, ceiling, f"may not be cut to its ceiling of {ceiling:,} {self.meter.unit}")
+                raise self._uncut(draft, ceiling, f"cannot be cut to its ceiling of {ceiling:,} {self.meter.unit}")
         needed = essential(claims)
         if needed <= room:
             return room
@@ -213,10 +213,10 @@ class Fitting:
 
     def _why_nothing(self, draft: Draft, claim: Claim) -> str:
         unit = self.meter.unit
+        if not claim.wanted:
+            return f"it has {draft.size:,} {unit}, and its ceiling is {draft.ceiling:,}"
         if self.options["policy"] in ("stop", "truncate_then_stop"):
             return f"the policy {self.options['policy']} ends the prompt where something does not fit"
-        if not claim.wanted:
-            return f"it has {draft.size:,} {unit}, its ceiling is {draft.ceiling:,}, and it may not be cut"
         if claim.least > 1:
             return f"fewer than the {claim.least:,} {unit} that it needs at the least were left"
         return "nothing was left for it"

@@ -17,17 +17,16 @@ def allocate(
     claims: Sequence[Claim], budget: int, *, fill: str = "order", policy: str = "truncate_then_continue"
 ) -> list[int]:
     """Return the grant of each claim, in the order of the claims."""
+    if policy != "truncate_then_continue":
+        claims = [claim if claim.required else claim._replace(held=0) for claim in claims]
     if policy in ("skip", "stop"):
-        claims = [
-            claim if claim.required else claim._replace(least=claim.wanted, held=claim.wanted if claim.held else 0)
-            for claim in claims
-        ]
+        claims = [claim if claim.required else claim._replace(least=claim.wanted) for claim in claims]
     classes = [
         [i for i, claim in enumerate(claims) if (not claim.required, claim.rank) == key]
         for key in sorted({(not claim.required, claim.rank) for claim in claims})
     ]
     stops = policy in ("stop", "truncate_then_stop")
-    granted = _serve([[claims[i] for i in members] for members in classes], budget, fill=fill, stops=stops)
+    granted = _serve([[claims[i] for i in members] for members in classes], budget, fill=fill)
     grants = [0] * len(claims)
     for members, row in zip(classes, granted, strict=True):
         for i, grant in zip(members, row, strict=True):
@@ -37,18 +36,18 @@ def allocate(
     return grants
 
 
-def _serve(levels: list[list[Claim]], money: int | Fraction, *, fill: str, stops: bool) -> list[list[int]]:
+def _serve(levels: list[list[Claim]], money: int | Fraction, *, fill: str) -> list[list[int]]:
     """Serve all levels but the last with what the last leaves them, then the last with what they left."""
     if not levels:
         return []
     *front, last = levels
-    need = _need(last, stops=stops)
+    need = _need(last)
     if not need:
         for_front = money
     else:
-        kept = _kept(front, last, stops=stops)
+        kept = _kept(front, last)
         for_front = money - need if money >= need + kept else min(money, kept)
-    rows = _serve(front, for_front, fill=fill, stops=stops)
+    rows = _serve(front, for_front, fill=fill)
     spent = sum(
         grant + claim.toll
         for level, row in zip(front, rows, strict=True)
@@ -56,37 +55,37 @@ def _serve(levels: list[list[Claim]], money: int | Fraction, *, fill: str, stops
         if grant
     )
     left = floor(money) - spent
-    served = _share(last, left) if fill == "fair" else _line(last, left, floors=last[0].required or not stops)
+    served = _share(last, left) if fill == "fair" else _line(last, left)
     return [*rows, served]
 
 
-def _need(level: list[Claim], *, stops: bool) -> int | Fraction:
-    return sum(claim.need for claim in level if claim.required or not stops)
+def _need(level: list[Claim]) -> int | Fraction:
+    return sum(claim.need for claim in level)
 
 
-def _kept(front: list[list[Claim]], last: list[Claim], *, stops: bool) -> int | Fraction:
+def _kept(front: list[list[Claim]], last: list[Claim]) -> int | Fraction:
     """Return what the levels in front keep before the last one's floor is held against them."""
-    settled = _gate(front, stops=stops)
+    settled = _gate(front)
     if last[0].required:
         return settled
     everything = sum(claim.full for level in front for claim in level)
-    return min(everything, _need(last, stops=stops) + settled)
+    return min(everything, _need(last) + settled)
 
 
-def _gate(levels: list[list[Claim]], *, stops: bool) -> int | Fraction:
+def _gate(levels: list[list[Claim]]) -> int | Fraction:
     """Return the money at which every floor in the line is held."""
     if not levels:
         return 0
     *front, last = levels
-    need = _need(last, stops=stops)
-    return need + _kept(front, last, stops=stops) if need else _gate(front, stops=stops)
+    need = _need(last)
+    return need + _kept(front, last) if need else _gate(front)
 
 
-def _line(claims: list[Claim], money: int, *, floors: bool) -> list[int]:
+def _line(claims: list[Claim], money: int) -> list[int]:
     """Seat the floors that can be met, in order; then raise each claim in turn, one unit at a time."""
     grants = [0] * len(claims)
     for i, claim in enumerate(claims):
-        if floors and claim.held and claim.wanted and money >= claim.least + claim.toll:
+        if claim.held and claim.wanted and money >= claim.least + claim.toll:
             grants[i] = claim.least
             money -= claim.least + claim.toll
     for i, claim in enumerate(claims):

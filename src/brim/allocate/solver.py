@@ -34,12 +34,12 @@ def allocate(
     The grants and the tolls of those that are not zero add up to at most `budget`, provided that `essential`
     does not say more. What `spend` does not take flows to the claims behind.
     """
-    if not policy.startswith("truncate"):
-        claims = [claim if claim.required else _uncut(claim) for claim in claims]
+    if policy != "truncate_then_continue":
+        claims = [claim if claim.required else _under(policy, claim) for claim in claims]
     stops = policy.endswith("stop")
     grants = [0] * len(claims)
     classes = _classes(claims)
-    caps = _caps([[claims[i] for i in members] for members in classes], budget, stops)
+    caps = _caps([[claims[i] for i in members] for members in classes], budget)
     spent = 0
     for members, cap in zip(classes, caps, strict=True):
         stopping = stops and not claims[members[0]].required
@@ -63,9 +63,9 @@ def _all(_index: int, grant: int) -> int:
     return grant
 
 
-def _uncut(claim: Claim) -> Claim:
-    """Return the claim as `skip` and `stop` read it: whole or not at all."""
-    return claim._replace(least=claim.wanted, held=claim.wanted if claim.held else 0)
+def _under(policy: str, claim: Claim) -> Claim:
+    """Return the claim as another policy than the usual reads it: no floor is held, `skip` and `stop` cut nothing."""
+    return claim._replace(held=0, least=claim.least if policy.startswith("truncate") else claim.wanted)
 
 
 def _classes(claims: Sequence[Claim]) -> list[list[int]]:
@@ -76,15 +76,14 @@ def _classes(claims: Sequence[Claim]) -> list[list[int]]:
     return [classes[key] for key in sorted(classes)]
 
 
-def _caps(classes: Sequence[Sequence[Claim]], budget: int, stops: bool) -> list[int | Fraction]:
+def _caps(classes: Sequence[Sequence[Claim]], budget: int) -> list[int | Fraction]:
     """Return, for each class, how many units it and all the classes before it may spend."""
     gates: list[tuple[int | Fraction, int | Fraction]] = []
     gate: int | Fraction = 0
     before = 0
     for members in classes:
-        required = members[0].required
-        need: int | Fraction = sum(claim.need for claim in members) if required or not stops else 0
-        kept = gate if required else min(before, need + gate)
+        need: int | Fraction = sum(claim.need for claim in members)
+        kept = gate if members[0].required else min(before, need + gate)
         if need:
             gate = need + kept
         gates.append((need, kept))
@@ -105,7 +104,7 @@ def _in_order(
 
     A seat that its claim cannot use is given up, and the class served again without it.
     """
-    seats = {} if stops else _seats(claims, members, money)
+    seats = _seats(claims, members, money)
     while True:
         spent, short = _in_line(claims, members, money, grants, spend, seats=seats, stops=stops)
         useless = [i for i in seats if not grants[i]]
