@@ -156,6 +156,72 @@ def test_a_join_that_counts_more_than_its_sides_is_taken_back():
             assert PieceMeter().measure(prompt.text) <= budget
 
 
+def dear_where_a_meets_b(text):
+    """Count characters, and three more wherever an a is followed by a b: more joined than apart."""
+    return len(text) + 3 * text.count("ab")
+
+
+def test_what_joins_cost_is_taken_from_the_least_essential():
+    sections = [Section("low", "xxxa", priority="low", marker=""), Section("high", "byyy", priority="high", marker="")]
+    prompt = fit(*sections, budget=10, meter=dear_where_a_meets_b, separator="")
+    assert states(prompt) == {"low": "cut", "high": "whole"}
+    assert "joined" in prompt.receipt.part("low").reason
+    prompt = fit(*sections[::-1], budget=10, meter=dear_where_a_meets_b, separator="-")
+    assert states(prompt) == {"high": "whole", "low": "whole"}
+
+
+def test_what_joins_cost_is_never_taken_from_what_is_required():
+    sections = [Section("must", "xxxa", required=True), Section("may", "b")]
+    prompt = fit(*sections, budget=5, meter=dear_where_a_meets_b, separator="")
+    assert (prompt.text, states(prompt)) == ("xxxa", {"must": "whole", "may": "dropped"})
+
+
+def test_a_floor_is_held_against_the_more_essential():
+    sections = [Section("high", "h" * 200, priority="high"), Section("low", "l" * 200, priority="low", floor=30)]
+    assert [part.granted for part in fit(*sections, separator="").receipt.parts] == [70, 30]
+
+
+def test_entries_are_kept_from_the_end_by_tail_and_from_the_start_by_head():
+    entries = [f"entry {i}" for i in range(9)]
+    for keep, first, last in (("newest", 8, 9), ("tail", 8, 9), ("best", 0, 1), ("head", 0, 1)):
+        kept = fit(Section("log", entries, keep=keep), budget=46).text.split("\n")
+        assert [line for line in kept if line in entries] == entries[first:last], keep
+
+
+@pytest.mark.parametrize("keep", ["newest", "tail", "best", "head"])
+@pytest.mark.parametrize("content", ["a text", ["an", "entry"]], ids=["text", "entries"])
+def test_at_most_nothing_is_nothing(keep, content):
+    """A slice that starts at minus zero is the whole of it."""
+    assert states(fit(Section("a", content, keep=keep, most=0))) == {"a": "empty"}
+
+
+def test_what_is_left_must_hold_the_marker_and_one_more():
+    sections = [Section("a", "a" * 80, priority="high"), Section("b", "b" * 80, marker="[cut]")]
+    for budget, used in ((86, 0), (87, 0), (88, 6), (89, 7)):
+        part = fit(*sections, budget=budget).receipt.part("b")
+        assert (part.granted, part.used) == (used, used)
+    assert "fewer than the 6 chars that it needs" in fit(*sections, budget=87).receipt.why("b")
+
+
+def test_many_cuts_are_each_held_to_what_they_are_planned_with():
+    """Each count of chars/4 is rounded down; eight of them together are not."""
+    sections = [Section(f"s{i}", "x" * 400, marker="") for i in range(8)]
+    prompt = fit(*sections, budget=80, meter="chars/4", fill="fair", separator="")
+    assert {len(text) for text in prompt.texts.values()} <= {39, 40}
+    assert [part.granted for part in prompt.receipt.parts] == [10] * 8
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"template": "a frame of its own: {a}{b}"}, {"show_budget": True}],
+    ids=["template", "budget section"],
+)
+def test_shares_are_fair_after_what_stands_around_them_is_paid(options):
+    sections = [Section("a", "a" * 500, marker=""), Section("b", "b" * 500, marker="")]
+    one, other = fit(*sections, budget=200, fill="fair", separator="", **options).receipt.parts
+    assert abs(one.used - other.used) <= 1
+
+
 def test_the_model_s_window_is_the_budget_when_none_is_given():
     assert brim.fit([Section("a", "x")], model="gpt-5").receipt.budget == 272_000
 
