@@ -43,10 +43,10 @@ def prove(fits: int, start: int) -> int:
         for done, (counted, failed) in enumerate(pool.map(run, *zip(*blocks, strict=True)), start=1):
             ends += counted
             failures += failed
+            for seed, told in failed:
+                print(f"seed {seed}\n{told}", flush=True)
             if sys.stderr.isatty() or done % 40 == 0 or done == len(blocks):
                 print(f"{sum(ends.values()) + len(failures):,} fits, {len(failures)} violations", file=sys.stderr)
-    for seed, told in failures[:5]:
-        print(f"\nseed {seed}\n{told}")
     seconds = time.perf_counter() - began
     told = ", ".join(f"{count:,} {end}" for end, count in sorted(ends.items()))
     print(f"{fits:,} generated fits in {seconds:.0f} s: {told}; {len(failures)} violations of the promise")

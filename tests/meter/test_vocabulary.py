@@ -154,14 +154,14 @@ def test_big_limits_are_kept_and_nearly_used_up(text, limit):
         assert used >= limit - 8 or len(cut) == len(text)
 
 
-@settings(max_examples=200, deadline=None)
-@given(name=names, parts=st.lists(strategies.texts, max_size=8), less=st.integers(0, 20))
-def test_more_than_enough_is_never_taken_for_enough(name, parts, less):
+@settings(max_examples=40, deadline=None)
+@given(name=names, parts=st.lists(strategies.long_texts, max_size=4))
+def test_more_than_enough_is_never_taken_for_enough(name, parts):
     """Counting may end early, but not on a number that would pass."""
-    count = whole(name, "".join(parts))
-    enough = max(0, count - less)
-    told = vocabulary(name).count_joined(parts, enough)
-    assert told == count if count <= enough else told > enough
+    meter, count = vocabulary(name), whole(name, "".join(parts))
+    for enough in range(count + 2):
+        told = meter.count_joined(parts, enough)
+        assert told == count if count <= enough else told > enough
 
 
 @pytest.mark.parametrize(
@@ -232,6 +232,16 @@ def test_head_survives_an_engine_that_fails_while_cutting():
     meter = Vocabulary("words", [("cutter", lambda: Cutter("cutter")), ("second", lambda: Fake("second"))])
     assert meter.head("a b c d", 2).split() == ["a", "b"]
     assert "cutter failed with Panic" in meter.name
+
+
+def test_an_engine_that_tells_too_long_a_prefix_is_not_believed():
+    class Cutter(Fake):
+        def prefix(self, text, limit):
+            return len(text)
+
+    meter = Vocabulary("words", [("cutter", lambda: Cutter("cutter"))])
+    assert meter.head("a b c d", 2).split() == ["a", "b"]
+    assert meter.head("word " * 100, 7).split() == ["word"] * 7
 
 
 def test_threads_count_the_same():

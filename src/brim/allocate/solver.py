@@ -143,19 +143,23 @@ def _in_shares(
 ) -> tuple[int, bool]:
     """Serve a class together, in fair shares; return what was spent, and whether one fell short.
 
-    Who cannot use its share leaves it to the others: the later half of them, as long as there are any.
+    Who cannot use its share leaves it to the others, the later half of them first. Who uses a part keeps that, and
+    the others share the rest.
     """
     active = list(members)
     offers: dict[int, int] = {}
-    while True:
-        offers |= dict(zip(active, _shares([claims[i] for i in active], money), strict=True))
+    spent = 0
+    while active:
+        offers |= dict(zip(active, _shares([claims[i] for i in active], money - spent), strict=True))
         for i in active:
             grants[i] = min(spend(i, offers[i]), offers[i]) if offers[i] else 0
         useless = [i for i in active if offers[i] and not grants[i]]
-        if not useless or len(active) == 1:
+        partly = [i for i in active if grants[i] < offers[i]]
+        if not partly or len(active) == 1:
             break
-        leaving = set(useless[len(useless) // 2 :])
+        leaving = set(useless[len(useless) // 2 :] or partly)
         active = [i for i in active if i not in leaving]
+        spent += sum(grants[i] + claims[i].toll for i in leaving if grants[i])
     spent = sum(grants[i] + claims[i].toll for i in members if grants[i])
     return spent, any(offers[i] < claims[i].wanted for i in members)
 
