@@ -325,9 +325,11 @@ def _check_monotone(case: Case, prompt: brim.Prompt) -> None:
             raise AssertionError(f"a bigger budget is refused: {error}") from error
         return
     toll = counted(case.meter, case.options["separator"]) if not case.options.get("template") else 0
-    for section, small, big in zip(case.sections, prompt.receipt.parts, bigger.receipt.parts, strict=True):
-        if section.floor and bool(small.wanted) != bool(big.wanted):
-            return  # a floor under a ceiling in percent that the bigger budget lets in for the first time
+    if case.options["show_budget"]:
+        return  # a budget with one more digit costs more to show
+    for small, big in zip(prompt.receipt.parts, bigger.receipt.parts, strict=True):
+        if bool(small.wanted) != bool(big.wanted):
+            return  # a ceiling in percent lets it in for the first time
     readings: list[dict[object, int]] = []
     in_steps = set()
     for receipt in (prompt.receipt, bigger.receipt):

@@ -403,6 +403,38 @@ def test_a_required_section_that_cannot_be_made_small_enough_is_named(section, t
     assert told in str(refused.value)
 
 
+@pytest.mark.parametrize("keep", ["head", "tail", "ends", "lines", "newest", "best"])
+def test_a_marker_alone_is_no_cut(keep):
+    with pytest.raises(brim.DoesNotFit):
+        brim.cut("x" * 50, 5, "chars", keep=keep, marker="[cut]")
+
+
+@pytest.mark.parametrize(
+    ("keep", "text", "limit", "kept"),
+    [
+        pytest.param("newest", "abcdefgh" * 10 + "\n\n\n", 60, "fgh", id="blank lines are no result"),
+        pytest.param("lines", "a\r\nbb\r\n" + "c" * 40, 26, "a\r\nbb\r\n[", id="the line before a CRLF"),
+        pytest.param(
+            "json", '[{"key": "' + "x" * 200 + '"]]', 80, "characters removed", id="brackets that do not match"
+        ),
+    ],
+)
+def test_a_cut_keeps_what_its_kind_is_read_for(keep, text, limit, kept):
+    assert kept in brim.cut(text, limit, "chars", keep=keep).text
+
+
+def test_every_line_of_trouble_is_looked_for():
+    lines = [f"12:00 ERROR {i}" if i % 50 == 25 else f"12:00 line {i}" for i in range(200)]
+    cut = brim.cut("\n".join(lines), 300, "chars", keep="log").text
+    assert [line for line in cut.split("\n") if "ERROR" in line] == [line for line in lines if "ERROR" in line]
+
+
+def test_seven_signs_make_no_heading():
+    text = "".join(f"paragraph {i} " * 4 + "\n\n" + "####### no heading\n\n" * (i == 9) for i in range(20))
+    assert "no heading" not in brim.cut(text, 300, "chars", keep="markdown").text
+    assert "# a heading" in brim.cut(text.replace("####### no", "###### a"), 300, "chars", keep="markdown").text
+
+
 _UNDER_SEED = """
 import brim
 sections = [brim.Section(f"s{i}", f"text {i} " * (i * 7 % 40), priority=i % 5, keep=k) for i, k in enumerate(["shape", "ends", "newest", "best"] * 8)]

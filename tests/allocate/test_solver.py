@@ -177,6 +177,7 @@ def test_the_rules_one_by_one(budget, claims, options, expected):
         pytest.param(
             [claim(100, rank=1), claim(100, rank=2)], {0: 30}, {"fill": "fair"}, [30, 70], id="from a share to the next"
         ),
+        pytest.param([claim(100), claim(100)], {0: 30}, {"fill": "fair"}, [30, 70], id="from a share to the others"),
         pytest.param([claim(100), claim(50, 40)], {1: 0}, {}, [100, 0], id="from a useless seat back to the first"),
         pytest.param(
             [claim(100), claim(100)], {1: 0}, {"fill": "fair"}, [100, 0], id="from a useless share to the others"

@@ -1,6 +1,8 @@
 """Meters by name."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import brim
 from brim import memo
@@ -38,6 +40,13 @@ def test_every_model_of_the_catalogue_can_be_counted():
     counts = {model.id: meter(model.id).count("The quick brown fox.") for model in catalogue.models({})}
     assert len(counts) > 250
     assert all(4 <= count <= 9 for count in counts.values())
+
+
+@pytest.mark.parametrize("name", ["chars", "chars/4", "chars/4+1", "bytes/4"])
+@settings(max_examples=100, deadline=None)
+@given(parts=st.lists(st.text("ab漢😀", max_size=9), max_size=9))
+def test_loads_add_up_to_no_less_than_the_whole(name, parts):
+    assert sum(map(meter(name).load, parts)) >= meter(name).count("".join(parts))
 
 
 def test_a_name_gives_the_same_meter_each_time():

@@ -73,6 +73,20 @@ def test_joined_pieces_count_what_their_text_counts(name, parts):
     assert vocabulary(name).count_joined(parts) == whole(name, "".join(parts))
 
 
+_GAPS = st.one_of(
+    st.text(alphabet, min_size=49, max_size=90) for alphabet in ("   \n\nab.1", " \nab.-/", "漢字。，、a1! \n")
+)
+"""Texts long enough to be parted, made of little but places where they must not be."""
+
+
+@settings(max_examples=400, deadline=None)
+@given(name=names, parts=st.lists(_GAPS, min_size=2, max_size=4), size=st.integers(8, 40))
+def test_seams_are_only_where_counts_add_up(name, parts, size):
+    text = "".join(parts)
+    assert vocabulary(name).count_joined(parts) == whole(name, text)
+    assert sum(whole(name, piece) for piece in seams.pieces(text, at_lines=True, size=size)) == whole(name, text)
+
+
 @settings(max_examples=100, deadline=None)
 @given(parts=st.lists(strategies.texts, max_size=8))
 def test_many_texts_count_what_each_counts(parts):
@@ -123,6 +137,12 @@ def test_a_cluster_longer_than_any_look_back_is_not_split():
     assert boundary_before(text, 3000) == 1
     assert boundary_after(text, 3000) == len(text) - 1
     assert vocabulary("o200k_base").head(text, 50) == "x"
+
+
+def test_a_line_feed_stays_with_its_carriage_return():
+    assert (boundary_before("a\r\nb", 2), boundary_after("a\r\nb", 2)) == (1, 3)
+    assert (boundary_before("a\n\rb", 2), boundary_after("a\n\rb", 2)) == (2, 2)
+    assert vocabulary("o200k_base").head("\r\n" * 40, 1) in ("", *("\r\n" * n for n in range(40)))
 
 
 def test_a_row_of_flags_of_any_length_is_cut_between_two():
@@ -194,6 +214,12 @@ def test_the_last_means_is_an_estimate_and_says_so():
     meter.count("boom")
     assert not meter.exact
     assert meter.name == "words (estimate: guess; first failed with RuntimeError)"
+
+
+def test_an_estimate_s_bound_is_above_it_and_never_more_than_the_bytes():
+    meter = Vocabulary("words", [("guess", lambda: Fake("guess", exact=False))])
+    assert (meter.count("word " * 100), meter.upper("word " * 100)) == (100, 279)
+    assert (meter.count("a b c"), meter.upper("a b c")) == (3, 5)
 
 
 def test_an_engine_that_miscounts_the_known_vectors_is_not_used():
