@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from brim.errors import InvalidType, InvalidValue, UnknownName
@@ -275,6 +274,8 @@ def handle(text: str) -> str:
     """Return the name of a text: a hash of its content, the same on every machine."""
     known = _HANDLES.get(text)
     if known is None:
+        from hashlib import blake2b
+
         known = "b2:" + blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
         _HANDLES.put(text, known)
     return known
