@@ -945,7 +945,8 @@ def verdicts(faults: Sequence[Fault]) -> Iterator[Verdict]:
 
 
 def _tests(paths: Sequence[str]) -> list[str]:
-    return ["-m", "pytest", "-x", "-q", "-p", "no:xdist", *paths]
+    # A test that is named before its file runs first only if it may run twice.
+    return ["-m", "pytest", "-x", "-q", "-p", "no:xdist", "--keep-duplicates", *paths]
 
 
 def main() -> int:

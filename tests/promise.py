@@ -337,9 +337,8 @@ def _check_monotone(case: Case, prompt: brim.Prompt) -> None:
         for section, part in _in_order(case, receipt):
             level = (section.required, _rank(case, section))
             taken[level] = taken.get(level, 0) + (part.granted + toll if part.granted else 0)
-            if part.state == "cut" and (
-                section.keep not in ("head", "tail", "ends") or not isinstance(section.content, str)
-            ):
+            smooth = section.keep in ("head", "tail", "ends") and isinstance(section.content, str)
+            if part.state in ("form", "summarised") or (part.state == "cut" and not smooth):
                 in_steps.add(level)
         readings.append(taken)
     for level, small in readings[0].items():
