@@ -5,6 +5,9 @@ from __future__ import annotations
 from brim.errors import BrimError, DoesNotFit, InvalidType, InvalidValue, SourceError, UnknownName
 from brim.fit import fit
 from brim.fitting import Prompt
+from brim.history.fitted import Fitted
+from brim.history.history import History, fit_messages
+from brim.history.stable import CachePrices, Stable
 from brim.meter import Meter, meter
 from brim.receipt import Capture, Change, Loss, Part, Receipt
 from brim.replay import replay
@@ -18,10 +21,13 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BrimError",
+    "CachePrices",
     "Capture",
     "Change",
     "Cut",
     "DoesNotFit",
+    "Fitted",
+    "History",
     "InvalidType",
     "InvalidValue",
     "Loss",
@@ -33,11 +39,13 @@ __all__ = [
     "Section",
     "Shares",
     "SourceError",
+    "Stable",
     "Truncator",
     "UnknownName",
     "Window",
     "cut",
     "fit",
+    "fit_messages",
     "meter",
     "replay",
 ]

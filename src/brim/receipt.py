@@ -153,7 +153,10 @@ class Receipt:
     fill: str
     order: str
     stable_prefix: int = 0
-    """Units at the start of the prompt that belong to sections marked stable and whole."""
+    """Units at the start of the prompt that belong to sections marked stable and whole; of messages, that are
+    byte for byte those of the last prompt."""
+    history: Mapping[str, Any] | None = None
+    """Of messages: how turns were selected, the note, the repairs, and `context_truncation`."""
     planned: bool = False
     """Whether this was worked out from sizes alone, without the texts."""
     version: int = VERSION

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from brim.errors import InvalidType, InvalidValue
 from brim.memo import Memo
@@ -97,6 +97,18 @@ class Scale(ABC):
         Once it is known to be above `enough`, any number above it may be returned. `known` holds counts of pieces.
         """
         return self.count("".join(pieces))
+
+    def count_messages(
+        self, messages: Sequence[Any], tools: Sequence[Mapping[str, Any]] | None = None, *, shape: str | None = None
+    ) -> int:
+        """Return the units of a request: its messages with their framing, the tools that it offers, the reply's start.
+
+        Raises:
+            InvalidValue: a message or a tool that cannot be; the error names its index and what is wrong with it.
+        """
+        from brim.meter.chat import count_messages
+
+        return count_messages(self, messages, tools, shape)
 
     def upper(self, text: str) -> int:
         """Return a count that the true one does not exceed; for an exact meter, the count itself."""

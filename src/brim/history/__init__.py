@@ -1,0 +1,1 @@
+"""Histories that stay legal, cheap and cached: turns, seams, rules, selection, and the cut that is held."""

@@ -1,0 +1,290 @@
+"""What is known of a history: each message read and counted once, and the turns that it falls into.
+
+A turn is an indivisible run of messages; it begins wherever every rule allows a cut. Messages only come at the end,
+so a history that grew by one message costs the price of that message. A few lists run side by side, one entry per
+message or per turn, because a history may be long and each fit walks over them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from brim.errors import InvalidType, InvalidValue
+from brim.history.rules import Pairs, rules_of
+from brim.message import Message
+from brim.meter.base import Scale
+from brim.meter.chat import chat_of
+from brim.wire import Wire, shape_of, wire
+from brim.wire.base import without
+
+T = TypeVar("T")
+
+REPAIRS = ("drop", "error")
+"""What to do with input that no provider would take."""
+
+_STUB = 36
+"""About what a cleared result costs with its framing; only a plan is made with it."""
+_TWIN = 200
+"""Characters from which a result is worth a reference instead of a copy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """Something that was wrong with a message, and what was done about it."""
+
+    index: int
+    """Which message of the caller's."""
+    action: str
+    """`dropped`, `changed` or `moved`."""
+    reason: str
+    units: int
+    """Units that went."""
+    raw: Any
+    """The caller's own object."""
+
+
+class Book:
+    """The messages of a history, their units and their turns."""
+
+    def __init__(
+        self, meter: Scale, *, model: str | None = None, shape: str | None = None, repair: str = "drop"
+    ) -> None:
+        if repair not in REPAIRS:
+            raise InvalidValue("repair", repair, f"one of {', '.join(map(repr, REPAIRS))}")
+        self.meter = meter
+        self.model = model
+        self.repair = repair
+        self.shape = shape
+        self._given: list[Any] = []
+        self._set(wire(shape) if shape is not None else self._guess())
+
+    def _guess(self) -> Wire:
+        """Return the shape to read messages in that could be in any."""
+        return wire("anthropic" if self.model is not None and "claude" in self.model else "openai")
+
+    def _set(self, chosen: Wire) -> None:
+        """Begin anew in a shape."""
+        self.wire = chosen
+        self.chat = chat_of(self.meter, chosen.provider, self.model)
+        self.pairs = Pairs()
+        self._rules = rules_of(chosen, self.pairs)
+        self.raws: list[Any] = []
+        """The messages as they came, or as they were repaired."""
+        self.messages: list[Message] = []
+        self.units: list[int] = []
+        self.indexes: list[int] = []
+        """Where each message stood in what the caller gave."""
+        self.starts: list[int] = []
+        """The position of each turn's first message."""
+        self.weights: list[int] = []
+        """Units of each turn, without what is pinned in it."""
+        self.lights: list[int] = []
+        """About the units of each turn with its results cleared."""
+        self.total = 0
+        """Units of all turns."""
+        self.light = 0
+        self.fixed = 0
+        """Units of the messages that always stay."""
+        self.system: list[int] = []
+        """The positions of the messages that always stay."""
+        self.task: int | None = None
+        """The position of the user's first message."""
+        self.twins: dict[int, int] = {}
+        """Results that came again later: the position of each, and of the next that is the same."""
+        self.twinned: set[int] = set()
+        """The turns that these results belong to."""
+        self.repairs: list[Repair] = []
+        self.thinks = False
+        """Whether any message holds thinking that is bound to what precedes it."""
+        self._latest: dict[str, int] = {}
+        self._spoken = False
+
+    def __len__(self) -> int:
+        return len(self.raws)
+
+    def extend(self, raws: Sequence[Any]) -> None:
+        """Add messages at the end. Either all are added or, where one cannot be read, none is.
+
+        Raises:
+            InvalidValue: a message that cannot be; the error names its index and what is wrong with it.
+        """
+        if isinstance(raws, str | bytes | dict) or not isinstance(raws, Sequence):
+            raise InvalidType("messages", raws, "a list of messages")
+        if self.shape is None:
+            self._decide(raws)
+        first = len(self._given)
+        read = self.wire.read
+        messages = [read(raw, i) for i, raw in enumerate(raws, first)]
+        add = self._add
+        try:
+            for i, message in enumerate(messages, first):
+                add(message, i)
+        except InvalidValue:
+            self._again(self.wire)
+            raise
+        self._given += raws
+
+    def _again(self, chosen: Wire) -> None:
+        """Read what was given once more, perhaps in another shape."""
+        given, self._given = self._given, []
+        self._set(chosen)
+        self.extend(given)
+
+    def _decide(self, raws: Sequence[Any]) -> None:
+        """Settle on a shape once something can only be in one; what was read before is read again."""
+        shape = shape_of(raws)
+        if shape is None:
+            return
+        self.shape = shape
+        if shape != self.wire.name:
+            self._again(wire(shape))
+
+    def turn_of(self, position: int) -> int:
+        """Return the turn that a message belongs to."""
+        return bisect_right(self.starts, position) - 1
+
+    def span(self, turn: int) -> tuple[int, int]:
+        """Return the positions of a turn's first message and of the one after its last."""
+        starts = self.starts
+        return starts[turn], starts[turn + 1] if turn + 1 < len(starts) else len(self.raws)
+
+    def members(self, turn: int) -> list[int]:
+        """Return the positions of a turn's messages, without those that always stay."""
+        start, stop = self.span(turn)
+        positions = range(start, stop)
+        if not self.system or self.system[-1] < start:
+            return list(positions)
+        pinned = set(self.system[bisect_right(self.system, start - 1) :])
+        return [position for position in positions if position not in pinned]
+
+    def _add(self, message: Message, index: int) -> None:
+        role = message.role
+        if message.results:
+            repaired = self._without_orphans(message, index)
+            if repaired is None:
+                return
+            message = repaired
+        elif self.wire.pairs and not self._spoken and role == "assistant":
+            self._fault(message, index, "the user has to speak first", None)
+            return
+        at, units = len(self.raws), self.chat.units(message)
+        self.raws.append(message.raw)
+        self.messages.append(message)
+        self.units.append(units)
+        self.indexes.append(index)
+        if role == "system":
+            self.fixed += units
+            self.system.append(at)
+            return
+        if role == "user":
+            self._spoken = True
+            if self.task is None and not message.results:
+                self.task = at
+        if self.wire.binds and not self.thinks:
+            self.thinks = message.any("thinking")
+        bond: int | None = None
+        for rule in self._rules:
+            asked = rule.bond(message, at)
+            if asked is not None and (bond is None or asked < bond):
+                bond = asked
+        if message.results:
+            self._place(at, units, min(units, _STUB * len(message.results)), bond)
+            self._seat(at, bond)
+        else:
+            self._place(at, units, units, bond)
+
+    def _place(self, at: int, units: int, light: int, bond: int | None) -> None:
+        """Put a message into the turn that it is bound to, or begin a turn with it."""
+        self.total += units
+        self.light += light
+        if bond is None or not self.starts:
+            self.starts.append(at)
+            self.weights.append(units)
+            self.lights.append(light)
+            return
+        if self.starts[-1] > bond:
+            self._merge(self.turn_of(bond))
+        self.weights[-1] += units
+        self.lights[-1] += light
+
+    def _merge(self, turn: int) -> None:
+        """Make one turn of a turn and all after it. The lists are new: a receipt may still be read from the old."""
+        turn = max(0, turn)
+        self.starts = self.starts[: turn + 1]
+        self.weights = [*self.weights[:turn], sum(self.weights[turn:])]
+        self.lights = [*self.lights[:turn], sum(self.lights[turn:])]
+        self.twinned = {self.turn_of(position) for position in self.twins}
+
+    def _seat(self, at: int, bond: int | None) -> None:
+        """Put a result next to its call where the provider asks for it, and take note of a copy."""
+        message = self.messages[at]
+        seat = at
+        if bond is not None and self.wire.adjacent and at - bond > 1:
+            seat = bond + 1
+            while seat < at and self.messages[seat].results:
+                seat += 1
+            if seat < at:
+                self._move(at, seat, message)
+        outputs = [piece.text for piece in message.pieces if piece.kind == "output"]
+        if len(outputs) == 1 and len(outputs[0]) >= _TWIN:
+            earlier = self._latest.get(outputs[0])
+            if earlier is not None and seat == at:
+                self.twins[earlier] = at
+                self.twinned.add(self.turn_of(earlier))
+            self._latest[outputs[0]] = seat
+
+    def _move(self, at: int, seat: int, message: Message) -> None:
+        """Put the last message before those that part it from its call.
+
+        Raises:
+            InvalidValue: repairs are not wanted.
+        """
+        self._record(Repair(self.indexes[at], "moved", "its result has to follow the call", 0, message.raw))
+        self.raws = _moved(self.raws, seat)
+        self.messages = _moved(self.messages, seat)
+        self.units = _moved(self.units, seat)
+        self.indexes = _moved(self.indexes, seat)
+        self.pairs.moved(seat)
+        if self.task is not None and self.task >= seat:
+            self.task += 1
+        self.system = [position + (position >= seat) for position in self.system]
+        self._latest = {text: position + (position >= seat) for text, position in self._latest.items()}
+        self.twins = {a + (a >= seat): b + (b >= seat) for a, b in self.twins.items()}
+
+    def _without_orphans(self, message: Message, index: int) -> Message | None:
+        """Return the message without results that answer nothing, or `None` where nothing else is in it."""
+        lost = self.pairs.orphans(message)
+        if not lost:
+            return message
+        gone = [message.pieces[i] for i in lost]
+        ids = ", ".join(repr(piece.id) for piece in gone)
+        raw = without(message, gone)
+        self._fault(message, index, f"no call waits for the result {ids}", raw)
+        return None if raw is None else self.wire.read(raw, index)
+
+    def _fault(self, message: Message, index: int, reason: str, raw: Any | None) -> None:
+        """Record what is wrong with a message and what is left of it."""
+        units = self.chat.units(message)
+        left = 0 if raw is None else self.chat.units(self.wire.read(raw, index))
+        self._record(Repair(index, "dropped" if raw is None else "changed", reason, units - left, message.raw))
+
+    def _record(self, repair: Repair) -> None:
+        self.refuse(repair)
+        self.repairs.append(repair)
+
+    def refuse(self, repair: Repair) -> None:
+        """Pass if repairs are wanted.
+
+        Raises:
+            InvalidValue: they are not; the error names the message and what is wrong with it.
+        """
+        if self.repair == "error":
+            raise InvalidValue(f"messages[{repair.index}]", repair.raw, f"legal for a provider: {repair.reason}")
+
+
+def _moved(row: list[T], seat: int) -> list[T]:
+    """Return a list whose last entry stands elsewhere. It is new: a receipt may still be read from the old one."""
+    return [*row[:seat], row[-1], *row[seat:-1]]

@@ -1,0 +1,86 @@
+"""A fitted history: the messages to send in the caller's own shape, and the record of how they came about."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from brim.history.fitting import Fitting
+from brim.history.stable import Stable
+from brim.receipt import Receipt
+
+
+@dataclass(slots=True, eq=False)
+class Fitted:
+    """A fitted history."""
+
+    messages: list[Any]
+    """What to send. A message that was not changed is the caller's own object."""
+    used: int
+    """Units of the whole request: messages, tools, framing."""
+    budget: int
+    stable: Stable | None
+    """What to give the next fit in stable mode; `None` in any other."""
+    _write: Callable[[], Receipt]
+    _receipt: Receipt | None = None
+
+    @property
+    def receipt(self) -> Receipt:
+        """The record of the fit. It is written when it is first asked for, from what the fit decided."""
+        if self._receipt is None:
+            self._receipt = self._write()
+        return self._receipt
+
+    @property
+    def text(self) -> str:
+        """What the messages say, for a reader."""
+        from brim.wire import shape_of, wire
+
+        chosen = wire(shape_of(self.messages) or "openai")
+        read = [chosen.read(raw, i) for i, raw in enumerate(self.messages)]
+        return "\n\n".join(f"{message.role}: {message.text()}" for message in read)
+
+
+def sent(fitting: Fitting) -> list[Any]:
+    """Return the messages to send: what always stays, the turns that were kept, and the note at the first gap."""
+    book = fitting.book
+    raws, starts, system = book.raws, book.starts, book.system
+    edits = fitting.sent
+    out: list[Any] = []
+    at, gap = 0, not fitting.note
+    for first, last in fitting.spans:
+        start = starts[first]
+        stop = starts[last] if last < len(starts) else len(raws)
+        out += [raws[p] for p in _between(system, at, start)]
+        if not gap and first > 0:
+            _say(fitting, out)
+            gap = True
+        base = len(out)
+        out += raws[start:stop]
+        for position in [p for p in edits if start <= p < stop] if edits else ():
+            out[base + position - start] = edits[position].raw
+        at = stop
+        if not gap and last < len(starts):
+            _say(fitting, out)
+            gap = True
+    out += [raws[p] for p in _between(system, at, len(raws))]
+    return _present(out) if fitting.repairs else out
+
+
+def _between(positions: list[int], start: int, stop: int) -> list[int]:
+    return positions[bisect_left(positions, start) : bisect_left(positions, stop)]
+
+
+def _present(out: list[Any]) -> list[Any]:
+    return [raw for raw in out if raw is not None]
+
+
+def _say(fitting: Fitting, out: list[Any]) -> None:
+    """Put the note at the end: as a message, or into the user's last where two of the user's may not follow."""
+    wire = fitting.book.wire
+    if wire.pairs and out and wire.read(out[-1], 0).role == "user":
+        out[-1] = wire.append(out[-1], fitting.note)
+    else:
+        out.append(wire.say(fitting.note))

@@ -1,0 +1,397 @@
+"""One fit of a history at work: pins, selection, the ladder inside a turn, the note, and the sum.
+
+Messages are counted one by one, as providers do, so the sum of what is kept is the count of the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from brim.errors import DoesNotFit
+from brim.history.book import Book, Repair
+from brim.history.forms import GONE, Form, Forms
+from brim.history.note import note as written
+from brim.history.options import Options
+from brim.history.order import Ranking
+from brim.history.priority import NAMES, distribution
+from brim.truncate import truncator
+from brim.visibility import settled
+
+_TRACE = 4
+"""The part of the room, one in so many, that older turns with cleared results may take from whole ones."""
+_ENOUGH = 4
+"""Floors that the newest turn's texts are left with before the task is cut as well."""
+_SUMMARY = 10
+"""The part of the budget, one in so many, that a summary of what was left out may take."""
+
+Span = tuple[int, int]
+"""A range of turns."""
+
+
+@dataclass(slots=True)
+class Fitting:
+    """One fit at work."""
+
+    book: Book
+    forms: Forms
+    ranking: Ranking
+    budget: int
+    extra: Mapping[str, int]
+    """Units beside the messages, by what takes them: tools, a system prompt that stands apart, the reply."""
+    options: Options
+    weights: list[int] = field(default_factory=list)
+    """Units of each turn, without calls that nothing answers."""
+    edits: dict[int, Form] = field(default_factory=dict)
+    """What is not sent as it came, by position; also of turns that are then left out."""
+    touched: set[int] = field(default_factory=set)
+    """The turns in which something was changed before they were served."""
+    spans: list[Span] = field(default_factory=list)
+    """The turns that stay, as ranges in order."""
+    sent: dict[int, Form] = field(default_factory=dict)
+    """What of these is sent."""
+    units: int = 0
+    """Units of everything that is sent, without the note."""
+    note: str = ""
+    repairs: list[Repair] = field(default_factory=list)
+    reasons: dict[int, str] = field(default_factory=dict)
+    """Why a turn is not whole, where that is not because of its age."""
+    seen: int = field(default=0, kw_only=True)
+    """Messages that were there when the start of the prompt last changed."""
+
+    def run(self) -> None:
+        """Decide what is sent.
+
+        Raises:
+            DoesNotFit: what has to stay is bigger than the budget.
+        """
+        self.prepare()
+        self.seen = len(self.book)
+        total = self.book.total if self.weights is self.book.weights else sum(self.weights)
+        if total > self.room or self._capped():
+            self._choose(total)
+        self.settle()
+
+    def prepare(self) -> None:
+        """Take everything as it came, but for calls that nothing answers."""
+        book = self.book
+        self.weights = book.weights
+        self.repairs = list(book.repairs)
+        if book.pairs.open:
+            self._without_dangling()
+        self.spans = [(0, len(self.weights))] if self.weights else []
+
+    @property
+    def room(self) -> int:
+        """Units for the turns."""
+        return self.budget - sum(self.extra.values()) - self.book.fixed
+
+    @property
+    def newest(self) -> int:
+        """The last turn."""
+        return len(self.weights) - 1
+
+    def left_out(self) -> int:
+        """Return how many turns are left out."""
+        return len(self.weights) - sum(stop - start for start, stop in self.spans)
+
+    def settle(self) -> None:
+        """Add up what is sent, without the note."""
+        book = self.book
+        self.sent = self._sent()
+        self.units = sum(self.extra.values()) + book.fixed
+        for start, stop in self.spans:
+            self.units += sum(book.weights[start:stop])
+        if self.sent:
+            whole = book.units
+            self.units += sum([form.units - whole[position] for position, form in self.sent.items()])
+
+    @property
+    def used(self) -> int:
+        """Units of everything that is sent."""
+        return self.units + (self.noted(self.note) if self.note else 0)
+
+    def _sent(self) -> dict[int, Form]:
+        """Return what is sent in another form, by position."""
+        if not self.edits or not self.left_out():
+            return self.edits
+        starts, found = self.book.starts, {}
+        bounds = [(starts[a], starts[b] if b < len(starts) else len(self.book)) for a, b in self.spans]
+        for first, last in bounds:
+            found.update({p: form for p, form in self.edits.items() if first <= p < last})
+        return found
+
+    def essential(self) -> list[int]:
+        """Return the turns that always stay, in order: the task, what is pinned, the newest."""
+        book, turns = self.book, self._held()
+        if book.task is not None:
+            turns.add(book.turn_of(book.task))
+        if self.weights:
+            turns.add(self.newest)
+        return sorted(turns)
+
+    def noted(self, text: str) -> int:
+        """Return the units that a note takes."""
+        return self.book.chat.units(self.book.wire.read(self.book.wire.say(text), 0))
+
+    def note_room(self) -> int:
+        """Return the units that the note, and a summary with it, can take at the most."""
+        if not self.options.note:
+            return 0
+        most = 10 ** len(str(len(self.weights))) - 1
+        shares = None if self.shares(()) is None else dict.fromkeys(NAMES, most)
+        widest = written(most, most, self.budget, self.budget, self.book.meter.unit, shares)
+        return self.noted(widest) + 4 + (self.budget // _SUMMARY if self.options.summarise else 0)
+
+    def say(self) -> None:
+        """Write the note, if turns are left out and it is wanted."""
+        if self.options.note and self.left_out():
+            self.settle()
+            self.note = self._written()
+            self.forms.noted = self.noted(self.note)
+
+    def cut_inside(self, essential: Sequence[int]) -> None:
+        """Cut the longest texts of the turns that always stay, and leave out all others.
+
+        Raises:
+            DoesNotFit: even so they do not fit.
+        """
+        book, held = self.book, self._held()
+        task = set() if book.task is None else {book.turn_of(book.task)} - {self.newest}
+        if self.options.pin_first_user:
+            held |= task
+        try:
+            forms = self._inside(essential, held | task, _ENOUGH * self.forms.floor)
+        except DoesNotFit:
+            try:
+                forms = self._inside(essential, held, self.forms.floor)
+            except DoesNotFit as error:
+                raise self._refusal(sum(self.weights[turn] for turn in held), error.needed) from error
+        self._keep(forms)
+        for turn in set(essential) - held:
+            self.reasons[turn] = "it has to stay, and there was not room for all of it"
+        self.spans = ranges(list(essential))
+
+    def _inside(self, essential: Sequence[int], whole: set[int], floor: int) -> dict[int, Form]:
+        """Return the messages of the turns that always stay, cut, but for those of the turns that stay whole.
+
+        Raises:
+            DoesNotFit: a text would have to be cut to less than the floor.
+        """
+        book = self.book
+        members = [p for turn in essential if turn not in whole for p in book.members(turn)]
+        fixed = sum(self.weights[turn] for turn in whole) + sum(self.edits[p].units for p in members if p in self.edits)
+        return self.forms.shortened([p for p in members if p not in self.edits], self.room - fixed, floor)
+
+    def _held(self) -> set[int]:
+        """Return the turns that the caller pinned."""
+        pin, book = self.options.pin, self.book
+        if pin is None:
+            return set()
+        if callable(pin):
+            return {book.turn_of(i) for i, m in enumerate(book.messages) if m.role != "system" and pin(m.raw)}
+        wanted = set(pin)
+        return {book.turn_of(i) for i, at in enumerate(book.indexes) if at in wanted and i not in set(book.system)}
+
+    def _without_dangling(self) -> None:
+        """Leave out calls that nothing answers."""
+        book = self.book
+        by_position: dict[int, list[str]] = {}
+        for call, callers in book.pairs.open.items():
+            for at in callers:
+                by_position.setdefault(at, []).append(call)
+        self.weights = list(book.weights)
+        for at, calls in sorted(by_position.items()):
+            form = self.forms.without_calls(at, calls)
+            lost = book.units[at] - form.units
+            action = "dropped" if form is GONE else "changed"
+            reason = f"nothing answers the call {', '.join(map(repr, calls))}"
+            repair = Repair(book.indexes[at], action, reason, lost, book.raws[at])
+            book.refuse(repair)
+            self.repairs.append(repair)
+            self.edits[at] = form
+            self.touched.add(book.turn_of(at))
+            self.weights[book.turn_of(at)] -= lost
+
+    def _capped(self) -> bool:
+        """Return whether a turn is over the cap of its age."""
+        recent, older = self.options.recent, self.options.older
+        if recent is not None and self.weights and self.weights[-1] > recent:
+            return True
+        return older is not None and any(weight > older for weight in self.weights[:-1])
+
+    def _choose(self, total: int) -> None:
+        """Select what stays of a history that is too big."""
+        essential, recent, room = self.essential(), self.options.recent, self.room
+        need = sum(self.weights[turn] for turn in essential)
+        if recent is not None and essential and self.weights[-1] > recent:
+            freed = self._cap(self.newest, min(recent, max(room, 0)))
+            need -= freed
+            total -= freed
+        if need > room:
+            self.cut_inside(essential)
+        elif total > room or self.options.older is not None:
+            noted = self.note_room()
+            fits = need + noted <= room
+            self._serve(essential, room - need - (noted if fits else 0))
+            if fits:
+                self.say()
+
+    def _serve(self, essential: Sequence[int], left: int) -> None:
+        """Keep what always stays, and of the other turns those most wanted that take at most `left` units."""
+        if self.options.ways == ("recency",):
+            first = self._newest_first(set(essential), left)
+            before = ranges([turn for turn in essential if turn < first])
+            self.spans = joined([*before, (first, len(self.weights))])
+            return
+        chosen = list(essential)
+        for turn in self.ranking.order(self.options, essential, left):
+            units = self._offer(turn, left)
+            if units is not None:
+                chosen.append(turn)
+                left -= units
+        self.spans = ranges(sorted(chosen))
+
+    def _offer(self, turn: int, left: int) -> int | None:
+        """Return the units that a turn takes in the longest form that fits, or `None`."""
+        units, older = self.weights[turn], self.options.older
+        if older is not None and units > older:
+            try:
+                units -= self._cap(turn, older)
+            except DoesNotFit:
+                return None
+        if units <= left:
+            return units
+        return self._clear(turn, left)
+
+    def _newest_first(self, essential: set[int], left: int) -> int:
+        """Keep the newest turns: whole as long as older ones can leave a trace, then with their results cleared.
+
+        Returns:
+            the first of them.
+        """
+        weights, lights, twinned, older = self.weights, self.book.lights, self.book.twinned, self.options.older
+        trace, whole = left // _TRACE, True
+        rest = self.book.light - sum([lights[turn] for turn in essential])
+        for turn in range(len(weights) - 1, -1, -1):
+            if turn in essential:
+                continue
+            units: int | None = weights[turn]
+            rest -= lights[turn]
+            if older is not None and weights[turn] > older:
+                units = self._offer(turn, left)
+            elif whole:
+                units = self._with_twins(turn) if turn in twinned else weights[turn]
+                whole = units + (rest if rest < trace else trace) <= left
+                if not whole:
+                    units = self._clear(turn, left)
+            else:
+                units = self._clear(turn, left)
+            if units is None:
+                return turn + 1
+            left -= units
+        return 0
+
+    def _with_twins(self, turn: int) -> int:
+        """Refer to later results that are the same, and return the units of the turn then."""
+        units = self.weights[turn]
+        self.touched.add(turn)
+        for position in self.book.members(turn):
+            if position in self.book.twins and position not in self.edits:
+                form = self.forms.twin(position)
+                units -= self.book.units[position] - form.units
+                self.edits[position] = form
+        return units
+
+    def _clear(self, turn: int, left: int) -> int | None:
+        """Clear the results of a turn, and return its units then; `None` where they are more than are left."""
+        units, cleared = self.forms.cleared(turn)
+        if turn in self.touched:
+            cleared = {position: form for position, form in cleared.items() if position not in self.edits}
+            units = self.weights[turn] - sum(self.book.units[p] - form.units for p, form in cleared.items())
+        if units > left:
+            return None
+        self.edits.update(cleared)
+        return units
+
+    def _keep(self, forms: Mapping[int, Form]) -> int:
+        """Send messages in these forms, and return their units."""
+        raws = self.book.raws
+        self.edits.update({p: form for p, form in forms.items() if form.raw is not raws[p]})
+        return sum([form.units for form in forms.values()])
+
+    def _cap(self, turn: int, cap: int) -> int:
+        """Cut a turn to its cap, and return the units that this frees.
+
+        Raises:
+            DoesNotFit: it cannot be cut so far.
+        """
+        before = self.weights[turn]
+        self.touched.add(turn)
+        self.reasons[turn] = f"its cap is {cap:,} {self.book.meter.unit} and it has {before:,}"
+        return before - self._keep(self.forms.shortened(self.book.members(turn), cap))
+
+    def _refusal(self, whole: int, least: int) -> DoesNotFit:
+        """Return the error that says what has to stay and how much is missing."""
+        named = {**self.extra, "system messages": self.book.fixed, "pinned": whole, "task and newest turn, cut": least}
+        parts = {name: units for name, units in named.items() if units}
+        needed, unit = sum(parts.values()), self.book.meter.unit
+        told = " + ".join(f"{name} {units:,}" for name, units in parts.items())
+        return DoesNotFit(
+            f"what has to stay takes {needed:,} {unit} ({told}) and the budget is {self.budget:,}: "
+            f"raise it by {needed - self.budget:,}, or shorten what has to stay",
+            needed=needed,
+            available=self.budget,
+            parts=parts,
+        )
+
+    def shares(self, turns: Iterable[int]) -> Mapping[str, int] | None:
+        """Return how many of some turns each class has, where turns are selected by class."""
+        if "priority" not in self.options.ways:
+            return None
+        return distribution(self.ranking.class_of(turn, self.options) for turn in turns)
+
+    def _written(self) -> str:
+        """Return the note, whose stated use is that of the prompt that it stands in."""
+        total = len(self.weights)
+        kept = total - self.left_out()
+        shares = self.shares(turn for start, stop in self.spans for turn in range(start, stop))
+        used, summary = self.units, self._summary()
+
+        def write(stated: int) -> str:
+            return written(kept, total, stated, self.budget, self.book.meter.unit, shares) + summary
+
+        return settled(write, lambda text: used + self.noted(text), used + self.forms.noted)[0]
+
+    def _summary(self) -> str:
+        """Return a summary of the turns that are left out, if one is asked for."""
+        summarise, book = self.options.summarise, self.book
+        if summarise is None:
+            return ""
+        kept = {turn for start, stop in self.spans for turn in range(start, stop)}
+        lost = [turn for turn in range(len(self.weights)) if turn not in kept]
+        told = [f"{book.messages[p].role}: {book.messages[p].text()}" for turn in lost for p in book.members(turn)]
+        limit = self.budget // _SUMMARY - book.meter.load("\n\n") - 1
+        said = summarise("\n\n".join(told), limit)
+        if book.meter.load(said) > limit:
+            try:
+                said = truncator("head").truncate(said, limit, book.meter).text
+            except DoesNotFit:
+                said = ""
+        return f"\n\n{said}" if said else ""
+
+
+def ranges(turns: Sequence[int]) -> list[Span]:
+    """Return sorted turns as ranges."""
+    return joined((turn, turn + 1) for turn in turns)
+
+
+def joined(spans: Iterable[Span]) -> list[Span]:
+    """Return ranges in order, those that touch as one and those that are empty left out."""
+    found: list[Span] = []
+    for start, stop in spans:
+        if found and found[-1][1] == start:
+            found[-1] = (found[-1][0], stop)
+        elif start < stop:
+            found.append((start, stop))
+    return found

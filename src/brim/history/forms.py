@@ -1,0 +1,219 @@
+"""Shorter forms of messages: a result cleared, replaced by a reference, or every long text of a turn cut.
+
+A form is a copy in the caller's own shape with one place changed; nothing of the caller's is touched.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from brim.errors import DoesNotFit
+from brim.history.book import Book
+from brim.message import Message, Path, Piece
+from brim.receipt import handle
+from brim.truncate import truncator
+from brim.wire.base import MEDIA, changed, without
+
+CLEARED = "[cleared: {units:,} {unit}, {handle}]"
+"""Stands for a result that was taken out; a store finds the text by the handle."""
+TWIN = "[the same as a later result]"
+THOUGHT = "[thinking removed]"
+_HANDLE = 11
+"""Characters of a handle that a prompt spends on it."""
+_CUTTABLE = ("text", "output", "call")
+"""Kinds of pieces that can be cut and still be what they are."""
+_MARK = "…"
+"""Where there is no room for a marker that says how much went."""
+
+
+class Form(NamedTuple):
+    """What a message is sent as."""
+
+    raw: Any
+    """The message to send; `None` where it is not sent at all."""
+    units: int
+
+
+GONE = Form(None, 0)
+
+
+class Forms:
+    """The shorter forms of a book's messages, each made once."""
+
+    def __init__(self, book: Book) -> None:
+        self._book = book
+        self._cleared: dict[int, tuple[Any, tuple[int, dict[int, Form]]]] = {}
+        self._floor: int | None = None
+        self.noted = 40
+        """Units of the last note: the first guess at those of the next."""
+
+    def whole(self, position: int) -> Form:
+        """Return a message as it is."""
+        return Form(self._book.raws[position], self._book.units[position])
+
+    def cleared(self, turn: int) -> tuple[int, dict[int, Form]]:
+        """Return the units of a turn whose results are cleared, and the messages that are shorter then."""
+        book = self._book
+        start, stop = book.span(turn)
+        known = self._cleared.get(start)
+        if known is None or known[0] is not book.raws[stop - 1]:
+            forms = {p: form for p in book.members(turn) if (form := self._clear(p)).raw is not book.raws[p]}
+            units = book.weights[turn] - sum(book.units[p] - form.units for p, form in forms.items())
+            known = self._cleared[start] = (book.raws[stop - 1], (units, forms))
+        return known[1]
+
+    def twin(self, position: int) -> Form:
+        """Return a message whose result is only a reference to one that comes later."""
+        message = self._book.messages[position]
+        return self._results_as(message, self._book.units[position], lambda *_: TWIN)
+
+    def _clear(self, position: int) -> Form:
+        book = self._book
+        message, units = book.messages[position], book.units[position]
+        if not message.results:
+            return Form(message.raw, units)
+        return self._results_as(message, units, self._stub)
+
+    def _stub(self, texts: Sequence[Piece], size: int) -> str:
+        name = handle("\n".join([piece.text for piece in texts]))[:_HANDLE]
+        return CLEARED.format(units=size, unit=self._book.meter.unit, handle=name)
+
+    def _results_as(self, message: Message, units: int, told: Callable[[Sequence[Piece], int], str]) -> Form:
+        """Return a message whose results say what they are told, where that is less than they said."""
+        edits: dict[Path, Any] = {}
+        count = self._book.chat.piece
+        for result in message.pieces:
+            if result.kind == "result":
+                texts = [piece for piece in message.pieces if _inside(piece, result)]
+                size = sum([count(piece) for piece in texts])
+                said = told(texts, size)
+                less = size - count(Piece("output", said, ()))
+                if less > 0:
+                    edits[result.at] = said
+                    units -= less
+        return Form(_edited(message.raw, edits), units) if edits else Form(message.raw, units)
+
+    def without_thinking(self, position: int, form: Form) -> Form:
+        """Return a form without the thinking in it."""
+        book = self._book
+        message = book.wire.read(form.raw, book.indexes[position])
+        thoughts = [piece for piece in message.pieces if piece.kind == "thinking"]
+        if not thoughts:
+            return form
+        raw = without(message, thoughts)
+        if raw is None:
+            raw = changed(form.raw, {("content",): [{"type": "text", "text": THOUGHT}]})
+        return Form(raw, book.chat.units(book.wire.read(raw, book.indexes[position])))
+
+    def without_calls(self, position: int, calls: Sequence[str]) -> Form:
+        """Return a message without the calls that nothing answers."""
+        book = self._book
+        message = book.messages[position]
+        gone = [piece for piece in message.pieces if piece.kind == "call" and piece.id in calls]
+        raw = without(message, gone)
+        if raw is None:
+            return GONE
+        return Form(raw, book.chat.units(book.wire.read(raw, book.indexes[position])))
+
+    @property
+    def floor(self) -> int:
+        """Units that a text is left with at the least when it is cut: a few, and the shortest mark."""
+        if self._floor is None:
+            self._floor = 3 + self._book.meter.load(_MARK)
+        return self._floor
+
+    def shortened(self, positions: Sequence[int], room: int, floor: int | None = None) -> dict[int, Form]:
+        """Return some messages with their longest texts cut by shape, so that all count at most `room`.
+
+        The longest are cut first, all to the same length, so that short ones stay whole.
+
+        Raises:
+            DoesNotFit: even with each text cut to the floor they count more.
+        """
+        least = self.floor if floor is None else max(floor, self.floor)
+        fixed, sizes = self._sizes(positions)
+        level = _level([size for size, _, _ in sizes], room - fixed)
+        if fixed > room or (level < least and any(size > level for size, _, _ in sizes)):
+            raise DoesNotFit(
+                f"{len(positions)} messages cannot be cut to {room:,} {self._book.meter.unit}",
+                needed=fixed + sum(min(size, least) for size, _, _ in sizes),
+                available=room,
+            )
+        edits: dict[int, dict[Path, Any]] = {}
+        units = {position: self._book.units[position] for position in positions}
+        for size, position, piece in sizes:
+            if size > level:
+                text = self._cut(piece, level)
+                edits.setdefault(position, {})[piece.at] = self._value(piece, text)
+                units[position] += self._book.chat.piece(piece._replace(text=text, id="", name="")) - (
+                    self._book.chat.piece(piece._replace(id="", name=""))
+                )
+        raws = self._book.raws
+        return {p: Form(changed(raws[p], edits[p]) if p in edits else raws[p], units[p]) for p in positions}
+
+    def _sizes(self, positions: Sequence[int]) -> tuple[int, list[tuple[int, int, Piece]]]:
+        """Return the units that cannot be cut, and each text that can with its units and its message."""
+        book = self._book
+        fixed, sizes = 0, []
+        for position in positions:
+            fixed += book.units[position]
+            for piece in book.messages[position].pieces:
+                if piece.kind in _CUTTABLE and piece.text:
+                    size = book.chat.piece(Piece("text", piece.text, ()))
+                    fixed -= size
+                    sizes.append((size, position, piece))
+        return fixed, sizes
+
+    def _cut(self, piece: Piece, limit: int) -> str:
+        """Return a text cut to a limit by its shape; the arguments of a call stay JSON."""
+        meter = self._book.meter
+        if piece.kind == "call":
+            try:
+                text = truncator("json").truncate(piece.text, limit, meter).text
+                if isinstance(json.loads(text), dict) and meter.load(text) <= limit:
+                    return text
+            except (DoesNotFit, ValueError, RecursionError):
+                pass
+            return "{}"
+        for keep in (truncator("shape"), truncator("head", _MARK)):
+            room = limit
+            while room > 0:
+                try:
+                    text = keep.truncate(piece.text, room, meter).text
+                except DoesNotFit:
+                    break
+                over = meter.load(text) - limit
+                if over <= 0:
+                    return text
+                room -= over
+        return _MARK
+
+    def _value(self, piece: Piece, text: str) -> Any:
+        """Return what stands for a text in the message: the arguments of a call may be no text but an object."""
+        if piece.kind == "call" and self._book.wire.name == "anthropic":
+            return json.loads(text)
+        return text
+
+
+def _inside(piece: Piece, result: Piece) -> bool:
+    """Return whether a piece is part of what a result returned."""
+    return piece.kind in ("output", "opaque", *MEDIA) and piece.at[: len(result.at)] == result.at
+
+
+def _edited(raw: Any, edits: Mapping[Path, Any]) -> Any:
+    if type(raw) is dict and all(len(path) == 1 for path in edits):
+        return {**raw, **{path[0]: value for path, value in edits.items()}}
+    return changed(raw, edits)
+
+
+def _level(sizes: Sequence[int], room: int) -> int:
+    """Return the most that each size may have for all of them to fit together."""
+    left, count = room, len(sizes)
+    for size in sorted(sizes):
+        if size * count > left:
+            return max(0, left // count)
+        left -= size
+        count -= 1
+    return max(sizes, default=0)

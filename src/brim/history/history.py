@@ -1,0 +1,163 @@
+"""Messages and a budget in, messages and a receipt out: once, or again and again as a conversation grows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Unpack
+
+from brim.errors import InvalidType
+from brim.fit import budget_of
+from brim.history.book import Book
+from brim.history.fitted import Fitted, sent
+from brim.history.fitting import Fitting
+from brim.history.forms import Forms
+from brim.history.holding import Holding
+from brim.history.options import Asked, Options, binds, options_of, stable_of
+from brim.history.order import Ranking
+from brim.history.record import recorder
+from brim.history.stable import Stable
+from brim.history.thinking import unbind
+from brim.meter import Meter, meter_for
+from brim.window import Window
+
+Tools = Sequence[Mapping[str, Any]]
+
+
+def fit_messages(
+    messages: Sequence[Any],
+    budget: int | Window | None = None,
+    *,
+    meter: Meter | str | Callable[[str], int] | None = None,
+    model: str | None = None,
+    tools: Tools | None = None,
+    system: Any = None,
+    stable: bool | Stable | None = None,
+    shape: str | None = None,
+    repair: str = "drop",
+    **asked: Unpack[Asked],
+) -> Fitted:
+    """Return as much of a history as counts at most the budget and as a provider accepts, and the receipt of how.
+
+    System messages and the newest turn always stay, and so does the user's first message, the task. Where these alone
+    are too big, the longest texts of the newest turn, and then of the task, are cut by their shape.
+
+    Args:
+        messages: a history in the shape of OpenAI chat, OpenAI Responses items or Anthropic Messages.
+        budget: units, or a window whose budget to take; without it, the window of `model`.
+        meter: what measures: a meter, the name of one, or a function from text to units.
+        model: the model whose meter to take. Where its count is an estimate, the upper bound is kept to.
+        tools: the tool definitions that are sent along; they are counted.
+        system: a system prompt that is sent apart from the messages; it is counted.
+        stable: `True` or the `stable` of the last fit, to keep the start of the prompt the same for the cache.
+        shape: `openai`, `responses` or `anthropic`; without it, what the messages look like.
+        repair: whether what no provider would take is repaired by leaving it out (`drop`) or refused (`error`).
+        asked: `select`, `recent`, `older`, `query`, `pin_first_user`, `pin`, `note`, `summarise`, `classify`,
+            `embed`: see `Options`.
+
+    Raises:
+        DoesNotFit: what has to stay is bigger than the budget.
+        InvalidValue: an argument or a message that cannot be; the error names it, its index and its value.
+        UnknownName: no such model or meter.
+    """
+    history = History(meter=meter, model=model, stable=stable, shape=shape, repair=repair)
+    history.extend(messages)
+    return history.fit(budget, tools=tools, system=system, **asked)
+
+
+class History:
+    """A conversation that grows: each message is read and counted once, and in stable mode the cut is held."""
+
+    def __init__(
+        self,
+        meter: Meter | str | Callable[[str], int] | None = None,
+        *,
+        model: str | None = None,
+        stable: bool | Stable | None = None,
+        shape: str | None = None,
+        repair: str = "drop",
+    ) -> None:
+        self._model = model
+        self._stable = stable_of(stable)
+        self._book = Book(meter_for(meter, model), model=model, shape=shape, repair=repair)
+        self._forms = Forms(self._book)
+        self._ranking = Ranking(self._book)
+        self._last: list[Any] = []
+        self._options, self._asked = Options(), Asked()
+
+    def __len__(self) -> int:
+        return len(self._book)
+
+    @property
+    def stable(self) -> Stable | None:
+        """The lines and the cut that is held, in stable mode."""
+        return self._stable
+
+    def extend(self, messages: Sequence[Any]) -> None:
+        """Add messages at the end.
+
+        A message must not be changed afterwards: what it says was read and counted.
+
+        Raises:
+            InvalidValue: a message that cannot be; nothing is added then.
+        """
+        self._book.extend(messages)
+
+    def fit(
+        self,
+        budget: int | Window | None = None,
+        *,
+        tools: Tools | None = None,
+        system: Any = None,
+        **asked: Unpack[Asked],
+    ) -> Fitted:
+        """Return as much of the history as counts at most the budget; the arguments are those of `fit_messages`.
+
+        Raises:
+            DoesNotFit: what has to stay is bigger than the budget.
+            InvalidValue: an argument that cannot be.
+        """
+        if asked != self._asked:
+            self._options, self._asked = options_of(asked), asked
+        book, options = self._book, self._options
+        extra = {"tools": book.chat.tools(tools), "system": self._apart(system), "reply": book.chat.framing.reply}
+        given = (book, self._forms, self._ranking, budget_of(budget, self._model), extra, options)
+        fitting = Fitting(*given) if self._stable is None else Holding(*given, stable=self._stable)
+        fitting.run()
+        if book.thinks and binds(self._model):
+            unbind(fitting)
+        return self._fitted(fitting)
+
+    def _fitted(self, fitting: Fitting) -> Fitted:
+        messages, used = sent(fitting), fitting.used
+        last, self._last = self._last, messages
+        prefix: int | Callable[[], int]
+        if isinstance(fitting, Holding):
+            self._stable, prefix = fitting.stable, fitting.prefix
+        else:
+            prefix = _shared(fitting, last, messages)
+        return Fitted(messages, used, fitting.budget, self._stable, recorder(fitting, used, prefix))
+
+    def _apart(self, system: Any) -> int:
+        """Return the units of a system prompt that is sent apart from the messages."""
+        if system is None or system == "":
+            return 0
+        if not isinstance(system, str | list | tuple):
+            raise InvalidType("system", system, "a text or a list of blocks")
+        from brim.wire import wire
+
+        return self._book.chat.units(wire("anthropic").read({"role": "system", "content": system}, 0))
+
+
+def _shared(fitting: Fitting, last: list[Any], messages: list[Any]) -> Callable[[], int]:
+    """Return what counts the leading messages that are the same objects as those of the last fit."""
+    chat, wire, extra = fitting.book.chat, fitting.book.wire, fitting.extra
+
+    def units() -> int:
+        shared = 0
+        for i, (before, now) in enumerate(zip(last, messages, strict=False)):
+            if before is not now:
+                break
+            shared += chat.units(wire.read(now, i))
+        return shared + sum(extra.values()) - extra["reply"] if last else 0
+
+    return units

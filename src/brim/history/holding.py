@@ -1,0 +1,146 @@
+"""A fit that keeps the prefix of the last one: the same cut as long as it fits, and then one that lasts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from brim.history.fitting import Fitting, joined, ranges
+from brim.history.stable import Held, Stable
+
+
+@dataclass(slots=True, kw_only=True)
+class Holding(Fitting):
+    """One fit at work that goes on from the last one."""
+
+    stable: Stable
+    """The lines, and the cut of the last fit; after the run, the cut of this one."""
+    prefix: int = 0
+    """Units at the start of the prompt that are those of the last one."""
+    anchor: int = 0
+    resume: int = 0
+
+    def run(self) -> None:
+        """Decide what is sent.
+
+        Raises:
+            DoesNotFit: what has to stay is bigger than the budget.
+        """
+        self.prepare()
+        held = self._known()
+        line = int(self.budget * self.stable.high)
+        if held is not None:
+            self._go_on(held)
+        self.settle()
+        if self.used > line:
+            self.seen = len(self.book)
+            self._cut(line, held)
+            self.settle()
+            self.prefix = 0 if held is None else self._shared(held)
+        elif held is not None:
+            self.prefix = held.units
+        self.stable = replace(self.stable, held=self._held_now())
+
+    def _known(self) -> Held | None:
+        """Return the cut of the last fit, if it was of this history."""
+        held, book = self.stable.held, self.book
+        if held is None or held.length > len(book) or held.check != sum(book.units[: held.length]):
+            return None
+        if held.resume and (held.resume >= len(book.starts) or book.starts[held.resume] != held.at):
+            return None
+        return held
+
+    def _go_on(self, held: Held) -> None:
+        """Send what the last fit sent, and what has come since."""
+        self.anchor, self.resume, self.seen, self.note = held.anchor, held.resume, held.seen, held.note
+        if held.edits:
+            self.weights = list(self.weights)
+        for position, form in held.edits.items():
+            if position not in self.edits:
+                self.edits[position] = form
+                self.weights[self.book.turn_of(position)] += form.units - self.book.units[position]
+        self._keep_around()
+
+    def _keep_around(self) -> None:
+        """Keep the turns on both sides of the gap, and those that always stay."""
+        if self.resume:
+            between = [turn for turn in self.essential() if self.anchor <= turn < self.resume]
+            self.spans = joined([(0, self.anchor), *ranges(between), (self.resume, len(self.weights))])
+
+    def _cut(self, line: int, held: Held | None) -> None:
+        """Make a gap that brings the history to the low line.
+
+        Raises:
+            DoesNotFit: what has to stay is bigger than the budget.
+        """
+        self.note = ""
+        essential = self.essential()
+        room = line - (self.budget - self.room)
+        need = sum(self.weights[turn] for turn in essential)
+        if need > room:
+            self._forget(held)
+            self.anchor, self.resume = 0, self.newest
+            if sum(self.weights[turn] for turn in essential) > self.room:
+                self.cut_inside(essential)
+            else:
+                self._keep_around()
+            return
+        noted = self.note_room()
+        fits = need + noted <= room
+        self._part(essential, room - need - (noted if fits else 0), held)
+        self._keep_around()
+        if fits:
+            self.say()
+
+    def _part(self, essential: list[int], left: int, held: Held | None) -> None:
+        """Choose the gap: turns from the start and from the end that take the low line's share of what is left."""
+        weights = [0 if turn in essential else weight for turn, weight in enumerate(self.weights)]
+        head = self.budget - self.room + sum(self.weights[turn] for turn in essential)
+        low = int(left * self.stable.low_line(left, head))
+        before = sum(weights[: held.anchor]) if held is not None and held.resume else -1
+        if held is not None and 0 <= before <= low:
+            self.anchor = held.anchor
+        else:
+            self.anchor, before, most = 0, 0, int(low * self.stable.anchor)
+            while self.anchor < self.newest and before + weights[self.anchor] <= most:
+                before += weights[self.anchor]
+                self.anchor += 1
+        self.resume, after = self.newest, before
+        while self.resume > self.anchor and after + weights[self.resume - 1] <= low:
+            self.resume -= 1
+            after += weights[self.resume]
+
+    def _forget(self, held: Held | None) -> None:
+        """Take the messages as they came again: what has to be cut is cut from the whole."""
+        if held is None:
+            return
+        for position in held.edits:
+            form = self.edits.pop(position, None)
+            if form is not None:
+                self.weights[self.book.turn_of(position)] += self.book.units[position] - form.units
+
+    def _shared(self, held: Held) -> int:
+        """Return the units of the leading messages that the last prompt had as well."""
+        book = self.book
+        turns = min(self.anchor if self.resume else len(book.starts), held.anchor if held.resume else held.turns)
+        until = book.starts[turns] if turns < len(book.starts) else len(book)
+        moved = [p for p in {*held.edits, *self.edits} if held.edits.get(p) != self.edits.get(p)]
+        until = min([until, *moved])
+        if book.wire.pairs and self.note != held.note:
+            until -= 1
+        shared = sum(self.extra.values()) - self.extra.get("reply", 0)
+        return shared + sum(self.edits[p].units if p in self.edits else book.units[p] for p in range(max(0, until)))
+
+    def _held_now(self) -> Held:
+        book = self.book
+        return Held(
+            anchor=self.anchor,
+            resume=self.resume,
+            at=book.starts[self.resume] if self.resume else 0,
+            note=self.note,
+            seen=self.seen,
+            length=len(book),
+            turns=len(book.starts),
+            check=sum(book.units),
+            units=self.used - self.extra.get("reply", 0),
+            edits=dict(self.sent),
+        )

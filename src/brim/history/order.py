@@ -1,0 +1,85 @@
+"""In which order turns are served: by class, by relevance, by age, or by two of these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from brim.history.book import Book
+from brim.history.options import Options
+from brim.history.priority import DEFAULT, Class
+
+
+class Ranking:
+    """Ranks the turns of a book; what it has indexed once it does not index again."""
+
+    def __init__(self, book: Book) -> None:
+        self._book = book
+        self._index: Any = None
+        self._embed: Any = None
+        self._starts: list[int] = []
+        self._classes: dict[int, tuple[Any, Class]] = {}
+
+    def order(self, options: Options, kept: Sequence[int], left: int) -> list[int]:
+        """Return the turns beside the kept ones in the order in which to serve them."""
+        gone = set(kept)
+        newest = [turn for turn in range(len(self._book.starts) - 1, -1, -1) if turn not in gone]
+        by_last = newest
+        if options.ways[-1] == "relevance":
+            by_last = [turn for turn in self._by_relevance(options) if turn not in gone]
+        if options.ways[0] == "priority":
+            return sorted(by_last, key=lambda turn: -self.class_of(turn, options))
+        if options.ways == ("recency", "relevance"):
+            return self._half(newest, by_last, left)
+        return self._half(by_last[:], newest, left) if options.ways == ("relevance", "recency") else by_last
+
+    def class_of(self, turn: int, options: Options) -> Class:
+        """Return the class of a turn: the highest of its messages."""
+        return max(self._class_of(position, options) for position in range(*self._book.span(turn)))
+
+    def _class_of(self, position: int, options: Options) -> Class:
+        message = self._book.messages[position]
+        if options.classify is not None:
+            return Class(options.classify(message.raw))
+        known = self._classes.get(position)
+        if known is None or known[0] is not message.raw:
+            known = (message.raw, DEFAULT.of(message.name or None, None, message.text()))
+            self._classes[position] = known
+        return known[1]
+
+    def _half(self, first: list[int], second: list[int], left: int) -> list[int]:
+        """Return the first turns by one way that take half of the room, then the others by the other way."""
+        room, head = left // 2, []
+        for turn in first:
+            if self._book.weights[turn] <= room:
+                room -= self._book.weights[turn]
+                head.append(turn)
+        taken = set(head)
+        return head + [turn for turn in second if turn not in taken]
+
+    def _by_relevance(self, options: Options) -> list[int]:
+        book = self._book
+        starts = book.starts[:-1]
+        if self._index is None or self._embed is not options.embed or starts[: len(self._starts)] != self._starts:
+            self._index, self._embed, self._starts = _index(options), options.embed, []
+        for turn in range(len(self._starts), len(starts)):
+            self._index.add("\n".join(book.messages[position].text() for position in book.members(turn)))
+        self._starts = starts
+        ranked: list[int] = self._index.rank(self._query(options), book.weights[:-1])
+        return ranked
+
+    def _query(self, options: Options) -> str:
+        if options.query is not None:
+            return options.query
+        spoken = (message.text() for message in reversed(self._book.messages) if message.role == "user")
+        return next((said for said in spoken if said), "")
+
+
+def _index(options: Options) -> Any:
+    if options.embed is None:
+        from brim.history.relevance import Relevance
+
+        return Relevance()
+    from brim.history.embed import Meaning
+
+    return Meaning(options.embed)

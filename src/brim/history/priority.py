@@ -1,0 +1,224 @@
+"""How much a step of a history is worth, by who made it, what it is called and what came out.
+
+An agent that is listed has its class whatever its step is called. Of any other, the words of the step's id decide,
+then those of its output: whole words, since "latest_notes" is no test and "critical_path" no critic.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+from brim.errors import InvalidType, InvalidValue
+from brim.section import check_choice
+
+_OPENING = 2_000
+"""Characters of an output whose words are looked at: what it is, it says at its start."""
+
+_WORD = re.compile(r"[^\W\d_]+|\d+")
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+class Class(IntEnum):
+    """How much a step is worth: higher is kept longer, contrary to the priority of a section."""
+
+    LOW = 0
+    MEDIUM = 1
+    HIGH = 2
+    CRITICAL = 3
+
+
+NAMES = tuple(kind.name for kind in sorted(Class, reverse=True))
+"""The classes by name, the most valuable first."""
+
+Listed = Mapping[str, Sequence[str]]
+"""Names or words by class."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Classes:
+    """A table of classes. `dataclasses.replace` changes a whole column, `amended` single entries."""
+
+    agents: Listed
+    """The names of agents by class. Case, and how the words of a name are joined, make no difference."""
+    steps: Listed
+    """Words in the id of a step by class; of several that match, the highest class counts."""
+    outputs: Listed
+    """Words at the start of an output by class."""
+    otherwise: Class = Class.MEDIUM
+    """The class of a step of which nothing is known."""
+    _agents: Mapping[str, Class] = field(init=False, repr=False, compare=False)
+    _steps: Mapping[str, Class] = field(init=False, repr=False, compare=False)
+    _outputs: Mapping[str, Class] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for column in ("agents", "steps", "outputs"):
+            listed = getattr(self, column)
+            object.__setattr__(self, f"_{column}", _by_name(column, listed))
+            object.__setattr__(self, column, {name: tuple(listed[name]) for name in listed})
+        if not isinstance(self.otherwise, Class):
+            raise InvalidType("otherwise", self.otherwise, "a Class")
+
+    def of(self, agent: str | None, step: str | None = None, output: str | None = None) -> Class:
+        """Return the class of a step; whatever is not known about it is `None`.
+
+        Raises:
+            InvalidType: something that is known is not a text.
+        """
+        for place, value in (("agent", agent), ("step", step), ("output", output)):
+            if value is not None and not isinstance(value, str):
+                raise InvalidType(place, value, "a text or None")
+        known = self._agents.get(_key(agent or ""))
+        if known is None:
+            known = _highest(self._steps, words(step or ""))
+        if known is None:
+            known = _highest(self._outputs, words((output or "")[:_OPENING]))
+        return self.otherwise if known is None else known
+
+    def amended(
+        self, *, agents: Listed | None = None, steps: Listed | None = None, outputs: Listed | None = None
+    ) -> Classes:
+        """Return a table in which these names and words have these classes, wherever they stood before.
+
+        Raises:
+            InvalidValue: a class is not known, or a name has two.
+        """
+        columns = {
+            column: _merged(column, getattr(self, column), changes or {})
+            for column, changes in (("agents", agents), ("steps", steps), ("outputs", outputs))
+        }
+        return Classes(**columns, otherwise=self.otherwise)
+
+
+def distribution(classes: Iterable[Class]) -> dict[str, int]:
+    """Return how many steps each class has, by its name, the most valuable first."""
+    counts = dict.fromkeys(NAMES, 0)
+    for kind in classes:
+        counts[Class(kind).name] += 1
+    return counts
+
+
+def words(text: str) -> Iterator[str]:
+    """Yield the words of a name, in small letters.
+
+    Anything that is neither a letter nor a digit parts them, and so do a change between letters and digits, a capital
+    after a small letter, and the last capital of several: `ADRAuthor2` has the words adr, author and 2.
+    """
+    for match in _WORD.finditer(text):
+        for part in _HUMP.split(match[0]):
+            yield part.casefold()
+
+
+def _highest(known: Mapping[str, Class], found: Iterable[str]) -> Class | None:
+    return max((known[word] for word in found if word in known), default=None)
+
+
+def _by_name(column: str, listed: Any) -> dict[str, Class]:
+    """Return the class of each name, under the key by which it is looked up."""
+    if not isinstance(listed, Mapping):
+        raise InvalidType(column, listed, "names by class, such as {'HIGH': ['my-agent']}")
+    found: dict[str, Class] = {}
+    for kind, names in listed.items():
+        place = f"{column}.{kind}"
+        check_choice(f"{column}: a key", kind, NAMES)
+        if isinstance(names, str) or not isinstance(names, Iterable):
+            raise InvalidType(place, names, "a list of texts")
+        for name in names:
+            if not isinstance(name, str):
+                raise InvalidType(place, name, "a text")
+            key = _key(name)
+            if not key or (column != "agents" and "-" in key):
+                raise InvalidValue(place, name, "a name with a letter" if column == "agents" else "a single word")
+            if found.get(key, Class[kind]) is not Class[kind]:
+                raise InvalidValue(place, name, f"in one class only; it is {found[key].name} already")
+            found[key] = Class[kind]
+    return found
+
+
+def _merged(column: str, old: Listed, changes: Listed) -> dict[str, tuple[str, ...]]:
+    """Return a column in which what is changed stands only where it belongs now."""
+    moved = _by_name(column, changes)
+    kinds = dict.fromkeys([*old, *changes])
+    return {
+        kind: (
+            *(name for name in old.get(kind, ()) if _key(name) not in moved),
+            *changes.get(kind, ()),
+        )
+        for kind in kinds
+    }
+
+
+def _key(name: str) -> str:
+    """Return how a name is looked up: its words, joined by dashes."""
+    return "-".join(words(name))
+
+
+DEFAULT = Classes(
+    agents={
+        "CRITICAL": (
+            "merge-decider",
+            "deploy-decider",
+            "requirements-critic",
+            "design-critic",
+            "test-critic",
+            "code-critic",
+            "ux-critic",
+            "code-implementer",
+            "test-author",
+            "self-reviewer",
+        ),
+        "HIGH": (
+            "requirements-author",
+            "bdd-author",
+            "adr-author",
+            "interface-designer",
+            "observability-designer",
+            "design-optioneer",
+            "work-planner",
+            "test-strategist",
+            "receipt-checker",
+            "contract-enforcer",
+            "security-scanner",
+            "coverage-enforcer",
+            "gate-fixer",
+            "smoke-verifier",
+            "deploy-monitor",
+        ),
+        "MEDIUM": (
+            "clarifier",
+            "risk-analyst",
+            "policy-analyst",
+            "impact-analyzer",
+            "context-loader",
+            "fixer",
+            "mutator",
+        ),
+        "LOW": (
+            "signal-normalizer",
+            "problem-framer",
+            "scope-assessor",
+            "gh-reporter",
+            "doc-writer",
+            "flow-historian",
+            "artifact-auditor",
+            "regression-analyst",
+            "learning-synthesizer",
+            "feedback-applier",
+            "swarm-ops",
+            "ux-implementer",
+            "repo-operator",
+        ),
+    },
+    steps={
+        "CRITICAL": ("critic", "critics", "decider", "deciders"),
+        "HIGH": ("author", "authors", "implement", "implementer", "implementers", "implementation"),
+    },
+    outputs={
+        "HIGH": ("decision", "decisions", "critique", "critiques"),
+        "LOW": ("summary", "summaries", "history", "histories"),
+    },
+)
+"""The classes of the `flow` profile: its agents, and what stands in for them where an agent is not listed."""

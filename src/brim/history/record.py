@@ -1,0 +1,154 @@
+"""The receipt of a fitted history: one part for each turn and each message that always stays.
+
+A fit decides with integers; the receipt needs names, sentences and hashes of everything that was there. So what it is
+written from is set aside when the fit is done, and it is written when somebody reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from brim.history.book import Repair
+from brim.history.fitting import Fitting
+from brim.history.forms import Form
+from brim.history.note import truncation
+from brim.receipt import Part, Receipt, handle, losses
+from brim.section import Priority
+from brim.wire.base import json_of
+
+_STAYS, _TURN = int(Priority.REQUIRED), int(Priority.MEDIUM)
+
+
+def recorder(fitting: Fitting, used: int, prefix: int | Callable[[], int]) -> Callable[[], Receipt]:
+    """Return what writes the receipt of a fit, whatever the history becomes: a book's lists only grow."""
+    book = fitting.book
+    record = _Record(
+        fitting=fitting,
+        used=used,
+        prefix=prefix,
+        edits=fitting.sent,
+        raws=book.raws,
+        units=book.units,
+        indexes=book.indexes,
+        starts=book.starts,
+        system=book.system,
+        length=len(book),
+        turns=len(book.starts),
+        required=set(fitting.essential()) if fitting.left_out() or fitting.edits else {len(book.starts) - 1},
+    )
+    return record.receipt
+
+
+@dataclass(slots=True, kw_only=True)
+class _Record:
+    fitting: Fitting
+    used: int
+    prefix: int | Callable[[], int]
+    edits: Mapping[int, Form]
+    raws: list[Any]
+    units: list[int]
+    indexes: list[int]
+    starts: list[int]
+    system: list[int]
+    length: int
+    turns: int
+    required: set[int]
+
+    def receipt(self) -> Receipt:
+        fitting = self.fitting
+        parts = (*self._stays(), *self._turns(), *self._repaired())
+        meter = fitting.book.meter
+        return Receipt(
+            budget=fitting.budget,
+            used=self.used,
+            unit=meter.unit,
+            meter=meter.name,
+            exact=meter.exact and not fitting.book.chat.estimated,
+            upper=self.used,
+            joins=self.used - sum(part.used for part in parts),
+            parts=parts,
+            losses=losses(parts),
+            policy="truncate_then_continue",
+            fill="order",
+            order="given",
+            stable_prefix=self.prefix() if callable(self.prefix) else self.prefix,
+            history=self._history(),
+        )
+
+    def _stays(self) -> Iterator[Part]:
+        """Yield what stands beside the turns: tools, a system prompt apart, system messages."""
+        for name, units in self.fitting.extra.items():
+            if name != "reply" and units:
+                yield _part(name, "whole", (units, units), "it always stays", handle(name), required=True)
+        for position in self._system():
+            units = self.units[position]
+            name, told = self._name([position]), self._handle([position])
+            yield _part(name, "whole", (units, units), "it always stays", told, required=True)
+
+    def _system(self) -> list[int]:
+        return [position for position in self.system if position < self.length]
+
+    def _turns(self) -> Iterator[Part]:
+        kept = {turn for start, stop in self.fitting.spans for turn in range(start, stop)}
+        pinned = set(self._system())
+        for turn, start in enumerate(self.starts[: self.turns]):
+            stop = self.starts[turn + 1] if turn + 1 < self.turns else self.length
+            members = [position for position in range(start, stop) if position not in pinned]
+            size = sum(self.units[position] for position in members)
+            forms = {position: self.edits[position] for position in members if position in self.edits}
+            used = size + sum(form.units - self.units[position] for position, form in forms.items())
+            state, used = ("dropped", 0) if turn not in kept else ("cut" if forms else "whole", used)
+            reason = self._reason(turn, state, size)
+            required = turn in self.required
+            yield _part(self._name(members), state, (size, used), reason, self._handle(members), required=required)
+
+    def _reason(self, turn: int, state: str, size: int) -> str:
+        if state == "whole":
+            return "it fits whole"
+        if turn in self.fitting.reasons and state != "dropped":
+            return self.fitting.reasons[turn]
+        if state == "cut":
+            return "a result, call or thought in it was cleared, cut or left out to make room"
+        way = self.fitting.options.select
+        return f"by {way}, its {size:,} {self.fitting.book.meter.unit} were not among those that fit"
+
+    def _repaired(self) -> Iterator[Part]:
+        """Yield what was taken out of the input because no provider would take it."""
+        answered = set(self.indexes[: self.length])
+        for repair in self.fitting.repairs:
+            if repair.units and (repair.action == "dropped" or repair.index in answered) and not self._edited(repair):
+                name = f"messages[{repair.index}]" + (" (repaired)" if repair.action == "changed" else "")
+                told = handle(json_of(repair.raw, name))
+                yield _part(name, "dropped", (repair.units, 0), repair.reason, told, required=False)
+
+    def _edited(self, repair: Repair) -> bool:
+        """Return whether a repair was made for this fit alone, so that its turn tells of it."""
+        return any(self.indexes[position] == repair.index for position in self.edits)
+
+    def _history(self) -> dict[str, Any]:
+        fitting = self.fitting
+        total = self.turns
+        included = sum(stop - start for start, stop in fitting.spans)
+        shares = fitting.shares(turn for start, stop in fitting.spans for turn in range(start, stop))
+        return {
+            "select": fitting.options.select,
+            "note": fitting.note,
+            "repairs": [
+                {"index": r.index, "action": r.action, "reason": r.reason, "units": r.units} for r in fitting.repairs
+            ],
+            "context_truncation": truncation(included, total, self.used, fitting.budget, shares, cut=bool(self.edits)),
+        }
+
+    def _name(self, positions: list[int]) -> str:
+        at = sorted(self.indexes[position] for position in positions)
+        return f"messages[{at[0]}]" if len(at) == 1 else f"messages[{at[0]}:{at[-1] + 1}]"
+
+    def _handle(self, positions: list[int]) -> str:
+        return handle(json_of([self.raws[position] for position in positions], self._name(positions)))
+
+
+def _part(name: str, state: str, sizes: tuple[int, int], reason: str, told: str, *, required: bool) -> Part:
+    size, used = sizes
+    return Part(name, state, _STAYS if required else _TURN, required, size, size, used, used, reason, told)

@@ -1,0 +1,32 @@
+"""Thinking is bound to the words before it: once those have changed, a provider may refuse it, so it goes too."""
+
+from __future__ import annotations
+
+from brim.history.fitting import Fitting
+
+
+def unbind(fitting: Fitting) -> None:
+    """Leave out the thinking after the first change, of the messages that were there when the change was made.
+
+    What the model thought later, it thought with the changed words before it.
+    """
+    book, edits = fitting.book, fitting.edits
+    kept = {turn for start, stop in fitting.spans for turn in range(start, stop)}
+    for position in range(first_change(fitting), fitting.seen):
+        if book.messages[position].any("thinking") and book.turn_of(position) in kept:
+            form = edits.get(position) or fitting.forms.whole(position)
+            if form.raw is not None:
+                edits[position] = fitting.forms.without_thinking(position, form)
+    fitting.settle()
+
+
+def first_change(fitting: Fitting) -> int:
+    """Return the position of the first message that is not sent as it came."""
+    book = fitting.book
+    changes = [position for position, form in fitting.sent.items() if form.raw is not book.raws[position]]
+    if fitting.left_out():
+        spans = fitting.spans
+        gap = spans[0][1] if spans and spans[0][0] == 0 else 0
+        changes.append(book.starts[gap])
+    repaired = [i for i, index in enumerate(book.indexes) if book.repairs and index > book.repairs[0].index]
+    return min([*changes, *repaired[:1]], default=len(book))

@@ -1,0 +1,129 @@
+"""What recordings and documents cost that travel with a message.
+
+Nobody publishes an exact rule for these, so every count is an estimate on the high side; how it comes about, and where
+even that is a guess, is told in docs/design/requests.md. Base64 is never counted as text.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+
+from brim.amount import units
+from brim.memo import Memo
+from brim.meter.blob import Blob, opened
+from brim.meter.vision import Crops, Levels, Pictured, Rule, family_of
+
+_OPENAI_PER_SECOND, _GEMINI_PER_SECOND, _OLD_GEMINI_PER_SECOND = 10, 25, 32
+_LEAST_BYTES = 1_000
+"""Bytes of a second of compressed speech: 8 kbit/s, the least that MP3 knows."""
+_UNHEARD_SECONDS = 600
+"""What a recording that cannot be seen is taken for."""
+
+_PAGE_TEXT = 3_000
+"""Tokens of a page's text: the upper end of Anthropic's "1,500 to 3,000"."""
+_PAGE_SIZE = (1_700, 2_200)
+"""Pixels of a page that is shown as an image: US Letter at 200 dots to the inch."""
+_UNSEEN_PAGES = 20
+"""What a document that cannot be seen is taken for."""
+_DENSEST_PAGE = 4_000
+"""Bytes of a compressed page of nothing but text."""
+_BYTES_PER_TOKEN = 2
+"""Of files other than PDF: plain text has three or four, tables of digits two."""
+
+_MOST_CHUNKS = 64
+_MOST_STREAMS = 4_096
+_LONGEST_HEAD = 512
+"""Bytes between the name of a packed stream and its start."""
+_MOST_UNPACKED = 32 * 1024 * 1024
+_PAGE = re.compile(rb"/Type\s{0,8}/Page(?![A-Za-z])")
+_PAGES: Memo[int] = Memo()
+
+
+def count_audio(model: str | None, source: str | bytes | None, seconds: int | None = None) -> Pictured:
+    """Return what a recording costs: by its length if that is given or a WAV header tells it, else by its bytes.
+
+    Raises:
+        InvalidValue: `seconds` is not a whole number of at least 0.
+    """
+    if seconds is None:
+        blob = opened(source)
+        seconds = _seconds(blob) if blob else _UNHEARD_SECONDS
+    return Pictured(units("seconds", seconds) * _per_second(family_of(model)), exact=False)
+
+
+def count_file(model: str | None, source: str | bytes | None, media: str | None = None) -> Pictured:
+    """Return what a document costs: text and image of every page of a PDF, a share of the bytes of anything else.
+
+    `media` is its media type, where that is known.
+    """
+    blob = opened(source)
+    if blob is None:
+        return Pictured(_UNSEEN_PAGES * _per_page(family_of(model)), exact=False)
+    if blob.read(0, 5) == b"%PDF-" or "pdf" in (media or blob.media or ""):
+        return Pictured(_pages_of(source, blob) * _per_page(family_of(model)), exact=False)
+    return Pictured(-(-blob.size // _BYTES_PER_TOKEN), exact=False)
+
+
+def pages(raw: bytes) -> int:
+    """Return how many pages a PDF has; at least as many as there are, and an estimate where none can be seen."""
+    seen, room, at = len(_PAGE.findall(raw)), _MOST_UNPACKED, 0
+    for _ in range(_MOST_STREAMS):
+        name = raw.find(b"/ObjStm", at)
+        if name < 0 or room <= 0:
+            break
+        start = raw.find(b"stream", name, name + _LONGEST_HEAD)
+        if start < 0:
+            at = name + 1
+            continue
+        at = raw.find(b"endstream", start)
+        if at < 0:
+            break
+        unpacked = _unpacked(raw[start + len(b"stream") : at].lstrip(b"\r\n"), room)
+        room -= len(unpacked)
+        seen += len(_PAGE.findall(unpacked))
+    return seen or 1 + len(raw) // _DENSEST_PAGE
+
+
+def _unpacked(packed: bytes, most: int) -> bytes:
+    try:
+        return zlib.decompressobj().decompress(packed, most)
+    except zlib.error:
+        return b""
+
+
+def _pages_of(source: str | bytes | None, blob: Blob) -> int:
+    """Return the pages of a PDF, once for each text: here hashing it is the cheaper part."""
+    if not isinstance(source, str):
+        return pages(blob.read(0, blob.size))
+    known = _PAGES.get(source)
+    if known is None:
+        known = pages(blob.read(0, blob.size))
+        _PAGES.put(source, known)
+    return known
+
+
+def _seconds(blob: Blob) -> int:
+    """Return how long a recording is at most."""
+    rate = _LEAST_BYTES
+    if blob.read(0, 4) == b"RIFF" and blob.read(8, 4) == b"WAVE":
+        at = 12
+        for _ in range(_MOST_CHUNKS):
+            chunk = blob.read(at, 20)
+            if len(chunk) < 20:
+                break
+            if chunk[:4] == b"fmt ":
+                rate = int.from_bytes(chunk[16:20], "little") or rate
+                break
+            at += 8 + int.from_bytes(chunk[4:8], "little")
+    return -(-blob.size // rate)
+
+
+def _per_second(rule: Rule) -> int:
+    if isinstance(rule, Crops):
+        return _OLD_GEMINI_PER_SECOND
+    return _GEMINI_PER_SECOND if isinstance(rule, Levels) else _OPENAI_PER_SECOND
+
+
+def _per_page(rule: Rule) -> int:
+    return _PAGE_TEXT + rule.units(*_PAGE_SIZE, "high")

@@ -1,0 +1,139 @@
+"""Counts a request, not a string: framing, names, calls, schemas, images and what primes the reply.
+
+Makers publish what the chat format adds for some models only. Where they do not, the same sums serve as an
+estimate. Ids count as text: some templates write them into the prompt, and a count must not be too small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from brim.errors import InvalidType
+from brim.message import Message, Piece
+from brim.meter.base import Scale
+from brim.meter.model import Framing
+from brim.wire import shape_of, wire
+
+FRAMING = Framing(per_message=3, per_name=1, reply=3)
+"""What OpenAI published for its chat format; a role is one unit more. For all others it is an estimate."""
+BARE = Framing(per_message=0, per_name=0, reply=0)
+"""For units that are no tokens: the texts alone."""
+
+_BARE_UNITS = ("chars", "bytes")
+_ROLE = 1
+_CALL = 3
+"""Units for each call, beyond its id, its name and its arguments."""
+_SEALED = 4
+"""Characters of sealed thinking for each unit of what it stands for."""
+
+Count = Callable[[str], int]
+
+
+class Chat:
+    """What a message costs with one meter, in one vendor's shape, for one model."""
+
+    __slots__ = ("_count", "estimated", "framing", "model", "provider", "role")
+
+    def __init__(self, count: Count, provider: str, framing: Framing | None = None, model: str | None = None) -> None:
+        self._count = count
+        self.provider = provider
+        self.framing = framing or FRAMING
+        self.model = model
+        self.role = _ROLE if self.framing.per_message else 0
+        self.estimated = framing is None
+        """Whether anything that was counted so far is an estimate, the framing included."""
+
+    def units(self, message: Message) -> int:
+        """Return the units of one message, its framing included."""
+        total = self.framing.per_message + self.role
+        count = self._count
+        for piece in message.pieces:
+            total += count(piece.text) if piece.kind in ("text", "output") else self.piece(piece)
+        if message.name:
+            total += count(message.name) + self.framing.per_name
+        return total
+
+    def piece(self, piece: Piece) -> int:
+        """Return the units of one piece."""
+        kind, count = piece.kind, self._count
+        if kind in ("text", "output"):
+            return count(piece.text)
+        if kind == "call":
+            framed = _CALL if self.role else 0
+            return count(piece.text) + count(piece.name) + count(piece.id) + framed
+        if kind == "result":
+            return count(piece.id)
+        if kind == "thinking" and piece.name != "sealed":
+            return count(piece.text)
+        if kind == "opaque":
+            self.estimated = True
+            return count(piece.text)
+        return self._media(piece)
+
+    def _media(self, piece: Piece) -> int:
+        """Return the units of what is no text."""
+        if piece.kind == "thinking":
+            self.estimated = True
+            return -(-len(piece.text) // _SEALED)
+        from brim.meter.image import count_image, count_media
+
+        source, detail = piece.text, piece.name or None
+        if piece.kind == "image":
+            told = count_image(self.model, source, detail, provider=self.provider)
+        else:
+            told = count_media(piece.kind, source, model=self.model, provider=self.provider)
+        self.estimated |= not told.exact
+        return told.units
+
+    def tools(self, tools: Sequence[Mapping[str, Any]] | None) -> int:
+        """Return the units of the tools that a request offers.
+
+        Raises:
+            InvalidType: they are no list of tools.
+        """
+        if tools is None:
+            return 0
+        if isinstance(tools, str | Mapping) or not isinstance(tools, Sequence):
+            raise InvalidType("tools", tools, "a list of tool definitions")
+        if not tools:
+            return 0
+        from brim.meter.schemas import count_tools
+
+        units, exact = count_tools(tools, self._count, self.provider)
+        self.estimated |= not exact
+        return units
+
+
+def framing_of(unit: str, model: str | None) -> Framing | None:
+    """Return what the chat format adds: nothing to units that are no tokens, else as published, or `None`."""
+    if unit in _BARE_UNITS:
+        return BARE
+    if model is None:
+        return FRAMING
+    from brim.meter import catalogue
+
+    return catalogue.find(model).framing
+
+
+def chat_of(meter: Scale, provider: str, model: str | None = None) -> Chat:
+    """Return what counts messages with a meter; texts that are planned are planned by their loads."""
+    count = meter.count if meter.loads_are_counts else meter.load
+    return Chat(count, provider, framing_of(meter.unit, model), model)
+
+
+def count_messages(
+    meter: Scale,
+    messages: Sequence[Any],
+    tools: Sequence[Mapping[str, Any]] | None = None,
+    shape: str | None = None,
+) -> int:
+    """Return the units of a request: its messages, the tools that it offers, and what primes the reply.
+
+    Raises:
+        InvalidValue: a message or a tool that cannot be; the error names its index and what is wrong with it.
+    """
+    chosen = wire(shape or shape_of(messages) or "openai")
+    chat = chat_of(meter, chosen.provider)
+    total = sum(chat.units(chosen.read(raw, i)) for i, raw in enumerate(messages))
+    return total + chat.tools(tools) + chat.framing.reply

@@ -1,0 +1,333 @@
+"""What an image costs, by the rule that each provider publishes for the model.
+
+Where a rule does not say which way a number is rounded, it is rounded up; where no rule is published for a model, the
+one of its nearest relative is taken and `published` is false. Sources and dates are in docs/design/requests.md.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple, Protocol
+
+from brim.amount import units as whole
+from brim.errors import InvalidType
+from brim.meter.names import fold, spellings
+
+
+class Pictured(NamedTuple):
+    """What something that is not text costs."""
+
+    units: int
+    exact: bool
+    """Whether the provider publishes the rule for this model, and the size was known."""
+
+
+class Rule(Protocol):
+    """What an image costs on one family of models."""
+
+    @property
+    def published(self) -> bool:
+        """Whether the provider publishes this rule for the model that was asked for."""
+
+    def units(self, width: int, height: int, detail: str | None) -> int:
+        """Return what an image of that size costs."""
+
+    def most(self, detail: str | None) -> int:
+        """Return what no image that is accepted can exceed."""
+
+
+def image_units(rule: Rule, width: int, height: int, detail: str | None = None) -> int:
+    """Return what an image of `width` by `height` pixels costs under a rule.
+
+    Raises:
+        InvalidValue: a side is not a whole number of at least 1, or the detail is not a text.
+    """
+    whole("width", width, least=1)
+    whole("height", height, least=1)
+    return rule.units(width, height, checked(detail))
+
+
+def checked(detail: str | None) -> str | None:
+    """Return a level of detail as the rules have it, without the prefix that Gemini writes.
+
+    Raises:
+        InvalidType: it is not a text.
+    """
+    if detail is None:
+        return None
+    if not isinstance(detail, str):
+        raise InvalidType("detail", detail, "a text such as low or high, or None")
+    level = detail.strip().casefold().removeprefix("media_resolution_")
+    return None if level in ("", "auto", "unspecified") else level
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tiles:
+    """OpenAI's older rule: a base, and as much again for every square of 512 pixels."""
+
+    base: int
+    tile: int
+    published: bool = True
+
+    def units(self, width: int, height: int, detail: str | None) -> int:
+        """Return the cost after fitting into 2048 by 2048 and the shorter side into 768."""
+        if detail == "low":
+            return self.base
+        long, short = max(width, height), min(width, height)
+        # Both steps keep the proportions, so that the second undoes the first wherever it applies.
+        if short * 2048 > 768 * max(2048, long):
+            long, short = long * 768 // short, 768
+        elif long > 2048:
+            long, short = 2048, _ceil(short * 2048, long)
+        return self.base + self.tile * _ceil(long, 512) * _ceil(short, 512)
+
+    def most(self, detail: str | None) -> int:
+        """Return the cost of four by two squares."""
+        return self.base if detail == "low" else self.base + 8 * self.tile
+
+
+_REFUSED = 30_000
+"""Patches above which OpenAI refuses an image."""
+
+
+class Limit(NamedTuple):
+    """To what an image is scaled down."""
+
+    edge: int
+    """Pixels of the longer side."""
+    patches: int = _REFUSED
+    """Patches in all."""
+
+
+_LOW, _HIGH, _ORIGINAL = Limit(512), Limit(2_048, 2_500), Limit(65_535)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Patches:
+    """OpenAI's newer rule: patches of 32 pixels within the limits of the level of detail, times a factor."""
+
+    hundredths: int = 120
+    """The factor, in hundredths."""
+    low: Limit = _LOW
+    high: Limit = _HIGH
+    original: Limit = _ORIGINAL
+    auto: str = "original"
+    """The level that is meant by `auto` and by none."""
+    published: bool = True
+
+    def units(self, width: int, height: int, detail: str | None) -> int:
+        """Return the cost; for a level that is not known, the highest of all levels."""
+        return max(self._times(_covered(width, height, limit)) for limit in self._limits(detail))
+
+    def most(self, detail: str | None) -> int:
+        """Return the cost of as many patches as the level allows."""
+        return max(self._times(min(limit.patches, _ceil(limit.edge, 32) ** 2)) for limit in self._limits(detail))
+
+    def _limits(self, detail: str | None) -> tuple[Limit, ...]:
+        levels = {"low": self.low, "high": self.high, "original": self.original}
+        level = levels.get(detail or self.auto)
+        return (level,) if level else tuple(levels.values())
+
+    def _times(self, patches: int) -> int:
+        return _ceil(patches * self.hundredths, 100)
+
+
+def _covered(width: int, height: int, limit: Limit) -> int:
+    """Return the patches of an image that was scaled down to a limit."""
+    long = max(width, height)
+    if long > limit.edge:  # The guide says "to integer pixels": up is at most one row of patches too many.
+        width, height = _ceil(width * limit.edge, long), _ceil(height * limit.edge, long)
+    patches = _ceil(width, 32) * _ceil(height, 32)
+    if patches <= limit.patches or limit.patches == _REFUSED:
+        return min(patches, limit.patches)
+    factor = math.sqrt(32 * 32 * limit.patches / (width * height))
+    across, down = width * factor / 32, height * factor / 32
+    factor *= min(math.floor(across) / across, math.floor(down) / down)
+    if not factor:  # A line that is thinner than a patch, of which the guide's formula leaves nothing.
+        return limit.patches
+    return min(limit.patches, _ceil(math.floor(width * factor), 32) * _ceil(math.floor(height * factor), 32))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Blocks:
+    """Anthropic's rule: blocks of 28 pixels, after scaling down until the longer side and their number fit."""
+
+    edge: int
+    blocks: int
+    published: bool = True
+
+    def units(self, width: int, height: int, detail: str | None) -> int:  # noqa: ARG002 - there is but one level
+        """Return the number of blocks."""
+        long, short = max(width, height), min(width, height)
+
+        def grid(edge: int) -> tuple[int, int]:
+            return _ceil(edge, 28), _ceil(max(1, round(edge * short / long)), 28)
+
+        def too_big(edge: int) -> bool:
+            across, down = grid(edge)
+            return across * 28 > self.edge or across * down > self.blocks
+
+        if too_big(long):
+            # Every edge up to the one that is sought fits, and none above: their number is that edge.
+            across, down = grid(bisect_left(range(1, long + 1), True, key=too_big))
+        else:
+            across, down = grid(long)
+        return across * down
+
+    def most(self, detail: str | None) -> int:  # noqa: ARG002
+        """Return the bound on the number of blocks."""
+        return self.blocks
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Crops:
+    """Gemini's rule up to 2.5: 258 for a small image, and for every crop of a larger one."""
+
+    published: bool = False
+    """Two pages of its documentation differ; this is the larger reading."""
+
+    def units(self, width: int, height: int, detail: str | None) -> int:  # noqa: ARG002 - set for a request, not here
+        """Return the cost of crops that are two thirds of the shorter side, from 256 up to 768 pixels."""
+        long = max(width, height)
+        if long <= 384:
+            return 258
+        if long > 3072:
+            width, height = _ceil(width * 3072, long), _ceil(height * 3072, long)
+        side = min(768, max(256, min(width, height) * 2 // 3))
+        return 258 * _ceil(width, side) * _ceil(height, side)
+
+    def most(self, detail: str | None) -> int:  # noqa: ARG002
+        """Return the cost of twelve by two crops."""
+        return 258 * 24
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Levels:
+    """Gemini's rule from 3 on: so many at most for each level, whatever the size."""
+
+    levels: Mapping[str, int]
+    usual: str
+    """The level where none is named."""
+    published: bool = False
+    """The numbers are called approximate."""
+
+    def units(self, width: int, height: int, detail: str | None) -> int:  # noqa: ARG002 - the size does not matter
+        """Return the cost of the level."""
+        return self.most(detail)
+
+    def most(self, detail: str | None) -> int:
+        """Return the cost of the level; for one that is not known, the highest."""
+        return self.levels.get(detail or self.usual, max(self.levels.values()))
+
+
+_OMNI = Tiles(base=85, tile=170)
+_GPT5 = Tiles(base=70, tile=140)
+_O_SERIES = Tiles(base=75, tile=150)
+_GPT6 = Patches(high=Limit(65_535, 2_500))
+_GPT56 = Patches()
+_GPT55 = Patches(original=Limit(6_000, 10_000))
+_GPT54 = replace(_GPT55, low=Limit(2_048, 6_144), auto="high")
+_GPT52 = Patches(low=Limit(2_048, 6_144), high=Limit(2_048, 6_144), original=Limit(2_048, 6_144))
+_NO_SIZES = replace(_GPT52, published=False)
+"""Deprecated models: a factor is published, the limits are no longer."""
+_STANDARD = Blocks(edge=1_568, blocks=1_568)
+_FINE = Blocks(edge=2_576, blocks=4_784)
+_GEMINI3 = Levels(levels={"low": 280, "medium": 560, "high": 1_120, "ultra_high": 2_240}, usual="high")
+
+OTHER = Blocks(edge=16_384 * 28, blocks=16_384, published=False)
+"""For models of which no rule is known: the finest grid that any maker publishes, and the largest default bound."""
+
+_RULES: dict[str, Rule] = {
+    "openai": replace(_OMNI, published=False),
+    "anthropic": replace(_FINE, published=False),
+    "google": _GEMINI3,
+    "gemini": _GEMINI3,
+    "gemini-1": Crops(),
+    "gemini-1-5": Crops(),
+    "gemini-2": Crops(),
+    "gemini-2-0": Crops(),
+    "gemini-2-5": Crops(),
+    "gpt": replace(_GPT6, published=False),
+    "gpt-3-5": replace(_OMNI, published=False),
+    "gpt-4": replace(_OMNI, published=False),
+    "chatgpt-4o": replace(_OMNI, published=False),
+    "gpt-4o": _OMNI,
+    "gpt-4o-mini": Tiles(base=2_833, tile=5_667),
+    "gpt-4-1": _OMNI,
+    "gpt-4-5": _OMNI,
+    "gpt-4-5-preview": _OMNI,
+    "gpt-4-1-mini": replace(_GPT52, hundredths=162),
+    "gpt-4-1-nano": replace(_NO_SIZES, hundredths=246),
+    "gpt-5": _GPT5,
+    "gpt-5-chat": _GPT5,
+    "gpt-5-1": _GPT5,
+    "gpt-5-mini": _NO_SIZES,
+    "gpt-5-nano": replace(_NO_SIZES, hundredths=150),
+    "gpt-5-codex-mini": _NO_SIZES,
+    "gpt-5-1-codex-mini": _NO_SIZES,
+    "gpt-5-2": _GPT52,
+    "gpt-5-3": _NO_SIZES,
+    "gpt-5-4": _GPT54,
+    "gpt-5-4-mini": _GPT54,
+    "gpt-5-4-nano": _GPT54,
+    "gpt-5-5": _GPT55,
+    "gpt-5-6": _GPT56,
+    "gpt-5-6-sol": _GPT56,
+    "gpt-5-6-terra": _GPT56,
+    "gpt-5-6-luna": _GPT56,
+    "gpt-6-astra": _GPT6,
+    "o1": _O_SERIES,
+    "o1-pro": _O_SERIES,
+    "o3": _O_SERIES,
+    "o4-mini": replace(_NO_SIZES, hundredths=172),
+    "codex-mini": replace(_NO_SIZES, hundredths=172),
+    "computer-use-preview": Tiles(base=65, tile=129),
+}
+"""The rules by the folded name of a model or of its provider."""
+
+_VERSION = re.compile(r"-(\d{1,2})(?:-(\d{1,2}))?(?![0-9])")
+
+
+@lru_cache(maxsize=256)
+def family_of(model: str | None) -> Rule:
+    """Return the rule of a model, or of a provider where only that is known.
+
+    Without either it is that of gpt-4o. A model that is not listed has the rule of the longest listed name that its
+    own begins with, and that rule is not `published` for it.
+
+    Raises:
+        InvalidType: the name is not a text.
+    """
+    if model is None:
+        return _RULES["openai"]
+    if not isinstance(model, str):
+        raise InvalidType("model", model, "a str or None")
+    names = [fold(name) for name in spellings(model)]
+    for name in names:
+        if name in _RULES:
+            return _RULES[name]
+    for name in names:
+        if name.startswith("claude"):
+            return _claude(name)
+        begins = [known for known in _RULES if name.startswith(f"{known}-")]
+        if begins:
+            rule = _RULES[max(begins, key=len)]
+            return replace(rule, published=False)  # type: ignore[type-var]
+    return OTHER
+
+
+def _claude(name: str) -> Rule:
+    """Return the rule of a Claude model: the finer one from 4.7 on, and where no version is named."""
+    version = _VERSION.search(name)
+    if version is None:
+        return replace(_FINE, published=False)
+    return _FINE if (int(version[1]), int(version[2] or 0)) >= (4, 7) else _STANDARD
+
+
+def _ceil(size: int, part: int) -> int:
+    return -(-size // part)

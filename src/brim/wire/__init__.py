@@ -1,0 +1,54 @@
+"""The shapes in which messages come, one file per vendor's shape, and how to tell them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from brim.errors import InvalidType, InvalidValue
+from brim.wire import anthropic, chat, responses
+from brim.wire.base import Wire, plain
+
+__all__ = ["SHAPES", "Wire", "plain", "shape_of", "wire"]
+
+SHAPES: dict[str, Wire] = {"openai": chat.WIRE, "responses": responses.WIRE, "anthropic": anthropic.WIRE}
+"""The shapes by name: Chat Completions, Responses items, Anthropic Messages."""
+
+
+def wire(name: str) -> Wire:
+    """Return the wire shape of a name.
+
+    Raises:
+        InvalidValue: there is none.
+    """
+    if not isinstance(name, str) or name not in SHAPES:
+        raise InvalidValue("shape", name, f"one of {', '.join(map(repr, SHAPES))}")
+    return SHAPES[name]
+
+
+def shape_of(messages: Sequence[Any]) -> str | None:
+    """Return the shape that the messages can only be in, or `None` where they could be in any.
+
+    Raises:
+        InvalidType: there are no messages to look at, but something else.
+    """
+    if isinstance(messages, str | bytes | dict) or not isinstance(messages, Sequence):
+        raise InvalidType("messages", messages, "a list of messages")
+    for raw in messages:
+        if type(raw) is dict and len(raw) == 2 and isinstance(raw.get("content"), str):
+            if raw.get("role") in ("system", "developer", "tool"):
+                return "openai"
+            continue
+        values = plain(raw)
+        if isinstance(values, dict) and (told := _told(values)):
+            return told
+    return None
+
+
+def _told(values: dict[str, Any]) -> str | None:
+    """Return the one shape that a message can be in."""
+    if responses.is_item(values):
+        return "responses"
+    if chat.is_chat(values):
+        return "openai"
+    return "anthropic" if anthropic.is_message(values) else None

@@ -1,0 +1,116 @@
+"""Anthropic Messages: the system prompt apart, content in blocks, results inside the user's messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from brim.errors import InvalidType
+from brim.message import Message, Path, Piece
+from brim.wire.base import changed, fields_of, json_of, mapping_at, opaque, role_of, text_at
+
+ROLES = {"user": "user", "assistant": "assistant", "system": "system"}
+_BLOCKS = (
+    "tool_use",
+    "tool_result",
+    "thinking",
+    "redacted_thinking",
+    "document",
+    "search_result",
+    "server_tool_use",
+    "container_upload",
+    "compaction",
+)
+
+
+def is_message(values: Mapping[str, Any]) -> bool:
+    """Return whether a message can only be one of Anthropic's."""
+    content = values.get("content")
+    blocks = [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
+    return any(b.get("type") in _BLOCKS or (b.get("type") == "image" and "source" in b) for b in blocks)
+
+
+class Anthropic:
+    """The shape of the Messages API."""
+
+    name = "anthropic"
+    provider = "anthropic"
+    pairs = True
+    batches = False
+    adjacent = True
+    binds = True
+
+    def read(self, raw: Any, index: int) -> Message:
+        """Return the message of a caller's object.
+
+        Raises:
+            InvalidValue: it is none; the error names its index and what is wrong with it.
+        """
+        values = fields_of(raw, index)
+        role = role_of(values, index, ROLES)
+        content = values.get("content")
+        if isinstance(content, str):
+            return Message(role, (Piece("text", content, ("content",)),), raw)
+        if content is None:
+            return Message(role, (), raw)
+        if not isinstance(content, list | tuple):
+            raise InvalidType(f"messages[{index}] content", content, "a text or a list of blocks")
+        pieces: list[Piece] = []
+        for i, block in enumerate(content):
+            pieces += _block(block, ("content", i), "text", f"messages[{index}] content[{i}]")
+        calls = tuple(piece.id for piece in pieces if piece.kind == "call" and piece.id)
+        results = tuple(piece.id for piece in pieces if piece.kind == "result")
+        return Message(role, tuple(pieces), raw, "", calls, results)
+
+    def say(self, text: str) -> Any:
+        """Return a message from the user with this text."""
+        return {"role": "user", "content": text}
+
+    def append(self, raw: Any, text: str) -> Any:
+        """Return a copy of a message with this text after its own."""
+        content = fields_of(raw, 0).get("content")
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content or [])
+        return changed(raw, {("content",): [*blocks, {"type": "text", "text": text}]})
+
+
+WIRE = Anthropic()
+
+
+def _block(block: Any, at: Path, kind: str, place: str) -> list[Piece]:
+    """Return the pieces of one block; the texts of a result come after it."""
+    if isinstance(block, str):
+        return [Piece(kind, block, at)]
+    values = mapping_at(block, place)
+    sort = values.get("type")
+    if sort == "text":
+        return [Piece(kind, text_at(values, "text", place), (*at, "text"), place=at)]
+    if sort == "tool_use":
+        said = json_of(values.get("input"), f"{place} input")
+        return [Piece("call", said, (*at, "input"), text_at(values, "id", place), text_at(values, "name", place), at)]
+    if sort == "tool_result":
+        return _result(values, at, place)
+    if sort == "thinking":
+        return [Piece("thinking", text_at(values, "thinking", place), at)]
+    if sort == "redacted_thinking":
+        return [Piece("thinking", str(values.get("data") or ""), at, name="sealed")]
+    if sort in ("image", "document"):
+        source = values.get("source")
+        source = source if isinstance(source, Mapping) else {}
+        where = next((source[key] for key in ("data", "url", "file_id") if isinstance(source.get(key), str)), "")
+        if source.get("type") in ("text", "content"):
+            return [opaque(block, at, place)]
+        return [Piece("image" if sort == "image" else "file", where, at)]
+    return [opaque(block, at, place)]
+
+
+def _result(values: Mapping[str, Any], at: Path, place: str) -> list[Piece]:
+    pieces = [Piece("result", "", (*at, "content"), text_at(values, "tool_use_id", place), place=at)]
+    content = values.get("content")
+    if isinstance(content, str):
+        pieces.append(Piece("output", content, (*at, "content")))
+    elif isinstance(content, list | tuple):
+        for i, block in enumerate(content):
+            pieces += _block(block, (*at, "content", i), "output", f"{place} content[{i}]")
+    elif content is not None:
+        raise InvalidType(f"{place} content", content, "a text or a list of blocks")
+    return pieces

@@ -1,0 +1,174 @@
+"""OpenAI Chat Completions messages, which most other servers take too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from brim.errors import InvalidType
+from brim.message import Message, Piece
+from brim.wire.base import changed, fields_of, mapping_at, opaque, role_of, text_at
+
+ROLES = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+_PART_TYPES = ("image_url", "input_audio", "refusal", "file")
+_OWN_KEYS = ("tool_calls", "tool_call_id", "function_call", "refusal", "audio", "annotations", "reasoning_content")
+_CONTENT = ("content",)
+_THOUGHTS = ("reasoning_content", "reasoning")
+
+
+def is_chat(values: Mapping[str, Any]) -> bool:
+    """Return whether a message can only be one of Chat Completions."""
+    if values.get("role") in ("system", "developer", "tool", "function") or any(key in values for key in _OWN_KEYS):
+        return True
+    content = values.get("content")
+    kinds = [part.get("type") for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
+    return any(kind in _PART_TYPES for kind in kinds)
+
+
+class Chat:
+    """The shape of Chat Completions."""
+
+    name = "openai"
+    provider = "openai"
+    pairs = False
+    batches = False
+    adjacent = True
+    binds = False
+
+    def read(self, raw: Any, index: int) -> Message:
+        """Return the message of a caller's object.
+
+        Raises:
+            InvalidValue: it is none; the error names its index and what is wrong with it.
+        """
+        if type(raw) is dict and (message := _common(raw)):
+            return message
+        return _read(raw, fields_of(raw, index), index)
+
+    def say(self, text: str) -> Any:
+        """Return a message from the user with this text."""
+        return {"role": "user", "content": text}
+
+    def append(self, raw: Any, text: str) -> Any:
+        """Return a copy of a message with this text after its own."""
+        content = fields_of(raw, 0).get("content")
+        if isinstance(content, list):
+            return changed(raw, {("content",): [*content, {"type": "text", "text": text}]})
+        return changed(raw, {("content",): f"{content}\n\n{text}" if content else text})
+
+
+WIRE = Chat()
+
+
+def _common(raw: dict[str, Any]) -> Message | None:
+    """Return a message of the two commonest kinds, a text and a result; any other takes longer to read."""
+    role, content = raw.get("role"), raw.get("content")
+    if type(content) is not str or type(role) is not str:
+        return None
+    if len(raw) == 2 and role in ("user", "assistant", "system"):
+        return Message(role, (Piece("text", content, _CONTENT),), raw)
+    call = raw.get("tool_call_id")
+    if len(raw) == 3 and role == "tool" and type(call) is str:
+        return Message(role, (_result(call), Piece("output", content, _CONTENT)), raw, "", (), (call,))
+    return None
+
+
+def _result(call: str) -> Piece:
+    return Piece("result", "", _CONTENT, call, "", ())
+
+
+def _read(raw: Any, values: Mapping[str, Any], index: int) -> Message:
+    role = role_of(values, index, ROLES)
+    content = values.get("content")
+    pieces: list[Piece] = []
+    answered: tuple[str, ...] = ()
+    if role == "tool":
+        answered = (text_at(values, "tool_call_id" if values.get("role") == "tool" else "name", f"messages[{index}]"),)
+        pieces.append(_result(answered[0]))
+    kind = "output" if role == "tool" else "text"
+    if isinstance(content, str):
+        pieces.append(Piece(kind, content, _CONTENT))
+    elif content is not None:
+        pieces += _contents(content, kind, f"messages[{index}]")
+    for key in ("refusal", *_THOUGHTS):
+        said = values.get(key)
+        if isinstance(said, str) and said:
+            pieces.append(Piece("thinking" if key in _THOUGHTS else "text", said, (key,)))
+    calls = _calls(values, index) if role == "assistant" else ()
+    pieces += calls
+    name = values.get("name")
+    if name is not None and not isinstance(name, str):
+        raise InvalidType(f"messages[{index}] name", name, "a text")
+    return Message(role, tuple(pieces), raw, name or "", tuple([call.id for call in calls]), answered)
+
+
+def _contents(content: Any, kind: str, place: str) -> list[Piece]:
+    if not isinstance(content, list | tuple):
+        raise InvalidType(f"{place} content", content, "a text, a list of parts, or None")
+    return [_part(part, i, kind, f"{place} content[{i}]") for i, part in enumerate(content)]
+
+
+def _part(part: Any, i: int, kind: str, place: str) -> Piece:
+    if isinstance(part, str):
+        return Piece(kind, part, ("content", i))
+    values = mapping_at(part, place)
+    sort = values.get("type")
+    if sort in ("text", "refusal") and isinstance(values.get(sort), str):
+        return Piece(kind, values[sort], ("content", i, sort), place=("content", i))
+    if sort == "image_url":
+        image = values.get("image_url")
+        image = image if isinstance(image, Mapping) else {"url": image}
+        return Piece("image", str(image.get("url") or ""), ("content", i), name=str(image.get("detail") or ""))
+    if sort == "input_audio":
+        audio = values.get("input_audio")
+        return Piece("audio", str(audio.get("data") or "") if isinstance(audio, Mapping) else "", ("content", i))
+    if sort == "file":
+        file = values.get("file")
+        return Piece("file", str(file.get("file_data") or "") if isinstance(file, Mapping) else "", ("content", i))
+    return opaque(part, ("content", i), place)
+
+
+def _calls(values: Mapping[str, Any], index: int) -> list[Piece]:
+    pieces = []
+    old = values.get("function_call")
+    if isinstance(old, Mapping):
+        name = text_at(old, "name", f"messages[{index}] function_call")
+        at = ("function_call", "arguments")
+        pieces.append(Piece("call", str(old.get("arguments") or ""), at, name, name, ("function_call",)))
+    calls = values.get("tool_calls")
+    if calls is None:
+        return pieces
+    if not isinstance(calls, list | tuple):
+        raise InvalidType(f"messages[{index}] tool_calls", calls, "a list of calls")
+    return pieces + [_call(call, i, index) for i, call in enumerate(calls)]
+
+
+def _call(call: Any, i: int, index: int) -> Piece:
+    try:
+        body = call["function"]
+        said, name, id_ = body["arguments"], body["name"], call["id"]
+        if type(said) is type(name) is type(id_) is str:
+            return Piece("call", said, ("tool_calls", i, "function", "arguments"), id_, name, ("tool_calls", i))
+    except (TypeError, KeyError):
+        pass
+    return _odd_call(call, i, f"messages[{index}] tool_calls[{i}]")
+
+
+def _odd_call(call: Any, i: int, place: str) -> Piece:
+    """Return a call that is not a function, not a mapping, without arguments, or wrong."""
+    fields = mapping_at(call, place)
+    own, inner = ("custom", "input") if fields.get("type") == "custom" else ("function", "arguments")
+    id_ = text_at(fields, "id", place)
+    body = mapping_at(fields.get(own), f"{place} {own}")
+    name = text_at(body, "name", f"{place} {own}")
+    said = body.get(inner)
+    if said is not None and not isinstance(said, str):
+        raise InvalidType(f"{place} {own} {inner}", said, "a text: the arguments as JSON")
+    return Piece("call", said or "", ("tool_calls", i, own, inner), id_, name, ("tool_calls", i))

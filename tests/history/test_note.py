@@ -1,0 +1,63 @@
+import json
+
+import pytest
+
+from brim.errors import InvalidValue
+from brim.history.note import MARK, note, truncation
+
+SHARES = {"CRITICAL": 3, "HIGH": 2, "MEDIUM": 2, "LOW": 0}
+
+
+@pytest.mark.requirement("S2.26")
+def test_the_line_is_as_it_was_agreed_to_the_last_character():
+    line = "[CONTEXT_TRUNCATED] Included 7 of 19 history steps (12 omitted, budget: 200,000/200,000 chars)"
+    assert note(7, 19, 200_000, 200_000, "chars") == line
+    assert note(7, 19, 200_000, 200_000, "chars", SHARES) == (line + " [Priority: CRITICAL=3, HIGH=2, MEDIUM=2, LOW=0]")
+    assert line.startswith(MARK)
+
+
+@pytest.mark.requirement("S2.26")
+def test_the_unit_is_that_of_the_meter_and_classes_have_their_order_whatever_the_mapping_has():
+    assert note(0, 1_200, 0, 8_000, "tokens", {"LOW": 1, "HIGH": 2}) == (
+        "[CONTEXT_TRUNCATED] Included 0 of 1200 history steps (1200 omitted, budget: 0/8,000 tokens) "
+        "[Priority: CRITICAL=0, HIGH=2, MEDIUM=0, LOW=1]"
+    )
+
+
+@pytest.mark.requirement("S2.31")
+def test_a_receipt_tells_the_same():
+    assert json.dumps(truncation(7, 19, 200_000, 200_000, SHARES)) == (
+        '{"steps_included": 7, "steps_total": 19, "chars_used": 200000, "budget_chars": 200000, "truncated": true, '
+        '"priority_aware": true, "priority_distribution": {"CRITICAL": 3, "HIGH": 2, "MEDIUM": 2, "LOW": 0}}'
+    )
+
+
+@pytest.mark.requirement("S2.31", "S2.34")
+def test_a_step_that_was_cut_makes_the_budget_binding_too():
+    whole = {"steps_included": 3, "steps_total": 3, "chars_used": 10, "budget_chars": 20, "priority_aware": False}
+    assert truncation(3, 3, 10, 20) == {**whole, "truncated": False}
+    assert truncation(3, 3, 10, 20, cut=True) == {**whole, "truncated": True}
+    assert truncation(2, 3, 10, 20)["truncated"] is True
+
+
+@pytest.mark.parametrize("told", [note, truncation])
+@pytest.mark.parametrize(
+    ("numbers", "problem"),
+    [
+        ((8, 7, 0, 0), "included must be at most the 7 steps that there are, not 8"),
+        ((-1, 7, 0, 0), "included must be a whole number of at least 0, not -1"),
+        ((1, 7.5, 0, 0), "total must be a whole number"),
+        ((1, 7, None, 0), "used must be a whole number"),
+        ((1, 7, 0, True), "budget must be a whole number"),
+    ],
+)
+def test_numbers_that_cannot_be_are_refused(told, numbers, problem):
+    with pytest.raises(InvalidValue, match=problem):
+        told(*numbers, *(["chars"] if told is note else []))
+
+
+def test_a_class_that_is_none_is_refused():
+    with pytest.raises(InvalidValue, match="distribution: a key must be one of CRITICAL, HIGH, MEDIUM, LOW"):
+        note(1, 2, 0, 0, "chars", {"URGENT": 1})
+    with pytest.raises(InvalidValue, match=r"distribution\.HIGH must be a whole number"):
+        truncation(1, 2, 0, 0, {"HIGH": -1})

@@ -1,0 +1,233 @@
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from brim.errors import InvalidType, InvalidValue
+from brim.history.priority import DEFAULT, NAMES, Class, Classes, distribution, words
+from brim.section import Priority
+
+LISTED = [(agent, kind) for kind, agents in DEFAULT.agents.items() for agent in agents]
+JOINS = [
+    str,
+    str.upper,
+    lambda name: name.replace("-", "_"),
+    lambda name: name.replace("-", "."),
+    lambda name: name.replace("-", " "),
+    lambda name: name.title().replace("-", ""),
+]
+
+
+@pytest.mark.requirement("S2.27")
+def test_the_taxonomy_has_as_many_agents_as_it_should():
+    assert {kind: len(agents) for kind, agents in DEFAULT.agents.items()} == {
+        "CRITICAL": 10,
+        "HIGH": 15,
+        "MEDIUM": 7,
+        "LOW": 13,
+    }
+    assert len({agent for agent, _ in LISTED}) == 45
+
+
+@pytest.mark.requirement("S2.27")
+def test_a_higher_class_is_kept_longer_contrary_to_the_priority_of_a_section():
+    assert [kind.value for kind in (Class.LOW, Class.MEDIUM, Class.HIGH, Class.CRITICAL)] == [0, 1, 2, 3]
+    assert NAMES == ("CRITICAL", "HIGH", "MEDIUM", "LOW")
+    assert Class.HIGH > Class.LOW
+    assert Priority.HIGH < Priority.LOW
+
+
+@pytest.mark.requirement("S2.27")
+@pytest.mark.parametrize(("agent", "kind"), LISTED)
+def test_a_listed_agent_has_its_class_however_it_is_written_and_whatever_its_step_is_called(agent, kind):
+    for join in JOINS:
+        assert DEFAULT.of(join(agent)) is Class[kind]
+        assert DEFAULT.of(join(agent), "critic", "a decision") is Class[kind]
+
+
+@pytest.mark.parametrize("topic", ["requirements", "design", "test", "code", "ux"])
+def test_the_five_critics_are_critical(topic):
+    assert DEFAULT.of(f"{topic}-critic") is Class.CRITICAL
+
+
+@pytest.mark.requirement("S2.30")
+@pytest.mark.parametrize(
+    ("step", "output", "expected"),
+    [
+        ("design-critic", None, "CRITICAL"),
+        ("merge_decider", None, "CRITICAL"),
+        ("finalDecider", None, "CRITICAL"),
+        ("critic2", None, "CRITICAL"),
+        ("2critic", None, "CRITICAL"),
+        ("flows/build.critic", None, "CRITICAL"),
+        ("CRITIC", None, "CRITICAL"),
+        ("author", None, "HIGH"),
+        ("ADRAuthor", None, "HIGH"),
+        ("3-implement", None, "HIGH"),
+        ("implementer", None, "HIGH"),
+        ("author-critic", None, "CRITICAL"),
+        ("critic-author", None, "CRITICAL"),
+        # The words of the step are asked before those of the output.
+        ("author", "a summary", "HIGH"),
+        ("critic", "a decision", "CRITICAL"),
+        ("plan", "The decision: merge.", "HIGH"),
+        ("plan", "critique of the plan", "HIGH"),
+        ("plan", "## Summary\n", "LOW"),
+        (None, "history.md", "LOW"),
+        ("plan", "summary of the decision", "HIGH"),
+        ("plan", "x " * 996 + "decision", "HIGH"),
+        ("plan", "x " * 1_000 + "decision", "MEDIUM"),
+        ("plan", "nothing of note", "MEDIUM"),
+        ("plan", None, "MEDIUM"),
+        ("", "", "MEDIUM"),
+        (None, None, "MEDIUM"),
+    ],
+)
+def test_of_an_agent_that_is_not_listed_the_step_decides_then_the_output(step, output, expected):
+    for agent in ("nobody", "critic", "", None):
+        assert DEFAULT.of(agent, step, output) is Class[expected]
+
+
+@pytest.mark.requirement("S2.30")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "latest_notes",
+        "critical_path_notes",
+        "quadrant",
+        "critically",
+        "hypercritic",
+        "criticism",
+        "undecided",
+        "authority",
+        "authorise",
+        "coauthored",
+        "implements",
+        "reimplement",
+        "prehistory",
+        "indecision",
+        "summarys",
+        "cri-tic",
+        "decIder",
+    ],
+)
+def test_a_word_inside_a_word_is_no_word(name):
+    """The document's own sketch took 'latest_notes' for a test, 'critical_path_notes' for a critic, 'quadrant' for an ADR."""
+    assert DEFAULT.of(None, name) is Class.MEDIUM
+    assert DEFAULT.of(None, None, name) is Class.MEDIUM
+    assert DEFAULT.of(name) is Class.MEDIUM
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("--__..", []),
+        ("design-critic", ["design", "critic"]),
+        ("designCritic", ["design", "critic"]),
+        ("DesignCritic", ["design", "critic"]),
+        ("ADRAuthor2", ["adr", "author", "2"]),
+        ("HTTPServer", ["http", "server"]),
+        ("a.b/c:d e_f", list("abcdef")),
+        ("step01", ["step", "01"]),
+        ("prüfer-Kritik", ["prüfer", "kritik"]),
+        ("批评者 x", ["批评者", "x"]),
+        ("critic\ud800author", ["critic", "author"]),
+    ],
+)
+def test_names_are_parted_into_words(text, expected):
+    assert list(words(text)) == expected
+
+
+@settings(max_examples=200)
+@given(
+    before=st.text("abcxyzABC019_- .", max_size=8),
+    word=st.sampled_from(["critic", "decider", "author", "implement"]),
+    after=st.text("abcxyzABC019_- .", max_size=8),
+)
+def test_a_word_counts_just_where_it_stands_alone(before, word, after):
+    apart = not (before[-1:].isalpha() or after[:1].islower())
+    joined = after[:1].islower() or before[-1:].islower()
+    kind = DEFAULT.of(None, before + word + after)
+    if apart:
+        assert kind is Class[{"c": "CRITICAL", "d": "CRITICAL"}.get(word[0], "HIGH")]
+    elif joined:
+        assert kind is Class.MEDIUM
+
+
+@pytest.mark.parametrize("bad", [3, b"critic", ["critic"]])
+def test_what_is_known_about_a_step_is_a_text(bad):
+    for place, call in (("agent", (bad,)), ("step", (None, bad)), ("output", (None, None, bad))):
+        with pytest.raises(InvalidType, match=f"{place} must be a text or None"):
+            DEFAULT.of(*call)
+
+
+def test_single_entries_are_amended_and_moved():
+    table = DEFAULT.amended(
+        agents={"HIGH": ["Doc_Writer", "release-captain"]}, steps={"LOW": ["lint"]}, outputs={"CRITICAL": ["summary"]}
+    )
+    assert table.of("doc-writer") is Class.HIGH
+    assert table.of("releaseCaptain") is Class.HIGH
+    assert table.of("flow-historian") is Class.LOW
+    assert table.of(None, "lint") is Class.LOW
+    assert table.of(None, "critic-lint") is Class.CRITICAL
+    assert table.of(None, None, "a summary") is Class.CRITICAL
+    assert table.of(None, None, "the history") is Class.LOW
+    assert DEFAULT.of("doc-writer") is Class.LOW
+    assert DEFAULT.amended() == DEFAULT
+    assert table.amended(agents={"LOW": ["doc-writer"]}).of("doc-writer") is Class.LOW
+
+
+def test_a_whole_column_is_replaced():
+    table = replace(DEFAULT, agents={"CRITICAL": ["me"]}, otherwise=Class.LOW)
+    assert (table.of("me"), table.of("merge-decider"), table.of("x", "author")) == (
+        Class.CRITICAL,
+        Class.LOW,
+        Class.HIGH,
+    )
+
+
+def test_a_table_does_not_change_with_the_lists_that_it_was_made_of():
+    agents = {"HIGH": ["a"]}
+    table = Classes(agents=agents, steps={}, outputs={})
+    agents["HIGH"].append("b")
+    assert table.agents == {"HIGH": ("a",)}
+    with pytest.raises(FrozenInstanceError):
+        table.otherwise = Class.LOW
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (
+            {"agents": {"HIGH": ["a-b"], "LOW": ["A_B"]}},
+            r"agents\.LOW must be in one class only; it is HIGH already, not 'A_B'",
+        ),
+        (
+            {"agents": {"HIHG": ["a"]}},
+            r"agents: a key must be one of CRITICAL, HIGH, MEDIUM, LOW \(did you mean 'HIGH'\?\)",
+        ),
+        ({"agents": {"high": ["a"]}}, r"agents: a key must be one of CRITICAL"),
+        ({"agents": {2: ["a"]}}, r"agents: a key must be one of CRITICAL"),
+        ({"agents": ["a"]}, r"agents must be names by class"),
+        ({"agents": {"HIGH": "a"}}, r"agents\.HIGH must be a list of texts, not 'a'"),
+        ({"agents": {"HIGH": None}}, r"agents\.HIGH must be a list of texts, not None"),
+        ({"agents": {"HIGH": [1]}}, r"agents\.HIGH must be a text, not 1"),
+        ({"agents": {"HIGH": ["--"]}}, r"agents\.HIGH must be a name with a letter, not '--'"),
+        ({"steps": {"HIGH": ["two words"]}}, r"steps\.HIGH must be a single word, not 'two words'"),
+        ({"outputs": {"HIGH": ["oneWord"]}}, r"outputs\.HIGH must be a single word, not 'oneWord'"),
+        ({"otherwise": 1}, "otherwise must be a Class, not 1"),
+    ],
+)
+def test_a_table_that_contradicts_itself_is_refused(change, problem):
+    with pytest.raises(InvalidValue, match=problem):
+        replace(DEFAULT, **change)
+
+
+@pytest.mark.requirement("S2.31")
+def test_the_distribution_names_every_class_the_most_valuable_first():
+    kinds = [Class.HIGH, Class.CRITICAL, Class.MEDIUM, Class.CRITICAL, Class.HIGH, Class.CRITICAL, Class.MEDIUM]
+    assert list(distribution(kinds).items()) == [("CRITICAL", 3), ("HIGH", 2), ("MEDIUM", 2), ("LOW", 0)]
+    assert distribution(iter([])) == dict.fromkeys(NAMES, 0)
+    assert distribution([0, 3]) == {"CRITICAL": 1, "HIGH": 0, "MEDIUM": 0, "LOW": 1}
