@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
-FITS   ?= 200000
+PROVE  ?= --share 1
 BENCH  ?= --footprint
 
 .PHONY: demo test check prove faults bench dist requirements clean
@@ -21,7 +21,7 @@ check: $(VENV)/.check
 	$(BIN)/python scripts/floors.py
 
 prove: $(VENV)/.test
-	$(BIN)/python scripts/prove.py --fits $(FITS)
+	$(BIN)/python scripts/prove.py $(PROVE)
 
 faults: $(VENV)/.test
 	$(BIN)/python scripts/faults.py
@@ -57,9 +57,10 @@ $(VENV)/.dist: pyproject.toml | $(BIN)/python
 	$(PIP) -e '.[dist]'
 	@touch $@
 
-# prompt-poet pins an old tiktoken, litellm a certifi of the day: both work without.
-.venv-bench/.bench: pyproject.toml bench/peers.txt
+# prompt-poet pins an old tiktoken, litellm and LangChain a certifi of the day, others an old pydantic or protobuf: all
+# of them work without.
+.venv-bench/.bench: pyproject.toml bench/peers.txt bench/peers-alone.txt
 	$(PYTHON) -m venv .venv-bench
 	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-bench/bin/pip install --quiet -e '.[test]' -r bench/peers.txt
-	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-bench/bin/pip install --quiet --no-deps litellm==1.108.4 prompt-poet==0.0.52
+	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-bench/bin/pip install --quiet --no-deps -r bench/peers-alone.txt
 	@touch $@

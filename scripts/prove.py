@@ -1,6 +1,6 @@
 """Runs generated fits against the promise, in as many processes as there are cores.
 
-Each case comes from a seed: `python scripts/prove.py --seed 123` runs one again, with its traceback.
+Each case comes from a seed: `python scripts/prove.py --only histories --seed 123` runs one again, with its traceback.
 """
 
 from __future__ import annotations
@@ -11,32 +11,41 @@ import sys
 import time
 import traceback
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import promise
+import traffic
 
 _BLOCK = 500
 
+PROOFS: dict[str, tuple[Callable[[int], str], int]] = {
+    "fits": (lambda seed: promise.check(promise.Case.of(seed)), 200_000),
+    "histories": (lambda seed: traffic.check(traffic.Case.of(seed)), 50_000),
+    "growing histories": (traffic.check_stable, 20_000),
+}
+"""What is proved, by name: the check of one seed, and how many seeds by default."""
 
-def run(first: int, last: int) -> tuple[Counter[str], list[tuple[int, str]]]:
+
+def run(name: str, first: int, last: int) -> tuple[Counter[str], list[tuple[int, str]]]:
     """Check the cases of a range of seeds; return how they ended and what failed."""
     ends: Counter[str] = Counter()
     failures = []
     for seed in range(first, last):
         try:
-            ends[promise.check(promise.Case.of(seed))] += 1
+            ends[PROOFS[name][0](seed)] += 1
         except Exception:
             failures.append((seed, traceback.format_exc(limit=-3)))
     return ends, failures
 
 
-def prove(fits: int, start: int) -> int:
-    """Check `fits` cases from seed `start` on; return the number of violations."""
+def prove(name: str, cases: int, start: int) -> int:
+    """Check so many cases from seed `start` on; return the number of violations."""
     began = time.perf_counter()
-    blocks = [(first, min(first + _BLOCK, start + fits)) for first in range(start, start + fits, _BLOCK)]
+    blocks = [(name, first, min(first + _BLOCK, start + cases)) for first in range(start, start + cases, _BLOCK)]
     ends: Counter[str] = Counter()
     failures: list[tuple[int, str]] = []
     with ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
@@ -46,24 +55,27 @@ def prove(fits: int, start: int) -> int:
             for seed, told in failed:
                 print(f"seed {seed}\n{told}", flush=True)
             if sys.stderr.isatty() or done % 40 == 0 or done == len(blocks):
-                print(f"{sum(ends.values()) + len(failures):,} fits, {len(failures)} violations", file=sys.stderr)
+                print(f"{sum(ends.values()) + len(failures):,} {name}, {len(failures)} violations", file=sys.stderr)
     seconds = time.perf_counter() - began
     told = ", ".join(f"{count:,} {end}" for end, count in sorted(ends.items()))
-    print(f"{fits:,} generated fits in {seconds:.0f} s: {told}; {len(failures)} violations of the promise")
+    print(f"{cases:,} generated {name} in {seconds:.0f} s: {told}; {len(failures)} violations of the promise")
     return len(failures)
 
 
 def main() -> int:
     """Read the arguments and prove."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--fits", type=int, default=200_000)
+    parser.add_argument("--only", choices=PROOFS, help="prove this alone")
+    parser.add_argument("--share", type=float, default=1.0, help="how much of the default number of cases to run")
     parser.add_argument("--start", type=int, default=0, help="the first seed")
     parser.add_argument("--seed", type=int, help="run this one alone")
     given = parser.parse_args()
+    names = [given.only] if given.only else list(PROOFS)
     if given.seed is not None:
-        print(promise.check(promise.Case.of(given.seed)))
+        for name in names:
+            print(name, PROOFS[name][0](given.seed))
         return 0
-    return 1 if prove(given.fits, given.start) else 0
+    return 1 if sum(prove(name, int(PROOFS[name][1] * given.share), given.start) for name in names) else 0
 
 
 if __name__ == "__main__":

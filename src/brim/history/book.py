@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from brim.errors import InvalidType, InvalidValue
+from brim.history.note import note_in
 from brim.history.rules import Pairs, rules_of
 from brim.message import Message
 from brim.meter.base import Scale
@@ -96,6 +97,10 @@ class Book:
         """Results that came again later: the position of each, and of the next that is the same."""
         self.twinned: set[int] = set()
         """The turns that these results belong to."""
+        self.notes: set[int] = set()
+        """The turns that are nothing but the note of an earlier fit."""
+        self.noted: dict[int, int] = {}
+        """Units of such a note inside other turns."""
         self.repairs: list[Repair] = []
         self.thinks = False
         """Whether any message holds thinking that is bound to what precedes it."""
@@ -190,11 +195,22 @@ class Book:
             asked = rule.bond(message, at)
             if asked is not None and (bond is None or asked < bond):
                 bond = asked
+        if role == "user":
+            self._find_note(message, bond)
         if message.results:
             self._place(at, units, min(units, _STUB * len(message.results)), bond)
             self._seat(at, bond)
         else:
             self._place(at, units, units, bond)
+
+    def _find_note(self, message: Message, bond: int | None) -> None:
+        """Take note of the line that an earlier fit wrote."""
+        units = note_in(message, self.chat.piece)
+        if units and bond is None and len(message.pieces) == 1:
+            self.notes.add(len(self.starts))
+        elif units:
+            turn = len(self.starts) - (bond is not None)
+            self.noted[turn] = self.noted.get(turn, 0) + units
 
     def _place(self, at: int, units: int, light: int, bond: int | None) -> None:
         """Put a message into the turn that it is bound to, or begin a turn with it."""
@@ -216,6 +232,8 @@ class Book:
         self.starts = self.starts[: turn + 1]
         self.weights = [*self.weights[:turn], sum(self.weights[turn:])]
         self.lights = [*self.lights[:turn], sum(self.lights[turn:])]
+        self.notes = {note for note in self.notes if note < turn}
+        self.noted = {note: units for note, units in self.noted.items() if note < turn}
         self.twinned = {self.turn_of(position) for position in self.twins}
 
     def _seat(self, at: int, bond: int | None) -> None:

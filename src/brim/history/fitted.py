@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from brim.history.fitting import Fitting
+from brim.history.forms import GONE
 from brim.history.stable import Stable
 from brim.receipt import Receipt
 
@@ -66,21 +67,17 @@ def sent(fitting: Fitting) -> list[Any]:
             _say(fitting, out)
             gap = True
     out += [raws[p] for p in _between(system, at, len(raws))]
-    return _present(out) if fitting.repairs else out
+    return [raw for raw in out if raw is not None] if GONE in edits.values() else out
 
 
 def _between(positions: list[int], start: int, stop: int) -> list[int]:
     return positions[bisect_left(positions, start) : bisect_left(positions, stop)]
 
 
-def _present(out: list[Any]) -> list[Any]:
-    return [raw for raw in out if raw is not None]
-
-
 def _say(fitting: Fitting, out: list[Any]) -> None:
     """Put the note at the end: as a message, or into the user's last where two of the user's may not follow."""
     wire = fitting.book.wire
-    if wire.pairs and out and wire.read(out[-1], 0).role == "user":
+    if fitting.appended:
         out[-1] = wire.append(out[-1], fitting.note)
     else:
         out.append(wire.say(fitting.note))

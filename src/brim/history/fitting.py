@@ -15,6 +15,7 @@ from brim.history.note import note as written
 from brim.history.options import Options
 from brim.history.order import Ranking
 from brim.history.priority import NAMES, distribution
+from brim.message import Piece
 from brim.truncate import truncator
 from brim.visibility import settled
 
@@ -54,6 +55,8 @@ class Fitting:
     """Units of everything that is sent, without the note."""
     note: str = ""
     repairs: list[Repair] = field(default_factory=list)
+    dangling: set[int] = field(default_factory=set)
+    """The positions of messages with calls that nothing answers yet."""
     reasons: dict[int, str] = field(default_factory=dict)
     """Why a turn is not whole, where that is not because of its age."""
     seen: int = field(default=0, kw_only=True)
@@ -71,6 +74,9 @@ class Fitting:
         if total > self.room or self._capped():
             self._choose(total)
         self.settle()
+
+    def finish(self) -> None:
+        """Nothing lasts from one fit to the next."""
 
     def prepare(self) -> None:
         """Take everything as it came, but for calls that nothing answers."""
@@ -130,8 +136,21 @@ class Fitting:
             turns.add(self.newest)
         return sorted(turns)
 
+    @property
+    def appended(self) -> bool:
+        """Whether the note goes into the message before the gap, since two of the user's may not follow each other."""
+        book, spans = self.book, self.spans
+        if not book.wire.pairs or not spans or spans[0][0] > 0:
+            return False
+        return book.messages[book.span(spans[0][1] - 1)[1] - 1].role == "user"
+
     def noted(self, text: str) -> int:
         """Return the units that a note takes."""
+        if self.appended:
+            return self.book.chat.piece(Piece("text", text, ()))
+        return self._said(text)
+
+    def _said(self, text: str) -> int:
         return self.book.chat.units(self.book.wire.read(self.book.wire.say(text), 0))
 
     def note_room(self) -> int:
@@ -141,14 +160,13 @@ class Fitting:
         most = 10 ** len(str(len(self.weights))) - 1
         shares = None if self.shares(()) is None else dict.fromkeys(NAMES, most)
         widest = written(most, most, self.budget, self.budget, self.book.meter.unit, shares)
-        return self.noted(widest) + 4 + (self.budget // _SUMMARY if self.options.summarise else 0)
+        return self._said(widest) + 4 + (self.budget // _SUMMARY if self.options.summarise else 0)
 
     def say(self) -> None:
         """Write the note, if turns are left out and it is wanted."""
         if self.options.note and self.left_out():
             self.settle()
             self.note = self._written()
-            self.forms.noted = self.noted(self.note)
 
     def cut_inside(self, essential: Sequence[int]) -> None:
         """Cut the longest texts of the turns that always stay, and leave out all others.
@@ -156,12 +174,13 @@ class Fitting:
         Raises:
             DoesNotFit: even so they do not fit.
         """
+        self.edits = {position: form for position, form in self.edits.items() if position in self.dangling}
         book, held = self.book, self._held()
-        task = set() if book.task is None else {book.turn_of(book.task)} - {self.newest}
+        task = set() if book.task is None else {book.turn_of(book.task)}
         if self.options.pin_first_user:
             held |= task
         try:
-            forms = self._inside(essential, held | task, _ENOUGH * self.forms.floor)
+            forms = self._inside(essential, held | (task - {self.newest}), _ENOUGH * self.forms.floor)
         except DoesNotFit:
             try:
                 forms = self._inside(essential, held, self.forms.floor)
@@ -178,10 +197,24 @@ class Fitting:
         Raises:
             DoesNotFit: a text would have to be cut to less than the floor.
         """
-        book = self.book
-        members = [p for turn in essential if turn not in whole for p in book.members(turn)]
-        fixed = sum(self.weights[turn] for turn in whole) + sum(self.edits[p].units for p in members if p in self.edits)
-        return self.forms.shortened([p for p in members if p not in self.edits], self.room - fixed, floor)
+        turns = [turn for turn in essential if turn not in whole]
+        return self._shortened(turns, self.room - sum(self.weights[turn] for turn in whole), floor)
+
+    def _shortened(self, turns: Iterable[int], room: int, floor: int) -> dict[int, Form]:
+        """Return the messages of some turns with their longest texts cut; where that is not enough, without thinking.
+
+        Raises:
+            DoesNotFit: a text would have to be cut to less than the floor.
+        """
+        members = [position for turn in turns for position in self.book.members(turn)]
+        forms = {p: self.edits[p] if p in self.dangling else self.forms.whole(p) for p in members}
+        try:
+            return self.forms.shortened(forms, room, floor)
+        except DoesNotFit:
+            if not self.book.thinks:
+                raise
+        bare = {p: self.forms.without_thinking(p, form) for p, form in forms.items()}
+        return self.forms.shortened(bare, room, floor)
 
     def _held(self) -> set[int]:
         """Return the turns that the caller pinned."""
@@ -210,31 +243,45 @@ class Fitting:
             book.refuse(repair)
             self.repairs.append(repair)
             self.edits[at] = form
+            self.dangling.add(at)
             self.touched.add(book.turn_of(at))
             self.weights[book.turn_of(at)] -= lost
 
     def _capped(self) -> bool:
         """Return whether a turn is over the cap of its age."""
         recent, older = self.options.recent, self.options.older
-        if recent is not None and self.weights and self.weights[-1] > recent:
+        if recent is not None and self._too_recent(recent):
             return True
-        return older is not None and any(weight > older for weight in self.weights[:-1])
+        if older is None:
+            return False
+        spared = {*self.essential(), *self.book.notes}
+        return any(self._over(turn, older) for turn in range(len(self.weights)) if turn not in spared)
+
+    def _too_recent(self, recent: int) -> bool:
+        """Return whether the newest turn is over its cap and may be cut."""
+        if not self.weights or self.weights[-1] <= recent or self.newest in self._held():
+            return False
+        task = self.book.task
+        return not (self.options.pin_first_user and task is not None and self.book.turn_of(task) == self.newest)
+
+    def _over(self, turn: int, cap: int) -> bool:
+        """Return whether a turn is over its cap; the note of an earlier fit does not count."""
+        return self.weights[turn] - self.book.noted.get(turn, 0) > cap
 
     def _choose(self, total: int) -> None:
         """Select what stays of a history that is too big."""
         essential, recent, room = self.essential(), self.options.recent, self.room
         need = sum(self.weights[turn] for turn in essential)
-        if recent is not None and essential and self.weights[-1] > recent:
-            freed = self._cap(self.newest, min(recent, max(room, 0)))
+        if recent is not None and self._too_recent(recent):
+            freed = self._cap_newest(recent)
             need -= freed
             total -= freed
         if need > room:
             self.cut_inside(essential)
         elif total > room or self.options.older is not None:
-            noted = self.note_room()
-            fits = need + noted <= room
-            self._serve(essential, room - need - (noted if fits else 0))
-            if fits:
+            left = room - need - self.note_room()
+            self._serve(essential, max(0, left))
+            if left >= 0:
                 self.say()
 
     def _serve(self, essential: Sequence[int], left: int) -> None:
@@ -255,7 +302,7 @@ class Fitting:
     def _offer(self, turn: int, left: int) -> int | None:
         """Return the units that a turn takes in the longest form that fits, or `None`."""
         units, older = self.weights[turn], self.options.older
-        if older is not None and units > older:
+        if older is not None and self._over(turn, older):
             try:
                 units -= self._cap(turn, older)
             except DoesNotFit:
@@ -273,12 +320,13 @@ class Fitting:
         weights, lights, twinned, older = self.weights, self.book.lights, self.book.twinned, self.options.older
         trace, whole = left // _TRACE, True
         rest = self.book.light - sum([lights[turn] for turn in essential])
+        skipped = essential | self.book.notes if self.book.notes else essential
         for turn in range(len(weights) - 1, -1, -1):
-            if turn in essential:
+            if turn in skipped:
                 continue
             units: int | None = weights[turn]
             rest -= lights[turn]
-            if older is not None and weights[turn] > older:
+            if older is not None and self._over(turn, older):
                 units = self._offer(turn, left)
             elif whole:
                 units = self._with_twins(turn) if turn in twinned else weights[turn]
@@ -320,6 +368,13 @@ class Fitting:
         self.edits.update({p: form for p, form in forms.items() if form.raw is not raws[p]})
         return sum([form.units for form in forms.values()])
 
+    def _cap_newest(self, cap: int) -> int:
+        """Cut the newest turn to its cap, if it can be, and return the units that this frees."""
+        try:
+            return self._cap(self.newest, cap)
+        except DoesNotFit:
+            return 0
+
     def _cap(self, turn: int, cap: int) -> int:
         """Cut a turn to its cap, and return the units that this frees.
 
@@ -329,7 +384,7 @@ class Fitting:
         before = self.weights[turn]
         self.touched.add(turn)
         self.reasons[turn] = f"its cap is {cap:,} {self.book.meter.unit} and it has {before:,}"
-        return before - self._keep(self.forms.shortened(self.book.members(turn), cap))
+        return before - self._keep(self._shortened([turn], cap, self.forms.floor))
 
     def _refusal(self, whole: int, least: int) -> DoesNotFit:
         """Return the error that says what has to stay and how much is missing."""
@@ -361,7 +416,7 @@ class Fitting:
         def write(stated: int) -> str:
             return written(kept, total, stated, self.budget, self.book.meter.unit, shares) + summary
 
-        return settled(write, lambda text: used + self.noted(text), used + self.forms.noted)[0]
+        return settled(write, lambda text: used + self.noted(text), used + self.noted(write(self.budget)))[0]
 
     def _summary(self) -> str:
         """Return a summary of the turns that are left out, if one is asked for."""

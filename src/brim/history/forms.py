@@ -14,12 +14,11 @@ from brim.history.book import Book
 from brim.message import Message, Path, Piece
 from brim.receipt import handle
 from brim.truncate import truncator
-from brim.wire.base import MEDIA, changed, without
+from brim.wire.base import MEDIA, changed, json_of, without
 
 CLEARED = "[cleared: {units:,} {unit}, {handle}]"
 """Stands for a result that was taken out; a store finds the text by the handle."""
 TWIN = "[the same as a later result]"
-THOUGHT = "[thinking removed]"
 _HANDLE = 11
 """Characters of a handle that a prompt spends on it."""
 _CUTTABLE = ("text", "output", "call")
@@ -46,8 +45,6 @@ class Forms:
         self._book = book
         self._cleared: dict[int, tuple[Any, tuple[int, dict[int, Form]]]] = {}
         self._floor: int | None = None
-        self.noted = 40
-        """Units of the last note: the first guess at those of the next."""
 
     def whole(self, position: int) -> Form:
         """Return a message as it is."""
@@ -98,13 +95,15 @@ class Forms:
     def without_thinking(self, position: int, form: Form) -> Form:
         """Return a form without the thinking in it."""
         book = self._book
+        if form.raw is None:
+            return form
         message = book.wire.read(form.raw, book.indexes[position])
         thoughts = [piece for piece in message.pieces if piece.kind == "thinking"]
         if not thoughts:
             return form
         raw = without(message, thoughts)
         if raw is None:
-            raw = changed(form.raw, {("content",): [{"type": "text", "text": THOUGHT}]})
+            return GONE
         return Form(raw, book.chat.units(book.wire.read(raw, book.indexes[position])))
 
     def without_calls(self, position: int, calls: Sequence[str]) -> Form:
@@ -124,7 +123,7 @@ class Forms:
             self._floor = 3 + self._book.meter.load(_MARK)
         return self._floor
 
-    def shortened(self, positions: Sequence[int], room: int, floor: int | None = None) -> dict[int, Form]:
+    def shortened(self, forms: Mapping[int, Form], room: int, floor: int) -> dict[int, Form]:
         """Return some messages with their longest texts cut by shape, so that all count at most `room`.
 
         The longest are cut first, all to the same length, so that short ones stay whole.
@@ -132,39 +131,32 @@ class Forms:
         Raises:
             DoesNotFit: even with each text cut to the floor they count more.
         """
-        least = self.floor if floor is None else max(floor, self.floor)
-        fixed, sizes = self._sizes(positions)
-        level = _level([size for size, _, _ in sizes], room - fixed)
-        if fixed > room or (level < least and any(size > level for size, _, _ in sizes)):
+        texts = [text for position, form in forms.items() for text in self._texts(position, form)]
+        fixed = sum(form.units for form in forms.values()) - sum(size for size, _, _ in texts)
+        level = _level([size for size, _, _ in texts], room - fixed)
+        if fixed > room or (level < floor and any(size > level for size, _, _ in texts)):
             raise DoesNotFit(
-                f"{len(positions)} messages cannot be cut to {room:,} {self._book.meter.unit}",
-                needed=fixed + sum(min(size, least) for size, _, _ in sizes),
+                f"{len(forms)} messages cannot be cut to {room:,} {self._book.meter.unit}",
+                needed=fixed + sum(min(size, floor) for size, _, _ in texts),
                 available=room,
             )
-        edits: dict[int, dict[Path, Any]] = {}
-        units = {position: self._book.units[position] for position in positions}
-        for size, position, piece in sizes:
+        cut = dict(forms)
+        for size, position, piece in texts:
             if size > level:
                 text = self._cut(piece, level)
-                edits.setdefault(position, {})[piece.at] = self._value(piece, text)
-                units[position] += self._book.chat.piece(piece._replace(text=text, id="", name="")) - (
-                    self._book.chat.piece(piece._replace(id="", name=""))
-                )
-        raws = self._book.raws
-        return {p: Form(changed(raws[p], edits[p]) if p in edits else raws[p], units[p]) for p in positions}
+                raw = changed(cut[position].raw, {piece.at: self._value(piece, text)})
+                cut[position] = Form(raw, cut[position].units - size + self._book.chat.piece(Piece("text", text, ())))
+        return cut
 
-    def _sizes(self, positions: Sequence[int]) -> tuple[int, list[tuple[int, int, Piece]]]:
-        """Return the units that cannot be cut, and each text that can with its units and its message."""
+    def _texts(self, position: int, form: Form) -> list[tuple[int, int, Piece]]:
+        """Return each text of a message that can be cut, with its units and its position."""
         book = self._book
-        fixed, sizes = 0, []
-        for position in positions:
-            fixed += book.units[position]
-            for piece in book.messages[position].pieces:
-                if piece.kind in _CUTTABLE and piece.text:
-                    size = book.chat.piece(Piece("text", piece.text, ()))
-                    fixed -= size
-                    sizes.append((size, position, piece))
-        return fixed, sizes
+        if form.raw is None:
+            return []
+        whole = form.raw is book.raws[position]
+        message = book.messages[position] if whole else book.wire.read(form.raw, book.indexes[position])
+        pieces = [piece for piece in message.pieces if piece.kind in _CUTTABLE and piece.text]
+        return [(book.chat.piece(Piece("text", piece.text, ())), position, piece) for piece in pieces]
 
     def _cut(self, piece: Piece, limit: int) -> str:
         """Return a text cut to a limit by its shape; the arguments of a call stay JSON."""
@@ -172,11 +164,12 @@ class Forms:
         if piece.kind == "call":
             try:
                 text = truncator("json").truncate(piece.text, limit, meter).text
-                if isinstance(json.loads(text), dict) and meter.load(text) <= limit:
-                    return text
+                value = json.loads(text)
             except (DoesNotFit, ValueError, RecursionError):
-                pass
-            return "{}"
+                return "{}"
+            if self._book.wire.name == "anthropic":
+                text = json_of(value, "input")
+            return text if isinstance(value, dict) and meter.load(text) <= limit else "{}"
         for keep in (truncator("shape"), truncator("head", _MARK)):
             room = limit
             while room > 0:

@@ -125,6 +125,7 @@ class History:
         fitting.run()
         if book.thinks and binds(self._model):
             unbind(fitting)
+        fitting.finish()
         return self._fitted(fitting)
 
     def _fitted(self, fitting: Fitting) -> Fitted:

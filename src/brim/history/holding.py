@@ -17,7 +17,11 @@ class Holding(Fitting):
     prefix: int = 0
     """Units at the start of the prompt that are those of the last one."""
     anchor: int = 0
+    """Turns before the gap."""
     resume: int = 0
+    """The first turn after the gap; 0 without one."""
+    before: Held | None = None
+    """The cut of the last fit, if it was of this history."""
 
     def run(self) -> None:
         """Decide what is sent.
@@ -26,18 +30,20 @@ class Holding(Fitting):
             DoesNotFit: what has to stay is bigger than the budget.
         """
         self.prepare()
-        held = self._known()
+        self.before = self._known()
         line = int(self.budget * self.stable.high)
-        if held is not None:
-            self._go_on(held)
+        if self.before is not None:
+            self._go_on(self.before)
         self.settle()
         if self.used > line:
             self.seen = len(self.book)
-            self._cut(line, held)
+            self._cut(line, self.before)
             self.settle()
-            self.prefix = 0 if held is None else self._shared(held)
-        elif held is not None:
-            self.prefix = held.units
+
+    def finish(self) -> None:
+        """Take note of what is held from here on, and of what the last prompt had as well."""
+        if self.before is not None:
+            self.prefix = self._shared(self.before)
         self.stable = replace(self.stable, held=self._held_now())
 
     def _known(self) -> Held | None:
@@ -84,11 +90,10 @@ class Holding(Fitting):
             else:
                 self._keep_around()
             return
-        noted = self.note_room()
-        fits = need + noted <= room
-        self._part(essential, room - need - (noted if fits else 0), held)
+        left = room - need - self.note_room()
+        self._part(essential, max(0, left), held)
         self._keep_around()
-        if fits:
+        if left >= 0:
             self.say()
 
     def _part(self, essential: list[int], left: int, held: Held | None) -> None:
@@ -119,16 +124,32 @@ class Holding(Fitting):
                 self.weights[self.book.turn_of(position)] += self.book.units[position] - form.units
 
     def _shared(self, held: Held) -> int:
-        """Return the units of the leading messages that the last prompt had as well."""
+        """Return the units at the start of the prompt that the last one had as well."""
         book = self.book
-        turns = min(self.anchor if self.resume else len(book.starts), held.anchor if held.resume else held.turns)
-        until = book.starts[turns] if turns < len(book.starts) else len(book)
-        moved = [p for p in {*held.edits, *self.edits} if held.edits.get(p) != self.edits.get(p)]
-        until = min([until, *moved])
-        if book.wire.pairs and self.note != held.note:
-            until -= 1
+        moved = [p for p in {*held.edits, *self.sent} if held.edits.get(p) != self.sent.get(p)]
+        until = min([held.until, *moved])
+        if (self.anchor, self.resume, self.note) != (held.anchor, held.resume, held.note):
+            gaps = [anchor for anchor, resume in ((self.anchor, self.resume), (held.anchor, held.resume)) if resume]
+            until = min(until, book.starts[min(gaps)])
+            if book.wire.pairs:
+                until -= 1
+        elif until >= held.length:
+            return held.units
         shared = sum(self.extra.values()) - self.extra.get("reply", 0)
-        return shared + sum(self.edits[p].units if p in self.edits else book.units[p] for p in range(max(0, until)))
+        return shared + self._units_before(until)
+
+    def _units_before(self, until: int) -> int:
+        """Return the units of what is sent of the messages before a position."""
+        book, units = self.book, 0
+        starts = book.starts
+        kept = [(starts[a], starts[b] if b < len(starts) else len(book)) for a, b in self.spans]
+        for start, stop in kept:
+            positions = range(start, min(stop, until))
+            units += sum([self.sent[p].units if p in self.sent else book.units[p] for p in positions])
+        fixed = [p for p in book.system if p < until and not any(start <= p < stop for start, stop in kept)]
+        units += sum([book.units[p] for p in fixed])
+        noted = self.note and self.resume and starts[self.anchor] < until
+        return units + (self.noted(self.note) if noted else 0)
 
     def _held_now(self) -> Held:
         book = self.book
@@ -139,8 +160,8 @@ class Holding(Fitting):
             note=self.note,
             seen=self.seen,
             length=len(book),
-            turns=len(book.starts),
+            until=min(self.dangling, default=len(book)),
             check=sum(book.units),
             units=self.used - self.extra.get("reply", 0),
-            edits=dict(self.sent),
+            edits={p: form for p, form in self.sent.items() if p not in self.dangling},
         )

@@ -5,12 +5,13 @@ Both are read by programs, so their form is fixed to the last character.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from brim.amount import units
 from brim.errors import InvalidValue
 from brim.history.priority import NAMES
+from brim.message import Message, Piece
 from brim.section import check_choice
 
 MARK = "[CONTEXT_TRUNCATED]"
@@ -43,6 +44,12 @@ def note(  # noqa: PLR0917 - in the order in which they stand in the line
         return line
     shares = ", ".join(f"{name}={distribution.get(name, 0)}" for name in NAMES)
     return f"{line} [Priority: {shares}]"
+
+
+def note_in(message: Message, count: Callable[[Piece], int]) -> int:
+    """Return the units of the line that an earlier fit put at the end of a message, or zero."""
+    last = message.pieces[-1] if message.pieces else None
+    return count(last) if last is not None and last.kind == "text" and last.text.startswith(MARK) else 0
 
 
 def truncation(

@@ -22,7 +22,7 @@ class Ranking:
 
     def order(self, options: Options, kept: Sequence[int], left: int) -> list[int]:
         """Return the turns beside the kept ones in the order in which to serve them."""
-        gone = set(kept)
+        gone = {*kept, *self._book.notes}
         newest = [turn for turn in range(len(self._book.starts) - 1, -1, -1) if turn not in gone]
         by_last = newest
         if options.ways[-1] == "relevance":

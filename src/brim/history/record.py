@@ -36,6 +36,7 @@ def recorder(fitting: Fitting, used: int, prefix: int | Callable[[], int]) -> Ca
         system=book.system,
         length=len(book),
         turns=len(book.starts),
+        repaired=list(book.repairs),
         required=set(fitting.essential()) if fitting.left_out() or fitting.edits else {len(book.starts) - 1},
     )
     return record.receipt
@@ -54,6 +55,8 @@ class _Record:
     system: list[int]
     length: int
     turns: int
+    repaired: list[Repair]
+    """What was done to the messages when they came; what was done for this fit alone, the turns tell."""
     required: set[int]
 
     def receipt(self) -> Receipt:
@@ -116,16 +119,11 @@ class _Record:
 
     def _repaired(self) -> Iterator[Part]:
         """Yield what was taken out of the input because no provider would take it."""
-        answered = set(self.indexes[: self.length])
-        for repair in self.fitting.repairs:
-            if repair.units and (repair.action == "dropped" or repair.index in answered) and not self._edited(repair):
+        for repair in self.repaired:
+            if repair.units:
                 name = f"messages[{repair.index}]" + (" (repaired)" if repair.action == "changed" else "")
                 told = handle(json_of(repair.raw, name))
                 yield _part(name, "dropped", (repair.units, 0), repair.reason, told, required=False)
-
-    def _edited(self, repair: Repair) -> bool:
-        """Return whether a repair was made for this fit alone, so that its turn tells of it."""
-        return any(self.indexes[position] == repair.index for position in self.edits)
 
     def _history(self) -> dict[str, Any]:
         fitting = self.fitting

@@ -47,8 +47,8 @@ class Held:
     """Messages that were there when the prefix last moved."""
     length: int = 0
     """Messages that were there at the last fit."""
-    turns: int = 0
-    """Turns that were there at the last fit."""
+    until: int = 0
+    """Messages of those that will be sent again as they were, calls without an answer left out."""
     check: int = 0
     """Units of those messages, to see that it is the same history."""
     units: int = 0

@@ -28,5 +28,7 @@ def first_change(fitting: Fitting) -> int:
         spans = fitting.spans
         gap = spans[0][1] if spans and spans[0][0] == 0 else 0
         changes.append(book.starts[gap])
-    repaired = [i for i, index in enumerate(book.indexes) if book.repairs and index > book.repairs[0].index]
-    return min([*changes, *repaired[:1]], default=len(book))
+    if book.repairs:
+        altered = {repair.index for repair in book.repairs if repair.action == "changed"}
+        changes += [at for at, index in enumerate(book.indexes) if index != at or index in altered][:1]
+    return min(changes, default=len(book))

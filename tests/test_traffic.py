@@ -1,0 +1,44 @@
+"""Each line of the promise on generated histories; `make prove` runs 50,000 of them."""
+
+import pytest
+
+import traffic
+
+_HISTORIES, _GROWING, _BLOCKS = 1500, 600, 20
+
+
+@pytest.mark.parametrize("block", range(_BLOCKS))
+def test_generated_histories_keep_the_promise(block):
+    for seed in range(block * _HISTORIES // _BLOCKS, (block + 1) * _HISTORIES // _BLOCKS):
+        try:
+            traffic.check(traffic.Case.of(seed))
+        except Exception as error:
+            raise AssertionError(f"run scripts/prove.py --only histories --seed {seed}") from error
+
+
+@pytest.mark.parametrize("block", range(_BLOCKS))
+def test_histories_that_grow_keep_their_prefix(block):
+    for seed in range(block * _GROWING // _BLOCKS, (block + 1) * _GROWING // _BLOCKS):
+        try:
+            traffic.check_stable(seed)
+        except Exception as error:
+            raise AssertionError(f"run scripts/prove.py --only 'growing histories' --seed {seed}") from error
+
+
+def test_the_generator_provokes_cuts_refusals_repairs_and_every_shape():
+    """A property is worth what its inputs can provoke."""
+    ends, shapes, actions, states = set(), set(), set(), set()
+    for seed in range(400):
+        case = traffic.Case.of(seed)
+        shapes.add(case.shape)
+        ends.add(traffic.check(case))
+        try:
+            receipt = case.fit().receipt
+        except traffic.brim.DoesNotFit:
+            continue
+        actions |= {repair["action"] for repair in receipt.history["repairs"]}
+        states |= {part.state for part in receipt.parts}
+    assert ends == {"whole", "cut", "refused"}
+    assert shapes == {"openai", "anthropic", "responses"}
+    assert actions == {"dropped", "changed", "moved"}
+    assert states == {"whole", "cut", "dropped"}

@@ -1,0 +1,549 @@
+"""Generated histories, and the promise checked on each: shared by the test suite and `make prove`.
+
+A case comes from one seed. The checks read the messages by themselves, vendor by vendor, and count with nothing of
+brim but the meter of single texts.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+import brim
+
+METERS = ("o200k_base", "o200k_base", "cl100k_base", "chars", "chars/4")
+SHAPES = ("openai", "openai", "anthropic", "responses")
+_WORDS = "the quick brown fox reads file.py and finds ERROR 42 in naïve Über code; it's done, don't ask why 你好 世界".split()
+_ODD = ("", "<|endoftext|>", "\ud800", "\x00", "😀👩‍👩‍👧‍👦", "\r\n", '{"a": [1, 2, {"b": "c"}]}', "```py\nx = 1\n```", "-\n//", "   ")
+_PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+@dataclass
+class Case:
+    """One history, and how it is to be fitted."""
+
+    seed: int
+    shape: str
+    messages: list[dict[str, Any]]
+    budget: int
+    meter: str
+    options: dict[str, Any] = field(default_factory=dict)
+    broken: bool = False
+    """Whether something was done to it that no provider would take."""
+
+    @classmethod
+    def of(cls, seed: int) -> Case:
+        """Return the case of a seed."""
+        rng = random.Random(seed)
+        shape = rng.choice(SHAPES)
+        maker = {"openai": Chat, "anthropic": Anthropic, "responses": Responses}[shape](rng)
+        maker.converse()
+        messages = maker.messages
+        broken = (rng.random() < 0.25 and _break(rng, messages)) or bool(illegal(messages, shape))
+        meter = rng.choice(METERS)
+        total = size(messages, shape, meter) if not broken else sum(len(str(m)) for m in messages) // 4
+        if rng.random() < 0.15:
+            budget = rng.randint(0, 60)
+        else:
+            budget = int(total * rng.choice((0.1, 0.25, 0.5, 0.75, 0.97, 1.0, 1.2)) * rng.uniform(0.9, 1.1))
+        case = cls(seed, shape, messages, budget, meter, _options(rng, total), bool(broken))
+        if rng.random() < 0.1 and not broken:
+            case.budget = total
+        return case
+
+    def fit(self, budget: int | None = None, messages: list[dict[str, Any]] | None = None, **more: Any) -> brim.Fitted:
+        """Run the fit."""
+        return brim.fit_messages(
+            self.messages if messages is None else messages,
+            self.budget if budget is None else budget,
+            meter=self.meter,
+            shape=self.shape,
+            **{**self.options, **more},
+        )
+
+
+def _options(rng: random.Random, total: int) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    ways = ("recency", "recency", "priority", "relevance", "priority+relevance", "recency+relevance")
+    options["select"] = rng.choice(ways)
+    if rng.random() < 0.15:
+        options["recent"] = rng.randint(10, max(11, total // 2))
+    if rng.random() < 0.15:
+        options["older"] = rng.randint(10, max(11, total // 4))
+    if "relevance" in options["select"] and rng.random() < 0.5:
+        options["query"] = " ".join(rng.choices(_WORDS, k=3))
+    if rng.random() < 0.1:
+        options["pin_first_user"] = True
+    if rng.random() < 0.1:
+        options["note"] = False
+    if rng.random() < 0.1:
+        options["pin"] = [rng.randint(0, 12)]
+    return options
+
+
+class Maker:
+    """Makes a conversation in one shape."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.messages: list[dict[str, Any]] = []
+        self.calls = 0
+
+    def text(self, most: int = 40) -> str:
+        """Return some text, now and then odd or long."""
+        rng = self.rng
+        if rng.random() < 0.08:
+            return rng.choice(_ODD)
+        words = rng.choices(_WORDS, k=rng.randint(1, most if rng.random() < 0.9 else most * 12))
+        return rng.choice((" ", " ", "\n")).join(words)
+
+    def call_id(self) -> str:
+        """Return an id; now and then one that came before, as some clients do."""
+        self.calls += 1
+        return f"call_{self.calls % 7 if self.rng.random() < 0.05 else self.calls}"
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of a call."""
+        return {"path": self.text(3), "body": self.text(20)} if self.rng.random() < 0.8 else {}
+
+    def converse(self) -> None:
+        """Make the messages."""
+        rng = self.rng
+        for _ in range(rng.choice((0, 1, 1, 1, 2))):
+            self.system(self.text(30))
+        if rng.random() < 0.97:
+            self.user(self.text(30))
+        loop = rng.random() < 0.7
+        for _ in range(rng.randint(0, 14)):
+            if rng.random() < (0.8 if loop else 0.2):
+                self.tools(rng.choice((1, 1, 1, 2, 3)))
+            else:
+                self.answer(self.text(30))
+                self.user(self.text(20))
+            if rng.random() < 0.03:
+                self.system(self.text(10))
+
+    def system(self, text: str) -> None:
+        """Give instructions."""
+        self.messages.append({"role": "system", "content": text})
+
+    def user(self, text: str) -> None:
+        """Speak as the user."""
+        self.messages.append({"role": "user", "content": text})
+
+    def answer(self, text: str) -> None:
+        """Speak as the model."""
+        self.messages.append({"role": "assistant", "content": text})
+
+
+class Chat(Maker):
+    """Makes OpenAI chat messages."""
+
+    def user(self, text: str) -> None:
+        """Speak as the user, now and then with a picture."""
+        content: Any = text
+        if self.rng.random() < 0.1:
+            image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{_PNG}"}}
+            content = [{"type": "text", "text": text}, image, {"type": "novel", "x": 1}]
+        message = {"role": "user", "content": content}
+        self.messages.append({**message, "name": "Ann"} if self.rng.random() < 0.05 else message)
+
+    def tools(self, count: int) -> None:
+        """Call and answer."""
+        ids = [self.call_id() for _ in range(count)]
+        calls = [
+            {"id": i, "type": "function", "function": {"name": "read", "arguments": json.dumps(self.arguments())}}
+            for i in dict.fromkeys(ids)
+        ]
+        content = self.text(15) if self.rng.random() < 0.6 else None
+        self.messages.append({"role": "assistant", "content": content, "tool_calls": calls})
+        order = [call["id"] for call in calls]
+        self.rng.shuffle(order)
+        for i in order:
+            self.messages.append({"role": "tool", "tool_call_id": i, "content": self.text(80)})
+
+
+class Anthropic(Maker):
+    """Makes Anthropic messages."""
+
+    def system(self, text: str) -> None:
+        """Give no instructions: they stand apart."""
+
+    def user(self, text: str) -> None:
+        """Speak as the user; after a result, in the same message."""
+        block = {"type": "text", "text": text or "."}
+        if self.messages and self.messages[-1]["role"] == "user":
+            last = self.messages[-1]
+            blocks = last["content"] if isinstance(last["content"], list) else [{"type": "text", "text": last["content"]}]
+            last["content"] = [*blocks, block]
+        else:
+            self.messages.append({"role": "user", "content": text or "."})
+
+    def answer(self, text: str) -> None:
+        """Speak as the model, now and then after some thought."""
+        blocks: list[Any] = [{"type": "text", "text": text or "."}]
+        if self.rng.random() < 0.3:
+            blocks.insert(0, {"type": "thinking", "thinking": self.text(20), "signature": "c2ln"})
+        self.messages.append({"role": "assistant", "content": blocks if self.rng.random() < 0.8 else text or "."})
+
+    def tools(self, count: int) -> None:
+        """Call and answer."""
+        rng = self.rng
+        ids = list(dict.fromkeys(self.call_id() for _ in range(count)))
+        blocks: list[Any] = [{"type": "tool_use", "id": i, "name": "read", "input": self.arguments()} for i in ids]
+        if rng.random() < 0.4:
+            blocks.insert(0, {"type": "text", "text": self.text(10) or "."})
+        if rng.random() < 0.3:
+            blocks.insert(0, {"type": "thinking", "thinking": self.text(20), "signature": "c2ln"})
+        elif rng.random() < 0.1:
+            blocks.insert(0, {"type": "redacted_thinking", "data": "x" * 40})
+        self.messages.append({"role": "assistant", "content": blocks})
+        results: list[Any] = []
+        for i in ids:
+            said: Any = self.text(80)
+            if rng.random() < 0.15:
+                said = [{"type": "text", "text": said}, {"type": "image", "source": {"type": "base64", "data": _PNG}}]
+            results.append({"type": "tool_result", "tool_use_id": i, "content": said})
+        rng.shuffle(results)
+        if rng.random() < 0.2:
+            results.append({"type": "text", "text": self.text(10) or "."})
+        self.messages.append({"role": "user", "content": results})
+
+
+class Responses(Maker):
+    """Makes OpenAI Responses items."""
+
+    def user(self, text: str) -> None:
+        """Speak as the user."""
+        content: Any = text if self.rng.random() < 0.5 else [{"type": "input_text", "text": text}]
+        self.messages.append({"role": "user", "content": content})
+
+    def answer(self, text: str) -> None:
+        """Speak as the model."""
+        said = [{"type": "output_text", "text": text, "annotations": []}]
+        self.messages.append({"type": "message", "id": "msg", "role": "assistant", "content": said})
+
+    def tools(self, count: int) -> None:
+        """Think, call and answer."""
+        rng = self.rng
+        ids = list(dict.fromkeys(self.call_id() for _ in range(count)))
+        if rng.random() < 0.4:
+            thought = [{"type": "summary_text", "text": self.text(10)}]
+            self.messages.append({"type": "reasoning", "id": "rs", "summary": thought, "encrypted_content": "x" * 40})
+        for i in ids:
+            said = json.dumps(self.arguments())
+            self.messages.append({"type": "function_call", "call_id": i, "name": "read", "arguments": said})
+        rng.shuffle(ids)
+        for i in ids:
+            self.messages.append({"type": "function_call_output", "call_id": i, "output": self.text(80)})
+
+
+def _break(rng: random.Random, messages: list[dict[str, Any]]) -> bool:
+    """Do something to a history that no provider would take."""
+    if len(messages) < 3:
+        return False
+    for _ in range(rng.randint(1, 2)):
+        at = rng.randrange(len(messages))
+        kind = rng.random()
+        if kind < 0.5:
+            del messages[at]
+        elif kind < 0.8:
+            messages.insert(rng.randrange(len(messages)), messages.pop(at))
+        else:
+            messages.insert(at, copy.deepcopy(messages[at]))
+    return True
+
+
+# --- reading, counting and judging, without brim's own reading
+
+
+def plain(meter: str) -> Any:
+    """Return what a single text counts."""
+    scale = brim.meter(meter)
+    return scale.count if scale.loads_are_counts else scale.load
+
+
+def size(messages: list[Any], shape: str, meter: str) -> int:
+    """Return the units of a request."""
+    framed = 0 if meter == "chars" else 1
+    return sum(_size(m, shape, plain(meter), framed) for m in messages) + 3 * framed
+
+
+def _size(m: dict[str, Any], shape: str, count: Any, framed: int) -> int:
+    units = 4 * framed
+    if m.get("name") and shape == "openai":
+        units += count(m["name"]) + framed
+    kind = m.get("type")
+    if kind == "function_call":
+        return units + count(m["call_id"]) + count(m["name"]) + count(m["arguments"]) + 3 * framed
+    if kind == "function_call_output":
+        return units + count(m["call_id"]) + _content(m["output"], count, framed)
+    if kind == "reasoning":
+        return units + sum(count(part["text"]) for part in m["summary"])
+    units += _content(m.get("content"), count, framed)
+    if m.get("tool_call_id"):
+        units += count(m["tool_call_id"])
+    for call in m.get("tool_calls") or []:
+        body = call["function"]
+        units += count(call["id"]) + count(body["name"]) + count(body["arguments"]) + 3 * framed
+    return units
+
+
+def _content(content: Any, count: Any, framed: int) -> int:
+    if content is None:
+        return 0
+    if isinstance(content, str):
+        return count(content)
+    units = 0
+    for part in content:
+        kind = part["type"]
+        if kind in ("text", "input_text", "output_text"):
+            units += count(part["text"])
+        elif kind == "image_url":
+            units += 255  # One tile at high detail, as published for gpt-4o: 85 + 170.
+        elif kind == "image":
+            units += 1  # One patch of 28 pixels.
+        elif kind == "thinking":
+            units += count(part["thinking"])
+        elif kind == "redacted_thinking":
+            units += -(-len(part["data"]) // 4)
+        elif kind == "tool_use":
+            said = json.dumps(part["input"], ensure_ascii=False, separators=(",", ":"))
+            units += count(part["id"]) + count(part["name"]) + count(said) + 3 * framed
+        elif kind == "tool_result":
+            units += count(part["tool_use_id"]) + _content(part.get("content"), count, framed)
+        else:
+            units += count(json.dumps(part, ensure_ascii=False, separators=(",", ":")))
+    return units
+
+
+def calls_and_results(m: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """Return the ids that a message calls and answers."""
+    if m.get("type") == "function_call":
+        return [m["call_id"]], []
+    if m.get("type") == "function_call_output":
+        return [], [m["call_id"]]
+    if m.get("role") == "tool":
+        return [], [m["tool_call_id"]]
+    calls = [call["id"] for call in m.get("tool_calls") or []]
+    blocks = m["content"] if isinstance(m.get("content"), list) else []
+    calls += [b["id"] for b in blocks if b["type"] == "tool_use"]
+    return calls, [b["tool_use_id"] for b in blocks if b["type"] == "tool_result"]
+
+
+def illegal(messages: list[dict[str, Any]], shape: str) -> str:
+    """Return why a provider would refuse a history, or an empty text."""
+    waiting: dict[str, int] = {}
+    for i, m in enumerate(messages):
+        calls, results = calls_and_results(m)
+        if shape != "responses" and waiting and not results and m.get("role") != "system":
+            return f"message {i} comes before the results of {sorted(waiting)}"
+        for call in results:
+            if not waiting.get(call):
+                return f"message {i} answers {call!r}, which nothing waits for"
+            waiting[call] -= 1
+            waiting = {c: n for c, n in waiting.items() if n}
+        if shape == "anthropic" and results and waiting:
+            return f"message {i} leaves {sorted(waiting)} unanswered"
+        for call in calls:
+            waiting[call] = waiting.get(call, 0) + 1
+        if m.get("tool_calls") == [] or m.get("content") == []:
+            return f"message {i} has an empty list"
+    if waiting:
+        return f"nothing answers {sorted(waiting)}"
+    if shape == "anthropic" and messages and messages[0]["role"] != "user":
+        return "the first message is not the user's"
+    return ""
+
+
+def alternates(messages: list[dict[str, Any]]) -> bool:
+    """Return whether user and model take turns."""
+    roles = [m["role"] for m in messages]
+    return all(a != b for a, b in zip(roles, roles[1:], strict=False))
+
+
+def is_note(m: dict[str, Any]) -> bool:
+    """Return whether a message is the note, or ends with it."""
+    return "[CONTEXT_TRUNCATED]" in str(m.get("content"))
+
+
+# --- the promise
+
+
+def check(case: Case) -> str:
+    """Check every line of the promise on a case; return how the fit ended.
+
+    Raises:
+        AssertionError: a line does not hold.
+    """
+    before = copy.deepcopy(case.messages)
+    try:
+        fitted = case.fit()
+    except brim.DoesNotFit as error:
+        assert error.needed > error.available == case.budget, "a refusal that says nothing"
+        assert case.messages == before
+        return "refused"
+    assert case.messages == before, "the input was changed"
+    out = fitted.messages
+    counted = size(out, case.shape, case.meter)
+    assert counted <= case.budget, f"{counted} > {case.budget}"
+    assert fitted.used == counted == fitted.receipt.used, f"said {fitted.used}, counted {counted}"
+    assert not illegal(out, case.shape), illegal(out, case.shape)
+    _check_kept(case, out)
+    _check_thinking(case, out)
+    _check_receipt(case, fitted)
+    again = case.fit()
+    assert again.messages == out and again.receipt == fitted.receipt, "not the same twice"
+    _check_again(case, out)
+    _check_bigger(case, fitted)
+    _check_growing(case, fitted)
+    return "whole" if len(out) == len(case.messages) and all(a is b for a, b in zip(out, case.messages, strict=True)) else "cut"
+
+
+def _check_kept(case: Case, out: list[dict[str, Any]]) -> None:
+    own = {id(m): i for i, m in enumerate(case.messages)}
+    kept = [own[id(m)] for m in out if id(m) in own]
+    if not case.broken:
+        assert kept == sorted(kept), "the order changed"
+        assert not illegal(case.messages, case.shape), illegal(case.messages, case.shape)
+        systems = [i for i, m in enumerate(case.messages) if m.get("role") == "system"]
+        assert [i for i in kept if i in set(systems)] == systems, "a system message is missing"
+        whole = size(case.messages, case.shape, case.meter)
+        if whole <= case.budget and not {"recent", "older"} & set(case.options):
+            assert len(out) == len(case.messages) == len(kept), "it fitted and was changed"
+        if case.shape == "anthropic" and alternates(case.messages):
+            assert alternates(out), "two messages of one side follow each other"
+        last = case.messages[-1] if case.messages else None
+        if last is not None and last.get("role") != "system":
+            assert calls_and_results(out[-1]) == calls_and_results(last), "the newest message is missing"
+        first = next((m for m in case.messages if m.get("role") == "user"), None)
+        if first is not None:
+            assert any(m.get("role") == "user" and not is_note(m) or m is first for m in out), "the task is missing"
+            if case.options.get("pin_first_user"):
+                assert any(m is first or is_note(m) for m in out), "a pinned task was cut"
+    notes = sum(is_note(m) for m in out)
+    assert notes <= 1 and (notes == 0 or case.options.get("note", True))
+
+
+def _check_thinking(case: Case, out: list[dict[str, Any]]) -> None:
+    """After the first message that is not the caller's own, no thinking."""
+    if case.shape != "anthropic":
+        return
+    changed = False
+    for i, m in enumerate(out):
+        changed |= i >= len(case.messages) or m is not case.messages[i]
+        if changed and isinstance(m["content"], list):
+            assert not any("thinking" in b["type"] for b in m["content"]), "thinking after an edit"
+
+
+def _check_receipt(case: Case, fitted: brim.Fitted) -> None:
+    receipt = fitted.receipt
+    assert receipt.used == sum(part.used for part in receipt.parts) + receipt.joins
+    assert len({part.name for part in receipt.parts}) == len(receipt.parts), "two parts of one name"
+    assert brim.Receipt.from_json(receipt.to_json()) == receipt
+    assert receipt.history is not None
+    told = receipt.history["context_truncation"]
+    assert told["steps_included"] <= told["steps_total"]
+    assert bool(receipt.history["note"]) == any(is_note(m) for m in fitted.messages)
+    if not case.broken:
+        assert not receipt.history["repairs"]
+        covered = sum(_covered(part.name) for part in receipt.parts if part.name.startswith("messages"))
+        assert covered == len(case.messages), "a message is in no part, or in two"
+
+
+def _covered(name: str) -> int:
+    first, _, last = name.removeprefix("messages[").removesuffix("]").partition(":")
+    return int(last) - int(first) if last else 1
+
+
+def _check_again(case: Case, out: list[dict[str, Any]]) -> None:
+    # A repair may part a turn that was one, so that what is the newest turn, and so its cap, differs the next time.
+    capped = case.broken and {"recent", "older"} & set(case.options)
+    if "pin" not in case.options and not capped:
+        again = case.fit(messages=out)
+        assert again.messages == out, "fitting what was fitted changed it"
+
+
+def _check_bigger(case: Case, fitted: brim.Fitted) -> None:
+    """Read the grants of two budgets: the task, the newest, then in the order of selection; the bigger gives more."""
+    if case.options["select"] != "recency" or case.broken:
+        return
+    bigger = case.fit(budget=case.budget + 1 + case.seed % 97)
+    small = [part for part in fitted.receipt.parts if part.name.startswith("messages")]
+    large = {part.name: part for part in bigger.receipt.parts}
+    order = sorted(small, key=lambda part: (not part.required, -_start(part.name)))
+    task = [part for part in order if part.required]
+    for part in (*reversed(task), *(p for p in order if not p.required)):
+        other = large[part.name]
+        if part.state == other.state == "cut" or other.used > part.used:
+            return
+        assert other.used == part.used, f"{part.name}: {part.used} at the smaller budget, {other.used} at the bigger"
+
+
+def _start(name: str) -> int:
+    return int(name.removeprefix("messages[").removesuffix("]").partition(":")[0])
+
+
+def _check_growing(case: Case, fitted: brim.Fitted) -> None:
+    """A history that came message by message fits as one that came at once."""
+    rng = random.Random(case.seed)
+    history = brim.History(meter=case.meter, shape=case.shape)
+    at = 0
+    while at < len(case.messages):
+        step = rng.randint(1, 4)
+        history.extend(case.messages[at : at + step])
+        at += step
+        if rng.random() < 0.2:
+            try:
+                history.fit(case.budget)
+            except brim.DoesNotFit:
+                continue
+    grown = history.fit(case.budget, **case.options)
+    assert grown.messages == fitted.messages, "it matters how the messages came"
+    assert grown.receipt.parts == fitted.receipt.parts
+
+
+def check_stable(seed: int) -> str:
+    """Replay a case as it grows, in stable mode: every prompt fits, is legal, and says truly what it shares."""
+    case = Case.of(seed)
+    stable: Any = True
+    history = brim.History(meter=case.meter, shape=case.shape, stable=True)
+    last: list[Any] = []
+    at, ended = 0, "held"
+    count = plain(case.meter)
+    framed = 0 if case.meter == "chars" else 1
+    rng = random.Random(seed)
+    while at < len(case.messages):
+        step = rng.randint(1, 3)
+        at += step
+        given = case.messages[:at]
+        history.extend(case.messages[at - step : at])
+        try:
+            fitted = brim.fit_messages(given, case.budget, meter=case.meter, shape=case.shape, stable=stable)
+        except brim.DoesNotFit:
+            try:
+                history.fit(case.budget)
+            except brim.DoesNotFit:
+                continue
+            raise AssertionError("a history fits that its messages do not") from None
+        stable = fitted.stable
+        grown = history.fit(case.budget)
+        assert grown.messages == fitted.messages, "state in a value and state in a history differ"
+        out = fitted.messages
+        counted = size(out, case.shape, case.meter)
+        assert counted == fitted.used <= case.budget, f"said {fitted.used}, counted {counted}, budget {case.budget}"
+        assert not illegal(out, case.shape), illegal(out, case.shape)
+        shared = 0
+        for a, b in zip(last, out, strict=False):
+            if a != b:
+                break
+            shared += _size(b, case.shape, count, framed)
+        if not case.broken:
+            assert fitted.receipt.stable_prefix <= shared, f"said {fitted.receipt.stable_prefix}, shares {shared}"
+            if last and fitted.receipt.stable_prefix < shared:
+                ended = "shares more"
+        last = out
+    return ended
