@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, TypeVar
 
 from brim.errors import InvalidType, InvalidValue
@@ -82,21 +83,22 @@ class Book:
         """The position of each turn's first message."""
         self.weights: list[int] = []
         """Units of each turn, without what is pinned in it."""
-        self.lights: list[int] = []
-        """About the units of each turn with its results cleared."""
+        self.before: list[int] = []
+        """Units of all turns before each."""
+        self.lit: list[int] = []
+        """About the units of all turns before each with their results cleared."""
         self.total = 0
         """Units of all turns."""
-        self.light = 0
+        self._light = 0
+        self._sums: list[int] = [0]
         self.fixed = 0
         """Units of the messages that always stay."""
         self.system: list[int] = []
         """The positions of the messages that always stay."""
         self.task: int | None = None
         """The position of the user's first message."""
-        self.twins: dict[int, int] = {}
-        """Results that came again later: the position of each, and of the next that is the same."""
-        self.twinned: set[int] = set()
-        """The turns that these results belong to."""
+        self.twins: dict[int, list[int]] = {}
+        """The positions of results that came again later, by turn."""
         self.notes: set[int] = set()
         """The turns that are nothing but the note of an earlier fit."""
         self.noted: dict[int, int] = {}
@@ -151,6 +153,10 @@ class Book:
         """Return the turn that a message belongs to."""
         return bisect_right(self.starts, position) - 1
 
+    def units_before(self, position: int) -> int:
+        """Return the units of all messages before a position."""
+        return self._sums[position]
+
     def span(self, turn: int) -> tuple[int, int]:
         """Return the positions of a turn's first message and of the one after its last."""
         starts = self.starts
@@ -179,6 +185,7 @@ class Book:
         self.raws.append(message.raw)
         self.messages.append(message)
         self.units.append(units)
+        self._sums.append(self._sums[-1] + units)
         self.indexes.append(index)
         if role == "system":
             self.fixed += units
@@ -214,27 +221,30 @@ class Book:
 
     def _place(self, at: int, units: int, light: int, bond: int | None) -> None:
         """Put a message into the turn that it is bound to, or begin a turn with it."""
-        self.total += units
-        self.light += light
         if bond is None or not self.starts:
+            self.before.append(self.total)
+            self.lit.append(self._light)
             self.starts.append(at)
             self.weights.append(units)
-            self.lights.append(light)
+            self.total += units
+            self._light += light
             return
+        self.total += units
+        self._light += light
         if self.starts[-1] > bond:
             self._merge(self.turn_of(bond))
         self.weights[-1] += units
-        self.lights[-1] += light
 
     def _merge(self, turn: int) -> None:
         """Make one turn of a turn and all after it. The lists are new: a receipt may still be read from the old."""
         turn = max(0, turn)
         self.starts = self.starts[: turn + 1]
         self.weights = [*self.weights[:turn], sum(self.weights[turn:])]
-        self.lights = [*self.lights[:turn], sum(self.lights[turn:])]
+        self.before = self.before[: turn + 1]
+        self.lit = self.lit[: turn + 1]
         self.notes = {note for note in self.notes if note < turn}
         self.noted = {note: units for note, units in self.noted.items() if note < turn}
-        self.twinned = {self.turn_of(position) for position in self.twins}
+        self._seat_twins([position for again in self.twins.values() for position in again])
 
     def _seat(self, at: int, bond: int | None) -> None:
         """Put a result next to its call where the provider asks for it, and take note of a copy."""
@@ -250,8 +260,7 @@ class Book:
         if len(outputs) == 1 and len(outputs[0]) >= _TWIN:
             earlier = self._latest.get(outputs[0])
             if earlier is not None and seat == at:
-                self.twins[earlier] = at
-                self.twinned.add(self.turn_of(earlier))
+                self.twins.setdefault(self.turn_of(earlier), []).append(earlier)
             self._latest[outputs[0]] = seat
 
     def _move(self, at: int, seat: int, message: Message) -> None:
@@ -264,13 +273,20 @@ class Book:
         self.raws = _moved(self.raws, seat)
         self.messages = _moved(self.messages, seat)
         self.units = _moved(self.units, seat)
+        self._sums = list(accumulate(self.units, initial=0))
         self.indexes = _moved(self.indexes, seat)
         self.pairs.moved(seat)
         if self.task is not None and self.task >= seat:
             self.task += 1
         self.system = [position + (position >= seat) for position in self.system]
         self._latest = {text: position + (position >= seat) for text, position in self._latest.items()}
-        self.twins = {a + (a >= seat): b + (b >= seat) for a, b in self.twins.items()}
+        self._seat_twins([p + (p >= seat) for again in self.twins.values() for p in again])
+
+    def _seat_twins(self, positions: list[int]) -> None:
+        """Find the turns of the results that came again, after turns or positions have changed."""
+        self.twins = {}
+        for position in positions:
+            self.twins.setdefault(self.turn_of(position), []).append(position)
 
     def _without_orphans(self, message: Message, index: int) -> Message | None:
         """Return the message without results that answer nothing, or `None` where nothing else is in it."""

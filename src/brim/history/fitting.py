@@ -7,27 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from brim.errors import DoesNotFit
 from brim.history.book import Book, Repair
-from brim.history.forms import GONE, Form, Forms
+from brim.history.forms import Form, Forms
 from brim.history.note import note as written
 from brim.history.options import Options
 from brim.history.order import Ranking
 from brim.history.priority import NAMES, distribution
+from brim.history.scaled import TRACE, Scaled, Span, joined, ranges, without_turns
 from brim.message import Piece
 from brim.truncate import truncator
 from brim.visibility import settled
 
-_TRACE = 4
-"""The part of the room, one in so many, that older turns with cleared results may take from whole ones."""
 _ENOUGH = 4
 """Floors that the newest turn's texts are left with before the task is cut as well."""
 _SUMMARY = 10
 """The part of the budget, one in so many, that a summary of what was left out may take."""
-
-Span = tuple[int, int]
-"""A range of turns."""
 
 
 @dataclass(slots=True)
@@ -229,23 +226,15 @@ class Fitting:
     def _without_dangling(self) -> None:
         """Leave out calls that nothing answers."""
         book = self.book
-        by_position: dict[int, list[str]] = {}
-        for call, callers in book.pairs.open.items():
-            for at in callers:
-                by_position.setdefault(at, []).append(call)
         self.weights = list(book.weights)
-        for at, calls in sorted(by_position.items()):
-            form = self.forms.without_calls(at, calls)
-            lost = book.units[at] - form.units
-            action = "dropped" if form is GONE else "changed"
-            reason = f"nothing answers the call {', '.join(map(repr, calls))}"
-            repair = Repair(book.indexes[at], action, reason, lost, book.raws[at])
+        for at, (form, repair) in self.forms.dangling().items():
             book.refuse(repair)
             self.repairs.append(repair)
             self.edits[at] = form
             self.dangling.add(at)
-            self.touched.add(book.turn_of(at))
-            self.weights[book.turn_of(at)] -= lost
+            turn = book.turn_of(at)
+            self.touched.add(turn)
+            self.weights[turn] -= repair.units
 
     def _capped(self) -> bool:
         """Return whether a turn is over the cap of its age."""
@@ -287,9 +276,10 @@ class Fitting:
     def _serve(self, essential: Sequence[int], left: int) -> None:
         """Keep what always stays, and of the other turns those most wanted that take at most `left` units."""
         if self.options.ways == ("recency",):
-            first = self._newest_first(set(essential), left)
+            aside = {*essential, *self.book.notes}
+            first = self._trace(aside, *self._newest_first(aside, left))
             before = ranges([turn for turn in essential if turn < first])
-            self.spans = joined([*before, (first, len(self.weights))])
+            self.spans = joined([*before, *without_turns((first, len(self.weights)), self.book.notes)])
             return
         chosen = list(essential)
         for turn in self.ranking.order(self.options, essential, left):
@@ -311,45 +301,64 @@ class Fitting:
             return units
         return self._clear(turn, left)
 
-    def _newest_first(self, essential: set[int], left: int) -> int:
-        """Keep the newest turns: whole as long as older ones can leave a trace, then with their results cleared.
+    def _newest_first(self, aside: set[int], left: int) -> tuple[int, int]:
+        """Keep the newest turns whole, as long as the ones before can leave a trace.
 
         Returns:
-            the first of them.
+            the first of them, and the units that are left.
         """
-        weights, lights, twinned, older = self.weights, self.book.lights, self.book.twinned, self.options.older
-        trace, whole = left // _TRACE, True
-        rest = self.book.light - sum([lights[turn] for turn in essential])
-        skipped = essential | self.book.notes if self.book.notes else essential
-        for turn in range(len(weights) - 1, -1, -1):
-            if turn in skipped:
+        scale = self._scale(aside)
+        first = scale.first(left)
+        if self.options.older is not None:
+            first = self._cap_from(first, aside, self.options.older)
+            return first, left - scale.taken(first)
+        gain = self._gain(first, aside)
+        while gain and (more := scale.first(left + gain)) < first:
+            first = more
+            gain = self._gain(first, aside)
+        return first, left + gain - scale.taken(first)
+
+    def _scale(self, aside: set[int]) -> Scaled:
+        """Return what finds the first of the newest turns that fit, each taken for at most its cap."""
+        book, weights, older = self.book, self.weights, self.options.older
+        if older is None:
+            lost = {turn: book.weights[turn] - weights[turn] for turn in self.touched}
+            return Scaled(book.before, book.total, book.lit, {**lost, **{turn: book.weights[turn] for turn in aside}})
+        most = [min(weight, older + book.noted.get(turn, 0)) for turn, weight in enumerate(weights)]
+        before = list(accumulate(most, initial=0))
+        return Scaled(before, before.pop(), book.lit, {turn: most[turn] for turn in aside})
+
+    def _gain(self, first: int, aside: set[int]) -> int:
+        """Refer to later results that are the same, from a turn on, and return the units that this frees."""
+        gain, units = 0, self.book.units
+        for turn in self.book.twins:
+            if turn >= first and turn not in aside and turn not in self.touched:
+                forms = self.forms.twinned(turn)
+                gain += sum([units[position] - form.units for position, form in forms.items()])
+                self.edits.update(forms)
+        return gain
+
+    def _cap_from(self, first: int, aside: set[int], older: int) -> int:
+        """Cut the turns that are over their cap, and return the first turn after any that cannot be cut."""
+        for turn in range(len(self.weights) - 1, first - 1, -1):
+            if turn not in aside and self._over(turn, older):
+                try:
+                    self._cap(turn, older)
+                except DoesNotFit:
+                    return turn + 1
+        return first
+
+    def _trace(self, aside: set[int], first: int, left: int) -> int:
+        """Keep some turns before the first one with their results cleared, and return the first of those."""
+        for turn in range(first - 1, max(-1, first - 1 - TRACE), -1):
+            if turn in aside:
                 continue
-            units: int | None = weights[turn]
-            rest -= lights[turn]
-            if older is not None and self._over(turn, older):
-                units = self._offer(turn, left)
-            elif whole:
-                units = self._with_twins(turn) if turn in twinned else weights[turn]
-                whole = units + (rest if rest < trace else trace) <= left
-                if not whole:
-                    units = self._clear(turn, left)
-            else:
-                units = self._clear(turn, left)
+            units = self._clear(turn, left) if self.options.older is None else self._offer(turn, left)
             if units is None:
                 return turn + 1
             left -= units
-        return 0
-
-    def _with_twins(self, turn: int) -> int:
-        """Refer to later results that are the same, and return the units of the turn then."""
-        units = self.weights[turn]
-        self.touched.add(turn)
-        for position in self.book.members(turn):
-            if position in self.book.twins and position not in self.edits:
-                form = self.forms.twin(position)
-                units -= self.book.units[position] - form.units
-                self.edits[position] = form
-        return units
+            first = turn
+        return first
 
     def _clear(self, turn: int, left: int) -> int | None:
         """Clear the results of a turn, and return its units then; `None` where they are more than are left."""
@@ -435,18 +444,3 @@ class Fitting:
                 said = ""
         return f"\n\n{said}" if said else ""
 
-
-def ranges(turns: Sequence[int]) -> list[Span]:
-    """Return sorted turns as ranges."""
-    return joined((turn, turn + 1) for turn in turns)
-
-
-def joined(spans: Iterable[Span]) -> list[Span]:
-    """Return ranges in order, those that touch as one and those that are empty left out."""
-    found: list[Span] = []
-    for start, stop in spans:
-        if found and found[-1][1] == start:
-            found[-1] = (found[-1][0], stop)
-        elif start < stop:
-            found.append((start, stop))
-    return found

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from brim.errors import DoesNotFit
-from brim.history.book import Book
+from brim.history.book import Book, Repair
 from brim.message import Message, Path, Piece
 from brim.receipt import handle
 from brim.truncate import truncator
@@ -44,6 +44,8 @@ class Forms:
     def __init__(self, book: Book) -> None:
         self._book = book
         self._cleared: dict[int, tuple[Any, tuple[int, dict[int, Form]]]] = {}
+        self._twins: dict[int, tuple[list[int], dict[int, Form]]] = {}
+        self._dangling: tuple[dict[str, list[int]], dict[int, tuple[Form, Repair]]] = ({}, {})
         self._floor: int | None = None
 
     def whole(self, position: int) -> Form:
@@ -61,10 +63,15 @@ class Forms:
             known = self._cleared[start] = (book.raws[stop - 1], (units, forms))
         return known[1]
 
-    def twin(self, position: int) -> Form:
-        """Return a message whose result is only a reference to one that comes later."""
-        message = self._book.messages[position]
-        return self._results_as(message, self._book.units[position], lambda *_: TWIN)
+    def twinned(self, turn: int) -> dict[int, Form]:
+        """Return the messages of a turn whose result is only a reference to one that comes later."""
+        book = self._book
+        again = book.twins[turn]
+        known = self._twins.get(book.starts[turn])
+        if known is None or known[0] != again:
+            forms = {p: self._results_as(book.messages[p], book.units[p], lambda *_: TWIN) for p in again}
+            known = self._twins[book.starts[turn]] = (list(again), forms)
+        return known[1]
 
     def _clear(self, position: int) -> Form:
         book = self._book
@@ -106,15 +113,26 @@ class Forms:
             return GONE
         return Form(raw, book.chat.units(book.wire.read(raw, book.indexes[position])))
 
-    def without_calls(self, position: int, calls: Sequence[str]) -> Form:
-        """Return a message without the calls that nothing answers."""
+    def dangling(self) -> dict[int, tuple[Form, Repair]]:
+        """Return the messages with calls that nothing answers yet, without these calls."""
+        waiting = self._book.pairs.open
+        if self._dangling[0] != waiting:
+            by_position: dict[int, list[str]] = {}
+            for call, callers in waiting.items():
+                for at in callers:
+                    by_position.setdefault(at, []).append(call)
+            found = {at: self._without_calls(at, by_position[at]) for at in sorted(by_position)}
+            self._dangling = ({call: list(callers) for call, callers in waiting.items()}, found)
+        return self._dangling[1]
+
+    def _without_calls(self, position: int, calls: Sequence[str]) -> tuple[Form, Repair]:
         book = self._book
         message = book.messages[position]
-        gone = [piece for piece in message.pieces if piece.kind == "call" and piece.id in calls]
-        raw = without(message, gone)
-        if raw is None:
-            return GONE
-        return Form(raw, book.chat.units(book.wire.read(raw, book.indexes[position])))
+        raw = without(message, [piece for piece in message.pieces if piece.kind == "call" and piece.id in calls])
+        form = GONE if raw is None else Form(raw, book.chat.units(book.wire.read(raw, book.indexes[position])))
+        reason = f"nothing answers the call {', '.join(map(repr, calls))}"
+        lost, action = book.units[position] - form.units, "dropped" if raw is None else "changed"
+        return form, Repair(book.indexes[position], action, reason, lost, message.raw)
 
     @property
     def floor(self) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from brim.history.fitting import Fitting, joined, ranges
+from brim.history.fitting import Fitting
+from brim.history.scaled import joined, ranges
 from brim.history.stable import Held, Stable
 
 
@@ -49,7 +50,7 @@ class Holding(Fitting):
     def _known(self) -> Held | None:
         """Return the cut of the last fit, if it was of this history."""
         held, book = self.stable.held, self.book
-        if held is None or held.length > len(book) or held.check != sum(book.units[: held.length]):
+        if held is None or held.length > len(book) or held.check != book.units_before(held.length):
             return None
         if held.resume and (held.resume >= len(book.starts) or book.starts[held.resume] != held.at):
             return None
@@ -129,8 +130,7 @@ class Holding(Fitting):
         moved = [p for p in {*held.edits, *self.sent} if held.edits.get(p) != self.sent.get(p)]
         until = min([held.until, *moved])
         if (self.anchor, self.resume, self.note) != (held.anchor, held.resume, held.note):
-            gaps = [anchor for anchor, resume in ((self.anchor, self.resume), (held.anchor, held.resume)) if resume]
-            until = min(until, book.starts[min(gaps)])
+            until = min(until, self._start(min(self._lead(), held.lead)))
             if book.wire.pairs:
                 until -= 1
         elif until >= held.length:
@@ -138,17 +138,25 @@ class Holding(Fitting):
         shared = sum(self.extra.values()) - self.extra.get("reply", 0)
         return shared + self._units_before(until)
 
+    def _lead(self) -> int:
+        """Return how many turns stand before the first that is left out."""
+        return self.spans[0][1] if self.spans and self.spans[0][0] == 0 else 0
+
+    def _start(self, turn: int) -> int:
+        """Return the position of a turn's first message, or of the end."""
+        starts = self.book.starts
+        return starts[turn] if turn < len(starts) else len(self.book)
+
     def _units_before(self, until: int) -> int:
         """Return the units of what is sent of the messages before a position."""
         book, units = self.book, 0
-        starts = book.starts
-        kept = [(starts[a], starts[b] if b < len(starts) else len(book)) for a, b in self.spans]
+        kept = [(self._start(first), self._start(last)) for first, last in self.spans]
         for start, stop in kept:
             positions = range(start, min(stop, until))
             units += sum([self.sent[p].units if p in self.sent else book.units[p] for p in positions])
         fixed = [p for p in book.system if p < until and not any(start <= p < stop for start, stop in kept)]
         units += sum([book.units[p] for p in fixed])
-        noted = self.note and self.resume and starts[self.anchor] < until
+        noted = self.note and self._start(self._lead()) < until
         return units + (self.noted(self.note) if noted else 0)
 
     def _held_now(self) -> Held:
@@ -157,11 +165,12 @@ class Holding(Fitting):
             anchor=self.anchor,
             resume=self.resume,
             at=book.starts[self.resume] if self.resume else 0,
+            lead=self._lead(),
             note=self.note,
             seen=self.seen,
             length=len(book),
             until=min(self.dangling, default=len(book)),
-            check=sum(book.units),
+            check=book.units_before(len(book)),
             units=self.used - self.extra.get("reply", 0),
             edits={p: form for p, form in self.sent.items() if p not in self.dangling},
         )

@@ -42,6 +42,8 @@ class Held:
     """The first turn after the gap; 0 as long as nothing was cut."""
     at: int = 0
     """The position of that turn's first message."""
+    lead: int = 0
+    """Turns before the first that is left out."""
     note: str = ""
     seen: int = 0
     """Messages that were there when the prefix last moved."""

@@ -1,0 +1,148 @@
+"""Rank the texts of a conversation by meaning as well as by words.
+
+An embedding finds what is said in other words; words find names, numbers and identifiers, which embeddings blur. Each
+is scaled to its best match and the two are added. What all texts of a conversation have in common is taken out of the
+query first: it says nothing about which of them is meant.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from operator import mul
+from typing import Any
+
+from brim.errors import InvalidType, InvalidValue, UnknownName
+from brim.history.relevance import Relevance, ordered, spread
+
+Embed = Callable[[list[str]], Sequence[Sequence[float]]]
+"""Turns texts into vectors, one for each and all of one length."""
+
+_DEFAULT = "wordllama"
+
+
+class Meaning:
+    """An index of texts that grows, and ranks them by the words and the meaning of a query."""
+
+    def __init__(self, embed: Embed | str = _DEFAULT, share: float = 0.25) -> None:
+        """Start an empty index.
+
+        `embed` is a function, or the name of one: `wordllama` is offline and comes with the extra `embeddings`. `share`
+        is what meaning counts beside words: with 1 it decides alone.
+
+        Raises:
+            UnknownName: there is no embedding of that name, or its library is not installed.
+            InvalidType: `embed` is neither a name nor a function.
+            InvalidValue: `share` is not from 0 to 1.
+        """
+        if not 0 <= share <= 1:
+            raise InvalidValue("share", share, "from 0 to 1")
+        self._embed = _named(embed) if isinstance(embed, str) else embed
+        if not callable(self._embed):
+            raise InvalidType("embed", embed, "a function from texts to vectors, or the name of one")
+        self._share = share
+        self._words = Relevance()
+        self._waiting: list[str] = []
+        """Texts that are embedded when they are first asked for, many at a time."""
+        self._vectors: list[array[float]] = []
+        self._sum: list[float] = []
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def add(self, text: str) -> None:
+        """Index one more text."""
+        self._words.add(text)
+        self._waiting.append(text)
+
+    def rank(self, query: str, sizes: Sequence[int] | None = None) -> list[int]:
+        """Return the number of every text, the most relevant first, and the newest first among equals.
+
+        `sizes` are the units that each text takes; without them the number of its terms stands in.
+
+        Raises:
+            InvalidValue: `sizes` are not as many as the texts, or the embedding does not give a vector for each text.
+        """
+        self._catch_up()
+        words = self._words.scores(query)
+        alike = spread(self._alike(query))
+        most, nearest = max(words, default=0) or 1, max(alike, default=0) or 1
+        share = self._share
+        scores = [(1 - share) * word / most + share * near / nearest for word, near in zip(words, alike, strict=True)]
+        return ordered(scores, self._words.lengths if sizes is None else sizes)
+
+    def _catch_up(self) -> None:
+        if self._waiting:
+            fresh = self._embedded(self._waiting)
+            self._vectors += fresh
+            self._waiting = []
+            self._sum = [sum(column) for column in zip(self._sum or [0.0] * len(fresh[0]), *fresh, strict=True)]
+
+    def _alike(self, query: str) -> list[float]:
+        """Return how near each text's meaning is to the query's, from 0 for what is no nearer than the average."""
+        if not self._vectors or not query.strip():
+            return [0.0] * len(self._vectors)
+        (asked,) = self._embedded([query])
+        common = self._sum
+        length = _dot(common, common)
+        shift = _dot(asked, common) / length if length else 0.0
+        own = [value - shift * shared for value, shared in zip(asked, common, strict=True)]
+        return [max(0.0, _dot(vector, own)) for vector in self._vectors]
+
+    def _embedded(self, texts: list[str]) -> list[array[float]]:
+        """Return the vectors of texts, each of length one.
+
+        Raises:
+            InvalidValue: they are not one for each text, or not all of one dimension.
+        """
+        vectors = self._embed(texts)
+        if len(vectors) != len(texts):
+            raise InvalidValue(
+                "embed", len(vectors), f"a function that returns a vector for each of {len(texts)} texts"
+            )
+        dimensions = len(self._sum) or len(vectors[0])
+        made = []
+        for vector in vectors:
+            if len(vector) != dimensions:
+                raise InvalidValue("embed", len(vector), f"a function whose vectors all have {dimensions} dimensions")
+            values = [float(value) for value in vector]
+            length = _dot(values, values) ** 0.5 or 1.0
+            made.append(array("f", [value / length for value in values]))
+        return made
+
+
+@lru_cache(maxsize=1)
+def wordllama() -> Embed:
+    """Return the embedding of wordllama, from the weights in its package: nothing is downloaded.
+
+    Raises:
+        UnknownName: wordllama is not installed.
+    """
+    from importlib import import_module
+    from pathlib import Path
+
+    try:
+        library: Any = import_module(_DEFAULT)
+    except ImportError as error:
+        raise UnknownName("embedding", _DEFAULT, [], "Install it: pip install 'brim[embeddings]'") from error
+    model = library.WordLlama.load(cache_dir=Path(library.__file__).parent, disable_download=True)
+
+    def embed(texts: list[str]) -> list[list[float]]:
+        # The library refuses lone surrogates.
+        clean = [text.encode("utf-8", "replace").decode() for text in texts]
+        vectors: list[list[float]] = model.embed(clean, return_np=False)
+        return vectors
+
+    return embed
+
+
+def _named(name: str) -> Embed:
+    if name != _DEFAULT:
+        raise UnknownName("embedding", name, [_DEFAULT], "Give a function from texts to vectors")
+    return wordllama()
+
+
+def _dot(one: Sequence[float], other: Sequence[float]) -> float:
+    total: float = sum(map(mul, one, other))
+    return total

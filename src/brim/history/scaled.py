@@ -1,0 +1,77 @@
+"""Ranges of turns, and the search for the first of the newest turns that fit, by sums alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+TRACE = 64
+"""Turns that may stay with their results cleared, before the ones that stay whole."""
+_SHARE = 4
+"""The part of the room, one in so many, that they may take from whole ones."""
+
+Span = tuple[int, int]
+"""A range of turns."""
+
+
+@dataclass(slots=True)
+class Scaled:
+    """The units of turns, added up from the start, so that any number of them costs the same to weigh."""
+
+    before: Sequence[int]
+    """Units of all turns before each."""
+    total: int
+    lit: Sequence[int]
+    """About the units of all turns before each with their results cleared."""
+    aside: Mapping[int, int]
+    """Turns that are not weighed here, with their units."""
+
+    def taken(self, first: int) -> int:
+        """Return the units of the turns from one on."""
+        if first >= len(self.before):
+            return 0
+        return self.total - self.before[first] - sum([units for turn, units in self.aside.items() if turn >= first])
+
+    def first(self, room: int) -> int:
+        """Return the first of the newest turns that fit whole and leave room for a trace of those before.
+
+        More room never makes it a later one: what is kept for the trace grows by a part of the room only.
+        """
+        low, high = 0, len(self.before)
+        while low < high:
+            middle = (low + high) // 2
+            if self.taken(middle) + min(room // _SHARE, self._trace(middle)) <= room:
+                high = middle
+            else:
+                low = middle + 1
+        return low
+
+    def _trace(self, first: int) -> int:
+        """Return about the units of the turns before one, with their results cleared."""
+        if not first:
+            return 0
+        until = self.lit[first] if first < len(self.lit) else self.lit[-1]
+        return until - self.lit[max(0, first - TRACE)]
+
+
+def joined(spans: Iterable[Span]) -> list[Span]:
+    """Return ranges in order, those that touch as one and those that are empty left out."""
+    found: list[Span] = []
+    for start, stop in spans:
+        if found and found[-1][1] == start:
+            found[-1] = (found[-1][0], stop)
+        elif start < stop:
+            found.append((start, stop))
+    return found
+
+
+def ranges(turns: Sequence[int]) -> list[Span]:
+    """Return sorted turns as ranges."""
+    return joined((turn, turn + 1) for turn in turns)
+
+
+def without_turns(span: Span, gone: Collection[int]) -> list[Span]:
+    """Return what a range is without some turns."""
+    edges = [turn for turn in sorted(gone) if span[0] <= turn < span[1]]
+    starts = [span[0], *(turn + 1 for turn in edges)]
+    return joined(zip(starts, [*edges, span[1]], strict=True))

@@ -1,0 +1,142 @@
+"""Split a text into the terms by which it can be found again.
+
+The same rules serve prose, identifiers and paths, in any script: accents are folded, names such as `load_file` or
+`loadFile` are found whole and by their parts, scripts that are written without spaces give pairs of characters. English
+words lose their endings, so that a question about painting finds what was painted. Words that every sentence has are
+left out.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+
+_LONGEST = 64
+"""Characters of a term. What is longer is no word: an encoded file, say."""
+
+_MARKS = (
+    r"\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963"
+    r"\u0966-\u0df3\u0e31-\u0e4e\u0eb1-\u0ecd\u0f18-\u0fbc\u102b-\u109d\u17b4-\u17d3\u200c\u200d\u3099\u309a"
+)
+"""Accents and vowel signs that stand inside of words, although Python does not take them for letters."""
+
+_RUN = re.compile(rf"\w[\w{_MARKS}]*(?:['’./\\@-]\w[\w{_MARKS}]*)*")
+"""Words with what joins them: a path, a number, an address or a date is one run."""
+_JOINT = re.compile(r"[_./\\@-]+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_UNSPACED = re.compile(
+    r"([\u0e01-\u0edf\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    r"\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff]+)"
+)
+"""Scripts without spaces, and Korean, whose words carry their particles."""
+
+_VOICING = "\u3099\u309a"
+"""Japanese marks that make another letter rather than an accent."""
+
+_COMMON_WORDS = """
+a an the this that these those and or but nor if then than so as of at by for with about into through to from in on off
+out over under up down again i me my mine we us our ours you your yours he him his she her hers it its they them their
+theirs who whom whose what which when where why how is am are was were be been being do does did doing done have has had
+having will would can could shall should may might must not no too very just also there here some any all both each few
+more most other such own same dont didnt doesnt isnt wasnt werent arent hasnt havent hadnt cant couldnt wont wouldnt
+shouldnt
+"""
+_COMMON = frozenset(_COMMON_WORDS.split())
+"""English words that say nothing of what a text is about. In other languages their frequency tells."""
+
+_CLITICS = frozenset(["s", "d", "m", "re", "ve", "ll"])
+"""What English hangs on a word by an apostrophe."""
+
+_VOWELS = frozenset("aeiouy")
+
+_IRREGULAR_FORMS = """
+go went gone goes going / use used using / buy bought / get got gotten / make made / take took taken / see saw seen
+/ come came / give gave given / find found / think thought / tell told / feel felt / leave left / keep kept
+/ begin began begun / write wrote written / run ran / win won / lose lost / meet met / speak spoke spoken
+/ teach taught / build built / send sent / spend spent / eat ate eaten / drink drank drunk / drive drove driven
+/ fly flew flown / grow grew grown / know knew known / sing sang sung / swim swam swum / wear wore worn
+/ break broke broken / choose chose chosen / fall fell fallen / catch caught / bring brought / fight fought / sell sold
+/ say said / hear heard / hold held / sleep slept / sit sat / stand stood / understand understood / become became
+/ ride rode ridden / draw drew drawn / throw threw thrown / lead led / pay paid / hide hid hidden
+/ forget forgot forgotten / steal stole stolen / wake woke woken / shoot shot / stick stuck / feed fed / deal dealt
+/ mean meant / show shown / child children / man men / woman women / person people / foot feet / wife wives
+/ knife knives / good better best / bad worse worst
+"""
+_IRREGULAR = {form: base for base, *forms in map(str.split, _IRREGULAR_FORMS.split("/")) for form in forms}
+"""Forms that no ending tells, and the word that they are forms of."""
+
+
+def terms(text: str) -> list[str]:
+    """Return the terms of a text in their order, each as often as it occurs."""
+    found: list[str] = []
+    for run in _RUN.findall(text):
+        found += _known(run) if len(run) <= _LONGEST else _terms(run)
+    return found
+
+
+def stem(word: str) -> str:
+    """Return an English word in lower case without the endings of plural, past and progress."""
+    word = _IRREGULAR.get(word, word)
+    if len(word) < 4:
+        return word
+    if word.endswith(("ies", "sses", "xes", "ches", "shes")):
+        word = word[:-2]
+    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    for ending in ("ing", "ed"):
+        rest = word.removesuffix(ending)
+        if rest != word and len(rest) > 2 and not _VOWELS.isdisjoint(rest):
+            doubled = len(rest) > 3 and rest[-1] == rest[-2] and rest[-1] not in "lsz"
+            word = rest[:-1] if doubled else rest
+            break
+    if len(word) > 3 and word[-1] in "ey":
+        # "bake" and "baking", "study" and "studies": what the other forms leave.
+        word = word[:-1] + ("i" if word[-1] == "y" else "")
+    return word
+
+
+def _terms(run: str) -> tuple[str, ...]:
+    """Return the terms of a run: those of its parts, and the run itself if it has more than one."""
+    if not run.isascii():
+        run = _folded(run)
+    found: list[str] = []
+    pieces = 0
+    for part in _JOINT.split(run):
+        for i, piece in enumerate(_UNSPACED.split(part)):
+            if i % 2:
+                found += [piece[j : j + 2] for j in range(max(1, len(piece) - 1))]
+            elif len(piece) <= _LONGEST:
+                humps = _HUMP.split(piece) if piece else []
+                pieces += len(humps)
+                found += [term for hump in humps for term in _word(hump.casefold())]
+    if pieces > 1 and len(run) <= _LONGEST:
+        # load_file, loadFile and load-file are the same name.
+        found.append(run.casefold().replace("_", "").replace("-", ""))
+    return tuple(found)
+
+
+_known = lru_cache(maxsize=1 << 16)(_terms)
+
+
+def _word(word: str) -> Iterator[str]:
+    """Yield the stem of a word, unless it is a common one; what an elision joins is two words."""
+    for part in _parted(word) if "'" in word or "’" in word else [word]:
+        if part not in _COMMON:
+            yield stem(part) if part.isascii() and part.isalpha() else part
+
+
+def _parted(word: str) -> list[str]:
+    """Return what stands between apostrophes: "she'll" is she, "don't" is dont, "l'amour" is l and amour."""
+    head, *tails = word.replace("’", "'").split("'")
+    if tails == ["t"]:
+        return [head + "t"]
+    return [head, *(tail for tail in tails if tail not in _CLITICS)]
+
+
+def _folded(run: str) -> str:
+    """Return a run without its accents, and with its compatibility forms replaced."""
+    split = unicodedata.normalize("NFKD", run)
+    kept = "".join(sign for sign in split if not unicodedata.combining(sign) or sign in _VOICING)
+    return unicodedata.normalize("NFC", kept)
