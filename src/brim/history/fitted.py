@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from brim.history.fitting import Fitting
-from brim.history.forms import GONE
+from brim.history.forms import Form
 from brim.history.stable import Stable
 from brim.receipt import Receipt
 
@@ -48,36 +48,39 @@ def sent(fitting: Fitting) -> list[Any]:
     """Return the messages to send: what always stays, the turns that were kept, and the note at the first gap."""
     book = fitting.book
     raws, starts, system = book.raws, book.starts, book.system
-    edits = fitting.sent
     out: list[Any] = []
-    at, gap = 0, not fitting.note
+    at, said = 0, not fitting.note
     for first, last in fitting.spans:
         start = starts[first]
         stop = starts[last] if last < len(starts) else len(raws)
         out += [raws[p] for p in _between(system, at, start)]
-        if not gap and first > 0:
-            _say(fitting, out)
-            gap = True
-        base = len(out)
-        out += raws[start:stop]
-        for position in [p for p in edits if start <= p < stop] if edits else ():
-            out[base + position - start] = edits[position].raw
+        if not said and first > 0:
+            said = _say(fitting, out)
+        out += _edited(raws[start:stop], start, fitting.sent)
         at = stop
-        if not gap and last < len(starts):
-            _say(fitting, out)
-            gap = True
-    out += [raws[p] for p in _between(system, at, len(raws))]
-    return [raw for raw in out if raw is not None] if GONE in edits.values() else out
+        if not said and last < len(starts):
+            said = _say(fitting, out)
+    return out + [raws[p] for p in _between(system, at, len(raws))]
+
+
+def _edited(raws: list[Any], start: int, edits: Mapping[int, Form]) -> list[Any]:
+    """Return a run of messages, from a position on, in the forms in which they are sent."""
+    places = sorted([place for p in edits if 0 <= (place := p - start) < len(raws)]) if edits else []
+    for place in reversed(places):
+        raw = edits[start + place].raw
+        raws[place : place + 1] = [] if raw is None else [raw]
+    return raws
 
 
 def _between(positions: list[int], start: int, stop: int) -> list[int]:
     return positions[bisect_left(positions, start) : bisect_left(positions, stop)]
 
 
-def _say(fitting: Fitting, out: list[Any]) -> None:
+def _say(fitting: Fitting, out: list[Any]) -> bool:
     """Put the note at the end: as a message, or into the user's last where two of the user's may not follow."""
     wire = fitting.book.wire
     if fitting.appended:
         out[-1] = wire.append(out[-1], fitting.note)
     else:
         out.append(wire.say(fitting.note))
+    return True

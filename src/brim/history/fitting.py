@@ -15,11 +15,9 @@ from brim.history.forms import Form, Forms
 from brim.history.note import note as written
 from brim.history.options import Options
 from brim.history.order import Ranking
-from brim.history.priority import NAMES, distribution
+from brim.history.priority import distribution
 from brim.history.scaled import TRACE, Scaled, Span, joined, ranges, without_turns
-from brim.message import Piece
 from brim.truncate import truncator
-from brim.visibility import settled
 
 _ENOUGH = 4
 """Floors that the newest turn's texts are left with before the task is cut as well."""
@@ -112,7 +110,7 @@ class Fitting:
     @property
     def used(self) -> int:
         """Units of everything that is sent."""
-        return self.units + (self.noted(self.note) if self.note else 0)
+        return self.units + self.noted()
 
     def _sent(self) -> dict[int, Form]:
         """Return what is sent in another form, by position."""
@@ -141,29 +139,25 @@ class Fitting:
             return False
         return book.messages[book.span(spans[0][1] - 1)[1] - 1].role == "user"
 
-    def noted(self, text: str) -> int:
-        """Return the units that a note takes."""
-        if self.appended:
-            return self.book.chat.piece(Piece("text", text, ()))
-        return self._said(text)
-
-    def _said(self, text: str) -> int:
-        return self.book.chat.units(self.book.wire.read(self.book.wire.say(text), 0))
+    def noted(self) -> int:
+        """Return the units that the note takes."""
+        if not self.note:
+            return 0
+        return self.forms.added(self.note) if self.appended else self.forms.said(self.note)
 
     def note_room(self) -> int:
         """Return the units that the note, and a summary with it, can take at the most."""
         if not self.options.note:
             return 0
-        most = 10 ** len(str(len(self.weights))) - 1
-        shares = None if self.shares(()) is None else dict.fromkeys(NAMES, most)
-        widest = written(most, most, self.budget, self.budget, self.book.meter.unit, shares)
-        return self._said(widest) + 4 + (self.budget // _SUMMARY if self.options.summarise else 0)
+        digits = len(str(len(self.weights)))
+        room = self.forms.note_room(digits, self.budget, classes="priority" in self.options.ways)
+        return room + (self.budget // _SUMMARY if self.options.summarise else 0)
 
     def say(self) -> None:
         """Write the note, if turns are left out and it is wanted."""
         if self.options.note and self.left_out():
             self.settle()
-            self.note = self._written()
+            self.note = self._written() + self._summary()
 
     def cut_inside(self, essential: Sequence[int]) -> None:
         """Cut the longest texts of the turns that always stay, and leave out all others.
@@ -416,16 +410,11 @@ class Fitting:
         return distribution(self.ranking.class_of(turn, self.options) for turn in turns)
 
     def _written(self) -> str:
-        """Return the note, whose stated use is that of the prompt that it stands in."""
-        total = len(self.weights)
-        kept = total - self.left_out()
+        """Return the note: how many turns stay, and what they take of the budget."""
+        total = len(self.weights) - len(self.book.notes)
+        kept = sum([stop - start for start, stop in self.spans])
         shares = self.shares(turn for start, stop in self.spans for turn in range(start, stop))
-        used, summary = self.units, self._summary()
-
-        def write(stated: int) -> str:
-            return written(kept, total, stated, self.budget, self.book.meter.unit, shares) + summary
-
-        return settled(write, lambda text: used + self.noted(text), used + self.noted(write(self.budget)))[0]
+        return written(kept, total, self.units, self.budget, self.book.meter.unit, shares)
 
     def _summary(self) -> str:
         """Return a summary of the turns that are left out, if one is asked for."""

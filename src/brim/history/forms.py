@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 from brim.errors import DoesNotFit
 from brim.history.book import Book, Repair
+from brim.history.note import note
+from brim.history.priority import NAMES
 from brim.message import Message, Path, Piece
 from brim.receipt import handle
 from brim.truncate import truncator
@@ -46,11 +48,31 @@ class Forms:
         self._cleared: dict[int, tuple[Any, tuple[int, dict[int, Form]]]] = {}
         self._twins: dict[int, tuple[list[int], dict[int, Form]]] = {}
         self._dangling: tuple[dict[str, list[int]], dict[int, tuple[Form, Repair]]] = ({}, {})
+        self._rooms: dict[tuple[int, int, bool], int] = {}
         self._floor: int | None = None
 
     def whole(self, position: int) -> Form:
         """Return a message as it is."""
         return Form(self._book.raws[position], self._book.units[position])
+
+    def said(self, text: str) -> int:
+        """Return the units of a message of the user with this text."""
+        wire = self._book.wire
+        return self._book.chat.units(wire.read(wire.say(text), 0))
+
+    def added(self, text: str) -> int:
+        """Return the units of a text that is added to a message."""
+        return self._book.chat.piece(Piece("text", text, ()))
+
+    def note_room(self, digits: int, budget: int, *, classes: bool) -> int:
+        """Return the units that a note can take at the most, where numbers of turns have so many digits."""
+        known = self._rooms.get((digits, budget, classes))
+        if known is None:
+            most = 10**digits - 1
+            shares = dict.fromkeys(NAMES, most) if classes else None
+            widest = note(most, most, budget, budget, self._book.meter.unit, shares)
+            known = self._rooms[digits, budget, classes] = self.said(widest) + 4
+        return known
 
     def cleared(self, turn: int) -> tuple[int, dict[int, Form]]:
         """Return the units of a turn whose results are cleared, and the messages that are shorter then."""

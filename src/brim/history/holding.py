@@ -157,7 +157,7 @@ class Holding(Fitting):
         fixed = [p for p in book.system if p < until and not any(start <= p < stop for start, stop in kept)]
         units += sum([book.units[p] for p in fixed])
         noted = self.note and self._start(self._lead()) < until
-        return units + (self.noted(self.note) if noted else 0)
+        return units + (self.noted() if noted else 0)
 
     def _held_now(self) -> Held:
         book = self.book

@@ -37,7 +37,7 @@ def recorder(fitting: Fitting, used: int, prefix: int | Callable[[], int]) -> Ca
         length=len(book),
         turns=len(book.starts),
         repaired=list(book.repairs),
-        required=set(fitting.essential()) if fitting.left_out() or fitting.edits else {len(book.starts) - 1},
+        task=None if book.task is None else book.turn_of(book.task),
     )
     return record.receipt
 
@@ -57,7 +57,7 @@ class _Record:
     turns: int
     repaired: list[Repair]
     """What was done to the messages when they came; what was done for this fit alone, the turns tell."""
-    required: set[int]
+    task: int | None
 
     def receipt(self) -> Receipt:
         fitting = self.fitting
@@ -104,7 +104,7 @@ class _Record:
             used = size + sum(form.units - self.units[position] for position, form in forms.items())
             state, used = ("dropped", 0) if turn not in kept else ("cut" if forms else "whole", used)
             reason = self._reason(turn, state, size)
-            required = turn in self.required
+            required = turn in (self.task, self.turns - 1)
             yield _part(self._name(members), state, (size, used), reason, self._handle(members), required=required)
 
     def _reason(self, turn: int, state: str, size: int) -> str:

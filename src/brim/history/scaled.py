@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import accumulate
 
-TRACE = 64
+TRACE = 16
 """Turns that may stay with their results cleared, before the ones that stay whole."""
 _SHARE = 4
 """The part of the room, one in so many, that they may take from whole ones."""
@@ -24,13 +26,20 @@ class Scaled:
     lit: Sequence[int]
     """About the units of all turns before each with their results cleared."""
     aside: Mapping[int, int]
-    """Turns that are not weighed here, with their units."""
+    """Units that are not weighed here, by the turn that they are part of."""
+    _turns: list[int] = field(init=False)
+    _sums: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._turns = sorted(self.aside)
+        self._sums = list(accumulate([self.aside[turn] for turn in self._turns], initial=0))
 
     def taken(self, first: int) -> int:
         """Return the units of the turns from one on."""
         if first >= len(self.before):
             return 0
-        return self.total - self.before[first] - sum([units for turn, units in self.aside.items() if turn >= first])
+        aside = self._sums[-1] - self._sums[bisect_left(self._turns, first)]
+        return self.total - self.before[first] - aside
 
     def first(self, room: int) -> int:
         """Return the first of the newest turns that fit whole and leave room for a trace of those before.

@@ -85,6 +85,17 @@ class Vocabulary(Scale):
 
     def measure(self, text: str) -> int:
         """Return the number of tokens of `text`."""
+        if len(text) <= PIECE:
+            try:
+                return self._working().counts([text])[0]
+            except _STOPS:
+                raise
+            except BaseException:
+                return self._carefully(text)
+        return self._carefully(text)
+
+    def _carefully(self, text: str) -> int:
+        """Return the number of tokens of a text that is long, or that an engine stumbled over."""
         return sum(self._run(lambda engine: self._counts(engine, [text])))
 
     def count_many(self, texts: Sequence[str]) -> list[int]:
