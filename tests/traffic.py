@@ -10,14 +10,29 @@ import copy
 import json
 import random
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import brim
 
 METERS = ("o200k_base", "o200k_base", "cl100k_base", "chars", "chars/4")
 SHAPES = ("openai", "openai", "anthropic", "responses")
-_WORDS = "the quick brown fox reads file.py and finds ERROR 42 in naïve Über code; it's done, don't ask why 你好 世界".split()
-_ODD = ("", "<|endoftext|>", "\ud800", "\x00", "😀👩‍👩‍👧‍👦", "\r\n", '{"a": [1, 2, {"b": "c"}]}', "```py\nx = 1\n```", "-\n//", "   ")
+_SENTENCE = (
+    "the quick brown fox reads file.py and finds ERROR 42 in naïve Über code; it's done, don't ask why 你好 世界"
+)
+_WORDS = _SENTENCE.split(" ")
+_ODD = (
+    "",
+    "<|endoftext|>",
+    "\ud800",
+    "\x00",
+    "😀👩‍👩‍👧‍👦",
+    "\r\n",
+    '{"a": [1, 2, {"b": "c"}]}',
+    "```py\nx = 1\n```",
+    "-\n//",
+    "   ",
+)
 _PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
@@ -49,7 +64,7 @@ class Case:
             budget = rng.randint(0, 60)
         else:
             budget = int(total * rng.choice((0.1, 0.25, 0.5, 0.75, 0.97, 1.0, 1.2)) * rng.uniform(0.9, 1.1))
-        case = cls(seed, shape, messages, budget, meter, _options(rng, total), bool(broken))
+        case = cls(seed, shape, messages, budget, meter, _options(rng, total, len(messages)), bool(broken))
         if rng.random() < 0.1 and not broken:
             case.budget = total
         return case
@@ -65,7 +80,7 @@ class Case:
         )
 
 
-def _options(rng: random.Random, total: int) -> dict[str, Any]:
+def _options(rng: random.Random, total: int, length: int) -> dict[str, Any]:
     options: dict[str, Any] = {}
     ways = ("recency", "recency", "priority", "relevance", "priority+relevance", "recency+relevance")
     options["select"] = rng.choice(ways)
@@ -79,8 +94,8 @@ def _options(rng: random.Random, total: int) -> dict[str, Any]:
         options["pin_first_user"] = True
     if rng.random() < 0.1:
         options["note"] = False
-    if rng.random() < 0.1:
-        options["pin"] = [rng.randint(0, 12)]
+    if rng.random() < 0.1 and length:
+        options["pin"] = [rng.randrange(length)]
     return options
 
 
@@ -177,7 +192,9 @@ class Anthropic(Maker):
         block = {"type": "text", "text": text or "."}
         if self.messages and self.messages[-1]["role"] == "user":
             last = self.messages[-1]
-            blocks = last["content"] if isinstance(last["content"], list) else [{"type": "text", "text": last["content"]}]
+            blocks = (
+                last["content"] if isinstance(last["content"], list) else [{"type": "text", "text": last["content"]}]
+            )
             last["content"] = [*blocks, block]
         else:
             self.messages.append({"role": "user", "content": text or "."})
@@ -362,7 +379,7 @@ def illegal(messages: list[dict[str, Any]], shape: str) -> str:
 def alternates(messages: list[dict[str, Any]]) -> bool:
     """Return whether user and model take turns."""
     roles = [m["role"] for m in messages]
-    return all(a != b for a, b in zip(roles, roles[1:], strict=False))
+    return all(a != b for a, b in pairwise(roles))
 
 
 def is_note(m: dict[str, Any]) -> bool:
@@ -383,7 +400,11 @@ def check(case: Case) -> str:
     try:
         fitted = case.fit()
     except brim.DoesNotFit as error:
-        assert error.needed > error.available == case.budget, "a refusal that says nothing"
+        refusal = error
+    else:
+        refusal = None
+    if refusal is not None:
+        assert refusal.needed > refusal.available == case.budget, "a refusal that says nothing"
         assert case.messages == before
         return "refused"
     assert case.messages == before, "the input was changed"
@@ -396,11 +417,16 @@ def check(case: Case) -> str:
     _check_thinking(case, out)
     _check_receipt(case, fitted)
     again = case.fit()
-    assert again.messages == out and again.receipt == fitted.receipt, "not the same twice"
+    assert again.messages == out, "not the same twice"
+    assert again.receipt == fitted.receipt, "not the same receipt twice"
     _check_again(case, out)
     _check_bigger(case, fitted)
     _check_growing(case, fitted)
-    return "whole" if len(out) == len(case.messages) and all(a is b for a, b in zip(out, case.messages, strict=True)) else "cut"
+    return (
+        "whole"
+        if len(out) == len(case.messages) and all(a is b for a, b in zip(out, case.messages, strict=True))
+        else "cut"
+    )
 
 
 def _check_kept(case: Case, out: list[dict[str, Any]]) -> None:
@@ -421,11 +447,12 @@ def _check_kept(case: Case, out: list[dict[str, Any]]) -> None:
             assert calls_and_results(out[-1]) == calls_and_results(last), "the newest message is missing"
         first = next((m for m in case.messages if m.get("role") == "user"), None)
         if first is not None:
-            assert any(m.get("role") == "user" and not is_note(m) or m is first for m in out), "the task is missing"
+            assert any((m.get("role") == "user" and not is_note(m)) or m is first for m in out), "the task is missing"
             if case.options.get("pin_first_user"):
                 assert any(m is first or is_note(m) for m in out), "a pinned task was cut"
     notes = sum(is_note(m) for m in out)
-    assert notes <= 1 and (notes == 0 or case.options.get("note", True))
+    assert notes <= 1
+    assert notes == 0 or case.options.get("note", True)
 
 
 def _check_thinking(case: Case, out: list[dict[str, Any]]) -> None:

@@ -112,6 +112,11 @@ class Book:
     def __len__(self) -> int:
         return len(self.raws)
 
+    @property
+    def given(self) -> int:
+        """How many messages came, those included that were left out because no provider would take them."""
+        return len(self._given)
+
     def extend(self, raws: Sequence[Any]) -> None:
         """Add messages at the end. Either all are added or, where one cannot be read, none is.
 

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 from brim.errors import InvalidType
 from brim.fit import budget_of
 from brim.history.book import Book
+from brim.history.choosing import Choosing
 from brim.history.fitted import Fitted, sent
 from brim.history.fitting import Fitting
 from brim.history.forms import Forms
@@ -121,7 +122,7 @@ class History:
         book, options = self._book, self._options
         extra = {"tools": book.chat.tools(tools), "system": self._apart(system), "reply": book.chat.framing.reply}
         given = (book, self._forms, self._ranking, budget_of(budget, self._model), extra, options)
-        fitting = Fitting(*given) if self._stable is None else Holding(*given, stable=self._stable)
+        fitting = Choosing(*given) if self._stable is None else Holding(*given, stable=self._stable)
         fitting.run()
         if book.thinks and binds(self._model):
             unbind(fitting)

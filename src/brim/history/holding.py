@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from brim.history.fitting import Fitting
+from brim.history.options import check_held
 from brim.history.scaled import joined, ranges
 from brim.history.stable import Held, Stable
 
@@ -30,6 +31,7 @@ class Holding(Fitting):
         Raises:
             DoesNotFit: what has to stay is bigger than the budget.
         """
+        check_held(self.options)
         self.prepare()
         self.before = self._known()
         line = int(self.budget * self.stable.high)

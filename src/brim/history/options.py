@@ -85,8 +85,13 @@ class Options:
             value = getattr(self, name)
             if value is not None and not callable(value):
                 raise InvalidType(name, value, "a function")
-        if not (self.pin is None or callable(self.pin) or isinstance(self.pin, Collection)):
+        if isinstance(self.pin, str) or not (
+            self.pin is None or callable(self.pin) or isinstance(self.pin, Collection)
+        ):
             raise InvalidType("pin", self.pin, "a function from a message to a bool, or the indexes of messages")
+        if not callable(self.pin):
+            for index in self.pin or ():
+                units("pin: an index", index)
 
 
 def options_of(asked: Asked) -> Options:
@@ -98,6 +103,19 @@ def options_of(asked: Asked) -> Options:
     for name in asked:
         check_choice("an argument", name, tuple(Asked.__annotations__))
     return Options(**asked)
+
+
+def check_held(options: Options) -> None:
+    """Pass if a cut can be held with these options: a selection or a cap that changes would move the prefix.
+
+    Raises:
+        InvalidValue: it cannot.
+    """
+    if options.ways != ("recency",):
+        raise InvalidValue("select", options.select, "'recency' in stable mode, which keeps the prefix")
+    for name in ("recent", "older"):
+        if getattr(options, name) is not None:
+            raise InvalidValue(name, getattr(options, name), "left out in stable mode, which keeps the prefix")
 
 
 def binds(model: str | None) -> bool:

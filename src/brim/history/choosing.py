@@ -1,0 +1,182 @@
+"""A fit that selects anew: the newest turns or the most wanted, caps, and cleared results before a turn is dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from brim.errors import DoesNotFit
+from brim.history.fitting import Fitting
+from brim.history.scaled import TRACE, Scaled, joined, ranges, without_turns
+
+
+@dataclass(slots=True)
+class Choosing(Fitting):
+    """One fit at work that owes nothing to the last one."""
+
+    def run(self) -> None:
+        """Decide what is sent.
+
+        Raises:
+            DoesNotFit: what has to stay is bigger than the budget.
+        """
+        self.prepare()
+        self.seen = len(self.book)
+        total = self.book.total if self.weights is self.book.weights else sum(self.weights)
+        if total > self.room or self._capped():
+            self._choose(total)
+        self.settle()
+
+    def _capped(self) -> bool:
+        """Return whether a turn is over the cap of its age."""
+        recent, older = self.options.recent, self.options.older
+        if recent is not None and self._too_recent(recent):
+            return True
+        if older is None:
+            return False
+        spared = {*self.essential(), *self.book.notes}
+        return any(self._over(turn, older) for turn in range(len(self.weights)) if turn not in spared)
+
+    def _too_recent(self, recent: int) -> bool:
+        """Return whether the newest turn is over its cap and may be cut."""
+        if not self.weights or self.weights[-1] <= recent or self.newest in self.held():
+            return False
+        task = self.book.task
+        return not (self.options.pin_first_user and task is not None and self.book.turn_of(task) == self.newest)
+
+    def _over(self, turn: int, cap: int) -> bool:
+        """Return whether a turn is over its cap; the note of an earlier fit does not count."""
+        return self.weights[turn] - self.book.noted.get(turn, 0) > cap
+
+    def _choose(self, total: int) -> None:
+        """Select what stays of a history that is too big."""
+        essential, recent, room = self.essential(), self.options.recent, self.room
+        need = sum(self.weights[turn] for turn in essential)
+        if recent is not None and self._too_recent(recent):
+            freed = self._cap_newest(recent)
+            need -= freed
+            total -= freed
+        if need > room:
+            self.cut_inside(essential)
+        elif total > room or self.options.older is not None:
+            left = room - need - self.note_room()
+            self._serve(essential, max(0, left))
+            if left >= 0:
+                self.say()
+
+    def _serve(self, essential: Sequence[int], left: int) -> None:
+        """Keep what always stays, and of the other turns those most wanted that take at most `left` units."""
+        if self.options.ways == ("recency",):
+            aside = {*essential, *self.book.notes}
+            first = self._trace(aside, *self._newest_first(aside, left))
+            before = ranges([turn for turn in essential if turn < first])
+            self.spans = joined([*before, *without_turns((first, len(self.weights)), self.book.notes)])
+            return
+        chosen = list(essential)
+        for turn in self.ranking.order(self.options, essential, left):
+            units = self._offer(turn, left)
+            if units is not None:
+                chosen.append(turn)
+                left -= units
+        self.spans = ranges(sorted(chosen))
+
+    def _offer(self, turn: int, left: int) -> int | None:
+        """Return the units that a turn takes in the longest form that fits, or `None`."""
+        units, older = self.weights[turn], self.options.older
+        if older is not None and self._over(turn, older):
+            try:
+                units -= self._cap(turn, older)
+            except DoesNotFit:
+                return None
+        if units <= left:
+            return units
+        return self._clear(turn, left)
+
+    def _newest_first(self, aside: set[int], left: int) -> tuple[int, int]:
+        """Keep the newest turns whole, as long as the ones before can leave a trace.
+
+        Returns:
+            the first of them, and the units that are left.
+        """
+        scale = self._scale(aside)
+        first = scale.first(left)
+        if self.options.older is not None:
+            first = self._cap_from(first, aside, self.options.older)
+            return first, left - scale.taken(first)
+        gain = self._gain(first, aside)
+        while gain and (more := scale.first(left + gain)) < first:
+            first = more
+            gain = self._gain(first, aside)
+        return first, left + gain - scale.taken(first)
+
+    def _scale(self, aside: set[int]) -> Scaled:
+        """Return what finds the first of the newest turns that fit, each taken for at most its cap."""
+        book, weights, older = self.book, self.weights, self.options.older
+        if older is None:
+            lost = {turn: book.weights[turn] - weights[turn] for turn in self.touched}
+            return Scaled(book.before, book.total, book.lit, {**lost, **{turn: book.weights[turn] for turn in aside}})
+        most = [min(weight, older + book.noted.get(turn, 0)) for turn, weight in enumerate(weights)]
+        before = list(accumulate(most, initial=0))
+        return Scaled(before, before.pop(), book.lit, {turn: most[turn] for turn in aside})
+
+    def _gain(self, first: int, aside: set[int]) -> int:
+        """Refer to later results that are the same, from a turn on, and return the units that this frees."""
+        gain, units = 0, self.book.units
+        for turn in self.book.twins:
+            if turn >= first and turn not in aside and turn not in self.touched:
+                forms = self.forms.twinned(turn)
+                gain += sum([units[position] - form.units for position, form in forms.items()])
+                self.edits.update(forms)
+        return gain
+
+    def _cap_from(self, first: int, aside: set[int], older: int) -> int:
+        """Cut the turns that are over their cap, and return the first turn after any that cannot be cut."""
+        for turn in range(len(self.weights) - 1, first - 1, -1):
+            if turn not in aside and self._over(turn, older):
+                try:
+                    self._cap(turn, older)
+                except DoesNotFit:
+                    return turn + 1
+        return first
+
+    def _trace(self, aside: set[int], first: int, left: int) -> int:
+        """Keep some turns before the first one with their results cleared, and return the first of those."""
+        for turn in range(first - 1, max(-1, first - 1 - TRACE), -1):
+            if turn in aside:
+                continue
+            units = self._clear(turn, left) if self.options.older is None else self._offer(turn, left)
+            if units is None:
+                return turn + 1
+            left -= units
+            first = turn
+        return first
+
+    def _clear(self, turn: int, left: int) -> int | None:
+        """Clear the results of a turn, and return its units then; `None` where they are more than are left."""
+        units, cleared = self.forms.cleared(turn)
+        if turn in self.touched:
+            cleared = {position: form for position, form in cleared.items() if position not in self.edits}
+            units = self.weights[turn] - sum(self.book.units[p] - form.units for p, form in cleared.items())
+        if units > left:
+            return None
+        self.edits.update(cleared)
+        return units
+
+    def _cap_newest(self, cap: int) -> int:
+        """Cut the newest turn to its cap, if it can be, and return the units that this frees."""
+        try:
+            return self._cap(self.newest, cap)
+        except DoesNotFit:
+            return 0
+
+    def _cap(self, turn: int, cap: int) -> int:
+        """Cut a turn to its cap, and return the units that this frees.
+
+        Raises:
+            DoesNotFit: it cannot be cut so far.
+        """
+        before = self.weights[turn]
+        self.touched.add(turn)
+        self.reasons[turn] = f"its cap is {cap:,} {self.book.meter.unit} and it has {before:,}"
+        return before - self.keep(self.shortened([turn], cap, self.forms.floor))
