@@ -109,15 +109,16 @@ def test_no_module_grows_beyond_what_a_reader_holds():
     assert long == []
 
 
-def _examples():
+def _pages():
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
-        for i, block in enumerate(
-            re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL)
-        ):
-            yield pytest.param(block, id=f"{path.relative_to(ROOT)}[{i}]")
+        blocks = re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        if blocks:
+            yield pytest.param(blocks, id=str(path.relative_to(ROOT)))
 
 
-@pytest.mark.parametrize("example", list(_examples()))
-def test_examples_in_the_docs_run(example, tmp_path, monkeypatch):
+@pytest.mark.parametrize("blocks", list(_pages()))
+def test_examples_in_the_docs_run_one_after_the_other(blocks, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    exec(compile(example, "example", "exec"), {})
+    names = {}
+    for i, block in enumerate(blocks):
+        exec(compile(block, f"example {i}", "exec"), names)
