@@ -299,7 +299,7 @@ def _size(m: dict[str, Any], shape: str, count: Any, framed: int) -> int:
     if kind == "function_call_output":
         return units + count(m["call_id"]) + _content(m["output"], count, framed)
     if kind == "reasoning":
-        return units + sum(count(part["text"]) for part in m["summary"])
+        return units + sum(count(part["text"]) for part in m["summary"]) + -(-len(m["encrypted_content"]) // 4)
     units += _content(m.get("content"), count, framed)
     if m.get("tool_call_id"):
         units += count(m["tool_call_id"])
@@ -369,11 +369,18 @@ def illegal(messages: list[dict[str, Any]], shape: str) -> str:
             waiting[call] = waiting.get(call, 0) + 1
         if m.get("tool_calls") == [] or m.get("content") == []:
             return f"message {i} has an empty list"
+        after = messages[i + 1] if i + 1 < len(messages) else {}
+        if m.get("type") == "reasoning" and not _is_models(after):
+            return f"nothing follows the reasoning of message {i}"
     if waiting:
         return f"nothing answers {sorted(waiting)}"
     if shape == "anthropic" and messages and messages[0]["role"] != "user":
         return "the first message is not the user's"
     return ""
+
+
+def _is_models(m: dict[str, Any]) -> bool:
+    return m.get("role") == "assistant" or m.get("type") in ("function_call", "reasoning")
 
 
 def alternates(messages: list[dict[str, Any]]) -> bool:

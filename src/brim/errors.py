@@ -87,6 +87,6 @@ def shown(value: object, width: int = 60) -> str:
     """Return `value` as it may stand in a message: its repr, and only the start of a long one."""
     try:
         text = repr(value[: width + 1]) if isinstance(value, str | bytes) else repr(value)
-    except ValueError:  # Python refuses to write out a number of thousands of digits.
+    except (ValueError, RecursionError):  # A number of thousands of digits, a list of thousands of levels.
         text = f"a very long {type(value).__name__}"
     return text if len(text) <= width else text[: width - 1] + "…"

@@ -8,9 +8,9 @@ message or per turn, because a history may be long and each fit walks over them.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from hashlib import blake2b
 from typing import Any, TypeVar
 
 from brim.errors import InvalidType, InvalidValue
@@ -20,7 +20,7 @@ from brim.message import Message
 from brim.meter.base import Scale
 from brim.meter.chat import chat_of
 from brim.wire import Wire, shape_of, wire
-from brim.wire.base import without
+from brim.wire.base import MEDIA, without
 
 T = TypeVar("T")
 
@@ -61,6 +61,8 @@ class Book:
         self.repair = repair
         self.shape = shape
         self._given: list[Any] = []
+        self.generation = 0
+        """Counts how often positions have changed; as long as it stays, they only grow."""
         self._set(wire(shape) if shape is not None else self._guess())
 
     def _guess(self) -> Wire:
@@ -69,6 +71,7 @@ class Book:
 
     def _set(self, chosen: Wire) -> None:
         """Begin anew in a shape."""
+        self.generation += 1
         self.wire = chosen
         self.chat = chat_of(self.meter, chosen.provider, self.model)
         self.pairs = Pairs()
@@ -90,7 +93,7 @@ class Book:
         self.total = 0
         """Units of all turns."""
         self._light = 0
-        self._sums: list[int] = [0]
+        self._prints = [""]
         self.fixed = 0
         """Units of the messages that always stay."""
         self.system: list[int] = []
@@ -106,7 +109,8 @@ class Book:
         self.repairs: list[Repair] = []
         self.thinks = False
         """Whether any message holds thinking that is bound to what precedes it."""
-        self._latest: dict[str, int] = {}
+        self._reasoning: list[int] = []
+        self._latest: dict[Any, int] = {}
         self._spoken = False
 
     def __len__(self) -> int:
@@ -125,25 +129,29 @@ class Book:
         """
         if isinstance(raws, str | bytes | dict) or not isinstance(raws, Sequence):
             raise InvalidType("messages", raws, "a list of messages")
-        if self.shape is None:
-            self._decide(raws)
-        first = len(self._given)
-        read = self.wire.read
-        messages = [read(raw, i) for i, raw in enumerate(raws, first)]
-        add = self._add
+        shape, chosen, had = self.shape, self.wire, len(self._given)
+        given = self._given
         try:
-            for i, message in enumerate(messages, first):
-                add(message, i)
-        except InvalidValue:
-            self._again(self.wire)
+            if shape is None:
+                self._decide(raws)
+            self._read(raws)
+        except Exception:
+            self.shape = shape
+            self._again(chosen, given[:had])
             raise
-        self._given += raws
 
-    def _again(self, chosen: Wire) -> None:
+    def _read(self, raws: Sequence[Any]) -> None:
+        first, read, add = len(self._given), self.wire.read, self._add
+        messages = [read(raw, i) for i, raw in enumerate(raws, first)]
+        for i, message in enumerate(messages, first):
+            add(message, i)
+        self._given.extend(raws)
+
+    def _again(self, chosen: Wire, given: list[Any]) -> None:
         """Read what was given once more, perhaps in another shape."""
-        given, self._given = self._given, []
+        self._given = []
         self._set(chosen)
-        self.extend(given)
+        self._read(given)
 
     def _decide(self, raws: Sequence[Any]) -> None:
         """Settle on a shape once something can only be in one; what was read before is read again."""
@@ -152,15 +160,38 @@ class Book:
             return
         self.shape = shape
         if shape != self.wire.name:
-            self._again(wire(shape))
+            self._again(wire(shape), self._given)
 
     def turn_of(self, position: int) -> int:
         """Return the turn that a message belongs to."""
         return bisect_right(self.starts, position) - 1
 
-    def units_before(self, position: int) -> int:
-        """Return the units of all messages before a position."""
-        return self._sums[position]
+    def idle(self, gone: Collection[int]) -> list[int]:
+        """Return the positions of reasoning that nothing of the model's follows, where what is gone does not count."""
+        if not self.wire.batches:
+            return []
+        found = []
+        for at in reversed([*self._reasoning]):
+            after = at + 1
+            while after < len(self.messages) and (after in gone or after in found):
+                after += 1
+            if after >= len(self.messages) or self.messages[after].role != "assistant":
+                found.append(at)
+        return found
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether something waits for what has not come: a call for its result, reasoning for what it led to."""
+        return bool(self.pairs.open) or bool(self._reasoning)
+
+    def fingerprint(self, length: int) -> str:
+        """Return what tells the first messages from any others: a hash of all they say, worked out once for each."""
+        prints = self._prints
+        for message in self.messages[len(prints) - 1 : length]:
+            said = "\x1f".join([f"{p.kind}\x1e{p.id}\x1e{p.name}\x1e{p.text}" for p in message.pieces])
+            told = f"{prints[-1]}\x1d{message.role}\x1d{said}".encode("utf-8", "surrogatepass")
+            prints.append(blake2b(told, digest_size=16).hexdigest())
+        return prints[length]
 
     def span(self, turn: int) -> tuple[int, int]:
         """Return the positions of a turn's first message and of the one after its last."""
@@ -190,7 +221,6 @@ class Book:
         self.raws.append(message.raw)
         self.messages.append(message)
         self.units.append(units)
-        self._sums.append(self._sums[-1] + units)
         self.indexes.append(index)
         if role == "system":
             self.fixed += units
@@ -200,8 +230,8 @@ class Book:
             self._spoken = True
             if self.task is None and not message.results:
                 self.task = at
-        if self.wire.binds and not self.thinks:
-            self.thinks = message.any("thinking")
+        elif role == "assistant" and (self.wire.binds or self.wire.batches):
+            self._notice(message, at)
         bond: int | None = None
         for rule in self._rules:
             asked = rule.bond(message, at)
@@ -214,6 +244,13 @@ class Book:
             self._seat(at, bond)
         else:
             self._place(at, units, units, bond)
+
+    def _notice(self, message: Message, at: int) -> None:
+        """Take note of thinking: where it is bound to what precedes it, and where it is all that there is."""
+        if self.wire.binds and not self.thinks:
+            self.thinks = message.any("thinking")
+        if self.wire.batches and all(piece.kind == "thinking" for piece in message.pieces):
+            self._reasoning.append(at)
 
     def _find_note(self, message: Message, bond: int | None) -> None:
         """Take note of the line that an earlier fit wrote."""
@@ -243,6 +280,7 @@ class Book:
     def _merge(self, turn: int) -> None:
         """Make one turn of a turn and all after it. The lists are new: a receipt may still be read from the old."""
         turn = max(0, turn)
+        self.generation += 1
         self.starts = self.starts[: turn + 1]
         self.weights = [*self.weights[:turn], sum(self.weights[turn:])]
         self.before = self.before[: turn + 1]
@@ -261,12 +299,12 @@ class Book:
                 seat += 1
             if seat < at:
                 self._move(at, seat, message)
-        outputs = [piece.text for piece in message.pieces if piece.kind == "output"]
-        if len(outputs) == 1 and len(outputs[0]) >= _TWIN:
-            earlier = self._latest.get(outputs[0])
+        said = _returned(message)
+        if said is not None:
+            earlier = self._latest.get(said)
             if earlier is not None and seat == at:
                 self.twins.setdefault(self.turn_of(earlier), []).append(earlier)
-            self._latest[outputs[0]] = seat
+            self._latest[said] = seat
 
     def _move(self, at: int, seat: int, message: Message) -> None:
         """Put the last message before those that part it from its call.
@@ -274,11 +312,12 @@ class Book:
         Raises:
             InvalidValue: repairs are not wanted.
         """
+        self.generation += 1
         self._record(Repair(self.indexes[at], "moved", "its result has to follow the call", 0, message.raw))
         self.raws = _moved(self.raws, seat)
         self.messages = _moved(self.messages, seat)
         self.units = _moved(self.units, seat)
-        self._sums = list(accumulate(self.units, initial=0))
+        self._prints = [""]
         self.indexes = _moved(self.indexes, seat)
         self.pairs.moved(seat)
         if self.task is not None and self.task >= seat:
@@ -322,6 +361,16 @@ class Book:
         """
         if self.repair == "error":
             raise InvalidValue(f"messages[{repair.index}]", repair.raw, f"legal for a provider: {repair.reason}")
+
+
+def _returned(message: Message) -> Any | None:
+    """Return all that the one result of a message holds, where it is long enough to be worth a reference."""
+    rest = message.pieces[1:]
+    if len(message.results) != 1 or not all(piece.kind in ("output", "opaque", *MEDIA) for piece in rest):
+        return None
+    if sum([len(piece.text) for piece in rest]) < _TWIN:
+        return None
+    return rest[0].text if len(rest) == 1 else tuple((piece.kind, piece.text) for piece in rest)
 
 
 def _moved(row: list[T], seat: int) -> list[T]:

@@ -26,7 +26,6 @@ class Choosing(Fitting):
         total = self.book.total if self.weights is self.book.weights else sum(self.weights)
         if total > self.room or self._capped():
             self._choose(total)
-        self.settle()
 
     def _capped(self) -> bool:
         """Return whether a turn is over the cap of its age."""
@@ -104,6 +103,9 @@ class Choosing(Fitting):
         if self.options.older is not None:
             first = self._cap_from(first, aside, self.options.older)
             return first, left - scale.taken(first)
+        everywhere = self._gain(0, aside) if first and self.book.twins else 0
+        if everywhere and scale.taken(0) - everywhere <= left:
+            return 0, left + everywhere - scale.taken(0)
         gain = self._gain(first, aside)
         while gain and (more := scale.first(left + gain)) < first:
             first = more

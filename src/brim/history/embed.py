@@ -59,7 +59,7 @@ class Meaning:
     def rank(self, query: str, sizes: Sequence[int] | None = None) -> list[int]:
         """Return the number of every text, the most relevant first, and the newest first among equals.
 
-        `sizes` are the units that each text takes; without them the number of its terms stands in.
+        `sizes` are the units that each text takes: a long one is put back for the room that others could have.
 
         Raises:
             InvalidValue: `sizes` are not as many as the texts, or the embedding does not give a vector for each text.
@@ -70,7 +70,7 @@ class Meaning:
         most, nearest = max(words, default=0) or 1, max(alike, default=0) or 1
         share = self._share
         scores = [(1 - share) * word / most + share * near / nearest for word, near in zip(words, alike, strict=True)]
-        return ordered(scores, self._words.lengths if sizes is None else sizes)
+        return ordered(scores, sizes)
 
     def _catch_up(self) -> None:
         if self._waiting:

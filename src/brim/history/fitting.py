@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from brim.errors import DoesNotFit, InvalidValue
+from brim.errors import DoesNotFit, InvalidType, InvalidValue
 from brim.history.book import Book, Repair
 from brim.history.forms import Form, Forms
 from brim.history.note import note as written
@@ -48,6 +48,10 @@ class Fitting:
     units: int = 0
     """Units of everything that is sent, without the note."""
     note: str = ""
+    speaks: bool = False
+    """Whether a note is to be written."""
+    distribution: Mapping[str, int] | None = None
+    """How many of the turns that stay each class has, where turns are selected by class."""
     repairs: list[Repair] = field(default_factory=list)
     dangling: set[int] = field(default_factory=set)
     """The positions of messages with calls that nothing answers yet."""
@@ -65,14 +69,20 @@ class Fitting:
         raise NotImplementedError
 
     def finish(self) -> None:
-        """Take note of what lasts from this fit to the next, if anything does."""
+        """Add up what is sent, and write the note where it is to be written."""
+        self.settle()
+        if self.speaks:
+            self.note = self._written() + self._summary()
+        self.distribution = self._shares()
 
     def prepare(self) -> None:
         """Take everything as it came, but for calls that nothing answers."""
         book = self.book
+        if self.options.pin is not None:
+            self.held()
         self.weights = book.weights
         self.repairs = list(book.repairs)
-        if book.pairs.open:
+        if book.unfinished:
             self._without_dangling()
         self.spans = [(0, len(self.weights))] if self.weights else []
 
@@ -148,10 +158,8 @@ class Fitting:
         return room + (self.budget // _SUMMARY if self.options.summarise else 0)
 
     def say(self) -> None:
-        """Write the note, if turns are left out and it is wanted."""
-        if self.options.note and self.left_out():
-            self.settle()
-            self.note = self._written() + self._summary()
+        """Let a note be written, if turns are left out and it is wanted."""
+        self.speaks = self.options.note and self.left_out() > 0
 
     def cut_inside(self, essential: Sequence[int]) -> None:
         """Cut the longest texts of the turns that always stay, and leave out all others.
@@ -170,7 +178,7 @@ class Fitting:
             try:
                 forms = self._inside(essential, held, self.forms.floor)
             except DoesNotFit as error:
-                raise self._refusal(sum(self.weights[turn] for turn in held), error.needed) from error
+                raise self.refusal(sum(self.weights[turn] for turn in held), error.needed) from error
         self.keep(forms)
         for turn in set(essential) - held:
             self.reasons[turn] = "it has to stay, and there was not room for all of it"
@@ -221,9 +229,10 @@ class Fitting:
 
     def _without_dangling(self) -> None:
         """Leave out calls that nothing answers."""
-        book = self.book
-        self.weights = list(book.weights)
-        for at, (form, repair) in self.forms.dangling().items():
+        book, unfinished = self.book, self.forms.dangling()
+        if unfinished:
+            self.weights = list(book.weights)
+        for at, (form, repair) in unfinished.items():
             book.refuse(repair)
             self.repairs.append(repair)
             self.edits[at] = form
@@ -232,7 +241,7 @@ class Fitting:
             self.touched.add(turn)
             self.weights[turn] -= repair.units
 
-    def _refusal(self, whole: int, least: int) -> DoesNotFit:
+    def refusal(self, whole: int, least: int) -> DoesNotFit:
         """Return the error that says what has to stay and how much is missing."""
         named = {**self.extra, "system messages": self.book.fixed, "pinned": whole, "task and newest turn, cut": least}
         parts = {name: units for name, units in named.items() if units}
@@ -246,18 +255,17 @@ class Fitting:
             parts=parts,
         )
 
-    def shares(self, turns: Iterable[int]) -> Mapping[str, int] | None:
-        """Return how many of some turns each class has, where turns are selected by class."""
+    def _shares(self) -> Mapping[str, int] | None:
         if "priority" not in self.options.ways:
             return None
-        return distribution(self.ranking.class_of(turn, self.options) for turn in turns)
+        kept = (turn for start, stop in self.spans for turn in range(start, stop))
+        return distribution(self.ranking.class_of(turn, self.options) for turn in kept)
 
     def _written(self) -> str:
         """Return the note: how many turns stay, and what they take of the budget."""
         total = len(self.weights) - len(self.book.notes)
         kept = sum([stop - start for start, stop in self.spans])
-        shares = self.shares(turn for start, stop in self.spans for turn in range(start, stop))
-        return written(kept, total, self.units, self.budget, self.book.meter.unit, shares)
+        return written(kept, total, self.units, self.budget, self.book.meter.unit, self._shares())
 
     def _summary(self) -> str:
         """Return a summary of the turns that are left out, if one is asked for."""
@@ -269,6 +277,8 @@ class Fitting:
         told = [f"{book.messages[p].role}: {book.messages[p].text()}" for turn in lost for p in book.members(turn)]
         limit = self.budget // _SUMMARY - book.meter.load("\n\n") - 1
         said = summarise("\n\n".join(told), limit)
+        if not isinstance(said, str):
+            raise InvalidType("what summarise returned", said, "a text")
         if book.meter.load(said) > limit:
             try:
                 said = truncator("head").truncate(said, limit, book.meter).text

@@ -45,9 +45,10 @@ class Forms:
 
     def __init__(self, book: Book) -> None:
         self._book = book
-        self._cleared: dict[int, tuple[Any, tuple[int, dict[int, Form]]]] = {}
+        self._generation = 0
+        self._cleared: dict[tuple[int, int], tuple[int, dict[int, Form]]] = {}
         self._twins: dict[int, tuple[list[int], dict[int, Form]]] = {}
-        self._dangling: tuple[dict[str, list[int]], dict[int, tuple[Form, Repair]]] = ({}, {})
+        self._dangling: tuple[dict[str, list[int]], int, dict[int, tuple[Form, Repair]]] = ({}, -1, {})
         self._rooms: dict[tuple[int, int, bool], int] = {}
         self._floor: int | None = None
 
@@ -77,17 +78,25 @@ class Forms:
     def cleared(self, turn: int) -> tuple[int, dict[int, Form]]:
         """Return the units of a turn whose results are cleared, and the messages that are shorter then."""
         book = self._book
-        start, stop = book.span(turn)
-        known = self._cleared.get(start)
-        if known is None or known[0] is not book.raws[stop - 1]:
+        self._keep_up()
+        span = book.span(turn)
+        known = self._cleared.get(span)
+        if known is None:
             forms = {p: form for p in book.members(turn) if (form := self._clear(p)).raw is not book.raws[p]}
             units = book.weights[turn] - sum(book.units[p] - form.units for p, form in forms.items())
-            known = self._cleared[start] = (book.raws[stop - 1], (units, forms))
-        return known[1]
+            known = self._cleared[span] = (units, forms)
+        return known
+
+    def _keep_up(self) -> None:
+        """Forget forms by position once positions have changed."""
+        if self._generation != self._book.generation:
+            self._generation = self._book.generation
+            self._cleared, self._twins, self._dangling = {}, {}, ({}, -1, {})
 
     def twinned(self, turn: int) -> dict[int, Form]:
         """Return the messages of a turn whose result is only a reference to one that comes later."""
         book = self._book
+        self._keep_up()
         again = book.twins[turn]
         known = self._twins.get(book.starts[turn])
         if known is None or known[0] != again:
@@ -111,7 +120,7 @@ class Forms:
         edits: dict[Path, Any] = {}
         count = self._book.chat.piece
         for result in message.pieces:
-            if result.kind == "result":
+            if result.kind == "result" and result.at:
                 texts = [piece for piece in message.pieces if _inside(piece, result)]
                 size = sum([count(piece) for piece in texts])
                 said = told(texts, size)
@@ -136,21 +145,38 @@ class Forms:
         return Form(raw, book.chat.units(book.wire.read(raw, book.indexes[position])))
 
     def dangling(self) -> dict[int, tuple[Form, Repair]]:
-        """Return the messages with calls that nothing answers yet, without these calls."""
-        waiting = self._book.pairs.open
-        if self._dangling[0] != waiting:
-            by_position: dict[int, list[str]] = {}
+        """Return the messages with calls that nothing answers yet, without these, and reasoning that led to nothing."""
+        book = self._book
+        self._keep_up()
+        waiting = book.pairs.open
+        if self._dangling[0] != waiting or self._dangling[1] != len(book):
+            calls: dict[int, list[str]] = {}
             for call, callers in waiting.items():
                 for at in callers:
-                    by_position.setdefault(at, []).append(call)
-            found = {at: self._without_calls(at, by_position[at]) for at in sorted(by_position)}
-            self._dangling = ({call: list(callers) for call, callers in waiting.items()}, found)
-        return self._dangling[1]
+                    calls.setdefault(at, []).append(call)
+            found = {at: self._without_calls(at, calls[at]) for at in calls}
+            found.update({at: self._idle(at) for at in book.idle({at for at in found if found[at][0] is GONE})})
+            self._dangling = (
+                {c: list(callers) for c, callers in waiting.items()},
+                len(book),
+                dict(sorted(found.items())),
+            )
+        return self._dangling[2]
+
+    def _idle(self, position: int) -> tuple[Form, Repair]:
+        book = self._book
+        reason = "nothing follows the reasoning"
+        return GONE, Repair(book.indexes[position], "dropped", reason, book.units[position], book.raws[position])
 
     def _without_calls(self, position: int, calls: Sequence[str]) -> tuple[Form, Repair]:
         book = self._book
         message = book.messages[position]
-        raw = without(message, [piece for piece in message.pieces if piece.kind == "call" and piece.id in calls])
+        left, gone = list(calls), []
+        for piece in reversed(message.pieces):
+            if piece.kind == "call" and piece.id in left:
+                left.remove(piece.id)
+                gone.append(piece)
+        raw = without(message, gone)
         form = GONE if raw is None else Form(raw, book.chat.units(book.wire.read(raw, book.indexes[position])))
         reason = f"nothing answers the call {', '.join(map(repr, calls))}"
         lost, action = book.units[position] - form.units, "dropped" if raw is None else "changed"
@@ -195,13 +221,14 @@ class Forms:
             return []
         whole = form.raw is book.raws[position]
         message = book.messages[position] if whole else book.wire.read(form.raw, book.indexes[position])
-        pieces = [piece for piece in message.pieces if piece.kind in _CUTTABLE and piece.text]
+        pieces = [piece for piece in message.pieces if piece.kind in _CUTTABLE and piece.text and piece.at]
         return [(book.chat.piece(Piece("text", piece.text, ())), position, piece) for piece in pieces]
 
     def _cut(self, piece: Piece, limit: int) -> str:
-        """Return a text cut to a limit by its shape; the arguments of a call stay JSON."""
+        """Return a text cut to a limit by its shape; the arguments of a function stay an object."""
         meter = self._book.meter
-        if piece.kind == "call":
+        free = piece.at[-1] == "input" and self._book.wire.name != "anthropic"
+        if piece.kind == "call" and not free:
             try:
                 text = truncator("json").truncate(piece.text, limit, meter).text
                 value = json.loads(text)

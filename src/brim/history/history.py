@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
-from brim.errors import InvalidType
+from brim.errors import BrimError, InvalidType, InvalidValue
 from brim.fit import budget_of
 from brim.history.book import Book
 from brim.history.choosing import Choosing
@@ -20,6 +20,7 @@ from brim.history.stable import Stable
 from brim.history.thinking import unbind
 from brim.meter import Meter, meter_for
 from brim.window import Window
+from brim.wire import wire
 
 Tools = Sequence[Mapping[str, Any]]
 
@@ -82,7 +83,7 @@ class History:
         self._book = Book(meter_for(meter, model), model=model, shape=shape, repair=repair)
         self._forms = Forms(self._book)
         self._ranking = Ranking(self._book)
-        self._last: list[Any] = []
+        self._last: tuple[Mapping[str, Any], tuple[Any, ...]] = ({}, ())
         self._options, self._asked = Options(), Asked()
 
     def __len__(self) -> int:
@@ -120,24 +121,29 @@ class History:
         if asked != self._asked:
             self._options, self._asked = options_of(asked), asked
         book, options = self._book, self._options
-        extra = {"tools": book.chat.tools(tools), "system": self._apart(system), "reply": book.chat.framing.reply}
+        apart = self._apart(system)
+        offered, exact = book.chat.tools(tools, system=bool(apart or book.system))
+        extra = {"tools": offered, "system": apart, "reply": book.chat.framing.reply}
         given = (book, self._forms, self._ranking, budget_of(budget, self._model), extra, options)
         fitting = Choosing(*given) if self._stable is None else Holding(*given, stable=self._stable)
         fitting.run()
         if book.thinks and binds(self._model):
             unbind(fitting)
         fitting.finish()
-        return self._fitted(fitting)
+        return self._fitted(fitting, {"tools": tools, "system": system}, exact=exact and not book.chat.estimated)
 
-    def _fitted(self, fitting: Fitting) -> Fitted:
+    def _fitted(self, fitting: Fitting, aside: Mapping[str, Any], *, exact: bool) -> Fitted:
         messages, used = sent(fitting), fitting.used
-        last, self._last = self._last, messages
+        if used > fitting.budget:
+            raise BrimError(f"a fault of brim's: {used:,} units for a budget of {fitting.budget:,}; please report it")
+        last, self._last = self._last, (aside, tuple(messages))
         prefix: int | Callable[[], int]
         if isinstance(fitting, Holding):
-            self._stable, prefix = fitting.stable, fitting.prefix
+            self._stable, prefix = fitting.stable, fitting.prefix if last[0] in ({}, aside) else 0
         else:
-            prefix = _shared(fitting, last, messages)
-        return Fitted(messages, used, fitting.budget, self._stable, recorder(fitting, used, prefix))
+            prefix = _shared(fitting, last[1] if last[0] == aside else (), self._last[1])
+        record = recorder(fitting, aside, prefix, exact=exact and fitting.book.meter.exact)
+        return Fitted(messages, used, fitting.budget, self._stable, record)
 
     def _apart(self, system: Any) -> int:
         """Return the units of a system prompt that is sent apart from the messages."""
@@ -145,21 +151,24 @@ class History:
             return 0
         if not isinstance(system, str | list | tuple):
             raise InvalidType("system", system, "a text or a list of blocks")
-        from brim.wire import wire
+        try:
+            message = wire("anthropic").read({"role": "system", "content": system}, 0)
+        except InvalidValue as error:
+            place = error.place.replace("messages[0] content", "system")
+            raise type(error)(place, error.value, error.expected) from error
+        return self._book.chat.units(message)
 
-        return self._book.chat.units(wire("anthropic").read({"role": "system", "content": system}, 0))
 
-
-def _shared(fitting: Fitting, last: list[Any], messages: list[Any]) -> Callable[[], int]:
+def _shared(fitting: Fitting, last: Sequence[Any], messages: Sequence[Any]) -> Callable[[], int]:
     """Return what counts the leading messages that are the same objects as those of the last fit."""
-    chat, wire, extra = fitting.book.chat, fitting.book.wire, fitting.extra
+    chat, read, extra = fitting.book.chat, fitting.book.wire.read, fitting.extra
 
     def units() -> int:
         shared = 0
         for i, (before, now) in enumerate(zip(last, messages, strict=False)):
             if before is not now:
                 break
-            shared += chat.units(wire.read(now, i))
+            shared += chat.units(read(now, i))
         return shared + sum(extra.values()) - extra["reply"] if last else 0
 
     return units

@@ -45,6 +45,7 @@ class Holding(Fitting):
 
     def finish(self) -> None:
         """Take note of what is held from here on, and of what the last prompt had as well."""
+        Fitting.finish(self)
         if self.before is not None:
             self.prefix = self._shared(self.before)
         self.stable = replace(self.stable, held=self._held_now())
@@ -52,7 +53,7 @@ class Holding(Fitting):
     def _known(self) -> Held | None:
         """Return the cut of the last fit, if it was of this history."""
         held, book = self.stable.held, self.book
-        if held is None or held.length > len(book) or held.check != book.units_before(held.length):
+        if held is None or held.length > len(book) or held.check != book.fingerprint(held.length):
             return None
         if held.resume and (held.resume >= len(book.starts) or book.starts[held.resume] != held.at):
             return None
@@ -82,6 +83,10 @@ class Holding(Fitting):
             DoesNotFit: what has to stay is bigger than the budget.
         """
         self.note = ""
+        if not self.weights:
+            if self.used > self.budget:
+                raise self.refusal(0, 0)
+            return
         essential = self.essential()
         room = line - (self.budget - self.room)
         need = sum(self.weights[turn] for turn in essential)
@@ -131,14 +136,19 @@ class Holding(Fitting):
         book = self.book
         moved = [p for p in {*held.edits, *self.sent} if held.edits.get(p) != self.sent.get(p)]
         until = min([held.until, *moved])
+        if held.aside != self._aside():
+            return 0
         if (self.anchor, self.resume, self.note) != (held.anchor, held.resume, held.note):
             until = min(until, self._start(min(self._lead(), held.lead)))
             if book.wire.pairs:
                 until -= 1
         elif until >= held.length:
             return held.units
-        shared = sum(self.extra.values()) - self.extra.get("reply", 0)
-        return shared + self._units_before(until)
+        return sum(self._aside().values()) + self._units_before(until)
+
+    def _aside(self) -> dict[str, int]:
+        """Return the units that stand before the messages."""
+        return {name: units for name, units in self.extra.items() if name != "reply"}
 
     def _lead(self) -> int:
         """Return how many turns stand before the first that is left out."""
@@ -167,12 +177,13 @@ class Holding(Fitting):
             anchor=self.anchor,
             resume=self.resume,
             at=book.starts[self.resume] if self.resume else 0,
+            aside=self._aside(),
             lead=self._lead(),
             note=self.note,
             seen=self.seen,
             length=len(book),
             until=min(self.dangling, default=len(book)),
-            check=book.units_before(len(book)),
+            check=book.fingerprint(len(book)),
             units=self.used - self.extra.get("reply", 0),
             edits={p: form for p, form in self.sent.items() if p not in self.dangling},
         )

@@ -81,17 +81,24 @@ class Options:
                 units(name, value)
         if self.query is not None and not isinstance(self.query, str):
             raise InvalidType("query", self.query, "a text")
+        for name in ("pin_first_user", "note"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidType(name, getattr(self, name), "True or False")
+        self._check_functions()
+
+    def _check_functions(self) -> None:
         for name in ("summarise", "classify"):
             value = getattr(self, name)
             if value is not None and not callable(value):
                 raise InvalidType(name, value, "a function")
-        if isinstance(self.pin, str) or not (
-            self.pin is None or callable(self.pin) or isinstance(self.pin, Collection)
-        ):
+        if not (self.embed is None or self.embed is True or callable(self.embed)):
+            raise InvalidType("embed", self.embed, "a function from texts to vectors, or True")
+        if callable(self.pin) or self.pin is None:
+            return
+        if isinstance(self.pin, str) or not isinstance(self.pin, Collection):
             raise InvalidType("pin", self.pin, "a function from a message to a bool, or the indexes of messages")
-        if not callable(self.pin):
-            for index in self.pin or ():
-                units("pin: an index", index)
+        for index in self.pin:
+            units("pin: an index", index)
 
 
 def options_of(asked: Asked) -> Options:

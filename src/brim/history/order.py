@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from brim.errors import InvalidValue
 from brim.history.book import Book
 from brim.history.options import Options
-from brim.history.priority import DEFAULT, Class
+from brim.history.priority import DEFAULT, NAMES, Class
 
 
 class Ranking:
@@ -40,7 +41,7 @@ class Ranking:
     def _class_of(self, position: int, options: Options) -> Class:
         message = self._book.messages[position]
         if options.classify is not None:
-            return Class(options.classify(message.raw))
+            return _class(options.classify(message.raw), self._book.indexes[position])
         known = self._classes.get(position)
         if known is None or known[0] is not message.raw:
             known = (message.raw, DEFAULT.of(message.name or None, None, message.text()))
@@ -75,6 +76,16 @@ class Ranking:
         return next((said for said in spoken if said), "")
 
 
+def _class(told: Any, index: int) -> Class:
+    if isinstance(told, Class):
+        return told
+    if isinstance(told, str) and told.upper() in Class.__members__:
+        return Class[told.upper()]
+    if not isinstance(told, bool) and isinstance(told, int) and 0 <= told <= max(Class):
+        return Class(told)
+    raise InvalidValue(f"what classify returned for messages[{index}]", told, f"one of {', '.join(NAMES)}")
+
+
 def _index(options: Options) -> Any:
     if options.embed is None:
         from brim.history.relevance import Relevance
@@ -82,4 +93,4 @@ def _index(options: Options) -> Any:
         return Relevance()
     from brim.history.embed import Meaning
 
-    return Meaning(options.embed)
+    return Meaning() if options.embed is True else Meaning(options.embed)

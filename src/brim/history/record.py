@@ -6,7 +6,9 @@ written from is set aside when the fit is done, and it is written when somebody 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import json
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,18 +18,22 @@ from brim.history.forms import Form
 from brim.history.note import truncation
 from brim.receipt import Part, Receipt, handle, losses
 from brim.section import Priority
-from brim.wire.base import json_of
+from brim.wire import plain
 
 _STAYS, _TURN = int(Priority.REQUIRED), int(Priority.MEDIUM)
 
 
-def recorder(fitting: Fitting, used: int, prefix: int | Callable[[], int]) -> Callable[[], Receipt]:
+def recorder(
+    fitting: Fitting, aside: Mapping[str, Any], prefix: int | Callable[[], int], *, exact: bool
+) -> Callable[[], Receipt]:
     """Return what writes the receipt of a fit, whatever the history becomes: a book's lists only grow."""
     book = fitting.book
     record = _Record(
         fitting=fitting,
-        used=used,
+        aside=aside,
+        used=fitting.used,
         prefix=prefix,
+        exact=exact,
         edits=fitting.sent,
         raws=book.raws,
         units=book.units,
@@ -45,8 +51,11 @@ def recorder(fitting: Fitting, used: int, prefix: int | Callable[[], int]) -> Ca
 @dataclass(slots=True, kw_only=True)
 class _Record:
     fitting: Fitting
+    aside: Mapping[str, Any]
+    """What stands before the messages, by name."""
     used: int
     prefix: int | Callable[[], int]
+    exact: bool
     edits: Mapping[int, Form]
     raws: list[Any]
     units: list[int]
@@ -68,7 +77,7 @@ class _Record:
             used=self.used,
             unit=meter.unit,
             meter=meter.name,
-            exact=meter.exact and not fitting.book.chat.estimated,
+            exact=self.exact,
             upper=self.used,
             joins=self.used - sum(part.used for part in parts),
             parts=parts,
@@ -84,7 +93,8 @@ class _Record:
         """Yield what stands beside the turns: tools, a system prompt apart, system messages."""
         for name, units in self.fitting.extra.items():
             if name != "reply" and units:
-                yield _part(name, "whole", (units, units), "it always stays", handle(name), required=True)
+                told = handle(_written(self.aside[name]))
+                yield _part(name, "whole", (units, units), "it always stays", told, required=True)
         for position in self._system():
             units = self.units[position]
             name, told = self._name([position]), self._handle([position])
@@ -102,8 +112,11 @@ class _Record:
             size = sum(self.units[position] for position in members)
             forms = {position: self.edits[position] for position in members if position in self.edits}
             used = size + sum(form.units - self.units[position] for position, form in forms.items())
-            state, used = ("dropped", 0) if turn not in kept else ("cut" if forms else "whole", used)
-            reason = self._reason(turn, state, size)
+            state = "cut" if forms else "whole"
+            if turn not in kept or self._empty(turn):
+                state, used = "dropped", 0
+            reason = self._repair_of(members) if turn in kept else ""
+            reason = reason or self._reason(turn, state, size)
             required = turn in (self.task, self.turns - 1)
             yield _part(self._name(members), state, (size, used), reason, self._handle(members), required=required)
 
@@ -117,34 +130,64 @@ class _Record:
         way = self.fitting.options.select
         return f"by {way}, its {size:,} {self.fitting.book.meter.unit} were not among those that fit"
 
+    def _repair_of(self, members: list[int]) -> str:
+        """Return what was wrong with a turn for this fit alone, such as a call that nothing answers yet."""
+        at = {self.indexes[position] for position in members if position in self.edits}
+        known = {id(repair) for repair in self.repaired}
+        return "; ".join(r.reason for r in self.fitting.repairs if r.index in at and id(r) not in known)
+
     def _repaired(self) -> Iterator[Part]:
         """Yield what was taken out of the input because no provider would take it."""
         for repair in self.repaired:
             if repair.units:
                 name = f"messages[{repair.index}]" + (" (repaired)" if repair.action == "changed" else "")
-                told = handle(json_of(repair.raw, name))
+                told = handle(_written(repair.raw))
                 yield _part(name, "dropped", (repair.units, 0), repair.reason, told, required=False)
 
     def _history(self) -> dict[str, Any]:
         fitting = self.fitting
-        total = self.turns
-        included = sum(stop - start for start, stop in fitting.spans)
-        shares = fitting.shares(turn for start, stop in fitting.spans for turn in range(start, stop))
+        total, kept = self.turns - len(fitting.book.notes), sum(stop - start for start, stop in fitting.spans)
+        included = kept - self._gone()
         return {
             "select": fitting.options.select,
             "note": fitting.note,
             "repairs": [
                 {"index": r.index, "action": r.action, "reason": r.reason, "units": r.units} for r in fitting.repairs
             ],
-            "context_truncation": truncation(included, total, self.used, fitting.budget, shares, cut=bool(self.edits)),
+            "context_truncation": truncation(
+                included, total, fitting.units, fitting.budget, fitting.distribution, cut=bool(self.edits)
+            ),
         }
+
+    def _gone(self) -> int:
+        """Return how many of the turns that were kept have nothing left of them."""
+        gone = [position for position, form in self.edits.items() if form.raw is None]
+        return sum(self._empty(turn) for turn in {bisect_right(self.starts, position) - 1 for position in gone})
+
+    def _empty(self, turn: int) -> bool:
+        stop = self.starts[turn + 1] if turn + 1 < self.turns else self.length
+        pinned = set(self.system)
+        members = [position for position in range(self.starts[turn], stop) if position not in pinned]
+        return all(position in self.edits and self.edits[position].raw is None for position in members)
 
     def _name(self, positions: list[int]) -> str:
         at = sorted(self.indexes[position] for position in positions)
         return f"messages[{at[0]}]" if len(at) == 1 else f"messages[{at[0]}:{at[-1] + 1}]"
 
     def _handle(self, positions: list[int]) -> str:
-        return handle(json_of([self.raws[position] for position in positions], self._name(positions)))
+        return handle(_written([self.raws[position] for position in positions]))
+
+
+def _written(value: Any) -> str:
+    """Return anything as a text that tells it from others; what JSON does not know is told in its own words."""
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"), default=_plainly, skipkeys=True)
+
+
+def _plainly(value: Any) -> Any:
+    known = plain(value)
+    return (
+        dict(known) if isinstance(known, Mapping) else sorted(map(str, value)) if isinstance(value, Set) else str(value)
+    )
 
 
 def _part(name: str, state: str, sizes: tuple[int, int], reason: str, told: str, *, required: bool) -> Part:

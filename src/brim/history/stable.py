@@ -51,8 +51,10 @@ class Held:
     """Messages that were there at the last fit."""
     until: int = 0
     """Messages of those that will be sent again as they were, calls without an answer left out."""
-    check: int = 0
-    """Units of those messages, to see that it is the same history."""
+    check: str = ""
+    """The fingerprint of those messages, to see that it is the same history."""
+    aside: Mapping[str, int] = field(default_factory=dict)
+    """Units that stood before the messages: tools, a system prompt apart."""
     units: int = 0
     """Units of the last prompt's messages."""
     edits: Mapping[int, Any] = field(default_factory=dict, repr=False)

@@ -10,6 +10,7 @@ def unbind(fitting: Fitting) -> None:
 
     What the model thought later, it thought with the changed words before it.
     """
+    fitting.settle()
     book, edits = fitting.book, fitting.edits
     kept = {turn for start, stop in fitting.spans for turn in range(start, stop)}
     for position in range(first_change(fitting), fitting.seen):
@@ -17,7 +18,6 @@ def unbind(fitting: Fitting) -> None:
             form = edits.get(position) or fitting.forms.whole(position)
             if form.raw is not None:
                 edits[position] = fitting.forms.without_thinking(position, form)
-    fitting.settle()
 
 
 def first_change(fitting: Fitting) -> int:

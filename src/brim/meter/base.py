@@ -99,16 +99,23 @@ class Scale(ABC):
         return self.count("".join(pieces))
 
     def count_messages(
-        self, messages: Sequence[Any], tools: Sequence[Mapping[str, Any]] | None = None, *, shape: str | None = None
+        self,
+        messages: Sequence[Any],
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        shape: str | None = None,
+        model: str | None = None,
     ) -> int:
         """Return the units of a request: its messages with their framing, the tools that it offers, the reply's start.
+
+        `model` names whose rules for framing, tools and images hold; a meter is the same for many models.
 
         Raises:
             InvalidValue: a message or a tool that cannot be; the error names its index and what is wrong with it.
         """
         from brim.meter.chat import count_messages
 
-        return count_messages(self, messages, tools, shape)
+        return count_messages(self, messages, tools, shape, model)
 
     def upper(self, text: str) -> int:
         """Return a count that the true one does not exceed; for an exact meter, the count itself."""

@@ -33,13 +33,15 @@ Count = Callable[[str], int]
 class Chat:
     """What a message costs with one meter, in one vendor's shape, for one model."""
 
-    __slots__ = ("_count", "estimated", "framing", "model", "provider", "role")
+    __slots__ = ("_count", "estimated", "framing", "maker", "model", "provider", "role")
 
     def __init__(self, count: Count, provider: str, framing: Framing | None = None, model: str | None = None) -> None:
         self._count = count
         self.provider = provider
         self.framing = framing or FRAMING
         self.model = model
+        self.maker = _maker(model) or provider
+        """Whose rules for tools hold: the model's maker's, whatever shape the messages are in."""
         self.role = _ROLE if self.framing.per_message else 0
         self.estimated = framing is None
         """Whether anything that was counted so far is an estimate, the framing included."""
@@ -86,31 +88,40 @@ class Chat:
         self.estimated |= not told.exact
         return told.units
 
-    def tools(self, tools: Sequence[Mapping[str, Any]] | None) -> int:
-        """Return the units of the tools that a request offers.
+    def tools(self, tools: Sequence[Mapping[str, Any]] | None, *, system: bool = True) -> tuple[int, bool]:
+        """Return the units of the tools that a request offers, and whether that is the exact number.
+
+        `system` says whether the request has a system message, beside which some makers put the tools.
 
         Raises:
             InvalidType: they are no list of tools.
         """
         if tools is None:
-            return 0
+            return 0, True
         if isinstance(tools, str | Mapping) or not isinstance(tools, Sequence):
             raise InvalidType("tools", tools, "a list of tool definitions")
         if not tools:
-            return 0
+            return 0, True
         from brim.meter.schemas import count_tools
 
-        units, exact = count_tools(tools, self._count, self.provider)
-        self.estimated |= not exact
-        return units
+        return count_tools(tools, self._count, self.maker, model=self.model, system=system)
 
 
-def framing_of(unit: str, model: str | None) -> Framing | None:
+def _maker(model: str | None) -> str | None:
+    if model is None:
+        return None
+    from brim.meter import catalogue
+
+    maker = catalogue.find(model).provider
+    return maker if maker in ("openai", "anthropic") else None
+
+
+def framing_of(unit: str, provider: str, model: str | None) -> Framing | None:
     """Return what the chat format adds: nothing to units that are no tokens, else as published, or `None`."""
     if unit in _BARE_UNITS:
         return BARE
     if model is None:
-        return FRAMING
+        return FRAMING if provider == "openai" else None
     from brim.meter import catalogue
 
     return catalogue.find(model).framing
@@ -119,7 +130,7 @@ def framing_of(unit: str, model: str | None) -> Framing | None:
 def chat_of(meter: Scale, provider: str, model: str | None = None) -> Chat:
     """Return what counts messages with a meter; texts that are planned are planned by their loads."""
     count = meter.count if meter.loads_are_counts else meter.load
-    return Chat(count, provider, framing_of(meter.unit, model), model)
+    return Chat(count, provider, framing_of(meter.unit, provider, model), model)
 
 
 def count_messages(
@@ -127,13 +138,15 @@ def count_messages(
     messages: Sequence[Any],
     tools: Sequence[Mapping[str, Any]] | None = None,
     shape: str | None = None,
+    model: str | None = None,
 ) -> int:
     """Return the units of a request: its messages, the tools that it offers, and what primes the reply.
 
     Raises:
         InvalidValue: a message or a tool that cannot be; the error names its index and what is wrong with it.
     """
-    chosen = wire(shape or shape_of(messages) or "openai")
-    chat = chat_of(meter, chosen.provider)
-    total = sum(chat.units(chosen.read(raw, i)) for i, raw in enumerate(messages))
-    return total + chat.tools(tools) + chat.framing.reply
+    chosen = wire(shape_of(messages) or "openai" if shape is None else shape)
+    chat = chat_of(meter, chosen.provider, model)
+    read = [chosen.read(raw, i) for i, raw in enumerate(messages)]
+    offered, _ = chat.tools(tools, system=any(message.role == "system" for message in read))
+    return sum(chat.units(message) for message in read) + offered + chat.framing.reply

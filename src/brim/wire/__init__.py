@@ -36,7 +36,7 @@ def shape_of(messages: Sequence[Any]) -> str | None:
         raise InvalidType("messages", messages, "a list of messages")
     for raw in messages:
         if type(raw) is dict and len(raw) == 2 and isinstance(raw.get("content"), str):
-            if raw.get("role") in ("system", "developer", "tool"):
+            if raw.get("role") == "tool":
                 return "openai"
             continue
         values = plain(raw)
@@ -47,8 +47,8 @@ def shape_of(messages: Sequence[Any]) -> str | None:
 
 def _told(values: dict[str, Any]) -> str | None:
     """Return the one shape that a message can be in."""
+    if anthropic.is_message(values):
+        return "anthropic"
     if responses.is_item(values):
         return "responses"
-    if chat.is_chat(values):
-        return "openai"
-    return "anthropic" if anthropic.is_message(values) else None
+    return "openai" if chat.is_chat(values) else None

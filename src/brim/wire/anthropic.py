@@ -7,10 +7,11 @@ from typing import Any
 
 from brim.errors import InvalidType
 from brim.message import Message, Path, Piece
-from brim.wire.base import changed, fields_of, json_of, mapping_at, opaque, role_of, text_at
+from brim.wire.base import changed, fields_of, json_of, kinds_of, mapping_at, opaque, role_of, text_at
 
 ROLES = {"user": "user", "assistant": "assistant", "system": "system"}
 _BLOCKS = (
+    "image",
     "tool_use",
     "tool_result",
     "thinking",
@@ -25,9 +26,9 @@ _BLOCKS = (
 
 def is_message(values: Mapping[str, Any]) -> bool:
     """Return whether a message can only be one of Anthropic's."""
-    content = values.get("content")
-    blocks = [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
-    return any(b.get("type") in _BLOCKS or (b.get("type") == "image" and "source" in b) for b in blocks)
+    kinds = kinds_of(values.get("content"))
+    # The client's own answer is of the type `message`, as an item of OpenAI is, but its texts are not.
+    return any(kind in _BLOCKS for kind in kinds) or (values.get("type") == "message" and "text" in kinds)
 
 
 class Anthropic:
@@ -69,7 +70,9 @@ class Anthropic:
     def append(self, raw: Any, text: str) -> Any:
         """Return a copy of a message with this text after its own."""
         content = fields_of(raw, 0).get("content")
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content or [])
+        blocks: list[Any] = list(content or [])
+        if isinstance(content, str):
+            blocks = [{"type": "text", "text": content}] if content else []
         return changed(raw, {("content",): [*blocks, {"type": "text", "text": text}]})
 
 

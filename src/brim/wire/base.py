@@ -49,7 +49,12 @@ def plain(raw: Any) -> Any:
     if isinstance(raw, Mapping):
         return raw
     dump = getattr(raw, "model_dump", None) or getattr(raw, "to_dict", None)
-    return dump() if callable(dump) else raw
+    if isinstance(raw, type) or not callable(dump):
+        return raw
+    try:
+        return dump(exclude_unset=True)
+    except TypeError:  # Not the method of that name that we know.
+        return dump()
 
 
 def fields_of(raw: Any, index: int) -> Mapping[str, Any]:
@@ -74,6 +79,12 @@ def mapping_at(part: Any, place: str) -> Mapping[str, Any]:
     if not isinstance(values, Mapping):
         raise InvalidType(place, part, "a mapping")
     return values
+
+
+def kinds_of(content: Any) -> list[Any]:
+    """Return the types of the parts of a content; none of a text."""
+    parts = [plain(part) for part in content] if isinstance(content, list | tuple) else []
+    return [part.get("type") for part in parts if isinstance(part, Mapping)]
 
 
 def role_of(values: Mapping[str, Any], index: int, roles: Mapping[str, str]) -> str:
@@ -125,10 +136,9 @@ def json_of(value: Any, place: str) -> str:
 def changed(raw: Any, edits: Mapping[Path, Any]) -> Any:
     """Return a copy of a message in which the places of `edits` hold other values; the rest is the caller's own.
 
-    A client library's object comes back as the mapping of its fields, without those that are unset.
+    A client library's object comes back as the mapping of the fields that were set.
     """
-    values = raw if isinstance(raw, Mapping) else {k: v for k, v in plain(raw).items() if v is not None}
-    return _changed(values, dict(edits))
+    return _changed(raw, dict(edits))
 
 
 def _changed(value: Any, edits: dict[Path, Any]) -> Any:
@@ -149,11 +159,16 @@ def _changed(value: Any, edits: dict[Path, Any]) -> Any:
     return copied
 
 
+def _says(piece: Piece) -> bool:
+    """Return whether a message may consist of this piece alone; providers refuse one of nothing but thinking."""
+    return piece.kind in ("call", "result", *MEDIA) or (bool(piece.text) and piece.kind != "thinking")
+
+
 def without(message: Message, gone: Collection[Piece]) -> Any | None:
     """Return a copy of a message without some of its pieces, or `None` where nothing is left to say."""
     places = {piece.whole for piece in gone}
     kept = [piece for piece in message.pieces if not any(piece.whole[: len(place)] == place for place in places)]
-    if () in places or not any(piece.text or piece.kind in ("call", "result", *MEDIA) for piece in kept):
+    if () in places or not any(_says(piece) for piece in kept):
         return None
     edits: dict[Path, Any] = {}
     for place in places:

@@ -7,7 +7,7 @@ from typing import Any
 
 from brim.errors import InvalidType
 from brim.message import Message, Piece
-from brim.wire.base import changed, fields_of, mapping_at, opaque, role_of, text_at
+from brim.wire.base import changed, fields_of, kinds_of, mapping_at, opaque, role_of, text_at
 
 ROLES = {
     "system": "system",
@@ -25,11 +25,9 @@ _THOUGHTS = ("reasoning_content", "reasoning")
 
 def is_chat(values: Mapping[str, Any]) -> bool:
     """Return whether a message can only be one of Chat Completions."""
-    if values.get("role") in ("system", "developer", "tool", "function") or any(key in values for key in _OWN_KEYS):
+    if values.get("role") in ("tool", "function") or any(key in values for key in _OWN_KEYS):
         return True
-    content = values.get("content")
-    kinds = [part.get("type") for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
-    return any(kind in _PART_TYPES for kind in kinds)
+    return any(kind in _PART_TYPES for kind in kinds_of(values.get("content")))
 
 
 class Chat:

@@ -7,11 +7,12 @@ from typing import Any
 
 from brim.errors import InvalidType
 from brim.message import Message, Piece
-from brim.wire.base import changed, fields_of, json_of, mapping_at, opaque, role_of, text_at
+from brim.wire.base import changed, fields_of, json_of, kinds_of, mapping_at, opaque, role_of, text_at
 
 ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 _PART_TYPES = ("input_text", "output_text", "input_image", "input_file")
-_CALL_TEXTS = ("arguments", "input", "action", "operation")
+_CALL_TEXTS = ("arguments", "input")
+_FREE_OUTPUTS = ("function_call_output", "custom_tool_call_output")
 _OUTPUT_SUFFIX = "_output"
 
 
@@ -20,9 +21,7 @@ def is_item(values: Mapping[str, Any]) -> bool:
     kind = values.get("type")
     if isinstance(kind, str) and (kind in ("message", "reasoning", "item_reference", "compaction") or "_call" in kind):
         return True
-    content = values.get("content")
-    kinds = [part.get("type") for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
-    return any(kind in _PART_TYPES for kind in kinds)
+    return any(kind in _PART_TYPES for kind in kinds_of(values.get("content")))
 
 
 class Responses:
@@ -51,15 +50,13 @@ class Responses:
             return Message(role, tuple(_contents(values.get("content"), "content", "text", place)), raw)
         if kind == "reasoning":
             return Message("assistant", tuple(_reasoning(values, place)), raw)
-        if kind.endswith(_OUTPUT_SUFFIX) and "call_id" in values:
-            call = text_at(values, "call_id", place)
-            outputs = _contents(values.get("output"), "output", "output", place)
-            result = Piece("result", "", ("output",), call, place=())
-            return Message("tool", (result, *outputs), raw, results=(call,))
-        if "call_id" in values:
+        if kind.endswith(_OUTPUT_SUFFIX) and (answered := _answered(values, kind, place)):
+            return Message("tool", _result(values, kind, answered, place), raw, results=(answered,))
+        if kind == "function_call" or values.get("call_id") is not None:
             call = text_at(values, "call_id", place)
             return Message("assistant", (_call(values, call, place),), raw, calls=(call,))
-        return Message("assistant", (opaque(raw, (), place),), raw)
+        role = ROLES.get(str(values.get("role")), "assistant")
+        return Message(role, (_other(values, kind, place),), raw)
 
     def say(self, text: str) -> Any:
         """Return an item from the user with this text."""
@@ -76,13 +73,42 @@ class Responses:
 WIRE = Responses()
 
 
+def _answered(values: Mapping[str, Any], kind: str, place: str) -> str:
+    """Return the call that an output answers, or nothing; the local shell's is told by the output's own id."""
+    key = "id" if kind == "local_shell_call_output" else "call_id"
+    return text_at(values, key, place) if values.get(key) is not None else ""
+
+
+def _result(values: Mapping[str, Any], kind: str, call: str, place: str) -> tuple[Piece, ...]:
+    """Return the pieces of an output. Only that of a function or a custom tool may be replaced by a text."""
+    said = values.get("output")
+    if isinstance(said, str) or kind in _FREE_OUTPUTS:
+        return Piece("result", "", ("output",), call, place=()), *_contents(said, "output", "output", place)
+    result = Piece("result", "", (), call, place=())
+    if isinstance(said, Mapping) and said.get("type") == "computer_screenshot":
+        return result, Piece("image", str(said.get("image_url") or ""), ())
+    return result, Piece("opaque", json_of(_rest(values), place), ())
+
+
+def _other(values: Mapping[str, Any], kind: str, place: str) -> Piece:
+    """Return the piece of an item that is neither a message, a call nor an output."""
+    if kind == "image_generation_call":
+        return Piece("image", str(values.get("result") or ""), ())
+    return opaque(values, (), place)
+
+
+def _rest(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an item says, without what names it."""
+    return {key: value for key, value in values.items() if key not in ("type", "call_id", "id", "status")}
+
+
 def _contents(content: Any, key: str, kind: str, place: str) -> list[Piece]:
     if content is None:
         return []
     if isinstance(content, str):
         return [Piece(kind, content, (key,))]
     if not isinstance(content, list | tuple):
-        return [Piece("opaque", json_of(content, f"{place} {key}"), (key,))]
+        raise InvalidType(f"{place} {key}", content, "a text or a list of parts")
     return [_part(part, key, i, kind, f"{place} {key}[{i}]") for i, part in enumerate(content)]
 
 
@@ -105,12 +131,12 @@ def _part(part: Any, key: str, i: int, kind: str, place: str) -> Piece:
 def _call(values: Mapping[str, Any], call: str, place: str) -> Piece:
     name = values.get("name")
     label = name if isinstance(name, str) else str(values.get("type"))
-    for key in _CALL_TEXTS:
-        if isinstance(values.get(key), str):
-            return Piece("call", values[key], (key,), call, label, ())
-        if key in values:
-            return Piece("call", json_of(values[key], f"{place} {key}"), (key,), call, label, ())
-    return Piece("call", "", (), call, label)
+    key = next((key for key in _CALL_TEXTS if isinstance(values.get(key), str)), None)
+    if key is not None:
+        return Piece("call", values[key], (key,), call, label, ())
+    odd = next((key for key in _CALL_TEXTS if key in values), None)
+    said = json_of(_rest(values), place) if odd is None else json_of(values[odd], f"{place} {odd}")
+    return Piece("call", said, (), call, label, ())
 
 
 def _reasoning(values: Mapping[str, Any], place: str) -> list[Piece]:
@@ -118,6 +144,6 @@ def _reasoning(values: Mapping[str, Any], place: str) -> list[Piece]:
     parts = [part for key in ("summary", "content") for part in _contents(values.get(key), key, "thinking", place)]
     pieces = [part._replace(at=(), place=()) for part in parts]
     sealed = values.get("encrypted_content")
-    if isinstance(sealed, str) and not pieces:
+    if isinstance(sealed, str):
         pieces.append(Piece("thinking", sealed, (), name="sealed"))
     return pieces or [Piece("thinking", "", ())]

@@ -1,0 +1,461 @@
+"""Every argument and every message that cannot be: a typed error that says which one, what it is and what it must be."""
+
+import math
+
+import pytest
+
+import brim
+from brim.errors import BrimError, InvalidType, InvalidValue, UnknownName
+from brim.testing import CharMeter
+from talk import (
+    answer,
+    calling,
+    gives,
+    item_call,
+    item_output,
+    loop,
+    model,
+    result,
+    same,
+    says,
+    system,
+    text,
+    use,
+    user,
+)
+
+CHARS = CharMeter()
+GOOD = [system(), user(), calling("a"), result("a"), user("end")]
+
+
+def fit(messages=GOOD, budget=1_000, **options):
+    return brim.fit_messages(messages, budget, meter=options.pop("meter", CHARS), **options)
+
+
+# --- the budget
+
+
+@pytest.mark.parametrize("budget", [True, "100", 100.0, 99.5, None, [], -1, math.inf, math.nan, 10**6 + 0.5])
+def test_a_budget_that_cannot_be(budget):
+    with pytest.raises(InvalidValue, match="^budget must be a whole number of at least 0"):
+        fit(budget=budget)
+
+
+def test_a_window_is_a_budget_and_without_one_it_is_the_models():
+    assert fit(budget=brim.Window(1_000, reserve=200)).budget == 800
+    assert brim.fit_messages(GOOD, model="gpt-4o").budget == brim.Window.of("gpt-4o").budget
+
+
+def test_the_budget_can_be_what_there_is_and_one_less_changes_something():
+    whole = CHARS.count_messages(GOOD)
+    assert same(GOOD, fit(budget=whole).messages)
+    less = fit(budget=whole - 1)
+    assert less.used < whole
+    assert less.receipt.truncated
+
+
+@pytest.mark.parametrize("messages", [[user()], GOOD, [system()], loop(5)])
+def test_a_budget_of_nothing_holds_nothing(messages):
+    with pytest.raises(brim.DoesNotFit) as caught:
+        fit(messages, 0)
+    assert caught.value.available == 0
+    assert caught.value.needed > 0
+
+
+def test_a_budget_of_nothing_is_enough_for_nothing():
+    assert fit([], 0).messages == []
+    assert fit([], 0).receipt.parts == ()
+    with pytest.raises(brim.DoesNotFit, match="reply 3"):
+        brim.fit_messages([], 0, model="gpt-4o")
+
+
+# --- what does not fit
+
+
+def parts_add_up(error):
+    return error.needed == sum(error.parts.values()) and error.short == error.needed - error.available > 0
+
+
+def test_tools_that_are_bigger_than_the_budget():
+    tool = {
+        "type": "function",
+        "function": {"name": "f", "description": "word " * 100, "parameters": {"type": "object"}},
+    }
+    with pytest.raises(brim.DoesNotFit) as caught:
+        fit(tools=[tool], budget=100)
+    error = caught.value
+    assert error.parts["tools"] > 500
+    assert parts_add_up(error)
+    assert f"{error.parts['tools']:,}" in str(error)
+    assert str(error.short) in str(error)
+
+
+def test_system_messages_that_are_bigger_than_the_budget():
+    with pytest.raises(brim.DoesNotFit) as caught:
+        fit([system("x" * 500), *loop(3)], 300)
+    assert caught.value.parts["system messages"] == 500
+    assert parts_add_up(caught.value)
+
+
+def test_only_system_messages():
+    messages = [system("x" * 50), system("y" * 50, role="developer")]
+    assert same(messages, fit(messages, 100).messages)
+    with pytest.raises(brim.DoesNotFit):
+        fit(messages, 99)
+
+
+def test_a_system_prompt_apart_that_is_bigger_than_the_budget():
+    with pytest.raises(brim.DoesNotFit) as caught:
+        fit(system="x" * 500, budget=300)
+    assert caught.value.parts["system"] == 500
+    assert parts_add_up(caught.value)
+
+
+def test_what_is_pinned_and_bigger_than_the_budget():
+    with pytest.raises(brim.DoesNotFit) as caught:
+        fit([user(), user("x" * 500), user("end")], 300, pin=[1])
+    assert parts_add_up(caught.value)
+    assert caught.value.parts["pinned"] == 500
+
+
+@pytest.mark.parametrize("messages", [GOOD, [user("x" * 400)], loop(6), [user("y" * 300), model("x" * 300)]])
+def test_the_units_that_are_asked_for_are_enough_and_one_less_is_not(messages):
+    with pytest.raises(brim.DoesNotFit) as caught:
+        fit(messages, 1)
+    needed = caught.value.needed
+    assert fit(messages, needed).used <= needed
+    for budget in range(needed):
+        with pytest.raises(brim.DoesNotFit) as caught:
+            fit(messages, budget)
+        assert parts_add_up(caught.value)
+        assert caught.value.needed == needed
+
+
+def test_a_history_is_not_changed_by_a_fit_that_failed():
+    history = brim.History(meter=CHARS)
+    history.extend(loop(4))
+    before = history.fit(300).messages
+    with pytest.raises(brim.DoesNotFit):
+        history.fit(3)
+    assert history.fit(300).messages == before
+
+
+# --- other arguments
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [
+        ("select", "newest", InvalidValue),
+        ("select", "", InvalidValue),
+        ("select", "recency+", InvalidValue),
+        ("select", "recency+recency", InvalidValue),
+        ("select", 5, InvalidType),
+        ("select", None, InvalidType),
+        ("select", ["recency"], InvalidType),
+        ("recent", -1, InvalidValue),
+        ("recent", "100", InvalidType),
+        ("recent", 0.5, InvalidType),
+        ("recent", True, InvalidType),
+        ("older", -1, InvalidValue),
+        ("older", [], InvalidType),
+        ("query", 5, InvalidType),
+        ("query", ["a"], InvalidType),
+        ("pin_first_user", "yes", InvalidType),
+        ("pin_first_user", None, InvalidType),
+        ("note", "no", InvalidType),
+        ("note", None, InvalidType),
+        ("pin", 5, InvalidType),
+        ("pin", "12", InvalidType),
+        ("pin", ["1"], InvalidType),
+        ("pin", [1.0], InvalidType),
+        ("pin", [True], InvalidType),
+        ("pin", [-1], InvalidValue),
+        ("pin", [5], InvalidValue),
+        ("summarise", "short", InvalidType),
+        ("classify", 5, InvalidType),
+        ("embed", 5, InvalidType),
+        ("stable", "yes", InvalidType),
+        ("stable", 1, InvalidType),
+        ("stable", {}, InvalidType),
+        ("shape", "chat", InvalidValue),
+        ("shape", "", InvalidValue),
+        ("shape", 5, InvalidValue),
+        ("repair", "fix", InvalidValue),
+        ("repair", None, InvalidValue),
+        ("repair", True, InvalidValue),
+        ("tools", "f", InvalidType),
+        ("tools", {}, InvalidType),
+        ("tools", 5, InvalidType),
+        ("tools", [5], InvalidType),
+        ("tools", [{"name": 5}], InvalidType),
+        ("system", 5, InvalidType),
+        ("system", {"role": "system", "content": "x"}, InvalidType),
+        ("system", [{"type": "text"}], InvalidType),
+        ("system", [5], InvalidType),
+    ],
+)
+def test_an_argument_that_cannot_be_is_named(name, value, error):
+    with pytest.raises(error) as caught:
+        fit(**{name: value})
+    assert caught.value.place.startswith(name)
+    assert " must be " in str(caught.value)
+
+
+def test_an_argument_that_nobody_knows_is_named_with_the_nearest():
+    with pytest.raises((InvalidValue, TypeError), match="selct"):
+        fit(selct="recency")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("recent", 0),
+        ("older", 0),
+        ("query", ""),
+        ("pin", []),
+        ("pin", (1, 1)),
+        ("pin", {0}),
+        ("pin", range(2)),
+        ("tools", ()),
+    ],
+)
+def test_an_argument_at_its_edge_is_taken(name, value):
+    assert fit(**{name: value}).used <= 1_000
+
+
+def test_a_meter_and_a_model_are_not_given_together():
+    with pytest.raises(InvalidValue, match="^model must be left out"):
+        fit(model="gpt-4o")
+
+
+def test_a_model_or_a_meter_that_nobody_knows():
+    with pytest.raises(UnknownName, match="gpt-99"):
+        brim.fit_messages(GOOD, 1_000, model="gpt-99-nobody-knows")
+    with pytest.raises(UnknownName, match="no_such"):
+        fit(meter="no_such_vocabulary")
+
+
+@pytest.mark.parametrize("kind", ["high", "low", "anchor", "fill"])
+@pytest.mark.parametrize(
+    ("value", "error"), [(-0.1, InvalidValue), (1.1, InvalidValue), ("1", InvalidType), (True, InvalidType)]
+)
+def test_lines_that_cannot_be(kind, value, error):
+    with pytest.raises(error, match=f"stable: {kind}"):
+        brim.Stable(**{kind: value})
+
+
+def test_a_low_line_above_the_high_one():
+    with pytest.raises(InvalidValue, match="at most the high line"):
+        brim.Stable(high=0.5, low=0.6)
+
+
+@pytest.mark.parametrize("value", [-1, 101, "0.1", True, math.nan])
+def test_prices_that_cannot_be(value):
+    with pytest.raises(InvalidValue, match="prices: read"):
+        brim.CachePrices(read=value)
+
+
+# --- what the caller's own functions return
+
+
+@pytest.mark.parametrize("told", ["no", None, 7, "CRITICAL!"])
+def test_a_class_that_is_none(told):
+    with pytest.raises(InvalidValue, match="classify"):
+        fit([user(), user("x" * 500), user("end")], 300, select="priority", classify=lambda raw: told)
+
+
+@pytest.mark.parametrize("told", [None, 5, b"short"])
+def test_a_summary_that_is_none(told):
+    with pytest.raises(InvalidValue, match="summar"):
+        fit([user(), user("x" * 500), user("end")], 300, summarise=lambda said, limit: told)
+
+
+def test_a_summary_that_is_too_long_is_cut():
+    fitted = fit([user(), user("x" * 500), user("end")], 300, summarise=lambda said, limit: "word " * 200)
+    assert fitted.used <= 300
+    assert "word" in str(fitted.messages)
+
+
+def test_what_a_function_of_the_callers_raises_is_not_hidden():
+    def fails(*_):
+        raise KeyError("mine")
+
+    for option in ({"pin": fails}, {"summarise": fails}, {"select": "priority", "classify": fails}):
+        with pytest.raises(KeyError, match="mine"):
+            fit([user(), user("x" * 500), user("end")], 300, **option)
+
+
+# --- messages
+
+
+@pytest.mark.parametrize("messages", [None, 5, "hello", b"x", {"role": "user", "content": "x"}, {1}, iter(GOOD), user])
+def test_only_a_list_of_messages_can_be_fitted(messages):
+    with pytest.raises(InvalidType, match="^messages must be a list of messages"):
+        fit(messages)
+
+
+BAD = [
+    ("openai", None, ""),
+    ("openai", "hello", ""),
+    ("openai", [user()], ""),
+    ("openai", {}, " role"),
+    ("openai", {"role": "human", "content": "x"}, " role"),
+    ("openai", {"role": "user", "content": 5}, " content"),
+    ("openai", {"role": "user", "content": [None]}, " content[0]"),
+    ("openai", {"role": "tool", "content": "x"}, " tool_call_id"),
+    ("openai", {"role": "assistant", "tool_calls": [{"id": "a"}]}, " tool_calls[0] function"),
+    ("anthropic", {"role": "tool", "content": "x"}, " role"),
+    ("anthropic", gives({"type": "tool_result", "content": "x"}), " content[0] tool_use_id"),
+    ("anthropic", says(text("x"), {"type": "tool_use", "name": "f", "input": {}}), " content[1] id"),
+    ("anthropic", gives(answer("a", [5])), " content[0] content[0]"),
+    ("responses", {"type": "message", "content": "x"}, " role"),
+    ("responses", {"type": "function_call_output", "call_id": 5, "output": "x"}, " call_id"),
+    ("responses", {"role": "user", "content": [{"type": "input_text", "text": {1}}]}, " content[0]"),
+]
+STARTS = {
+    "openai": [user(), calling("a"), result("a")],
+    "anthropic": [user(), says(use("a")), gives(answer("a"))],
+    "responses": [user(), item_call("a"), item_output("a")],
+}
+
+
+@pytest.mark.parametrize(("shape", "bad", "place"), BAD)
+def test_a_message_that_cannot_be_is_named_by_its_index(shape, bad, place):
+    messages = [*STARTS[shape], bad, user("after")]
+    with pytest.raises(InvalidValue) as caught:
+        fit(messages, shape=shape)
+    assert caught.value.place == f"messages[3]{place}"
+    with pytest.raises(InvalidValue, match=r"messages\[3\]"):
+        CHARS.count_messages(messages, shape=shape)
+
+
+@pytest.mark.parametrize(("shape", "bad", "place"), BAD)
+def test_a_history_takes_all_messages_or_none(shape, bad, place):
+    start = STARTS[shape]
+    history = brim.History(meter=CHARS, shape=shape)
+    history.extend(start)
+    before = history.fit(1_000)
+    with pytest.raises(InvalidValue) as caught:
+        history.extend([user("more"), bad, user("after")])
+    assert caught.value.place == f"messages[4]{place}"
+    assert len(history) == 3
+    after = history.fit(1_000)
+    assert same(before.messages, after.messages)
+    assert after.receipt.parts == before.receipt.parts
+    history.extend([user("more")])
+    assert len(history.fit(1_000).messages) == 4
+
+
+def test_a_broken_message_is_refused_whatever_the_room():
+    for budget in (0, 5, 10_000):
+        with pytest.raises(InvalidValue, match=r"messages\[1\]"):
+            fit([user(), {"role": "tool", "content": "x"}], budget)
+
+
+def test_every_error_is_one_of_ours():
+    for messages, budget in (([5], 100), (GOOD, -1), (GOOD, 1), (None, 5)):
+        with pytest.raises(BrimError):
+            fit(messages, budget)
+
+
+# --- nothing is dropped in silence
+
+
+@pytest.mark.parametrize("budget", [1_000, 400, 250, 120])
+def test_what_is_not_sent_is_told(budget):
+    messages = [system(), *loop(6, 120), result("orphan"), calling("dead"), user("end")]
+    fitted = fit(messages, budget)
+    own = {id(message): i for i, message in enumerate(messages)}
+    sent = {own[id(message)] for message in fitted.messages if id(message) in own}
+    told = set()
+    for loss in fitted.receipt.losses:
+        first, _, after = loss.name.partition("]")[0].removeprefix("messages[").partition(":")
+        told |= set(range(int(first), int(after or int(first) + 1)))
+    assert set(range(len(messages))) - sent <= told
+
+
+def test_input_that_fits_and_is_legal_comes_back_as_it_was():
+    odd = {"role": "user", "content": [{"type": "hologram", "x": 1}], "metadata": object()}
+    for messages in ([odd], GOOD, [model("")], [{"role": "assistant", "content": None}, user("")], []):
+        assert same(messages, fit(messages, 10_000).messages)
+
+
+# --- other arguments on the same history
+
+
+def test_each_fit_of_a_history_has_its_own_arguments():
+    history = brim.History(meter=CHARS)
+    messages = loop(8, 120)
+    history.extend(messages)
+    plain = history.fit(500)
+    others = [
+        history.fit(300),
+        history.fit(500, select="priority"),
+        history.fit(500, select="relevance", query="3"),
+        history.fit(500, note=False),
+        history.fit(500, pin=[3]),
+        history.fit(500, recent=60),
+        history.fit(500, system="be brief"),
+        history.fit(100_000),
+    ]
+    assert history.fit(500).messages == plain.messages
+    for other, options in zip(
+        others,
+        [
+            {"budget": 300},
+            {"select": "priority"},
+            {"select": "relevance", "query": "3"},
+            {"note": False},
+            {"pin": [3]},
+            {"recent": 60},
+            {"system": "be brief"},
+            {"budget": 100_000},
+        ],
+        strict=True,
+    ):
+        assert other.messages == fit(messages, **{"budget": 500, **options}).messages
+
+
+def test_a_pin_is_kept_whole_and_lets_go_when_it_is_not_asked_for():
+    history = brim.History(meter=CHARS)
+    messages = loop(8, 120)
+    history.extend(messages)
+    pinned = history.fit(500, pin=[3])
+    assert any(message is messages[4] for message in pinned.messages)
+    assert not any(message is messages[4] for message in history.fit(500).messages)
+    by_test = history.fit(500, pin=lambda raw: raw is messages[4])
+    assert by_test.messages == pinned.messages
+
+
+def test_a_task_that_is_pinned_is_not_cut():
+    messages = [user("task " * 40), model("x" * 400)]
+    assert fit(messages, 300, pin_first_user=True).messages[0] is messages[0]
+    with pytest.raises(brim.DoesNotFit):
+        fit(messages, 180, pin_first_user=True)
+    assert fit(messages, 180).used <= 180
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("recent", 100), ("older", 100), ("select", "priority"), ("select", "relevance")]
+)
+def test_what_would_move_the_prefix_is_refused_in_stable_mode(name, value):
+    with pytest.raises(InvalidValue, match=f"^{name} must be"):
+        fit(stable=True, **{name: value})
+
+
+@pytest.mark.parametrize("high", [0.5, 0.0, 1.0])
+@pytest.mark.parametrize("messages", [[system("x" * 60)], [system("x" * 60), user("y" * 20)], [], [user("x" * 60)]])
+def test_any_line_can_be_given_for_any_history(messages, high):
+    fitted = fit(messages, 100, stable=brim.Stable(high=high))
+    assert fitted.used <= 100
+    assert fitted.receipt.used == fitted.used
+
+
+def test_the_state_of_another_history_brings_nothing_of_it_along():
+    """Both have as many messages of the same sizes, which is all that the state can see of them."""
+    secret, other = ([user("task"), user(letter * 500)] for letter in "sp")
+    state = fit(secret, 200, stable=True).stable
+    fitted = fit(other, 200, stable=state)
+    assert "sss" not in str(fitted.messages)
+    assert fitted.messages == fit(other, 200, stable=True).messages

@@ -1,0 +1,309 @@
+"""What is known of a history: its turns, its seams and its units, however its messages came."""
+
+from copy import copy
+
+import pytest
+
+import brim
+from brim.errors import InvalidType, InvalidValue
+from brim.history.book import Book
+from brim.testing import CharMeter, PieceMeter
+from talk import (
+    answer,
+    calling,
+    gives,
+    item_call,
+    item_output,
+    loop,
+    model,
+    reasoning,
+    result,
+    says,
+    system,
+    text,
+    use,
+    user,
+)
+
+
+def book_of(messages, shape=None, **options):
+    book = Book(PieceMeter(), shape=shape, **options)
+    book.extend(messages)
+    return book
+
+
+def turns(book):
+    """Return the caller's indexes by turn."""
+    return [[book.indexes[p] for p in book.members(turn)] for turn in range(len(book.starts))]
+
+
+CHAT = [
+    ("each message without a call is a turn", [user(), model(), user(), user()], [[0], [1], [2], [3]]),
+    ("a call and its result are a turn", [user(), calling("a"), result("a"), user()], [[0], [1, 2], [3]]),
+    (
+        "parallel calls and their results are a turn, in any order",
+        [user(), calling("a", "b", "c"), result("c"), result("a"), result("b"), user()],
+        [[0], [1, 2, 3, 4], [5]],
+    ),
+    (
+        "a call of the old kind and its result are a turn",
+        [
+            {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}},
+            {"role": "function", "name": "f", "content": "ok"},
+            user(),
+        ],
+        [[0, 1], [2]],
+    ),
+    ("ids that come again do not join turns", [calling("a"), result("a"), calling("a"), result("a")], [[0, 1], [2, 3]]),
+    (
+        "a result far from its call joins all between",
+        [user(), calling("a"), user(), model(), result("a")],
+        [[0], [1, 4, 2, 3]],
+    ),
+    ("two calls before their results join", [calling("a"), calling("b"), result("a"), result("b")], [[0, 2, 1, 3]]),
+    ("system messages are in no turn", [system(), user(), system(), calling("a"), result("a")], [[1], [3, 4]]),
+    ("a system message inside a turn is not of it", [user(), calling("a"), system(), result("a")], [[0], [1, 3]]),
+    ("nothing has no turns", [], []),
+    ("only system messages have no turns", [system(), system(role="developer")], []),
+]
+RESPONSES = [
+    (
+        "reasoning stays with what it led to",
+        [user(), reasoning(), item_call("a"), item_output("a"), user()],
+        [[0], [1, 2, 3], [4]],
+    ),
+    (
+        "what the model said at one time is a turn",
+        [
+            user(),
+            reasoning(),
+            {"type": "message", "role": "assistant", "content": "so"},
+            item_call("a"),
+            item_output("a"),
+        ],
+        [[0], [1, 2, 3, 4]],
+    ),
+    (
+        "results need not follow their call",
+        [user(), item_call("a"), item_call("b"), item_output("b"), user(), item_output("a"), user()],
+        [[0], [1, 2, 3, 4, 5], [6]],
+    ),
+    (
+        "each round is a turn",
+        [user(), item_call("a"), item_output("a"), item_call("b"), item_output("b")],
+        [[0], [1, 2], [3, 4]],
+    ),
+]
+ANTHROPIC = [
+    (
+        "a turn begins where the model begins",
+        [user(), says(text("so")), user(), says(text("so")), user()],
+        [[0], [1, 2], [3, 4]],
+    ),
+    (
+        "a call and its results are a turn",
+        [user(), says(use("a"), use("b")), gives(answer("b"), answer("a")), says(text("so")), user()],
+        [[0], [1, 2], [3, 4]],
+    ),
+    (
+        "results that come in two messages are of the turn",
+        [user(), says(use("a"), use("b")), gives(answer("a")), gives(answer("b")), says(text("so"))],
+        [[0], [1, 2, 3], [4]],
+    ),
+    (
+        "two of the user's in a row stay together",
+        [user(), user(), says(text("so")), user(), user()],
+        [[0, 1], [2, 3, 4]],
+    ),
+    ("two of the model's in a row stay together", [user(), says(text("a")), says(text("b")), user()], [[0], [1, 2, 3]]),
+]
+ALL = [
+    *(("openai", *case) for case in CHAT),
+    *(("responses", *case) for case in RESPONSES),
+    *(("anthropic", *case) for case in ANTHROPIC),
+]
+
+
+@pytest.mark.parametrize(("shape", "name", "messages", "expected"), ALL, ids=[f"{s}: {name}" for s, name, _, _ in ALL])
+def test_messages_fall_into_turns(shape, name, messages, expected):
+    assert turns(book_of(messages, shape)) == expected
+
+
+@pytest.mark.parametrize(("shape", "name", "messages", "expected"), ALL, ids=[f"{s}: {name}" for s, name, _, _ in ALL])
+def test_the_units_of_turns_and_of_what_stays_add_up(shape, name, messages, expected):
+    book = book_of(messages, shape)
+    assert book.total == sum(book.weights)
+    assert book.fixed == sum(book.units[p] for p in book.system)
+    assert book.total + book.fixed == sum(book.units)
+    assert book.weights == [sum(book.units[p] for p in book.members(turn)) for turn in range(len(book.starts))]
+
+
+def facts(book):
+    """Return everything that a fit is decided by: whatever the book shows, with the messages as what they are."""
+    shown = {
+        name: value for name, value in vars(book).items() if isinstance(value, int | str | list | dict | set | None)
+    }
+    told = {
+        name: copy(value)
+        for name, value in shown.items()
+        if not name.startswith("_") and name not in ("shape", "generation")
+    }
+    repairs = [(r.index, r.action, r.reason, r.units) for r in book.repairs]
+    return told | {"repairs": repairs, "open": dict(book.pairs.open), "wire": book.wire.name}
+
+
+BROKEN = [
+    (
+        "openai",
+        "orphans and calls without results",
+        [result("x"), user(), calling("a", "b"), result("a"), user(), result("a")],
+        None,
+    ),
+    (
+        "anthropic",
+        "orphans beside words",
+        [says(text("so")), user(), gives(answer("x"), text("hi")), says(use("a"))],
+        None,
+    ),
+    ("openai", "the same result twice", [user(), *loop(2, 500)[1:], *loop(2, 500)[1:], user()], None),
+]
+
+
+@pytest.mark.parametrize(
+    ("shape", "name", "messages", "expected"),
+    [*ALL, *BROKEN],
+    ids=[f"{s}: {name}" for s, name, _, _ in [*ALL, *BROKEN]],
+)
+def test_messages_that_come_one_by_one_are_the_same_as_all_at_once(shape, name, messages, expected):
+    whole = facts(book_of(messages, shape))
+    for size in (1, 2, 3):
+        book = Book(PieceMeter(), shape=shape)
+        for start in range(0, len(messages), size):
+            book.extend(messages[start : start + size])
+        assert facts(book) == whole
+
+
+def test_messages_that_come_one_by_one_find_their_shape_late():
+    messages = [system(), user(), model("so"), user("again"), says(use("a")), gives(answer("a"))]
+    book = Book(PieceMeter())
+    for message in messages:
+        book.extend([message])
+    assert facts(book) == facts(book_of(messages, "anthropic"))
+
+
+def test_the_task_is_what_the_user_said_first():
+    assert book_of([system(), model(), user("first"), user("second")], "openai").task == 2
+    assert book_of([system(), model()], "openai").task is None
+    assert book_of([system()], "openai").task is None
+    book = book_of([user("first"), calling("a"), user("wait"), result("a")], "openai")
+    assert book.raws[book.task] == user("first")
+
+
+def test_the_task_is_found_again_when_a_result_moves_before_it():
+    book = book_of([calling("a"), user("first"), result("a")], "openai")
+    assert book.raws[book.task] == user("first")
+
+
+def test_what_is_read_is_the_callers_own_object():
+    messages = [system(), *loop(3)]
+    assert all(a is b for a, b in zip(book_of(messages).raws, messages, strict=True))
+
+
+def test_every_message_is_counted_once():
+    class Counting(CharMeter):
+        asked = 0
+
+        def measure(self, text):
+            self.asked += 1
+            return len(text)
+
+    meter = Counting()
+    history = brim.History(meter=meter)
+    for message in loop(50, 40):
+        history.extend([message])
+    before = meter.asked
+    for _ in range(3):
+        history.fit(100_000)
+    assert meter.asked == before
+
+
+# --- all or nothing
+
+
+BAD = [5, None, {"content": "x"}, {"role": "tool", "content": "x"}, {"role": "user", "content": 5}]
+
+
+@pytest.mark.parametrize("bad", BAD, ids=str)
+def test_either_all_messages_are_added_or_none(bad):
+    book = book_of(loop(2), "openai")
+    before = facts(book)
+    with pytest.raises(InvalidValue, match=r"^messages\[6\]"):
+        book.extend([calling("x"), bad, user()])
+    assert facts(book) == before
+    book.extend([user("more")])
+    assert facts(book) == facts(book_of([*loop(2), user("more")], "openai"))
+
+
+def test_nothing_is_added_where_a_repair_is_refused():
+    book = book_of([user(), calling("a"), result("a")], "openai", repair="error")
+    before = facts(book)
+    with pytest.raises(InvalidValue, match=r"^messages\[4\]"):
+        book.extend([user("fine"), result("x"), user("not reached")])
+    assert facts(book) == before
+    book.extend([user("fine")])
+    assert len(book) == 4
+
+
+def test_messages_that_are_refused_do_not_settle_the_shape():
+    history = brim.History(meter=CharMeter())
+    history.extend([user("hi")])
+    with pytest.raises(InvalidValue, match=r"^messages\[2\]"):
+        history.extend([says(use("a")), 5])
+    history.extend([calling("a"), result("a")])
+    assert history.fit(1_000).messages == [user("hi"), calling("a"), result("a")]
+
+
+def test_what_is_there_survives_messages_whose_shape_it_cannot_be_in():
+    history = brim.History(meter=CharMeter())
+    odd = {"role": "user", "content": ["only Chat Completions can be read so"]}
+    history.extend([odd])
+    with pytest.raises(InvalidValue):
+        history.extend([item_call("a"), item_output("a")])
+    assert len(history) == 1
+    assert history.fit(1_000).messages == [odd]
+    history.extend([calling("a"), result("a")])
+    assert len(history.fit(1_000).messages) == 3
+
+
+def test_later_indexes_go_on_counting():
+    history = brim.History(meter=CharMeter())
+    history.extend([user()] * 3)
+    history.extend([user()] * 4)
+    with pytest.raises(InvalidValue) as caught:
+        history.extend([user(), {"role": "none"}])
+    assert caught.value.place == "messages[8] role"
+
+
+@pytest.mark.parametrize("value", [None, "hello", b"x", {"role": "user", "content": "x"}, 5, iter([]), {1}])
+def test_only_a_list_of_messages_can_be_added(value):
+    with pytest.raises(InvalidType, match=r"^messages must be a list of messages"):
+        Book(CharMeter()).extend(value)
+
+
+def test_a_tuple_of_messages_will_do():
+    assert len(book_of((user(), model()))) == 2
+
+
+def test_adding_nothing_changes_nothing():
+    book = book_of(loop(2))
+    before = facts(book)
+    book.extend([])
+    assert facts(book) == before
+
+
+def test_a_list_that_grows_later_is_not_the_books():
+    messages = [user()]
+    history = brim.History(meter=CharMeter())
+    history.extend(messages)
+    messages.append(user("not given"))
+    assert history.fit(1_000).messages == [user()]

@@ -1,0 +1,454 @@
+"""Shorter forms of messages: results cleared or referred to, texts cut, and everything still what it was."""
+
+import json
+import re
+
+import pytest
+
+import brim
+from brim.receipt import handle
+from brim.testing import CharMeter, PieceMeter
+from talk import (
+    Dumped,
+    answer,
+    calling,
+    gives,
+    item_call,
+    item_output,
+    loop,
+    model,
+    picture,
+    png,
+    refusal,
+    result,
+    same,
+    says,
+    system,
+    text,
+    use,
+    user,
+)
+
+CHARS = CharMeter()
+STUB = re.compile(r"\[cleared: ([\d,]+) (\w+), (b2:[0-9a-f]{8})\]")
+TWIN = "[the same as a later result]"
+
+
+def total(messages, meter=CHARS, shape=None):
+    return meter.count_messages(messages, shape=shape)
+
+
+def fit(messages, budget, meter=CHARS, **options):
+    return brim.fit_messages(messages, budget, meter=meter, **options)
+
+
+def every_fit(messages, meter=CHARS, step=1, **options):
+    """Yield what each budget gives, from the whole down to what does not fit."""
+    for budget in range(total(messages, meter, options.get("shape")), 0, -step):
+        try:
+            fitted = fit(messages, budget, meter, **options)
+        except brim.DoesNotFit:
+            return
+        assert fitted.used == total(fitted.messages, meter, options.get("shape")) <= budget
+        yield fitted
+
+
+def rounds_of(outputs):
+    """Return a task and rounds with these results, as Anthropic has them."""
+    made = [user()]
+    for i, output in enumerate(outputs):
+        made += [says(use(f"c{i}")), gives(answer(f"c{i}", output))]
+    return made
+
+
+# --- the order in which things go
+
+
+def test_with_all_the_room_nothing_changes_and_with_one_unit_less_something_does():
+    messages = [system(), *loop(4)]
+    budget = total(messages)
+    assert same(messages, fit(messages, budget).messages)
+    fitted = fit(messages, budget - 1)
+    assert not same(messages, fitted.messages)
+    assert fitted.used <= budget - 1
+
+
+def test_old_results_are_cleared_before_a_turn_goes():
+    messages = loop(8, 200)
+    fitted = fit(messages, total(messages) - 1)
+    assert len(fitted.messages) == len(messages)
+    assert STUB.fullmatch(fitted.messages[2]["content"])
+    assert fitted.messages[-1] is messages[-1]
+
+
+def test_the_oldest_is_cleared_first_and_the_newest_never():
+    messages = loop(8, 200)
+    for fitted in every_fit(messages, step=40):
+        contents = [m["content"] for m in fitted.messages if m["role"] == "tool"]
+        states = [bool(STUB.fullmatch(content)) for content in contents]
+        assert states == sorted(states, reverse=True)
+        assert not states[-1]
+
+
+@pytest.mark.parametrize("first", [0, 1], ids=["the oldest", "not the oldest"])
+def test_a_result_that_came_again_is_referred_to_before_any_other_is_cleared(first):
+    long = "line of output\n" * 20
+    said = ["z" * 99, long, "b" * 99, long, "d" * 99][1 - first :]
+    messages = [
+        user(),
+        *(m for i, out in enumerate(said) for m in (calling(f"c{i}"), result(f"c{i}", out))),
+        user("end"),
+    ]
+    fitted = fit(messages, total(messages) - 1)
+    assert [m for i, m in enumerate(fitted.messages) if m is not messages[i]] == [result(f"c{first}", TWIN)]
+
+
+# --- a result that is cleared
+
+
+def test_a_cleared_result_says_how_much_went_and_under_which_handle():
+    messages = loop(4, 200)
+    cleared = fit(messages, total(messages) - 1).messages[2]
+    units, unit, name = STUB.fullmatch(cleared["content"]).groups()
+    assert (int(units), unit) == (len(messages[2]["content"]), "chars")
+    assert handle(messages[2]["content"]).startswith(name)
+
+
+def test_a_cleared_result_keeps_its_call_and_the_fields_that_nobody_knows():
+    messages = loop(4, 200)
+    messages[2] = {**messages[2], "metadata": {"step": 1}, "name": "f"}
+    cleared = fit(messages, total(messages) - 1).messages[2]
+    assert {**cleared, "content": ""} == {**messages[2], "content": ""}
+    assert cleared["metadata"] is messages[2]["metadata"]
+
+
+def test_a_result_shorter_than_what_would_stand_for_it_stays():
+    messages = [user()]
+    for i in range(6):
+        messages += [calling(f"c{i}"), result(f"c{i}", "short")]
+    for fitted in every_fit([*messages, user("end")]):
+        assert all(m["content"] == "short" for m in fitted.messages if m["role"] == "tool")
+
+
+def test_the_units_of_a_cleared_result_are_those_that_it_had():
+    messages = loop(4, 200)
+    meter = PieceMeter()
+    fitted = fit(messages, total(messages, meter) - 1, meter)
+    units, unit, _ = STUB.fullmatch(fitted.messages[2]["content"]).groups()
+    assert (int(units.replace(",", "")), unit) == (meter.count(messages[2]["content"]), "pieces")
+
+
+def test_a_result_of_parts_is_cleared_as_a_whole_with_its_images():
+    parts = [text("x" * 200), picture()]
+    messages = [user(), says(use("a")), gives(answer("a", parts)), says(text("so")), user("end")]
+    fitted = fit(messages, total(messages) - 1)
+    assert STUB.fullmatch(fitted.messages[2]["content"][0]["content"])
+    assert refusal(fitted.messages, "anthropic") == ""
+
+
+def test_what_stands_beside_a_cleared_result_is_the_callers_own():
+    beside, other = text("and go on"), {**answer("b", "short"), "is_error": True}
+    block = {**answer("a", "x" * 300), "is_error": True, "cache_control": {"type": "ephemeral"}}
+    messages = [user(), says(use("a"), use("b")), gives(block, other, beside), says(text("so")), user("end")]
+    content = fit(messages, total(messages) - 1).messages[2]["content"]
+    assert STUB.fullmatch(content[0]["content"])
+    assert {**content[0], "content": ""} == {**block, "content": ""}
+    assert content[1] is other
+    assert content[2] is beside
+    assert block["content"] == "x" * 300
+
+
+# --- a reference to a later result
+
+
+def test_a_reference_stands_only_where_what_it_refers_to_is_there():
+    long = "line of output\n" * 20
+    messages = [user()]
+    for i in range(6):
+        messages += [calling(f"c{i}"), result(f"c{i}", long if i % 2 else "x" * 150)]
+    for fitted in every_fit(messages, step=20):
+        contents = [m["content"] for m in fitted.messages]
+        for i, content in enumerate(contents):
+            if content == TWIN:
+                assert long in contents[i + 1 :]
+
+
+def test_the_same_words_with_another_picture_are_not_the_same():
+    long = "line of output\n" * 20
+    messages = [
+        *rounds_of(["y" * 600, "z" * 600]),
+        says(use("a")),
+        gives(answer("a", [text(long), picture(png(10, 10))])),
+        says(use("b")),
+        gives(answer("b", [text(long), picture(png(20, 20))])),
+        says(text("so")),
+        user("end"),
+    ]
+    for fitted in every_fit(messages, step=5):
+        assert TWIN not in json.dumps(fitted.messages)
+
+
+def test_the_same_words_with_the_same_picture_are_the_same():
+    parts = [text("line of output\n" * 20), picture()]
+    messages = rounds_of(["y" * 600, "z" * 600, parts, parts, "x" * 60])
+    sent = [fitted.messages for fitted in every_fit(messages, step=5)]
+    assert any(gives(answer("c2", TWIN)) in messages_ for messages_ in sent)
+
+
+def test_a_reference_stands_for_the_result_that_is_the_same_and_for_none_beside_it():
+    long = "line of output\n" * 20
+    messages = [
+        *rounds_of(["y" * 600, "z" * 600]),
+        says(use("a"), use("b")),
+        gives(answer("a", long), answer("b", [picture(png(900, 900))])),
+        says(use("c")),
+        gives(answer("c", long)),
+        says(text("so")),
+        user("end"),
+    ]
+    for fitted in every_fit(messages, step=5):
+        for message in fitted.messages:
+            if message["role"] == "user" and isinstance(message["content"], list):
+                assert [b["content"] for b in message["content"] if b.get("tool_use_id") == "b"] != [TWIN]
+
+
+# --- texts that are cut
+
+
+def test_one_huge_message_is_cut_and_what_it_says_at_both_ends_stays():
+    messages = [user("BEGIN " + "word " * 2_000 + "END")]
+    fitted = fit(messages, 300)
+    assert fitted.used <= 300
+    assert fitted.messages[0]["content"].startswith("BEGIN")
+    assert fitted.messages[0]["content"].endswith("END")
+    assert set(fitted.messages[0]) == {"role", "content"}
+
+
+def test_the_longest_texts_are_cut_and_short_ones_stay_whole():
+    calls = calling("a", "b", "c", text="I look")
+    messages = [user(), calls, result("a", "a" * 900), result("b", "short"), result("c", "c" * 700)]
+    fitted = fit(messages, 400)
+    assert fitted.messages[1] is calls
+    assert fitted.messages[3] is messages[3]
+    sizes = [len(fitted.messages[i]["content"]) for i in (2, 4)]
+    assert max(sizes) - min(sizes) <= 60
+    assert fitted.used > 300
+
+
+def test_of_several_parts_only_the_long_one_is_cut():
+    short, image = text("look at this"), picture()
+    messages = [gives(short, text("word " * 500), image)]
+    fitted = fit(messages, 300, shape="anthropic")
+    content = fitted.messages[0]["content"]
+    assert content[0] is short
+    assert content[2] is image
+    assert content[1]["text"].startswith("word ")
+
+
+def test_a_result_in_json_stays_json():
+    rows = json.dumps([{"id": i, "name": f"row {i}"} for i in range(200)])
+    messages = [user(), calling("a"), result("a", rows)]
+    cut = json.loads(fit(messages, 400).messages[2]["content"])
+    assert cut[0] == {"id": 0, "name": "row 0"}
+
+
+def test_nothing_is_cut_to_nothing():
+    messages = [user("task"), calling("a", "b"), result("a", "x" * 100), result("b", "y" * 100)]
+    for fitted in every_fit(messages):
+        assert all(m["content"] for m in fitted.messages if m["role"] in ("tool", "user"))
+
+
+def test_what_cannot_be_cut_is_refused_with_the_numbers():
+    messages = [gives(text("what is this?"), picture(png(1_000, 1_000)))]
+    with pytest.raises(brim.DoesNotFit) as caught:
+        fit(messages, 100, shape="anthropic")
+    assert caught.value.available == 100
+    assert caught.value.needed > 1_000
+    raised = fit(messages, caught.value.needed, shape="anthropic")
+    assert raised.used <= caught.value.needed
+
+
+@pytest.mark.parametrize(
+    "said", ["\ud800" * 500, "a\udfffb " * 300, "<|endoftext|>" * 100, "👩‍👩‍👧‍👦" * 80, "漢" * 900]
+)
+@pytest.mark.parametrize("meter", [CHARS, PieceMeter()], ids=["chars", "pieces"])
+def test_any_text_can_be_cut(said, meter):
+    messages = [user("task"), calling("a"), result("a", said)]
+    fitted = fit(messages, total(messages, meter) // 3, meter)
+    assert fitted.used == total(fitted.messages, meter)
+    assert 0 < len(fitted.messages[2]["content"]) < len(said)
+
+
+# --- calls
+
+
+def test_the_arguments_of_a_call_stay_json():
+    arguments = json.dumps({"path": "a.py", "content": "word " * 300, "lines": list(range(50))})
+    messages = [user(), calling("a", arguments=arguments), result("a")]
+    seen = set()
+    for fitted in every_fit(messages, step=7):
+        said = json.loads(fitted.messages[1]["tool_calls"][0]["function"]["arguments"])
+        assert isinstance(said, dict)
+        seen.add(json.dumps(said))
+        assert fitted.messages[1]["tool_calls"][0]["id"] == "a"
+    assert len(seen) > 10
+
+
+@pytest.mark.parametrize("arguments", ["{not json" + "x" * 400, '"' + "x" * 400 + '"', "[" + "1," * 200 + "1]"])
+def test_arguments_that_are_no_object_become_one_when_they_are_cut(arguments):
+    messages = [user(), calling("a", arguments=arguments), result("a")]
+    fitted = fit(messages, 100)
+    assert isinstance(json.loads(fitted.messages[1]["tool_calls"][0]["function"]["arguments"]), dict)
+
+
+def test_the_input_of_a_tool_stays_an_object():
+    messages = [user(), says(use("a", path="a.py", content="word " * 300)), gives(answer("a"))]
+    for fitted in every_fit(messages, step=7):
+        block = fitted.messages[1]["content"][0]
+        assert isinstance(block["input"], dict)
+        assert {**block, "input": {}} == use("a")
+
+
+def test_the_arguments_of_an_item_stay_json():
+    messages = [user(), item_call("a", json.dumps({"content": "word " * 300})), item_output("a")]
+    for fitted in every_fit(messages, step=7):
+        assert isinstance(json.loads(fitted.messages[1]["arguments"]), dict)
+
+
+@pytest.mark.parametrize("shape", ["openai", "responses"])
+def test_the_input_of_a_custom_tool_is_text_and_stays_what_it_was(shape):
+    patch = "*** Begin Patch\n" + "+ a line\n" * 100
+    if shape == "openai":
+        calls = [{"id": "a", "type": "custom", "custom": {"name": "patch", "input": patch}}]
+        messages = [user(), {"role": "assistant", "content": None, "tool_calls": calls}, result("a")]
+        said = fit(messages, 200).messages[1]["tool_calls"][0]["custom"]["input"]
+    else:
+        call = {"type": "custom_tool_call", "call_id": "a", "name": "patch", "input": patch}
+        messages = [user(), call, {"type": "custom_tool_call_output", "call_id": "a", "output": "ok"}]
+        said = fit(messages, 200).messages[1]["input"]
+    assert said.startswith("*** Begin Patch")
+
+
+LONG = "word " * 120
+SCREEN = "data:image/png;base64," + png()
+ITEMS = {
+    "function_call": (item_call("c", json.dumps({"x": LONG})), item_output("c", LONG)),
+    "function_call with parts": (
+        item_call("c"),
+        item_output("c", [{"type": "input_text", "text": LONG}, {"type": "input_image", "image_url": SCREEN}]),
+    ),
+    "computer_call": (
+        {
+            "type": "computer_call",
+            "id": "i",
+            "call_id": "c",
+            "pending_safety_checks": [],
+            "action": {"type": "type", "text": LONG},
+        },
+        {
+            "type": "computer_call_output",
+            "call_id": "c",
+            "output": {"type": "computer_screenshot", "image_url": SCREEN},
+        },
+    ),
+    "shell_call": (
+        {"type": "shell_call", "call_id": "c", "action": {"commands": [LONG]}},
+        {
+            "type": "shell_call_output",
+            "call_id": "c",
+            "output": [{"stdout": LONG, "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}],
+        },
+    ),
+    "local_shell_call": (
+        {
+            "type": "local_shell_call",
+            "id": "i",
+            "call_id": "c",
+            "action": {"type": "exec", "command": ["ls", LONG], "env": {}},
+        },
+        {"type": "local_shell_call_output", "id": "c", "output": LONG},
+    ),
+    "apply_patch_call": (
+        {"type": "apply_patch_call", "call_id": "c", "operation": {"type": "update_file", "path": "a", "diff": LONG}},
+        {"type": "apply_patch_call_output", "call_id": "c", "status": "completed", "output": LONG},
+    ),
+}
+
+
+def like(old, new):
+    """Return whether a value could stand where another stood: the same kinds of things under the same keys."""
+    if isinstance(old, dict):
+        return isinstance(new, dict) and new.keys() == old.keys() and all(like(old[key], new[key]) for key in old)
+    if isinstance(old, list):
+        return isinstance(new, list) and bool(new) == bool(old) and all(any(like(o, n) for o in old) for n in new)
+    return type(old) is type(new)
+
+
+@pytest.mark.parametrize("newest", [True, False], ids=["newest", "older"])
+@pytest.mark.parametrize(("call", "output"), ITEMS.values(), ids=list(ITEMS))
+def test_an_item_that_is_changed_is_still_an_item_of_its_kind(call, output, newest):
+    messages = [user(), call, output, *([] if newest else [user("go on"), user("end")])]
+    sent = 0
+    for fitted in every_fit(messages, step=9, shape="responses"):
+        for item in fitted.messages:
+            old = {call["type"]: call, output["type"]: output}.get(item.get("type"))
+            if old is not None:
+                sent += item is not old
+                either = isinstance(item.get("output"), str) and item["type"] == "function_call_output"
+                assert like({**old, "output": ""}, item) if either else like(old, item)
+    assert sent or call["type"] != "function_call"
+
+
+def test_an_object_of_a_client_library_comes_back_as_a_mapping_when_it_is_cut():
+    call = Dumped(id="a", type="function", function=Dumped(name="f", arguments=json.dumps({"x": LONG})))
+    raw = Dumped(role="assistant", content=None, refusal=None, tool_calls=[call])
+    messages = [user(), raw, result("a")]
+    assert fit(messages, 10_000).messages[1] is raw
+    cut = fit(messages, 200).messages[1]
+    assert set(cut) == {"role", "tool_calls"}
+    assert json.loads(cut["tool_calls"][0]["function"]["arguments"])["x"].startswith("word")
+
+
+# --- caps
+
+
+def test_the_newest_turn_and_the_older_ones_have_their_caps():
+    messages = [user("task"), *loop(3, 300)[1:], model("y" * 300)]
+    fitted = fit(messages, 10_000, recent=100, older=150)
+    assert len(fitted.messages[-1]["content"]) <= 100
+    for i in (2, 4, 6):
+        assert total(fitted.messages[i - 1 : i + 1]) <= 150
+    assert fitted.messages[0] is messages[0]
+
+
+# --- forms that are remembered
+
+
+def test_a_turn_that_grew_is_not_sent_in_the_form_that_it_had_before():
+    again = user("continue")
+    history = brim.History(meter=CHARS)
+    history.extend(
+        [user("task"), calling("a", "b", "c"), result("a", "x" * 300), again, result("b", "y" * 300), model("hi")]
+    )
+    history.fit(250)
+    history.extend([again, result("c", "z" * 300), model("bye")])
+    for budget in range(1_000, 100, -5):
+        fitted = history.fit(budget)
+        assert fitted.used == total(fitted.messages) <= budget
+
+
+def test_other_fits_on_the_way_change_nothing():
+    messages = loop(10, 120)
+    history = brim.History(meter=CHARS)
+    for message in messages:
+        history.extend([message])
+        for budget in (150, 400, 900):
+            try:
+                history.fit(budget)
+            except brim.DoesNotFit:
+                continue
+    for budget in range(1_400, 200, -37):
+        assert history.fit(budget).messages == fit(messages, budget).messages
+    history.fit(500, select="priority", recent=50)
+    history.fit(500, select="relevance", query="7", older=60)
+    assert history.fit(700).messages == fit(messages, 700).messages

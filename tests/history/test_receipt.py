@@ -1,0 +1,432 @@
+"""The receipt of a fitted history: names, numbers that add up exactly, losses with handles, and the same at any time."""
+
+import copy
+import json
+from datetime import datetime
+from types import MappingProxyType
+
+import jsonschema
+import pytest
+
+import brim
+from brim.meter.chat import FRAMING
+from brim.receipt import Receipt
+from brim.schema import schema
+from brim.testing import CharMeter, PieceMeter
+from talk import (
+    Dumped,
+    answer,
+    calling,
+    gives,
+    item_call,
+    item_output,
+    loop,
+    model,
+    reasoning,
+    result,
+    says,
+    system,
+    text,
+    thinking,
+    use,
+    user,
+)
+
+CHARS, PIECES = CharMeter(), PieceMeter()
+SCHEMA = jsonschema.Draft202012Validator(schema("receipt"))
+TOOL = {
+    "type": "function",
+    "function": {"name": "f", "description": "does", "parameters": {"type": "object", "properties": {}}},
+}
+
+
+def anthropic(rounds=6):
+    made = [user("task")]
+    for i in range(rounds):
+        made += [says(thinking("a thought"), text(f"step {i}"), use(f"c{i}")), gives(answer(f"c{i}", f"{i} " * 60))]
+    return made
+
+
+def items(rounds=6):
+    made = [system("rules", role="developer"), user("task")]
+    for i in range(rounds):
+        made += [reasoning("hm"), item_call(f"c{i}"), item_output(f"c{i}", f"{i} " * 60)]
+    return made
+
+
+HISTORIES = {
+    "loop": ("openai", [system("rules"), *loop(6, 120), system("late rules"), user("end")]),
+    "talk": ("openai", [user("a " * 40), model("b " * 40), user("c " * 40), model("d " * 40), user("e")]),
+    "broken": (
+        "openai",
+        [result("x", "y" * 60), user("task"), calling("dead", text="z" * 60), *loop(4, 120)[1:], user("end")],
+    ),
+    "moved": (
+        "openai",
+        [user("task"), calling("a"), user("w" * 80), model("m" * 80), result("a", "r" * 80), user("end")],
+    ),
+    "anthropic": ("anthropic", anthropic()),
+    "items": ("responses", items()),
+}
+BY_NAME = pytest.mark.parametrize(("shape", "messages"), HISTORIES.values(), ids=list(HISTORIES))
+METERS = pytest.mark.parametrize("meter", [CHARS, PIECES], ids=["chars", "pieces"])
+
+
+def fits(shape, messages, meter, **options):
+    """Yield fits at budgets from the whole down, and what the input counts."""
+    whole = meter.count_messages(messages, shape=shape)
+    reply = meter.count_messages([], shape=shape)
+    for percent in (100, 99, 80, 60, 40, 25, 15):
+        try:
+            fitted = brim.fit_messages(messages, whole * percent // 100, meter=meter, shape=shape, **options)
+        except brim.DoesNotFit:
+            return
+        yield fitted, whole - reply, reply
+
+
+# --- numbers
+
+
+@METERS
+@BY_NAME
+def test_the_numbers_add_up_exactly(shape, messages, meter):
+    for fitted, whole, _ in fits(shape, messages, meter):
+        receipt = fitted.receipt
+        assert receipt.used == fitted.used == meter.count_messages(fitted.messages, shape=shape)
+        assert receipt.used == sum(part.used for part in receipt.parts) + receipt.joins
+        assert sum(part.size for part in receipt.parts) == whole
+        lost = sum(loss.units for loss in receipt.losses)
+        assert sum(part.size - part.used for part in receipt.parts) == lost
+        assert receipt.used - receipt.joins == whole - lost
+        assert receipt.budget == fitted.budget >= receipt.used
+        assert receipt.unused == receipt.budget - receipt.used
+
+
+@METERS
+@BY_NAME
+def test_what_is_in_no_part_is_the_reply_and_the_note(shape, messages, meter):
+    for fitted, _, reply in fits(shape, messages, meter):
+        note = fitted.receipt.history["note"]
+        told = 0
+        if note:
+            framed = 0 if shape == "anthropic" or meter is CHARS else FRAMING.per_message + 1
+            told = meter.count(note) + framed
+        assert fitted.receipt.joins == reply + told
+
+
+@METERS
+@BY_NAME
+def test_no_part_has_more_than_it_wanted(shape, messages, meter):
+    for fitted, _, _ in fits(shape, messages, meter):
+        for part in fitted.receipt.parts:
+            assert 0 <= part.used <= part.granted <= part.wanted == part.size
+            assert (part.state == "whole") == (part.used == part.size)
+            assert (part.state == "dropped") == (part.used == 0 < part.size)
+            assert part.present == (part.state != "dropped")
+            assert part.reason
+
+
+@BY_NAME
+def test_everything_fits_where_there_is_room_and_nothing_is_lost(shape, messages):
+    if shape == "openai" and messages[0].get("role") == "tool":
+        return
+    receipt = brim.fit_messages(messages, 100_000, meter=CHARS, shape=shape).receipt
+    assert not receipt.truncated
+    assert receipt.losses == ()
+    assert {part.state for part in receipt.parts} == {"whole"}
+    assert receipt.history["note"] == ""
+    assert receipt.history["context_truncation"]["truncated"] is False
+
+
+def test_tools_a_system_prompt_apart_and_the_reply_are_counted():
+    fitted = brim.fit_messages([user("task")], 1_000, meter=PIECES, tools=[TOOL], system="be brief")
+    receipt = fitted.receipt
+    alone = [{"role": "system", "content": ""}]
+    assert receipt.part("tools").used == PIECES.count_messages(alone, tools=[TOOL]) - PIECES.count_messages(alone)
+    assert receipt.part("system").used == PIECES.count("be brief") + FRAMING.per_message + 1
+    assert receipt.joins == FRAMING.reply
+    assert receipt.used == sum(part.used for part in receipt.parts) + FRAMING.reply
+
+
+def test_tools_and_a_system_prompt_are_named_by_what_they_are():
+    def handles(**options):
+        return [part.handle for part in brim.fit_messages([user()], 10_000, meter=CHARS, **options).receipt.parts[:-1]]
+
+    other = {"type": "function", "function": {**TOOL["function"], "name": "g"}}
+    assert handles(tools=[TOOL]) == handles(tools=[copy.deepcopy(TOOL)])
+    assert handles(tools=[TOOL]) != handles(tools=[other])
+    assert handles(system="be brief") != handles(system="be long")
+
+
+# --- names
+
+
+def names(receipt):
+    return [part.name for part in receipt.parts]
+
+
+def test_parts_are_named_by_the_messages_that_they_are_made_of():
+    messages = [system(), user(), model(), calling("a", "b"), result("a"), result("b"), user("end")]
+    receipt = brim.fit_messages(messages, 1_000, meter=CHARS).receipt
+    assert names(receipt) == ["messages[0]", "messages[1]", "messages[2]", "messages[3:6]", "messages[6]"]
+
+
+@BY_NAME
+def test_every_message_is_in_a_part_and_no_two_parts_have_one_name(shape, messages):
+    for fitted, _, _ in fits(shape, messages, CHARS):
+        found = names(fitted.receipt)
+        assert len(set(found)) == len(found)
+        covered = set()
+        for name in found:
+            first, _, after = name.partition("]")[0].removeprefix("messages[").partition(":")
+            covered |= set(range(int(first), int(after or int(first) + 1)))
+        assert covered == set(range(len(messages)))
+
+
+def test_names_go_on_counting_over_what_was_left_out_of_the_input():
+    receipt = brim.fit_messages([result("x"), user("task"), result("y"), user("end")], 1_000, meter=CHARS).receipt
+    assert {part.name: part.state for part in receipt.parts} == {
+        "messages[1]": "whole",
+        "messages[3]": "whole",
+        "messages[0]": "dropped",
+        "messages[2]": "dropped",
+    }
+
+
+def test_a_message_that_lost_an_orphan_is_told_beside_what_is_left_of_it():
+    messages = [user(), says(text("so")), gives(answer("x", "y" * 30), text("go on"))]
+    receipt = brim.fit_messages(messages, 1_000, meter=CHARS).receipt
+    assert names(receipt) == ["messages[0]", "messages[1:3]", "messages[2] (repaired)"]
+    assert receipt.part("messages[2] (repaired)").size == len("x" + "y" * 30)
+
+
+def test_why_says_what_became_of_a_part():
+    messages = loop(6, 120)
+    receipt = brim.fit_messages(messages, 260, meter=CHARS).receipt
+    assert "dropped" in receipt.why("messages[1:3]")
+    assert "recency" in receipt.why("messages[1:3]")
+    assert "whole" in receipt.why("messages[0]")
+
+
+def test_what_always_stays_is_required():
+    messages = [system(), *loop(6, 120)]
+    receipt = brim.fit_messages(messages, 300, meter=CHARS).receipt
+    required = {part.name for part in receipt.parts if part.required}
+    assert required == {"messages[0]", "messages[1]", "messages[12:14]"}
+
+
+@pytest.mark.parametrize("budget", [300, 10_000])
+def test_what_is_required_does_not_depend_on_the_room(budget):
+    messages = [system(), *loop(6, 120)]
+    receipt = brim.fit_messages(messages, budget, meter=CHARS).receipt
+    required = {part.name for part in receipt.parts if part.required}
+    assert required == {"messages[0]", "messages[1]", "messages[12:14]"}
+
+
+# --- losses and handles
+
+
+def test_every_loss_has_its_units_its_reason_and_its_handle():
+    receipt = brim.fit_messages([system(), *loop(6, 120)], 300, meter=CHARS).receipt
+    assert receipt.losses
+    for loss in receipt.losses:
+        part = receipt.part(loss.name)
+        assert (loss.units, loss.reason, loss.handle) == (part.size - part.used, part.reason, part.handle)
+        assert loss.handle.startswith("b2:")
+
+
+def test_a_handle_is_the_name_of_what_was_said():
+    first = brim.fit_messages(loop(6, 120), 300, meter=CHARS).receipt
+    again = brim.fit_messages(copy.deepcopy(loop(6, 120)), 600, meter=CHARS).receipt
+    other = brim.fit_messages([user("task"), *loop(6, 118)[1:]], 300, meter=CHARS).receipt
+    assert [part.handle for part in first.parts] == [part.handle for part in again.parts]
+    assert first.part("messages[0]").handle == other.part("messages[0]").handle
+    assert first.part("messages[1:3]").handle != other.part("messages[1:3]").handle
+    handles = [part.handle for part in first.parts]
+    assert len(set(handles)) == len(handles)
+
+
+def test_the_handle_of_a_clients_object_is_that_of_its_fields():
+    call = Dumped(id="a", type="function", function=Dumped(name="f", arguments="{}"))
+    raw = Dumped(role="assistant", content="so", tool_calls=[call])
+    receipt = brim.fit_messages([user(), raw, result("a")], 1_000, meter=CHARS).receipt
+    plain = brim.fit_messages([user(), raw.model_dump(), result("a")], 1_000, meter=CHARS).receipt
+    assert receipt.part("messages[1:3]").handle == plain.part("messages[1:3]").handle
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        MappingProxyType(user("task")),
+        {**user("task"), "sent": datetime(2026, 11, 1)},
+        {**user("task"), "tags": {"a", "b"}},
+        {**user("task"), "score": float("nan")},
+    ],
+    ids=["another mapping", "a time", "a set", "not a number"],
+)
+def test_a_receipt_can_be_read_whatever_fields_nobody_knows(message):
+    fitted = brim.fit_messages([message, user("end")], 1_000, meter=CHARS)
+    assert fitted.messages[0] is message
+    assert len(fitted.receipt.parts) == 2
+    assert Receipt.from_json(fitted.receipt.to_json()) == fitted.receipt
+
+
+# --- JSON
+
+
+@METERS
+@BY_NAME
+def test_a_receipt_survives_json_and_keeps_to_its_schema(shape, messages, meter):
+    for fitted, _, _ in fits(shape, messages, meter, select="priority"):
+        written = fitted.receipt.to_json()
+        SCHEMA.validate(json.loads(written))
+        assert Receipt.from_json(written) == fitted.receipt
+        assert Receipt.from_dict(fitted.receipt.to_dict()) == fitted.receipt
+
+
+def test_lone_surrogates_survive_json():
+    fitted = brim.fit_messages([user("a\ud800b" * 50)], 60, meter=CHARS)
+    assert Receipt.from_json(fitted.receipt.to_json()) == fitted.receipt
+
+
+# --- what it says about the history
+
+
+def test_it_says_how_turns_were_chosen_and_what_is_missing():
+    receipt = brim.fit_messages(loop(9, 120), 400, meter=CHARS, select="priority").receipt
+    told = receipt.history["context_truncation"]
+    assert receipt.history["select"] == "priority"
+    assert told["steps_total"] == 10
+    assert told["steps_included"] == sum(part.present for part in receipt.parts)
+    assert told["chars_used"] in (receipt.used, receipt.used - CHARS.count(receipt.history["note"]))
+    assert told["budget_chars"] == 400
+    assert told["truncated"] is True
+    assert sum(told["priority_distribution"].values()) == told["steps_included"]
+
+
+def test_the_note_is_in_the_prompt_and_in_the_receipt_and_only_where_something_is_missing():
+    messages = loop(9, 120)
+    for budget in range(1_200, 150, -35):
+        fitted = brim.fit_messages(messages, budget, meter=CHARS)
+        told = fitted.receipt.history
+        notes = [m["content"] for m in fitted.messages if "[CONTEXT_TRUNCATED]" in str(m["content"])]
+        assert notes == ([told["note"]] if told["note"] else [])
+        missing = told["context_truncation"]["steps_total"] - told["context_truncation"]["steps_included"]
+        if told["note"]:
+            assert missing > 0
+            stated = f"budget: {told['context_truncation']['chars_used']:,}/{budget:,} chars"
+            expected = f"Included {10 - missing} of 10 history steps ({missing} omitted, {stated})"
+            assert told["note"] == f"[CONTEXT_TRUNCATED] {expected}"
+
+
+def test_steps_that_are_included_are_those_of_which_something_is_in_the_prompt():
+    receipt = brim.fit_messages([user(), calling("dead"), user("end")], 1_000, meter=CHARS).receipt
+    assert receipt.history["context_truncation"]["steps_included"] == 2
+
+
+def test_unread_receipts_are_written_when_they_are_asked_for_and_only_once():
+    fitted = brim.fit_messages(loop(3), 10_000, meter=CHARS)
+    assert fitted.receipt is fitted.receipt
+
+
+# --- late
+
+
+def grown(select, messages, later, meter=None, budgets=(10_000, 300), **options):
+    """Return receipts read at once, and those of the same fits read after the history grew."""
+    told = []
+    for wait in (False, True):
+        history = brim.History(meter=meter or CharMeter(), **options)
+        history.extend(messages)
+        fitted = [history.fit(budget, select=select) for budget in budgets]
+        read = [] if wait else [one.receipt for one in fitted]
+        for message in later:
+            history.extend([message])
+            history.fit(10_000, select=select)
+        told.append([one.receipt for one in fitted] if wait else read)
+    return told
+
+
+IMAGE = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://a.example/b.png"}}]}
+LATER = {
+    "more of the same": (loop(6, 60), [user("more"), calling("x"), result("x"), model("so")]),
+    "the rest of the newest turn": (
+        [*loop(4, 60), calling("x", "y"), result("x")],
+        [result("y", "the decision"), user()],
+    ),
+    "a result that joins many turns": (
+        [*loop(4, 60), calling("x"), user("wait"), model("so"), user("hm")],
+        [result("x")],
+    ),
+    "something that can only be estimated": (loop(4, 60), [IMAGE, user()]),
+    "system messages": (loop(4, 60), [system("new rules"), user()]),
+    "an orphan": (loop(4, 60), [result("none"), user()]),
+    "a twin": (
+        [*loop(4, 60), calling("x"), result("x", "word " * 60)],
+        [calling("y"), result("y", "word " * 60), user()],
+    ),
+}
+
+
+@pytest.mark.parametrize("select", ["recency", "priority", "relevance"])
+@pytest.mark.parametrize(("messages", "later"), LATER.values(), ids=list(LATER))
+def test_a_receipt_read_late_is_the_one_read_at_once(messages, later, select):
+    at_once, late = grown(select, messages, later)
+    assert late == at_once
+
+
+@pytest.mark.parametrize(("messages", "later"), LATER.values(), ids=list(LATER))
+def test_so_it_is_in_stable_mode(messages, later):
+    at_once, late = grown("recency", messages, later, stable=True)
+    assert late == at_once
+
+
+def test_a_receipt_does_not_change_with_the_list_that_was_returned():
+    history = brim.History(meter=CHARS)
+    history.extend([user("task")])
+    first = history.fit(1_000)
+    reply = model("reply " * 5)
+    first.messages.append(reply)
+    history.extend([reply])
+    assert history.fit(1_000).receipt.stable_prefix == len("task")
+
+
+def test_the_prefix_is_what_the_last_prompt_had_too():
+    history = brim.History(meter=CHARS)
+    history.extend([system("rules"), user("task")])
+    assert history.fit(1_000).receipt.stable_prefix == 0
+    history.extend([model("reply"), user("more")])
+    assert history.fit(1_000).receipt.stable_prefix == len("rulestask")
+    assert history.fit(1_000).receipt.stable_prefix == len("rulestaskreplymore")
+
+
+@pytest.mark.parametrize("stable", [None, True], ids=["plain", "stable"])
+def test_nothing_is_the_same_prefix_where_the_tools_or_the_system_prompt_changed(stable):
+    """Both stand before the messages, so from there on the provider's cache finds nothing."""
+    other = {"type": "function", "function": {**TOOL["function"], "name": "g"}}
+    for first, second in (
+        ({"tools": [TOOL]}, {"tools": [other]}),
+        ({"system": "brief"}, {"system": "witty"}),
+        ({}, {"tools": [TOOL]}),
+    ):
+        history = brim.History(meter=CHARS, stable=stable)
+        history.extend([user("task"), model("reply")])
+        history.fit(1_000, **first)
+        changed = history.fit(1_000, **second)
+        assert changed.receipt.stable_prefix == 0
+        assert history.fit(1_000, **second).receipt.stable_prefix == changed.used
+
+
+def test_two_fits_of_the_same_are_told_the_same():
+    messages = loop(9, 120)
+    assert (
+        brim.fit_messages(messages, 400, meter=CHARS).receipt == brim.fit_messages(messages, 400, meter=CHARS).receipt
+    )
+
+
+def test_a_fit_can_be_compared_with_the_next():
+    messages = loop(9, 120)
+    small, large = (brim.fit_messages(messages, budget, meter=CHARS).receipt for budget in (400, 800))
+    changes = {change.name for change in small.diff(large)}
+    assert changes
+    assert changes <= set(names(small))

@@ -1,0 +1,201 @@
+import math
+import subprocess
+import sys
+from collections import Counter
+from itertools import pairwise
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from brim.errors import InvalidValue
+from brim.history.relevance import Relevance, ordered
+from brim.history.words import terms
+
+CHAT = [
+    "Ann: Good morning! How was the weekend?",
+    "Ben: Quiet. I repaired the old boat at last.",
+    "Ann: Lovely. What did you call it in the end?",
+    "Ben: Heron, after the bird that sat on it.",
+    "Ann: Shall we have lunch on Friday?",
+    "Ben: Yes, at the station.",
+    "Ann: My sister donated her piano to the school.",
+    "Ben: How kind of her.",
+    "Ann: They were delighted, and sang for an hour.",
+    "Ben: See you on Friday.",
+]
+
+WORDS = ["boat", "boats", "piano", "pianist", "school", "donate", "donation", "lunch", "Friday", "the", "x1", "東京"]
+
+
+def index(texts):
+    made = Relevance()
+    for text in texts:
+        made.add(text)
+    return made
+
+
+def texts():
+    return st.lists(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), max_size=40)
+
+
+def reference(texts, query):
+    """Score the slow and obvious way: every text by every term, with all neighbours in the same stretch."""
+    found = [Counter(terms(text)) for text in texts]
+    lengths = [sum(each.values()) for each in found]
+    numbers = range(len(texts))
+    asked = list(dict.fromkeys(terms(query)))
+    known = {term for each in found for term in each}
+    weights = {term: 1.0 for term in asked if term in known}
+    for term in sorted(known - set(asked)):
+        if len(term) >= 5 and term.isalpha() and any(term[:5] == other[:5] and other.isalpha() for other in asked):
+            weights[term] = 0.5
+    scores = [0.0] * len(texts)
+    if not weights:
+        return scores
+    long = 2 * max(1, sorted(lengths)[len(lengths) // 2])
+    padded = [long // 2] * 6 + [min(length, long) for length in lengths] + [long // 2] * 6
+    around = [sum(each * 0.6 ** abs(i + 6 - j) for j, each in enumerate(padded)) for i in numbers]
+    for term, weight in weights.items():
+        having = [i for i in numbers if found[i][term]]
+        rarity = math.log(1 + (len(texts) - len(having) + 0.5) / (len(having) + 0.5))
+        for i in numbers:
+            near = [j for j in having if _reached(i, j, having)]
+            amount = sum(found[j][term] * min(1, long / lengths[j]) * 0.6 ** abs(i - j) for j in near)
+            half = 1.2 * (0.25 + 0.75 * around[i] / (sum(around) / len(around)))
+            scores[i] += weight * rarity * amount / (amount + half)
+    return scores
+
+
+def _reached(i, j, having):
+    """Return whether a text is near one that has the term, with no gap of more than twelve from there to the other."""
+    near = min(having, key=lambda each: abs(each - i))
+    between = [each for each in having if min(near, j) <= each <= max(near, j)]
+    return abs(near - i) <= 6 and all(b - a <= 12 for a, b in pairwise(between))
+
+
+def test_a_text_with_the_words_of_the_query_comes_first():
+    assert index(CHAT).rank("When is lunch?")[0] == 4
+
+
+def test_an_answer_comes_along_with_its_question():
+    assert set(index(CHAT).rank("What did Ben call his boat?")[:3]) == {1, 2, 3}
+
+
+def test_other_forms_of_a_word_are_found():
+    assert index(CHAT).rank("Who made a donation?")[0] == 6
+
+
+def test_without_a_match_the_newest_come_first():
+    newest = list(range(9, -1, -1))
+    for query in ("", "zebra", "who are you?", "?!", "\ud800"):
+        assert index(CHAT).rank(query) == newest
+
+
+def test_what_is_far_from_any_match_follows_from_the_newest_to_the_oldest():
+    made = index(["filler"] * 30 + ["the boat"] + ["filler"] * 30)
+    ranked = made.rank("boat")
+    assert ranked[0] == 30
+    assert ranked[13:] == [*range(60, 36, -1), *range(23, -1, -1)]
+
+
+def test_a_rare_word_is_worth_more_than_a_common_one():
+    made = index(["lunch", *["x"] * 20, "lunch", *["x"] * 20, "boat", *["x"] * 20, "lunch", *["x"] * 20])
+    assert made.rank("boat or lunch")[0] == 42
+
+
+def test_two_words_of_the_query_are_worth_more_than_one_word_twice():
+    filler = ["some filler words"] * 20
+    made = index(["boat boat piano", *filler, "boat boat boat", *filler, "boat piano piano"])
+    assert set(made.rank("boat, piano")[:2]) == {0, 42}
+
+
+def test_a_text_that_takes_the_room_of_many_comes_later():
+    filler = ["some filler words"] * 20
+    made = index(["boat and filler", *filler, "boat filler boat", *filler])
+    sizes = [10] * 42
+    assert made.rank("boat", sizes)[0] == 21
+    sizes[21] = 500
+    ranked = made.rank("boat", sizes)
+    assert ranked.index(21) > ranked.index(0)
+    assert ranked.index(21) < ranked.index(41)
+
+
+def test_a_path_or_a_number_finds_the_step_that_had_it():
+    steps = ["ls", "cat src/app/load_file.py", "def loadFile(path): ...", "exit code 1", "order #W1234567 was shipped"]
+    steps = [text for step in steps for text in [step, *["some other output that is not about any of it"] * 15]]
+    made = index(steps)
+    ranked = made.rank("why does loadFile in src/app/load_file.py fail?")
+    assert ranked[0] == 16
+    assert ranked.index(32) < ranked.index(0)
+    assert made.rank("where is W1234567?")[0] == 64
+
+
+def test_a_long_query_is_met_by_its_rarest_words():
+    common = [f"word{i}" for i in range(60)]
+    made = index([*(" ".join(common) for _ in range(30)), "boat", *(" ".join(common) for _ in range(30))])
+    assert made.rank(" ".join([*common, "boat"]))[0] == 30
+
+
+def test_nothing_is_indexed_at_first():
+    made = Relevance()
+    assert len(made) == 0
+    assert made.rank("boat") == []
+    assert made.rank("boat", []) == []
+
+
+def test_sizes_must_be_as_many_as_the_texts():
+    with pytest.raises(InvalidValue, match="sizes must be one for each of the 10 texts, not 3"):
+        index(CHAT).rank("boat", [1, 2, 3])
+
+
+def test_texts_without_size_are_in_order_too():
+    assert ordered([1.0, 2.0, 0.0], [0, 0, 0]) == [1, 0, 2]
+
+
+@given(texts(), st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join))
+def test_the_scores_are_those_of_the_obvious_way(texts, query):
+    assert index(texts).scores(query) == pytest.approx(reference(texts, query), rel=1e-4, abs=1e-6)
+
+
+@given(texts(), st.text(max_size=20) | st.sampled_from(WORDS), st.data())
+def test_every_text_is_ranked_once(texts, query, data):
+    sizes = data.draw(st.lists(st.integers(0, 10_000), min_size=len(texts), max_size=len(texts)))
+    assert sorted(index(texts).rank(query, sizes)) == list(range(len(texts)))
+
+
+@given(texts(), texts())
+def test_an_index_that_grew_between_queries_ranks_as_one_made_at_once(texts, more):
+    grown = index(texts)
+    grown.rank("boat school")
+    for text in more:
+        grown.add(text)
+    assert grown.rank("boat school donation") == index(texts + more).rank("boat school donation")
+
+
+def test_the_order_does_not_depend_on_the_hash_seed():
+    code = (
+        "from brim.history.relevance import Relevance; made = Relevance(); names = [f'name{i}' for i in range(60)]\n"
+        "for name in names: made.add(name + ' boat boats boating boatswain')\n"
+        "print(made.rank(' '.join(names)), made.rank('boatyard name7 name3'))"
+    )
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(told) == 1
+
+
+def test_planted_facts_are_among_the_first_twentieth():
+    random = Random(5)
+    filler = [f"w{i}" for i in range(400)]
+    talk = [" ".join(random.choices(filler, k=12)) for _ in range(600)]
+    spots = random.sample(range(600), 20)
+    for number, spot in enumerate(spots):
+        talk[spot] += f" landmark{'abcdefghijklmnopqrst'[number]}"
+    made = index(talk)
+    for number, spot in enumerate(spots):
+        assert spot in made.rank(f"where is landmark{'abcdefghijklmnopqrst'[number]}?")[:30]

@@ -1,0 +1,374 @@
+"""Input that no provider would take: repaired or refused as asked, and the receipt says which."""
+
+import copy
+
+import pytest
+
+import brim
+from brim.errors import InvalidValue
+from brim.testing import CharMeter, PieceMeter
+from talk import (
+    answer,
+    calling,
+    gives,
+    item_call,
+    item_output,
+    model,
+    picture,
+    reasoning,
+    refusal,
+    result,
+    same,
+    says,
+    system,
+    text,
+    thinking,
+    use,
+    user,
+)
+
+LEGACY = {"role": "assistant", "content": None, "function_call": {"name": "old", "arguments": "{}"}}
+SAID = {"type": "message", "role": "assistant", "content": "so"}
+
+CASES = {
+    # name: shape, messages, what is left, (index, action, words of the reason) of each repair
+    "a result that answers nothing": (
+        "openai",
+        [user(), result("x"), model()],
+        [user(), model()],
+        [(1, "dropped", "no call waits for the result 'x'")],
+    ),
+    "a result at the very start": (
+        "openai",
+        [result("x"), user()],
+        [user()],
+        [(0, "dropped", "no call waits for the result 'x'")],
+    ),
+    "a result that comes twice": (
+        "openai",
+        [user(), calling("a"), result("a", "first"), result("a", "second")],
+        [user(), calling("a"), result("a", "first")],
+        [(3, "dropped", "no call waits for the result 'a'")],
+    ),
+    "a result before its call": (
+        "openai",
+        [user(), result("a"), calling("a"), user("go on")],
+        [user(), user("go on")],
+        [(1, "dropped", "no call waits for the result 'a'"), (2, "dropped", "nothing answers the call 'a'")],
+    ),
+    "a call at the very end": (
+        "openai",
+        [user(), calling("a")],
+        [user()],
+        [(1, "dropped", "nothing answers the call 'a'")],
+    ),
+    "a call in the middle that nothing answers": (
+        "openai",
+        [user(), calling("a"), user("go on")],
+        [user(), user("go on")],
+        [(1, "dropped", "nothing answers the call 'a'")],
+    ),
+    "a call with words beside it": (
+        "openai",
+        [user(), calling("a", text="I look"), user("go on")],
+        [user(), model("I look"), user("go on")],
+        [(1, "changed", "nothing answers the call 'a'")],
+    ),
+    "one of three calls has no answer": (
+        "openai",
+        [user(), calling("a", "b", "c"), result("c"), result("a")],
+        [user(), calling("a", "c"), result("c"), result("a")],
+        [(1, "changed", "nothing answers the call 'b'")],
+    ),
+    "a result after other messages": (
+        "openai",
+        [user(), calling("a"), user("wait"), model(), result("a"), user("go on")],
+        [user(), calling("a"), result("a"), user("wait"), model(), user("go on")],
+        [(4, "moved", "its result has to follow the call")],
+    ),
+    "a result after a system message": (
+        "openai",
+        [user(), calling("a"), system("new rules"), result("a")],
+        [user(), calling("a"), result("a"), system("new rules")],
+        [(3, "moved", "its result has to follow the call")],
+    ),
+    "a call of the old kind that nothing answers": (
+        "openai",
+        [user(), LEGACY],
+        [user()],
+        [(1, "dropped", "nothing answers the call 'old'")],
+    ),
+    "a result of the old kind that answers nothing": (
+        "openai",
+        [user(), {"role": "function", "name": "old", "content": "out"}],
+        [user()],
+        [(1, "dropped", "no call waits for the result 'old'")],
+    ),
+    "the model speaks first": (
+        "anthropic",
+        [says(text("hello")), user()],
+        [user()],
+        [(0, "dropped", "the user has to speak first")],
+    ),
+    "an orphan beside words": (
+        "anthropic",
+        [user(), says(text("so")), gives(answer("x", [text("out"), picture()]), text("and go on"))],
+        [user(), says(text("so")), gives(text("and go on"))],
+        [(2, "changed", "no call waits for the result 'x'")],
+    ),
+    "an orphan beside a result": (
+        "anthropic",
+        [user(), says(use("a")), gives(answer("x"), answer("a"))],
+        [user(), says(use("a")), gives(answer("a"))],
+        [(2, "changed", "no call waits for the result 'x'")],
+    ),
+    "one call answered twice in a message": (
+        "anthropic",
+        [user(), says(use("a")), gives(answer("a", "first"), answer("a", "second"))],
+        [user(), says(use("a")), gives(answer("a", "first"))],
+        [(2, "changed", "no call waits for the result 'a'")],
+    ),
+    "a message of nothing but an orphan": (
+        "anthropic",
+        [user(), says(text("so")), user("hm"), gives(answer("x"))],
+        [user(), says(text("so")), user("hm")],
+        [(3, "dropped", "no call waits for the result 'x'")],
+    ),
+    "a call beside words that nothing answers": (
+        "anthropic",
+        [user(), says(text("I look"), use("a")), user("go on")],
+        [user(), says(text("I look")), user("go on")],
+        [(1, "changed", "nothing answers the call 'a'")],
+    ),
+    "an output that answers nothing": (
+        "responses",
+        [user(), item_output("x"), SAID],
+        [user(), SAID],
+        [(1, "dropped", "no call waits for the result 'x'")],
+    ),
+    "a call item that nothing answers": (
+        "responses",
+        [user(), item_call("a"), item_call("b"), item_output("a")],
+        [user(), item_call("a"), item_output("a")],
+        [(2, "dropped", "nothing answers the call 'b'")],
+    ),
+}
+BY_NAME = pytest.mark.parametrize(("shape", "messages", "left", "told"), list(CASES.values()), ids=list(CASES))
+
+
+def fitted(messages, shape, budget=10_000, meter=None, **options):
+    return brim.fit_messages(messages, budget, meter=meter or PieceMeter(), shape=shape, **options)
+
+
+@BY_NAME
+def test_what_no_provider_would_take_is_left_out(shape, messages, left, told):
+    before = copy.deepcopy(messages)
+    assert refusal(messages, shape)
+    assert fitted(messages, shape).messages == left
+    assert refusal(left, shape) == ""
+    assert messages == before
+
+
+@BY_NAME
+def test_the_receipt_says_what_was_repaired_and_why(shape, messages, left, told):
+    repairs = fitted(messages, shape).receipt.history["repairs"]
+    assert [(r["index"], r["action"]) for r in repairs] == [(index, action) for index, action, _ in told]
+    for repair, (_, _, words) in zip(repairs, told, strict=True):
+        assert words in repair["reason"]
+
+
+@BY_NAME
+def test_what_was_repaired_away_is_accounted_for(shape, messages, left, told):
+    meter = PieceMeter()
+    receipt = fitted(messages, shape, meter=meter).receipt
+    whole = meter.count_messages(messages, shape=shape) - meter.count_messages([], shape=shape)
+    assert sum(part.size for part in receipt.parts) == whole
+    assert sum(repair["units"] for repair in receipt.history["repairs"]) == sum(loss.units for loss in receipt.losses)
+    assert whole - sum(loss.units for loss in receipt.losses) == sum(part.used for part in receipt.parts)
+    assert receipt.truncated == any(action != "moved" for _, action, _ in told)
+
+
+def covering(receipt, index):
+    """Return the part that a message belongs to."""
+    for part in receipt.parts:
+        first, _, after = part.name.partition("]")[0].removeprefix("messages[").partition(":")
+        if int(first) <= index < int(after or int(first) + 1):
+            return part
+    raise AssertionError(f"messages[{index}] is in no part")
+
+
+@BY_NAME
+def test_a_part_of_which_nothing_is_left_is_dropped_and_any_part_says_why_it_is_not_whole(shape, messages, left, told):
+    receipt = fitted(messages, shape).receipt
+    for index, action, words in told:
+        if action == "dropped":
+            part = covering(receipt, index)
+            assert part.state == ("cut" if part.used else "dropped")
+            assert part.present == bool(part.used)
+            assert words in part.reason
+
+
+@BY_NAME
+def test_what_was_repaired_needs_no_repair(shape, messages, left, told):
+    again = fitted(fitted(messages, shape).messages, shape)
+    assert again.messages == left
+    assert again.receipt.history["repairs"] == []
+
+
+@BY_NAME
+def test_input_can_be_refused_instead_and_the_error_names_the_message(shape, messages, left, told):
+    index, _, words = told[0]
+    with pytest.raises(InvalidValue) as caught:
+        fitted(messages, shape, repair="error")
+    assert caught.value.place == f"messages[{index}]"
+    assert words in str(caught.value)
+
+
+@BY_NAME
+def test_it_is_repaired_however_the_messages_come(shape, messages, left, told):
+    history = brim.History(meter=PieceMeter(), shape=shape)
+    for message in messages:
+        history.extend([message])
+        history.fit(10_000)
+    assert history.fit(10_000).messages == left
+
+
+@BY_NAME
+def test_it_is_repaired_where_there_is_little_room_too(shape, messages, left, told):
+    for budget in range(4, 120):
+        try:
+            result_ = fitted(messages, shape, budget, meter=CharMeter())
+        except brim.DoesNotFit:
+            continue
+        assert refusal(result_.messages, shape) == ""
+        assert result_.used <= budget
+
+
+LEGAL = [
+    ("openai", [system(), user(), calling("a", "b"), result("b"), result("a"), model()]),
+    ("openai", [user(), LEGACY, {"role": "function", "name": "old", "content": "out"}]),
+    ("openai", [model("I may begin"), user(), calling("a"), result("a"), calling("a"), result("a")]),
+    ("anthropic", [user(), says(thinking(), use("a"), use("b")), gives(answer("b"), answer("a"), text("so"))]),
+    ("anthropic", [user(), says(use("a"), use("b")), gives(answer("a")), gives(answer("b"))]),
+    ("anthropic", [system(), user(), says(text("so"))]),
+    ("responses", [user(), reasoning(), item_call("a"), item_call("b"), item_output("b"), item_output("a"), SAID]),
+    ("responses", [user(), item_call("a"), user("wait"), item_output("a")]),
+    (
+        "responses",
+        [
+            user(),
+            {
+                "type": "local_shell_call",
+                "id": "i",
+                "call_id": "c",
+                "action": {"type": "exec", "command": ["ls"], "env": {}},
+            },
+            {"type": "local_shell_call_output", "id": "c", "output": "files"},
+        ],
+    ),
+    ("responses", [user(), {"type": "tool_search_call", "call_id": None, "arguments": {}}, SAID]),
+]
+
+
+@pytest.mark.parametrize(("shape", "messages"), LEGAL)
+@pytest.mark.parametrize("repair", ["drop", "error"])
+def test_what_a_provider_takes_is_not_repaired(shape, messages, repair):
+    got = fitted(messages, shape, repair=repair)
+    assert same(messages, got.messages)
+    assert got.receipt.history["repairs"] == []
+    assert not got.receipt.truncated
+
+
+def test_a_call_that_is_answered_later_is_only_left_out_until_then():
+    history = brim.History(meter=PieceMeter())
+    messages = [user(), calling("a", text="I look")]
+    history.extend(messages)
+    assert history.fit(1_000).messages == [user(), model("I look")]
+    history.extend([result("a")])
+    later = history.fit(1_000)
+    assert later.messages[1] is messages[1]
+    assert later.receipt.history["repairs"] == []
+
+
+def test_a_call_that_waits_is_refused_at_the_fit_and_not_before():
+    history = brim.History(meter=PieceMeter(), repair="error")
+    history.extend([user(), calling("a")])
+    with pytest.raises(
+        InvalidValue, match=r"^messages\[1\] must be legal for a provider: nothing answers the call 'a'"
+    ):
+        history.fit(1_000)
+    history.extend([result("a")])
+    assert len(history.fit(1_000).messages) == 3
+
+
+# --- what is left must be something that a provider takes
+
+
+def test_reasoning_goes_with_the_call_that_nothing_answers():
+    """'Item rs of type reasoning was provided without its required following item', answers the provider."""
+    got = fitted([user(), reasoning(), item_call("a"), user("go on")], "responses")
+    assert refusal(got.messages, "responses") == ""
+    assert got.messages == [user(), user("go on")]
+    assert sum(part.size for part in got.receipt.parts) > sum(part.used for part in got.receipt.parts)
+
+
+def test_reasoning_stays_where_another_call_follows():
+    messages = [user(), reasoning(), item_call("a"), item_call("b"), item_output("b")]
+    assert fitted(messages, "responses").messages == [user(), reasoning(), item_call("b"), item_output("b")]
+
+
+def test_reasoning_that_nothing_follows_is_left_out():
+    for after in ([], [user("go on")]):
+        got = fitted([user(), reasoning(), *after], "responses")
+        assert got.messages == [user(), *after]
+        assert [repair["index"] for repair in got.receipt.history["repairs"]] == [1]
+
+
+def test_thinking_does_not_stay_alone():
+    """'The final block in an assistant message cannot be thinking', answers the provider."""
+    messages = [user(), says(thinking(), use("a")), user("go on")]
+    for chosen in ({"meter": PieceMeter()}, {"model": "claude-sonnet-4-5"}):
+        got = brim.fit_messages(messages, 10_000, shape="anthropic", **chosen)
+        assert refusal(got.messages, "anthropic") == ""
+        assert len(got.receipt.history["repairs"]) == 1
+
+
+def test_reasoning_beside_the_content_does_not_stay_alone():
+    """'Invalid value for content: expected a string, got null', answers the provider."""
+    got = fitted([user(), {**calling("a"), "reasoning_content": "hm"}, user("go on")], "openai")
+    assert refusal(got.messages, "openai") == ""
+    assert len(got.receipt.history["repairs"]) == 1
+
+
+def test_a_message_that_was_repaired_keeps_what_else_it_has():
+    raw = {**calling("a", "b", text="so"), "metadata": {"step": 1}, "name": "ann"}
+    got = fitted([user(), raw, result("a")], "openai")
+    assert got.messages[1] == {**calling("a", text="so"), "metadata": {"step": 1}, "name": "ann"}
+    assert got.messages[1]["metadata"] is raw["metadata"]
+
+
+def test_duplicate_ids_in_one_message_are_answered_one_by_one():
+    messages = [user(), calling("a", "a"), result("a", "first"), result("a", "second")]
+    got = fitted(messages, "openai")
+    assert len(got.messages) == 4
+    got = fitted(messages[:3], "openai")
+    assert [len(m.get("tool_calls") or []) for m in got.messages] == [0, 1, 0]
+
+
+def test_nothing_is_left_of_nothing_but_faults():
+    got = fitted([result("x"), calling("a")], "openai")
+    assert got.messages == []
+    assert [r["index"] for r in got.receipt.history["repairs"]] == [0, 1]
+    assert {loss.name for loss in got.receipt.losses} == {"messages[0]", "messages[1]"}
+
+
+def test_only_faults_of_messages_that_are_sent_or_were_given_are_told_once():
+    messages = [
+        user("task " * 10),
+        calling("dead", arguments='{"x":"' + "y" * 50 + '"}'),
+        user("more " * 30),
+        user("last"),
+    ]
+    receipt = fitted(messages, "openai", budget=130, meter=CharMeter(), note=False).receipt
+    assert len({part.name for part in receipt.parts}) == len(receipt.parts)
+    assert sum(part.size for part in receipt.parts) == CharMeter().count_messages(messages)

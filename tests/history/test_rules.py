@@ -1,0 +1,143 @@
+"""What providers ask of a history: each rule says which earlier message a message may not be parted from."""
+
+from itertools import combinations, pairwise
+
+import pytest
+
+import brim
+from brim.history.book import Book
+from brim.history.rules import Alternation, Batches, Pairs, rules_of
+from brim.testing import CharMeter
+from brim.wire import SHAPES, wire
+from talk import answer, calling, gives, item_call, item_output, model, reasoning, result, says, system, text, use, user
+
+
+def bonds(rule, shape, messages):
+    read = wire(shape).read
+    return [rule.bond(read(raw, i), i) for i, raw in enumerate(messages)]
+
+
+# --- a call and its results
+
+
+@pytest.mark.parametrize(
+    ("messages", "expected"),
+    [
+        ([user(), model(), user()], [None, None, None]),
+        ([user(), calling("a"), result("a")], [None, None, 1]),
+        ([calling("a", "b"), result("b"), result("a")], [None, 0, 0]),
+        ([calling("a"), user(), model(), result("a")], [None, None, None, 0]),
+        ([calling("a"), calling("b"), result("a"), result("b")], [None, None, 0, 1]),
+        ([calling("a"), result("a"), calling("a"), result("a")], [None, 0, None, 2]),
+        ([calling("a", "a"), result("a"), result("a")], [None, 0, 0]),
+        # Of two calls of one id that wait, a result answers the newer; the other waits on.
+        ([calling("a"), calling("a"), result("a"), result("a")], [None, None, 1, 0]),
+    ],
+)
+def test_a_result_may_not_be_parted_from_its_call(messages, expected):
+    assert bonds(Pairs(), "openai", messages) == expected
+
+
+def test_results_of_several_calls_reach_back_to_the_earliest():
+    messages = [says(use("a")), says(use("b")), gives(answer("b"), answer("a"))]
+    assert bonds(Pairs(), "anthropic", messages) == [None, None, 0]
+
+
+def test_calls_wait_until_they_are_answered():
+    pairs = Pairs()
+    bonds(pairs, "openai", [calling("a", "b"), result("a")])
+    assert pairs.open == {"b": [0]}
+    pairs.bond(wire("openai").read(result("b"), 2), 2)
+    assert pairs.open == {}
+
+
+@pytest.mark.parametrize(
+    ("before", "message", "lost"),
+    [
+        ([], gives(answer("x")), [0]),
+        ([says(use("a"))], gives(answer("a")), []),
+        ([says(use("a"))], gives(answer("a"), answer("x")), [2]),
+        ([says(use("a"))], gives(answer("x"), text("so"), answer("a")), [0]),
+        ([says(use("a"))], gives(answer("a"), answer("a")), [2]),
+        ([says(use("a")), gives(answer("a"))], gives(answer("a")), [0]),
+        ([says(use("a")), gives(answer("a")), says(use("a"))], gives(answer("a")), []),
+    ],
+)
+def test_results_that_answer_nothing_are_named(before, message, lost):
+    pairs = Pairs()
+    bonds(pairs, "anthropic", before)
+    assert pairs.orphans(wire("anthropic").read(message, 0)) == set(lost)
+
+
+def test_asking_for_orphans_changes_nothing():
+    pairs = Pairs()
+    bonds(pairs, "openai", [calling("a")])
+    for _ in range(2):
+        assert pairs.orphans(wire("openai").read(result("a"), 1)) == set()
+    assert pairs.open == {"a": [0]}
+
+
+def test_calls_are_found_where_they_stand_after_a_message_was_put_before_them():
+    pairs = Pairs()
+    bonds(pairs, "openai", [calling("a"), user(), calling("b")])
+    pairs.moved(1)
+    assert pairs.open == {"a": [0], "b": [3]}
+
+
+# --- what the model said at one time
+
+
+def test_items_of_the_model_in_a_row_stay_together():
+    said = {"type": "message", "role": "assistant", "content": "so"}
+    messages = [user(), reasoning(), said, item_call("a"), item_output("a"), reasoning(), item_call("b"), user(), said]
+    assert bonds(Batches(), "responses", messages) == [None, None, 1, 2, None, None, 5, None, None]
+
+
+# --- user and model in turn
+
+
+@pytest.mark.parametrize(
+    ("roles", "expected"),
+    [
+        ("uauau", [None, None, 1, None, 3]),
+        ("uuauu", [None, 0, None, 2, 3]),
+        ("uaau", [None, None, 1, 2]),
+        ("u", [None]),
+        ("", []),
+    ],
+)
+def test_a_cut_is_allowed_only_before_the_model_speaks(roles, expected):
+    messages = [user() if role == "u" else says(text("so")) for role in roles]
+    assert bonds(Alternation(), "anthropic", messages) == expected
+
+
+def test_leaving_out_any_turns_leaves_user_and_model_in_turn():
+    messages = [user("task")]
+    for i in range(5):
+        messages += [says(text(f"{i}" * 20)), user(f"{i}" * 20)]
+    for kept in combinations(range(1, 10), 2):
+        fitted = brim.fit_messages(messages, 190, meter=CharMeter(), shape="anthropic", pin=list(kept))
+        roles = [message["role"] for message in fitted.messages]
+        assert roles[0] == "user"
+        assert all(a != b for a, b in pairwise(roles))
+
+
+# --- which rules hold where
+
+
+def test_each_shape_has_its_rules():
+    told = {name: [type(rule).__name__ for rule in rules_of(wire(name), Pairs())] for name in SHAPES}
+    assert told == {
+        "openai": ["Pairs"],
+        "responses": ["Pairs", "Batches"],
+        "anthropic": ["Pairs", "Alternation"],
+    }
+
+
+def test_a_system_message_parts_nothing():
+    book = Book(CharMeter(), shape="responses")
+    book.extend([user(), reasoning(), system(role="developer"), item_call("a"), item_output("a")])
+    assert book.starts == [0, 1]
+    book = Book(CharMeter(), shape="anthropic")
+    book.extend([user(), says(use("a")), system(), gives(answer("a"))])
+    assert book.starts == [0, 1]

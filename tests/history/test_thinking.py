@@ -1,0 +1,270 @@
+"""Thinking is bound to the words before it: kept before the first change, gone after it, kept again where it came later."""
+
+import json
+
+import pytest
+
+import brim
+from brim.history.options import binds
+from brim.testing import CharMeter
+from talk import answer, calling, gives, refusal, result, same, says, sealed, system, text, thinking, use, user
+
+CHARS = CharMeter()
+THOUGHTS = ("thinking", "redacted_thinking")
+
+
+def thoughts(messages):
+    """Return where there is thinking."""
+    found = []
+    for i, message in enumerate(messages):
+        if isinstance(message["content"], list) and any(block["type"] in THOUGHTS for block in message["content"]):
+            found.append(i)
+    return found
+
+
+def first_change(given, sent):
+    """Return the first place at which something else is sent than was given."""
+    for i, (before, after) in enumerate(zip(given, sent, strict=False)):
+        if before is not after:
+            return i
+    return min(len(given), len(sent))
+
+
+def rounds(count, size=100, seal=False):
+    """Return a task and rounds in each of which the model thinks, says something and calls."""
+    made = [user("task")]
+    for i in range(count):
+        thought = sealed("x" * 40) if seal else thinking(f"thought {i}")
+        made += [says(thought, text(f"step {i}"), use(f"c{i}")), gives(answer(f"c{i}", f"{i} " * (size // 2)))]
+    return made
+
+
+def size(messages):
+    return CHARS.count_messages(messages, shape="anthropic")
+
+
+def fit(messages, budget, **options):
+    return brim.fit_messages(messages, budget, meter=CHARS, shape="anthropic", **options)
+
+
+def test_thinking_stays_where_nothing_changes():
+    messages = rounds(4)
+    assert same(messages, fit(messages, size(messages)).messages)
+
+
+@pytest.mark.parametrize("seal", [False, True], ids=["open", "sealed"])
+def test_after_the_first_change_there_is_none(seal):
+    messages = rounds(8, seal=seal)
+    cut = 0
+    for budget in range(size(messages) - 1, 150, -23):
+        try:
+            fitted = fit(messages, budget)
+        except brim.DoesNotFit:
+            break
+        cut += 1
+        change = first_change(messages, fitted.messages)
+        assert [at for at in thoughts(fitted.messages) if at >= change] == []
+        assert refusal(fitted.messages, "anthropic") == ""
+        assert fitted.used == size(fitted.messages) <= budget
+    assert cut > 10
+
+
+def test_before_the_first_change_it_is_the_callers_own():
+    """The last result is cut inside, so all that was thought before stays as it was."""
+    messages = [*rounds(2, 20), says(thinking("now"), use("big")), gives(answer("big", "word " * 200))]
+    fitted = fit(messages, size(messages) - 300, recent=500)
+    change = first_change(messages, fitted.messages)
+    assert change == len(messages) - 1
+    assert thoughts(fitted.messages) == [1, 3, 5]
+    assert all(fitted.messages[i] is messages[i] for i in range(change))
+
+
+def test_a_call_that_nothing_answers_is_a_change():
+    messages = [
+        user(),
+        says(thinking("a"), text("one")),
+        user("go"),
+        says(thinking("b"), text("two"), use("x")),
+        user("go"),
+    ]
+    messages += [says(thinking("c"), text("three")), user("end")]
+    sent = fit(messages, 10_000).messages
+    assert thoughts(sent) == [1]
+    assert sent[1] is messages[1]
+    assert sent[5] == says(text("three"))
+
+
+def test_an_orphan_that_is_left_out_is_a_change():
+    messages = [
+        user(),
+        says(thinking("a"), text("one")),
+        gives(answer("x"), text("go")),
+        says(thinking("b"), text("two")),
+        user(),
+    ]
+    sent = fit(messages, 10_000).messages
+    assert thoughts(sent) == [1]
+    assert sent[3] == says(text("two"))
+
+
+def test_a_result_that_moves_is_a_change_where_it_moves_to():
+    messages = [
+        user(),
+        says(thinking("a"), use("x")),
+        user("wait"),
+        says(thinking("b"), text("ok")),
+        gives(answer("x")),
+        says(thinking("c"), text("done")),
+        user("end"),
+    ]
+    sent = fit(messages, 10_000).messages
+    assert sent[2] is messages[4]
+    assert thoughts(sent) == [1]
+
+
+def test_thinking_of_a_message_that_is_itself_changed_goes():
+    messages = [user("task"), says(thinking("a"), text("word " * 100))]
+    sent = fit(messages, 200).messages
+    assert thoughts(sent) == []
+    assert sent[1]["content"][0]["text"].startswith("word")
+
+
+def test_the_words_beside_the_thinking_stay():
+    messages = rounds(8)
+    sent = fit(messages, size(messages) - 1).messages
+    for message in sent[3::2]:
+        assert [block["type"] for block in message["content"]] == ["text", "tool_use"]
+
+
+def test_a_message_of_nothing_but_thinking_leaves_something_that_a_provider_takes():
+    messages = [user("task"), says(text("filler " * 30)), user("go"), says(thinking("only")), user("end")]
+    sent = fit(messages, 150).messages
+    assert refusal(sent, "anthropic") == ""
+    assert thoughts(sent) == []
+
+
+def test_what_stands_for_thinking_is_inside_the_budget():
+    """A thought of one letter is shorter than anything that could stand for it."""
+    messages = [
+        user("task"),
+        says(text("filler " * 20)),
+        user("u"),
+        says(thinking("q")),
+        user("v"),
+        says(sealed("x")),
+        user("w"),
+    ]
+    for budget in range(size(messages), 0, -1):
+        try:
+            fitted = fit(messages, budget, note=False)
+        except brim.DoesNotFit:
+            break
+        assert fitted.used == size(fitted.messages) <= budget
+
+
+def test_the_note_tells_the_use_of_the_prompt_without_the_thinking():
+    messages = rounds(8)
+    for budget in range(size(messages) - 1, 200, -31):
+        fitted = fit(messages, budget)
+        note = fitted.receipt.history["note"]
+        if note:
+            stated = [f"budget: {used:,}/{budget:,} chars" for used in (fitted.used, fitted.used - len(note))]
+            assert any(each in note for each in stated)
+
+
+def test_the_receipt_counts_thinking_that_went():
+    messages = rounds(8)
+    receipt = fit(messages, size(messages) - 1).receipt
+    assert receipt.used == sum(part.used for part in receipt.parts) + receipt.joins
+    assert sum(part.size for part in receipt.parts) == size(messages)
+    last = receipt.part("messages[15:17]")
+    assert (last.state, last.size - last.used) == ("cut", len("thought 7"))
+
+
+# --- whose thinking is bound
+
+
+@pytest.mark.parametrize(
+    ("name", "bound"),
+    [
+        (None, True),
+        ("claude-3-7-sonnet-20250219", False),
+        ("claude-sonnet-4-5", False),
+        ("claude-opus-4-8", False),
+        ("anthropic/claude-sonnet-4.5", False),
+        ("us.anthropic.claude-opus-4-1-20250805-v1:0", False),
+        ("claude-opus-5", False),
+        ("claude-sonnet-5", False),
+        ("claude-fable-5-1", True),
+        ("claude-opus-5-5", True),
+        ("claude-sonnet-5.5", True),
+        ("claude-haiku-5-5-20261001", True),
+        ("claude-opus-6", True),
+        ("claude-novel-7-1", True),
+        ("something-nobody-knows", True),
+    ],
+)
+def test_models_that_take_thinking_back_after_an_edit_are_known_and_all_others_are_not_trusted(name, bound):
+    assert binds(name) is bound
+
+
+def test_thinking_stays_with_a_model_that_takes_it_back():
+    messages = rounds(8, 600)
+    fitted = brim.fit_messages(messages, 900, model="claude-sonnet-4-5")
+    assert not same(messages, fitted.messages)
+    assert len(thoughts(fitted.messages)) == sum(message["role"] == "assistant" for message in fitted.messages)
+    assert refusal(fitted.messages, "anthropic") == ""
+
+
+def test_reasoning_of_other_shapes_is_not_bound():
+    messages = [user("task")]
+    for i in range(6):
+        messages += [{**calling(f"c{i}"), "reasoning_content": "hm"}, result(f"c{i}", "x" * 200)]
+    fitted = brim.fit_messages(messages, 800, meter=CHARS)
+    assert all(m["reasoning_content"] == "hm" for m in fitted.messages if m["role"] == "assistant")
+
+
+# --- in stable mode
+
+
+def test_what_was_thought_after_the_cut_stays():
+    history = brim.History(meter=CHARS, shape="anthropic", stable=True)
+    messages = rounds(30, 100)
+    budget = 1_500
+    history.extend(messages[:1])
+    made_after, cuts = [], 0
+    last = []
+    for i in range(1, len(messages), 2):
+        history.extend(messages[i : i + 2])
+        fitted = history.fit(budget)
+        sent = fitted.messages
+        assert fitted.used == size(sent) <= budget
+        assert refusal(sent, "anthropic") == ""
+        if sent[: len(last)] != last:
+            made_after, cuts = [], cuts + 1
+        else:
+            made_after += [messages[i]]
+        change = first_change(messages, sent)
+        for message in made_after:
+            assert any(message is other for other in sent)
+        kept = {id(message) for message in made_after}
+        assert [at for at in thoughts(sent) if at >= change and id(sent[at]) not in kept] == []
+        last = sent
+    assert cuts >= 2
+
+
+def test_the_prefix_that_is_claimed_is_the_one_that_is_there():
+    history = brim.History(meter=CHARS, shape="anthropic", stable=True)
+    messages = [system("rules"), *rounds(30, 100)]
+    history.extend(messages[:2])
+    last = []
+    for i in range(2, len(messages), 2):
+        history.extend(messages[i : i + 2])
+        fitted = history.fit(1_500)
+        shared = []
+        for before, after in zip(last, fitted.messages, strict=False):
+            if json.dumps(before) != json.dumps(after):
+                break
+            shared.append(after)
+        assert fitted.receipt.stable_prefix == (size(shared) if last else 0)
+        last = fitted.messages

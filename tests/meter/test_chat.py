@@ -1,0 +1,383 @@
+"""What a request counts: framing, names, calls, tools, images and the start of the reply."""
+
+import pytest
+
+import brim
+from brim.errors import InvalidType, InvalidValue
+from brim.meter import meter_for
+from brim.meter.chat import BARE, FRAMING, Chat, framing_of
+from brim.meter.image import count_image
+from brim.meter.schemas import count_tools
+from brim.testing import CharMeter, PieceMeter
+from brim.wire import wire
+from talk import (
+    Dumped,
+    answer,
+    calling,
+    gives,
+    item_call,
+    item_output,
+    model,
+    picture,
+    png,
+    reasoning,
+    result,
+    says,
+    sealed,
+    system,
+    text,
+    thinking,
+    use,
+    user,
+)
+
+CHARS, PIECES = CharMeter(), PieceMeter()
+PER_MESSAGE, REPLY = 3 + 1, 3
+"""As published: three units a message and one for its role, and three that prime the reply."""
+PER_CALL = 3
+FLAT = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "description": "The weather of a place",
+        "parameters": {
+            "type": "object",
+            "properties": {"place": {"type": "string", "description": "Where it is"}},
+            "required": ["place"],
+        },
+    },
+}
+DEEP = {
+    "type": "function",
+    "function": {
+        "name": "plan",
+        "description": "Make a plan",
+        "parameters": {"type": "object", "properties": {"steps": {"type": "array", "items": {"type": "string"}}}},
+    },
+}
+
+
+def words(*texts):
+    return sum(PIECES.count(said) for said in texts)
+
+
+def pictured(detail=None, width=1024, height=1024):
+    image = {"url": "data:image/png;base64," + png(width, height)}
+    return {
+        "role": "user",
+        "content": [{"type": "image_url", "image_url": image | ({"detail": detail} if detail else {})}],
+    }
+
+
+# --- framing
+
+
+def test_no_message_at_all_primes_the_reply():
+    assert PIECES.count_messages([]) == REPLY
+
+
+def test_each_message_is_framed():
+    assert PIECES.count_messages([user("hello there")]) == PER_MESSAGE + words("hello there") + REPLY
+    both = [system("be brief"), user("hello there")]
+    assert PIECES.count_messages(both) == 2 * PER_MESSAGE + words("be brief", "hello there") + REPLY
+
+
+def test_messages_are_counted_one_by_one_and_not_as_one_text():
+    halves = [user("thirteenlette"), user("rs")]
+    assert PIECES.count_messages(halves) == 2 * PER_MESSAGE + words("thirteenlette", "rs") + REPLY
+
+
+@pytest.mark.parametrize("content", [None, "", []])
+def test_a_message_that_says_nothing_has_its_framing(content):
+    assert PIECES.count_messages([{"role": "assistant", "content": content}]) == PER_MESSAGE + REPLY
+
+
+def test_a_name_costs_itself_and_one_unit():
+    named = {"role": "user", "content": "hi", "name": "ann"}
+    assert PIECES.count_messages([named]) == PER_MESSAGE + words("hi") + words("ann") + 1 + REPLY
+
+
+def test_parts_are_counted_each():
+    parts = {"role": "user", "content": [text("one"), text("two")]}
+    assert PIECES.count_messages([parts]) == PER_MESSAGE + words("one", "two") + REPLY
+
+
+def test_a_call_costs_its_name_its_arguments_its_id_and_its_frame():
+    call = calling("call_1", text="so", arguments='{"x":1}')
+    expected = PER_MESSAGE + words("so", "f", '{"x":1}', "call_1") + PER_CALL
+    assert PIECES.count_messages([call]) == expected + REPLY
+    two = calling("call_1", "call_2", text="so", arguments='{"x":1}')
+    assert PIECES.count_messages([two]) == expected + words("f", '{"x":1}', "call_2") + PER_CALL + REPLY
+
+
+def test_a_result_costs_what_it_says_and_its_id():
+    assert PIECES.count_messages([result("call_1", "fine")]) == PER_MESSAGE + words("fine", "call_1") + REPLY
+
+
+def test_what_is_beside_the_content_is_counted():
+    refused = {"role": "assistant", "content": None, "refusal": "no way"}
+    assert PIECES.count_messages([refused]) == PER_MESSAGE + words("no way") + REPLY
+    thought = {"role": "assistant", "content": "so", "reasoning_content": "let me see"}
+    assert PIECES.count_messages([thought]) == PER_MESSAGE + words("so", "let me see") + REPLY
+
+
+def test_something_unknown_counts_as_its_json():
+    odd = {"role": "user", "content": [{"type": "odd", "x": 1}]}
+    assert PIECES.count_messages([odd]) == PER_MESSAGE + words('{"type":"odd","x":1}') + REPLY
+
+
+def test_special_tokens_and_lone_surrogates_are_text():
+    for said in ("<|endoftext|><|im_start|>", "a\ud800b"):
+        assert PIECES.count_messages([user(said)]) == PER_MESSAGE + words(said) + REPLY
+        assert brim.meter("gpt-4o").count_messages([user(said)]) > PER_MESSAGE + REPLY
+
+
+def test_a_real_vocabulary_is_framed_the_same():
+    meter = brim.meter("gpt-4o")
+    messages = [system("You are brief."), {**user("What is up?"), "name": "ann"}]
+    texts = ("You are brief.", "What is up?", "ann")
+    assert meter.count_messages(messages) == 2 * PER_MESSAGE + sum(map(meter.count, texts)) + 1 + REPLY
+
+
+# --- the other shapes
+
+
+def test_the_blocks_of_anthropic_are_counted_each():
+    said = says(thinking("let me see"), text("so"), use("toolu_1", x=1))
+    expected = PER_MESSAGE + words("let me see", "so", "toolu_1", "f", '{"x":1}') + PER_CALL
+    assert PIECES.count_messages([said]) == expected + REPLY
+    given = gives(answer("toolu_1", [text("a"), text("b")]), text("go on"))
+    assert PIECES.count_messages([given]) == PER_MESSAGE + words("toolu_1", "a", "b", "go on") + REPLY
+
+
+def test_sealed_thinking_is_about_as_long_as_what_it_stands_for():
+    assert PIECES.count_messages([says(sealed("x" * 41))]) == PER_MESSAGE + 11 + REPLY
+
+
+def test_items_are_counted_each():
+    items = [item_call("call_1", '{"x":1}'), item_output("call_1", "fine")]
+    expected = 2 * PER_MESSAGE + words("call_1", "f", '{"x":1}', "call_1", "fine") + PER_CALL
+    assert PIECES.count_messages(items) == expected + REPLY
+    assert PIECES.count_messages([reasoning("let me see")]) == PER_MESSAGE + words("let me see") + REPLY
+
+
+def test_the_objects_of_a_client_library_count_like_their_fields():
+    call = Dumped(id="a", type="function", function=Dumped(name="f", arguments="{}"))
+    raw = Dumped(role="assistant", content=None, refusal=None, tool_calls=[call])
+    assert PIECES.count_messages([user(), raw]) == PIECES.count_messages([user(), calling("a")])
+
+
+def test_a_shape_can_be_given():
+    odd = [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "fine"}]}]
+    assert PIECES.count_messages(odd, shape="anthropic") == PER_MESSAGE + words("a", "fine") + REPLY
+    assert PIECES.count_messages(odd, shape="openai") > PIECES.count_messages(odd, shape="anthropic")
+
+
+# --- units that are no tokens
+
+
+def test_characters_have_no_frame():
+    messages = [
+        system("rules"),
+        {**user("task"), "name": "ann"},
+        calling("call_1", arguments='{"x":1}'),
+        result("call_1"),
+    ]
+    said = ("rules", "task", "ann", "f", "call_1", '{"x":1}', "call_1", "ok")
+    assert CHARS.count_messages(messages) == sum(map(len, said))
+    assert brim.meter("chars").count_messages(messages) == sum(map(len, said))
+    assert CHARS.count_messages([]) == 0
+
+
+def test_units_of_four_characters_are_framed_like_the_tokens_that_they_stand_for():
+    assert brim.meter("chars/4").count_messages([user("x" * 40)]) == PER_MESSAGE + 10 + REPLY
+
+
+# --- images and what else is no text
+
+
+@pytest.mark.parametrize(("detail", "units"), [("low", 85), ("high", 85 + 4 * 170), (None, 85 + 4 * 170)])
+def test_an_image_costs_what_its_provider_publishes(detail, units):
+    assert brim.meter("gpt-4o").count_messages([pictured(detail)]) == PER_MESSAGE + units + REPLY
+
+
+@pytest.mark.parametrize("name", ["gpt-4o", "gpt-4o-mini", "gpt-5"])
+def test_an_image_costs_what_it_costs_the_model(name):
+    source = pictured("high")["content"][0]["image_url"]["url"]
+    expected = count_image(name, source, "high").units
+    assert brim.fit_messages([pictured("high")], 100_000, model=name).used == PER_MESSAGE + expected + REPLY
+    assert brim.meter(name).count_messages([pictured("high")], model=name) == PER_MESSAGE + expected + REPLY
+
+
+def test_an_image_of_anthropic_costs_by_its_blocks_of_pixels():
+    expected = count_image("anthropic", png(280, 280)).units
+    assert PIECES.count_messages([gives(picture(png(280, 280)))]) == PER_MESSAGE + expected + REPLY
+    inside = gives(answer("a", [picture(png(280, 280))]))
+    assert PIECES.count_messages([inside]) == PER_MESSAGE + words("a") + expected + REPLY
+
+
+def test_the_bytes_of_an_image_are_never_counted_as_text():
+    small = pictured("high")
+    url = small["content"][0]["image_url"]["url"]
+    padded = {
+        "role": "user",
+        "content": [{"type": "image_url", "image_url": {"url": url + "A" * 9_000, "detail": "high"}}],
+    }
+    assert PIECES.count_messages([padded]) == PIECES.count_messages([small])
+
+
+def test_an_image_that_cannot_be_seen_costs_the_most_that_it_can():
+    far = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://a.example/b.png"}}]}
+    assert PIECES.count_messages([far]) >= PIECES.count_messages([pictured("high", 4_000, 4_000)])
+
+
+def test_recordings_and_documents_cost_something():
+    heard = {"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}]}
+    filed = {"role": "user", "content": [{"type": "file", "file": {"file_id": "file_1"}}]}
+    for message in (heard, filed):
+        assert PIECES.count_messages([message]) > PER_MESSAGE + REPLY
+
+
+# --- tools
+
+
+def test_tools_cost_what_their_descriptions_cost():
+    expected, _ = count_tools([FLAT, DEEP], PIECES.count, "openai", system=False)
+    assert PIECES.count_messages([user()], tools=[FLAT, DEEP]) == PIECES.count_messages([user()]) + expected
+
+
+@pytest.mark.parametrize("none", [None, [], ()])
+def test_no_tools_cost_nothing(none):
+    assert PIECES.count_messages([user()], tools=none) == PIECES.count_messages([user()])
+
+
+@pytest.mark.parametrize("name", ["gpt-4", "gpt-3.5-turbo", "gpt-4o", "gpt-5", "claude-opus-4-5", "claude-sonnet-5"])
+def test_tools_cost_what_they_cost_the_model(name):
+    meter = meter_for(None, name)
+    count = meter.count if meter.loads_are_counts else meter.load
+    provider = "anthropic" if name.startswith("claude") else "openai"
+    told = [FLAT] if provider == "openai" else [{"name": "f", "input_schema": {"type": "object"}}]
+    expected, _ = count_tools(told, count, provider, model=name)
+    fitted = brim.fit_messages([system(), user()], 100_000, model=name, tools=told)
+    assert fitted.receipt.part("tools").used == expected
+
+
+def test_tools_are_counted_by_the_rule_of_the_models_maker_whatever_shape_the_messages_are_in():
+    meter = meter_for(None, "claude-opus-4-5")
+    expected, _ = count_tools([FLAT], meter.load, "anthropic", model="claude-opus-4-5")
+    messages = [system(), user(), calling("a"), result("a")]
+    fitted = brim.fit_messages(messages, 100_000, model="claude-opus-4-5", tools=[FLAT])
+    assert fitted.receipt.part("tools").used == expected
+
+
+# --- exact or estimated
+
+
+def exact(messages, tools=None, **chosen):
+    return brim.fit_messages(messages, 100_000, tools=tools, **chosen).receipt.exact
+
+
+@pytest.mark.parametrize(
+    ("name", "published"),
+    [("gpt-4o", True), ("gpt-4", True), ("gpt-3.5-turbo", True), ("gpt-5", False), ("claude-sonnet-4-5", False)],
+)
+def test_a_count_is_exact_only_where_the_frame_is_published(name, published):
+    assert exact([user("hello")], model=name) is published
+
+
+def test_the_frame_of_a_model_is_the_one_that_is_published_for_it():
+    assert framing_of("tokens", "openai", "gpt-4o") == framing_of("tokens", "openai", None) == FRAMING
+    assert framing_of("tokens", "openai", "gpt-5") is framing_of("tokens", "anthropic", None) is None
+    assert framing_of("chars", "openai", "gpt-5") == framing_of("chars", "anthropic", None) == BARE
+
+
+def test_without_a_published_frame_the_same_sums_serve_as_an_estimate():
+    chat = Chat(PIECES.count, "openai", None)
+    assert chat.framing == FRAMING
+    assert chat.estimated
+
+
+def test_anthropic_publishes_no_frame_so_its_messages_are_an_estimate_whatever_meter_counts():
+    assert exact([user("hello"), model("so")], meter=PIECES, shape="openai")
+    assert not exact([user("hello"), model("so")], meter=PIECES, shape="anthropic")
+
+
+@pytest.mark.parametrize(
+    ("message", "published"),
+    [
+        (pictured("high"), True),
+        ({"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://a.example/b.png"}}]}, False),
+        ({"role": "user", "content": [{"type": "file", "file": {"file_id": "file_1"}}]}, False),
+        ({"role": "user", "content": [{"type": "odd"}]}, False),
+        ({**calling("a"), "content": "so"}, True),
+    ],
+    ids=["image", "image far away", "file", "unknown", "call"],
+)
+def test_a_count_is_exact_only_where_every_part_of_it_is(message, published):
+    messages = [user("hello"), message] + ([result("a")] if "tool_calls" in message else [])
+    assert exact(messages, model="gpt-4o") is published
+
+
+def test_tools_that_no_rule_covers_make_the_count_an_estimate():
+    assert exact([system(), user()], [FLAT], model="gpt-4o")
+    assert not exact([system(), user()], [DEEP], model="gpt-4o")
+
+
+def test_tools_of_one_fit_do_not_make_an_estimate_of_the_next():
+    history = brim.History(model="gpt-4o")
+    history.extend([system(), user()])
+    assert not history.fit(10_000, tools=[DEEP]).receipt.exact
+    assert history.fit(10_000).receipt.exact
+
+
+def test_ids_count_so_that_no_template_makes_the_count_too_small():
+    assert CHARS.count_messages([calling("i" * 50), result("i" * 50)]) == 50 + 50 + len("f{}ok")
+
+
+def test_a_system_prompt_that_stands_apart_is_counted_like_a_message():
+    told = brim.fit_messages([user()], 1_000, meter=PIECES, system="be brief")
+    assert told.used == PIECES.count_messages([system("be brief"), user()])
+    blocks = brim.fit_messages([user()], 1_000, meter=PIECES, system=[text("be brief"), text("be kind")])
+    assert blocks.used == PIECES.count_messages([user()]) + PER_MESSAGE + words("be brief", "be kind")
+    assert brim.fit_messages([user()], 1_000, meter=PIECES, system="").used == PIECES.count_messages([user()])
+
+
+def test_the_use_of_a_fit_is_what_its_messages_count():
+    messages = [system("rules"), user("a task " * 9), model("so " * 40), user("go on")]
+    for budget in (200, 60, 40):
+        fitted = brim.fit_messages(messages, budget, meter=PIECES)
+        assert fitted.used == PIECES.count_messages(fitted.messages) <= budget
+
+
+# --- what cannot be counted
+
+
+@pytest.mark.parametrize("messages", [None, "hello", {"role": "user"}, 5])
+def test_only_a_list_of_messages_can_be_counted(messages):
+    with pytest.raises(InvalidType, match="^messages must be a list"):
+        PIECES.count_messages(messages)
+
+
+def test_a_message_that_cannot_be_is_named():
+    with pytest.raises(InvalidValue, match=r"^messages\[1\] role"):
+        PIECES.count_messages([user(), {"content": "x"}])
+
+
+@pytest.mark.parametrize(
+    ("tools", "place"), [("f", "tools"), ({}, "tools"), (5, "tools"), ([5], r"tools\[0\]"), ([FLAT, {}], r"tools\[1\]")]
+)
+def test_tools_that_cannot_be_are_named(tools, place):
+    with pytest.raises(InvalidValue, match=f"^{place}"):
+        PIECES.count_messages([user()], tools=tools)
+
+
+@pytest.mark.parametrize("shape", ["chat", "", 5])
+def test_a_shape_that_cannot_be_is_refused(shape):
+    with pytest.raises(InvalidValue, match="^shape must be one of"):
+        PIECES.count_messages([user()], shape=shape)
+
+
+def test_the_units_of_a_message_are_those_of_its_pieces():
+    chat = Chat(PIECES.count, "anthropic", FRAMING)
+    message = wire("anthropic").read(says(thinking(), text("so"), use("a", x=1), picture()), 0)
+    assert chat.units(message) == PER_MESSAGE + sum(map(chat.piece, message.pieces))
