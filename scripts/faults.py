@@ -23,6 +23,10 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import faults_histories
+
 ROOT = Path(__file__).resolve().parent.parent
 
 QUICK = (
@@ -846,7 +850,9 @@ AREAS = (
 )
 
 FAULTS = tuple(
-    Fault(name, area.file, old, new, tuple(area.tests.split())) for area in AREAS for name, old, new in area.faults
+    Fault(name, area.file, old, new, tuple(area.tests.split()))
+    for area in (*AREAS, *(Area(*area) for area in faults_histories.AREAS))
+    for name, old, new in area.faults
 )
 
 

@@ -19,7 +19,7 @@ FLOORS = (
         ("replay", "fit", "fitting", "draft", "render", "visibility", "allocate", "truncate", "history", "compact"),
     ),
     ("counting", ("meter", "window", "source")),
-    ("values", ("wire", "message", "section", "receipt", "schema", "shares", "amount", "memo", "errors")),
+    ("values", ("wire", "message", "section", "receipt", "transcript", "schema", "shares", "amount", "memo", "errors")),
 )
 HEIGHT = {room: height for height, (_, rooms) in enumerate(reversed(FLOORS)) for room in rooms}
 APART = ("gateway", "studio", "integrations")

@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 _RANGES = {
     "the kernel": "S0.1-8 S0.12 S0.17 S1.3-13 S1.16-20 S4.1-8 S4.12",
+    "histories": "S2.18 S2.26-31 S2.34 S3.10",
 }
 """What each part of the project answers for."""
 

@@ -1,0 +1,247 @@
+"""How the fitting of histories could be wrong: faults for `scripts/faults.py`."""
+
+_TRAFFIC = "tests/test_traffic.py"
+_HISTORY = "tests/history/test_forms.py tests/history/test_receipt.py tests/history/test_book.py"
+
+AREAS = (
+    (
+        "history/rules/pairs.py",
+        f"tests/history/test_rules.py tests/history/test_repair.py {_TRAFFIC}",
+        (
+            ("a result may be parted from its call", "return earliest", "return None"),
+            ("a result that answers nothing stays", "if not waiting.get(piece.id):", "if False:"),
+            ("an answered call still waits", "                callers.pop()\n", ""),
+        ),
+    ),
+    (
+        "history/rules/batches.py",
+        f"tests/history/test_rules.py {_TRAFFIC}",
+        (
+            (
+                "reasoning may be parted from its call",
+                "return at - 1 if was and self._speaking else None",
+                "return None",
+            ),
+        ),
+    ),
+    (
+        "history/rules/alternation.py",
+        f"tests/history/test_rules.py {_TRAFFIC}",
+        (("a cut before the user is allowed", "        return at - 1\n", "        return None\n"),),
+    ),
+    (
+        "history/book.py",
+        f"{_HISTORY} tests/history/test_repair.py tests/history/test_thinking.py {_TRAFFIC}",
+        (
+            (
+                "the task is what the user said last",
+                "            if self.task is None and not message.results:\n",
+                "            if not message.results:\n",
+            ),
+            (
+                "a system message may be left out",
+                "            self.system.append(at)\n            return\n",
+                "            pass\n",
+            ),
+            ("a result far from its call stays there", "            if seat < at:\n", "            if False:\n"),
+            (
+                "copies are told by their start",
+                "    return rest[0].text if len(rest) == 1",
+                "    return rest[0].text[:50] if len(rest) == 1",
+            ),
+            (
+                "thinking is not noticed",
+                '            self.thinks = message.any("thinking")\n',
+                "            self.thinks = False\n",
+            ),
+            ("reasoning alone is sent", "        if not self.wire.batches:\n", "        if True:\n"),
+            (
+                "two histories look alike",
+                'told = f"{prints[-1]}\\x1d{message.role}\\x1d{said}"',
+                'told = f"{prints[-1]}\\x1d{message.role}\\x1d{len(said)}"',
+            ),
+            ("a bad message is half added", "            self._again(chosen, given[:had])\n", ""),
+        ),
+    ),
+    (
+        "history/forms.py",
+        f"{_HISTORY} {_TRAFFIC}",
+        (
+            ("a cut is one unit over", "text = self._cut(piece, level)", "text = self._cut(piece, level + 1)"),
+            (
+                "a result is cleared though that is longer",
+                "                if less > 0:\n",
+                "                if True:\n",
+            ),
+            ("what is cleared is not taken off", "                    units -= less\n", ""),
+            ("a call without a result is sent", "                gone.append(piece)\n", "                pass\n"),
+            ("arguments are cut to any text", '        if piece.kind == "call" and not free:\n', "        if False:\n"),
+            (
+                "an image in a result costs nothing when cleared",
+                'return piece.kind in ("output", "opaque", *MEDIA) and',
+                'return piece.kind in ("output", "opaque") and',
+            ),
+            (
+                "the longest text is spared",
+                "    for size in sorted(sizes):\n",
+                "    for size in sorted(sizes, reverse=True):\n",
+            ),
+        ),
+    ),
+    (
+        "history/scaled.py",
+        f"{_HISTORY} {_TRAFFIC}",
+        (
+            ("one turn too many is kept", "self._trace(middle)) <= room:", "self._trace(middle)) <= room + 30:"),
+            (
+                "what always stays is weighed twice",
+                "return self.total - self.before[first] - aside",
+                "return self.total - self.before[first]",
+            ),
+            ("the trace takes all of the room", "_SHARE = 4\n", "_SHARE = 1\n"),
+        ),
+    ),
+    (
+        "history/choosing.py",
+        f"{_HISTORY} tests/requirements/test_flow.py tests/history/test_arguments.py {_TRAFFIC}",
+        (
+            ("the note is not planned for", "left = room - need - self.note_room()", "left = room - need"),
+            (
+                "what is cleared may be over",
+                "        if units > left:\n            return None\n        self.edits",
+                "        self.edits",
+            ),
+            ("copies are not referred to", "                self.edits.update(forms)\n", ""),
+            (
+                "caps are ignored",
+                "        if total > self.room or self._capped():\n",
+                "        if total > self.room:\n",
+            ),
+            ("the newest turn has no cap", "            freed = self._cap_newest(recent)\n", "            freed = 0\n"),
+            (
+                "selection stops at what does not fit",
+                "            if units is not None:\n                chosen.append(turn)\n",
+                "            if units is None:\n                break\n"
+                "            if units is not None:\n                chosen.append(turn)\n",
+            ),
+        ),
+    ),
+    (
+        "history/fitting.py",
+        f"{_HISTORY} tests/requirements/test_flow.py tests/history/test_arguments.py {_TRAFFIC}",
+        (
+            ("the newest turn may go", "        if self.weights:\n            turns.add(self.newest)\n", ""),
+            (
+                "the task may go",
+                "            turns.add(book.turn_of(book.task))\n        if self",
+                "            pass\n        if self",
+            ),
+            ("a pinned task is cut", "            held |= task\n", "            pass\n"),
+            (
+                "the sum forgets what was changed",
+                "        if self.sent:\n            whole",
+                "        if False:\n            whole",
+            ),
+            (
+                "a note is written though nothing is missing",
+                "self.options.note and self.left_out() > 0",
+                "self.options.note",
+            ),
+            ("the note is not counted", "        return self.units + self.noted()\n", "        return self.units\n"),
+            ("a refusal tells the wrong sum", "needed, unit = sum(parts.values())", "needed, unit = self.budget"),
+        ),
+    ),
+    (
+        "history/holding.py",
+        f"tests/history/test_receipt.py tests/history/test_arguments.py tests/history/test_thinking.py {_TRAFFIC}",
+        (
+            ("the state of another history is taken", "held.check != book.fingerprint(held.length)", "False"),
+            ("the cut is not held", "            self._go_on(self.before)\n", "            pass\n"),
+            (
+                "the prefix is told too long",
+                "            until = min(until, self._start(min(self._lead(), held.lead)))\n",
+                "",
+            ),
+            (
+                "what was cut is sent whole the next time",
+                "        for position, form in held.edits.items():\n            if position not in self.edits:\n",
+                "        for position, form in held.edits.items():\n            if False:\n",
+            ),
+            ("a call without a result stays without it", " if p not in self.dangling}", "}"),
+        ),
+    ),
+    (
+        "history/thinking.py",
+        f"tests/history/test_thinking.py {_TRAFFIC}",
+        (
+            (
+                "thinking after an edit is sent",
+                "range(first_change(fitting), fitting.seen)",
+                "range(first_change(fitting), 0)",
+            ),
+            ("thinking before an edit goes too", "range(first_change(fitting), fitting.seen)", "range(fitting.seen)"),
+        ),
+    ),
+    (
+        "history/note.py",
+        "tests/history/test_note.py tests/requirements/test_flow.py",
+        (("the omitted are the included", "({total - included} omitted", "({included} omitted"),),
+    ),
+    (
+        "history/priority.py",
+        "tests/history/test_priority.py tests/requirements/test_flow.py",
+        (
+            (
+                "words are found inside words",
+                "        for part in _HUMP.split(match[0]):\n",
+                '        for part in re.findall(".{6}", match[0]) + _HUMP.split(match[0]):\n',
+            ),
+        ),
+    ),
+    (
+        "history/order.py",
+        "tests/requirements/test_flow.py tests/history/test_arguments.py",
+        (
+            (
+                "the lowest class is served first",
+                "key=lambda turn: -self.class_of(turn, options)",
+                "key=lambda turn: self.class_of(turn, options)",
+            ),
+        ),
+    ),
+    (
+        "wire/base.py",
+        f"tests/wire tests/history/test_forms.py {_TRAFFIC}",
+        (
+            ("the caller's own message is changed", "copied: Any = dict(value) if", "copied: Any = value if"),
+            (
+                "an empty list of calls is sent",
+                "whole = isinstance(place[-1], int) and fellows <= places",
+                "whole = False",
+            ),
+            (
+                "thinking alone is something to say",
+                '(bool(piece.text) and piece.kind != "thinking")',
+                "bool(piece.text)",
+            ),
+        ),
+    ),
+    (
+        "meter/chat.py",
+        f"tests/meter/test_chat.py {_TRAFFIC}",
+        (
+            (
+                "the arguments of a call cost nothing",
+                "return count(piece.text) + count(piece.name) + count(piece.id) + framed",
+                "return count(piece.name) + count(piece.id) + framed",
+            ),
+            ("a message has no frame", "        total = self.framing.per_message + self.role\n", "        total = 0\n"),
+            (
+                "a name costs nothing",
+                "            total += count(message.name) + self.framing.per_name\n",
+                "            pass\n",
+            ),
+        ),
+    ),
+)
+"""A file, the tests that answer for it, and how to break it: a name in words, the old text, the new."""
