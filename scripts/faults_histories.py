@@ -35,7 +35,7 @@ AREAS = (
         (
             (
                 "the task is what the user said last",
-                "            if self.task is None and not message.results:\n",
+                "            if self.task is None and not message.results and not is_note(message):\n",
                 "            if not message.results:\n",
             ),
             (
@@ -67,7 +67,7 @@ AREAS = (
         "history/forms.py",
         f"{_HISTORY} {_TRAFFIC}",
         (
-            ("a cut is one unit over", "text = self._cut(piece, level)", "text = self._cut(piece, level + 1)"),
+            ("a cut is one unit over", "else self._cut(piece, level)", "else self._cut(piece, level + 1)"),
             (
                 "a result is cleared though that is longer",
                 "                if less > 0:\n",
@@ -75,7 +75,7 @@ AREAS = (
             ),
             ("what is cleared is not taken off", "                    units -= less\n", ""),
             ("a call without a result is sent", "                gone.append(piece)\n", "                pass\n"),
-            ("arguments are cut to any text", '        if piece.kind == "call" and not free:\n', "        if False:\n"),
+            ("arguments are cut to any text", "        if self._takes_object(piece):\n", "        if False:\n"),
             (
                 "an image in a result costs nothing when cleared",
                 'return piece.kind in ("output", "opaque", *MEDIA) and',
@@ -155,7 +155,11 @@ AREAS = (
         "history/holding.py",
         f"tests/history/test_receipt.py tests/history/test_arguments.py tests/history/test_thinking.py {_TRAFFIC}",
         (
-            ("the state of another history is taken", "held.check != book.fingerprint(held.length)", "False"),
+            (
+                "the state of another history is taken",
+                "self.stable.sealed().check != book.fingerprint(held.length)",
+                "False",
+            ),
             ("the cut is not held", "            self._go_on(self.before)\n", "            pass\n"),
             (
                 "the prefix is told too long",
@@ -235,7 +239,7 @@ AREAS = (
                 "return count(piece.text) + count(piece.name) + count(piece.id) + framed",
                 "return count(piece.name) + count(piece.id) + framed",
             ),
-            ("a message has no frame", "        total = self.framing.per_message + self.role\n", "        total = 0\n"),
+            ("a message has no frame", "        total, count = self.frame, self.text\n", "        total, count = 0, self.text\n"),
             (
                 "a name costs nothing",
                 "            total += count(message.name) + self.framing.per_name\n",

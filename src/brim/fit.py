@@ -92,6 +92,8 @@ def budget_of(budget: object, model: str | None = None) -> int:
     Raises:
         InvalidValue: it is none of these.
     """
+    if type(budget) is int and budget >= 0:
+        return budget
     if isinstance(budget, Window):
         return budget.budget
     if budget is None:

@@ -15,6 +15,7 @@ from brim.errors import InvalidType, InvalidValue, UnknownName
 from brim.memo import Memo
 from brim.schema import check, schema
 from brim.section import Section, check_choice
+from brim.transcript import Transcript, whole_numbers
 
 VERSION = 1
 
@@ -23,6 +24,8 @@ STATES = ("whole", "form", "cut", "summarised", "dropped", "empty", "disabled")
 
 _MOST_DIGITS = 40
 """Digits of a number that is read from JSON: more than any count, few enough that a sum can always be written."""
+_LONGEST_NUMBER = 4_000
+"""Digits of a number in a message, which is not reckoned with: Python writes out no more than 4,300."""
 
 _HANDLES: Memo[str] = Memo()
 
@@ -160,8 +163,8 @@ class Receipt:
     planned: bool = False
     """Whether this was worked out from sizes alone, without the texts."""
     version: int = VERSION
-    capture: Capture | None = field(default=None, repr=False, compare=False)
-    """What the fit was given. Kept in memory; written to JSON only if the fit was asked to capture."""
+    capture: Capture | Transcript | None = field(default=None, repr=False, compare=False)
+    """What the fit was given: sections, or messages. Kept in memory; written to JSON only if the fit was asked to."""
     captured: bool = False
     """Whether `to_dict` writes the capture."""
 
@@ -184,7 +187,8 @@ class Receipt:
         for part in self.parts:
             if part.name == name:
                 return part
-        raise UnknownName("section", name, [part.name for part in self.parts])
+        kind = "section" if self.history is None else "turn"
+        raise UnknownName(kind, name, [part.name for part in self.parts])
 
     def why(self, name: str) -> str:
         """Return a sentence that says what became of a section, and why.
@@ -251,11 +255,14 @@ class Receipt:
             raise InvalidType("receipt", values, "the JSON object that to_json wrote")
         if values["version"] != VERSION:
             raise InvalidValue("receipt version", values["version"], f"{VERSION}, which this release of brim reads")
-        check("receipt", values, schema("receipt"), schema("receipt")["$defs"])
-        row = {key: value for key, value in values.items() if key != "truncated"}
+        given = values.get("capture")
+        # A capture is checked by the rule for what it holds: the schema lets either stand there.
+        rest: dict[str, Any] = {key: None if key == "capture" else value for key, value in values.items()}
+        check("receipt", rest, schema("receipt"), schema("receipt")["$defs"])
+        row = {key: value for key, value in rest.items() if key != "truncated"}
         row["parts"] = tuple(Part(**part) for part in row["parts"])
         row["losses"] = tuple(Loss(**loss) for loss in row["losses"])
-        row["capture"] = None if row["capture"] is None else _capture(row["capture"])
+        row["capture"] = None if given is None else _given(given)
         return cls(**row)
 
     @classmethod
@@ -266,7 +273,7 @@ class Receipt:
             InvalidValue: it is not one.
         """
         try:
-            return cls.from_dict(json.loads(text, parse_int=_whole))
+            return cls.from_dict(_read(text))
         except InvalidValue:
             raise
         except (ValueError, RecursionError) as error:
@@ -293,6 +300,19 @@ def losses(parts: Sequence[Part]) -> tuple[Loss, ...]:
     )
 
 
+def _given(values: Any) -> Capture | Transcript:
+    """Return what a receipt says that its fit was given.
+
+    Raises:
+        InvalidValue: it is neither a capture nor a transcript.
+    """
+    if isinstance(values, Mapping) and "messages" in values:
+        return Transcript.from_dict(values, "receipt.capture")
+    shared = schema("receipt")["$defs"]
+    check("receipt.capture", values, shared["capture"], shared)
+    return _capture(values)
+
+
 def _capture(values: Mapping[str, Any]) -> Capture:
     """Return the capture of values that keep to the schema; what is in a section, the section checks itself."""
     known = [slot.name for slot in fields(Section)]
@@ -302,10 +322,27 @@ def _capture(values: Mapping[str, Any]) -> Capture:
     return Capture(**{**values, "sections": tuple(Section(**row) for row in values["sections"])})
 
 
-def _whole(digits: str) -> int:
-    if len(digits) > _MOST_DIGITS:
-        raise ValueError(f"a number of {len(digits):,} digits")
-    return int(digits)
+def _read(text: str) -> Any:
+    """Return what a JSON text says, in which only a message may hold a number that is too long for a count.
+
+    Raises:
+        ValueError: it is no JSON, or has such a number elsewhere.
+    """
+    long: list[int] = []
+
+    def whole(digits: str) -> int:
+        if len(digits) > _MOST_DIGITS:
+            long.append(len(digits))
+        if len(digits) > _LONGEST_NUMBER:
+            raise ValueError(f"a number of {len(digits):,} digits")
+        return int(digits)
+
+    values = json.loads(text, parse_int=whole)
+    if long:
+        said = values.get("capture") if isinstance(values, Mapping) else None
+        if len(long) > sum(len(str(number)) > _MOST_DIGITS for number in whole_numbers(said)):
+            raise ValueError(f"a number of {long[0]:,} digits")
+    return values
 
 
 def _plain(content: str | Sequence[str]) -> str | list[str]:

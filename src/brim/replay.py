@@ -4,41 +4,102 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, overload
 
 from brim.allocate.claim import Claim
 from brim.allocate.solver import allocate, essential
 from brim.errors import DoesNotFit, InvalidType
 from brim.fit import budget_of, check
 from brim.fitting import Fitting, Prompt
+from brim.history.fitted import Fitted
+from brim.history.history import fit_messages
+from brim.history.stable import CachePrices, Stable
 from brim.meter import Meter, Scale, meter_for
 from brim.receipt import Capture, Part, Receipt, losses
+from brim.section import check_choice
+from brim.transcript import Transcript
 from brim.window import Window
+
+Measure = Meter | str | Callable[[str], int]
+Functions = Mapping[str, Callable[..., Any]]
+
+
+@overload
+def replay(
+    source: Capture | Prompt,
+    *,
+    budget: int | Window | None = None,
+    meter: Measure | None = None,
+    functions: Functions | None = None,
+) -> Prompt: ...
+
+
+@overload
+def replay(
+    source: Transcript | Fitted,
+    *,
+    budget: int | Window | None = None,
+    meter: Measure | None = None,
+    functions: Functions | None = None,
+) -> Fitted: ...
+
+
+@overload
+def replay(
+    source: Receipt | Mapping[str, Any] | str,
+    *,
+    budget: int | Window | None = None,
+    meter: Measure | None = None,
+    functions: Functions | None = None,
+) -> Prompt | Fitted: ...
 
 
 def replay(
-    source: Receipt | Capture | Prompt | Mapping[str, Any] | str,
+    source: Receipt | Capture | Transcript | Prompt | Fitted | Mapping[str, Any] | str,
     *,
     budget: int | Window | None = None,
-    meter: Meter | str | Callable[[str], int] | None = None,
-) -> Prompt:
-    """Return what the same fit would have given, at another budget if one is named.
+    meter: Measure | None = None,
+    functions: Functions | None = None,
+) -> Prompt | Fitted:
+    """Return what the same fit would have given, at another budget if one is named: a prompt, or fitted messages.
 
-    A receipt that holds no texts, such as one read back from JSON without a capture, is replayed from its sizes:
-    the prompt's text is then empty, and its receipt says `planned`. A ceiling that was a percentage of the budget
-    cannot be known from there; its units stay as they were.
+    **Sections.** A receipt that holds no texts, such as one read back from JSON without a capture, is replayed from
+    its sizes: the prompt's text is then empty, and its receipt says `planned`. A ceiling that was a percentage of the
+    budget cannot be known from there; its units stay as they were.
+
+    **Messages** are replayed from the messages alone: which turns are kept, and what is cut inside them, cannot be told
+    from sizes. In stable mode the lines hold again. As long as the receipt is in memory and the budget is its own, the
+    cut that was held is held again too, and the result is the same to the byte. At another budget, or from JSON, the
+    history is cut afresh where it is over the high line: what the first cut at that budget would leave. A replay
+    follows no prompt, so but for a cut that is held its `stable_prefix` is 0.
+
+    Args:
+        source: a receipt, what holds one, the capture or transcript in it, or the JSON of either.
+        budget: units, or a window whose budget to take; without it, the budget of the fit.
+        meter: what measures instead; of messages, the model's framing and rules for images are left out then too.
+        functions: the functions of the caller's that JSON could not hold, by the argument of the fit that they were.
 
     Raises:
         DoesNotFit: what is required is bigger than the budget.
-        InvalidValue: `source` is not a receipt or a capture.
+        InvalidValue: `source` is none of these, holds no messages, or was fitted with a meter or a function of the
+            caller's that is neither in memory nor given here.
     """
-    receipt = _receipt(source)
-    if isinstance(receipt, Capture):
-        given, captured = receipt, True
-    elif receipt.capture is None:
-        return Prompt("", _planned(receipt, receipt.budget if budget is None else budget_of(budget)))
+    found = _found(source)
+    if isinstance(found, Capture | Transcript):
+        given, captured = found, True
+    elif found.capture is not None:
+        given, captured = found.capture, found.captured
+    elif found.history is not None:
+        expected = "the messages of the fit, kept by capture=True: what to keep of them cannot be told from sizes"
+        raise InvalidType("receipt.capture", None, expected)
     else:
-        given, captured = receipt.capture, receipt.captured
+        return Prompt("", _planned(found, found.budget if budget is None else budget_of(budget)))
+    if isinstance(given, Transcript):
+        return _messages(given, budget, meter, functions or {}, captured=captured)
+    return _sections(given, budget, meter, captured=captured)
+
+
+def _sections(given: Capture, budget: int | Window | None, meter: Measure | None, *, captured: bool) -> Prompt:
     check(given.sections, given.options)
     recorded = given.summaries
     return Fitting(
@@ -52,7 +113,56 @@ def replay(
     ).prompt()
 
 
-def _meter(given: Capture) -> Scale:
+def _messages(
+    given: Transcript, budget: int | Window | None, meter: Measure | None, functions: Functions, *, captured: bool
+) -> Fitted:
+    units = given.budget if budget is None else budget_of(budget)
+    asked = {**given.options, **_functions(given, functions)}
+    if asked["embed"] is False:
+        asked["embed"] = None
+    measured: dict[str, Any] = {"model": given.model}
+    if meter is not None or given.model is None:
+        # By its name, so that the replay's own receipt has the name too; the same name gives the same meter.
+        measured = {"meter": meter if meter is not None else given.meter or _meter(given)}
+    return fit_messages(
+        given.messages,
+        units,
+        **measured,
+        tools=given.tools,
+        system=given.system,
+        stable=_stable(given, same=units == given.budget),
+        capture=captured,
+        **asked,
+    )
+
+
+def _functions(given: Transcript, functions: Functions) -> dict[str, Any]:
+    """Return the functions of the fit: those given now, or the objects themselves while they are in memory."""
+    for name in functions:
+        check_choice("functions: a key", name, ("pin", "summarise", "classify", "embed"))
+    told = {**given.functions, **functions}
+    for name, value in told.items():
+        if value is None:
+            raise InvalidType(f"functions: {name}", None, "given: the fit had one, which JSON cannot hold")
+    return told
+
+
+def _stable(given: Transcript, *, same: bool) -> Stable | None:
+    """Return the stable mode of the fit, with the cut that was held if the budget is the same."""
+    if given.stable is None:
+        return None
+    lines = dict(given.stable)
+    prices = lines.pop("prices", {})
+    for key in lines:
+        check_choice("stable: a key", key, ("high", "low", "anchor", "fill"))
+    if not isinstance(prices, Mapping):
+        raise InvalidType("stable: prices", prices, "an object with read and write")
+    for key in prices:
+        check_choice("stable: prices: a key", key, ("read", "write"))
+    return Stable(**lines, prices=CachePrices(**prices), held=given.held if same else None)
+
+
+def _meter(given: Capture | Transcript) -> Scale:
     """Return the meter of the captured fit: the object itself while it is in memory, else by its name."""
     if isinstance(given.measure, Scale):
         return given.measure
@@ -61,16 +171,18 @@ def _meter(given: Capture) -> Scale:
     return meter_for(given.meter, given.model)
 
 
-def _receipt(source: object) -> Receipt | Capture:
-    if isinstance(source, Prompt):
+def _found(source: object) -> Receipt | Capture | Transcript:
+    if isinstance(source, Prompt | Fitted):
         return source.receipt
-    if isinstance(source, Receipt | Capture):
+    if isinstance(source, Receipt | Capture | Transcript):
         return source
     if isinstance(source, str):
         return Receipt.from_json(source)
     if isinstance(source, Mapping):
-        return Receipt.from_dict(source) if "version" in source else Capture.from_dict(source)
-    raise InvalidType("source", source, "a receipt, a capture, or the JSON of one")
+        if "version" in source:
+            return Receipt.from_dict(source)
+        return Transcript.from_dict(source) if "messages" in source else Capture.from_dict(source)
+    raise InvalidType("source", source, "a receipt, what holds one, a capture or a transcript, or the JSON of one")
 
 
 def _planned(receipt: Receipt, budget: int) -> Receipt:

@@ -1,11 +1,11 @@
-"""`brim count`: how many tokens files have."""
+"""`brim count`: how many tokens files have, or a request."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +13,8 @@ import typer
 from brim.cli import options, tree
 from brim.cli.output import console, emit, measured, show, table, told, whole
 from brim.config.files import Found, expand, texts
+from brim.config.request import read_request
+from brim.errors import InvalidValue
 from brim.meter import DEFAULT, meter
 from brim.source import STDIN, STDIN_SHOWN
 
@@ -46,8 +48,18 @@ def run(
         typer.Argument(metavar="[FILES]...", help="Files, patterns or directories; nothing or - is standard input."),
     ] = None,
     name: Annotated[
-        str, typer.Option("--model", "--meter", "-m", metavar="NAME", help="A model, a vocabulary or a unit.")
-    ] = DEFAULT,
+        str | None,
+        typer.Option(
+            "--model",
+            "--meter",
+            "-m",
+            metavar="NAME",
+            help=f"A model, a vocabulary or a unit; by default a request's own model, else {DEFAULT}.",
+        ),
+    ] = None,
+    request: Annotated[
+        bool, typer.Option("--request", help="Count one file as a request: messages, tools, system, framing.")
+    ] = False,
     as_tree: Annotated[bool, typer.Option("--tree", help="Draw the directories, the biggest first.")] = False,
     threshold: Annotated[
         str, typer.Option("--threshold", metavar="N", help="In the tree, put those below N on one line.")
@@ -58,11 +70,19 @@ def run(
 
     Hidden files, and files that are no text, are passed over in directories and patterns, and told.
 
+    With --request the file is JSON: a list of messages, or the body of a request to a model. It is counted as the
+    model's maker does, with what frames each message, and told by who speaks.
+
     Example: brim count src docs --tree --threshold 1000 --model gpt-5
+
+    Example of a request: brim count --request request.json
     """
     least = whole("--threshold", threshold) or 0
+    if request:
+        _count_request(files or [STDIN], name, tree=as_tree, json=json)
+        return
     found = expand(files or [STDIN])
-    scale = meter(name)
+    scale = meter(name or DEFAULT)
     tally = _tally(scale, found)
     if json:
         emit(_as_json(scale, tally))
@@ -79,6 +99,36 @@ def run(
         show(out, made)
     lead = "\n" if made else ""
     out.print(lead + _sum(scale, tally), soft_wrap=True)
+
+
+def _count_request(files: list[str], name: str | None, *, tree: bool, json: bool) -> None:
+    if len(files) != 1:
+        raise InvalidValue("--request", files, "given with one file")
+    if tree:
+        raise InvalidValue("--tree", "nothing", "left out where a request is counted")
+    counted = read_request(files[0]).tally(name)
+    if json:
+        emit({"total": counted.total, **asdict(counted), "parts": _keyed(counted.parts)})
+        return
+    out = console()
+    made = table(counted.unit, "share", "part", numbers=(counted.unit, "share"))
+    for part, units in counted.parts.items():
+        if units:
+            made.add_row(f"{units:,}", f"{units * 100 // counted.total}%", part)
+    if made.row_count:
+        show(out, made)
+        out.print()
+    about = "" if counted.exact else "about "
+    at_most = f", at most {counted.upper:,}" if counted.upper > counted.total else ""
+    by = measured(counted.meter, exact=counted.exact)
+    out.print(
+        f"{about}{counted.total:,} {counted.unit}{at_most} in {told(counted.messages, 'message')} ({by})",
+        soft_wrap=True,
+    )
+
+
+def _keyed(parts: Mapping[str, int]) -> dict[str, int]:
+    return {part.replace(" ", "_"): units for part, units in parts.items()}
 
 
 def _tree(unit: str, tally: _Tally, least: int) -> Table:

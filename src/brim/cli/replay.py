@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
 from brim.cli import options
 from brim.cli.output import console, emit, show, table, told, whole
-from brim.cli.summary import headline, priority_of
+from brim.cli.summary import headline, noun, priority_of
 from brim.config.receipts import read_receipt
 from brim.errors import DoesNotFit, InvalidValue
 from brim.receipt import Change, Part, Receipt
 from brim.replay import replay
+
+_MOST_ROWS = 40
+"""Turns that are shown of a history, which may have thousands."""
 
 
 def run(
@@ -23,7 +27,7 @@ def run(
         typer.Option("--budget", "-b", metavar="N", help="Another budget; may be given several times."),
     ] = None,
     why: Annotated[
-        str | None, typer.Option("--why", metavar="NAME", help="Say what became of one section, and why.")
+        str | None, typer.Option("--why", metavar="NAME", help="Say what became of one section or turn, and why.")
     ] = None,
     diff: Annotated[
         str | None, typer.Option("--diff", metavar="OTHER.json", help="Compare with another receipt.")
@@ -32,8 +36,8 @@ def run(
 ) -> None:
     """Run a fit again from its receipt, at other budgets.
 
-    A receipt written with --capture is run again with its texts; any other is worked out from the sizes alone.
-    The exit code is 1 if nothing fits at one of the budgets.
+    A receipt written with --capture is run again with its texts or its messages; any other is worked out from the
+    sizes alone, but for one of messages, which cannot be. The exit code is 1 if nothing fits at one of the budgets.
 
     Example: brim replay receipt.json --budget 4000 --budget 16000
     """
@@ -64,7 +68,7 @@ def _diff(recorded: Receipt, other: Receipt, *, json: bool) -> None:
         return
     out = console()
     out.print(f"{recorded.used:,} of {recorded.budget:,} -> {other.used:,} of {other.budget:,} {other.unit}")
-    made = table("section", "before", "after", "why", wide=("section", "why"))
+    made = table(noun(recorded), "before", "after", "why", wide=(noun(recorded), "why"))
     for change in changes:
         made.add_row(
             change.name, _cell(change.before), _cell(change.after), change.after.reason if change.after else ""
@@ -72,7 +76,7 @@ def _diff(recorded: Receipt, other: Receipt, *, json: bool) -> None:
     if changes:
         show(out, made)
     else:
-        out.print("no section differs")
+        out.print(f"no {noun(recorded)} differs")
 
 
 def _at_budgets(recorded: Receipt, budgets: list[int], *, json: bool) -> None:
@@ -102,10 +106,13 @@ def _show(recorded: Receipt, budgets: list[int], fits: list[Receipt | DoesNotFit
         out.print("The receipt holds no texts, so this is worked out from its sizes alone.", style="dim")
     out.print()
     heads = [f"at {units:,}" for units in budgets]
-    made = table("section", "priority", "size", "recorded", *heads, numbers=("size",), wide=("section",))
-    for part in recorded.parts:
-        cells = [_after(part, fit) for fit in fits]
+    name = noun(recorded)
+    made = table(name, "priority", "size", "recorded", *heads, numbers=("size",), wide=(name,))
+    rows = _rows(recorded, fits)
+    for part, cells in rows:
         made.add_row(part.name, priority_of(part), f"{part.size:,}", _cell(part), *cells)
+    if hidden := len(recorded.parts) - len(rows):
+        made.add_row(f"… {hidden:,} more")
     made.add_section()
     sums = [f"{fit.used:,} used" if isinstance(fit, Receipt) else f"needs {fit.needed:,}" for fit in fits]
     made.add_row("", "", "", f"{recorded.used:,} used", *sums)
@@ -116,15 +123,25 @@ def _show(recorded: Receipt, budgets: list[int], fits: list[Receipt | DoesNotFit
             out.print(f"at {units:,}: {fit}", soft_wrap=True)
         else:
             changed = len(recorded.diff(fit))
-            out.print(f"at {units:,}: {told(changed, 'section')} changed; {headline(fit)}", soft_wrap=True)
+            out.print(f"at {units:,}: {told(changed, noun(recorded))} changed; {headline(fit)}", soft_wrap=True)
 
 
-def _after(part: Part, fit: Receipt | DoesNotFit) -> str:
+def _rows(recorded: Receipt, fits: list[Receipt | DoesNotFit]) -> list[tuple[Part, list[str]]]:
+    """Return the parts with their cells; of a long history the first of those that differ."""
+    after = [{part.name: part for part in fit.parts} if isinstance(fit, Receipt) else None for fit in fits]
+    rows = [(part, [_after(part, parts) for parts in after]) for part in recorded.parts]
+    if recorded.history is None or len(rows) <= _MOST_ROWS:
+        return rows
+    return [(part, cells) for part, cells in rows if any(cell[0] in "+-" for cell in cells)][:_MOST_ROWS]
+
+
+def _after(part: Part, parts: Mapping[str, Part] | None) -> str:
     """Return the cell of a part at another budget: marked with + or - where it has more or less than was recorded."""
-    if isinstance(fit, DoesNotFit):
+    if parts is None:
         return "does not fit"
-    other = fit.part(part.name)
-    sign = "+" if other.used > part.used else "-" if other.used < part.used else " "
+    other = parts.get(part.name)
+    used = 0 if other is None else other.used
+    sign = "+" if used > part.used else "-" if used < part.used else " "
     return f"{sign} {_cell(other)}"
 
 

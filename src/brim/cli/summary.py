@@ -19,15 +19,28 @@ _RANKS = {int(priority): priority.name.lower() for priority in Priority}
 _WHY_FROM = 105
 """Columns from which the table has room for the reasons."""
 _BAR = 12
+_MOST_TURNS = 20
+"""Losses of a history that are told one by one: it may have lost thousands of turns."""
 
 
 def headline(receipt: Receipt) -> str:
     """Return the fit in one line."""
-    present = sum(part.present for part in receipt.parts)
+    present, total = sum(part.present for part in receipt.parts), len(receipt.parts)
+    repaired = 0
+    if receipt.history is not None:
+        steps = receipt.history["context_truncation"]
+        present, total = steps["steps_included"], steps["steps_total"]
+        repaired = len(receipt.history["repairs"])
     return (
         f"{receipt.used:,} of {receipt.budget:,} {receipt.unit} ({measured(receipt.meter, exact=receipt.exact)}),"
-        f" {present} of {told(len(receipt.parts), 'section')}, {len(receipt.losses)} lessened"
+        f" {present:,} of {told(total, noun(receipt))}, {len(receipt.losses):,} lessened"
+        + (f", {repaired:,} repaired" if repaired else "")
     )
+
+
+def noun(receipt: Receipt) -> str:
+    """Return what the parts of a receipt are called."""
+    return "section" if receipt.history is None else "turn"
 
 
 def parts_table(receipt: Receipt, keys: Mapping[str, tuple[str, str]], out: Console) -> Table:
@@ -61,8 +74,12 @@ def losses_table(receipt: Receipt) -> Table:
     made.add_column(no_wrap=True)
     made.add_column(justify="right", no_wrap=True)
     made.add_column(overflow="fold")
-    for loss in receipt.losses:
+    told_of = receipt.losses if receipt.history is None else receipt.losses[:_MOST_TURNS]
+    for loss in told_of:
         made.add_row(loss.name, state_of(receipt.part(loss.name)), f"-{loss.units:,}", loss.reason)
+    if rest := receipt.losses[len(told_of) :]:
+        units = sum(loss.units for loss in rest)
+        made.add_row(f"… {len(rest):,} more", "", f"-{units:,}", "the receipt tells of each")
     return made
 
 

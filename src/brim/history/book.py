@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import Any, TypeVar
 
 from brim.errors import InvalidType, InvalidValue
-from brim.history.note import note_in
+from brim.history.note import is_note, note_in
 from brim.history.rules import Pairs, rules_of
 from brim.message import Message
 from brim.meter.base import Scale
@@ -228,7 +228,7 @@ class Book:
             return
         if role == "user":
             self._spoken = True
-            if self.task is None and not message.results:
+            if self.task is None and not message.results and not is_note(message):
                 self.task = at
         elif role == "assistant" and (self.wire.binds or self.wire.batches):
             self._notice(message, at)
@@ -255,7 +255,7 @@ class Book:
     def _find_note(self, message: Message, bond: int | None) -> None:
         """Take note of the line that an earlier fit wrote."""
         units = note_in(message, self.chat.piece)
-        if units and bond is None and len(message.pieces) == 1:
+        if units and bond is None and is_note(message):
             self.notes.add(len(self.starts))
         elif units:
             turn = len(self.starts) - (bond is not None)

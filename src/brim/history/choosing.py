@@ -29,9 +29,12 @@ class Choosing(Fitting):
 
     def _capped(self) -> bool:
         """Return whether a turn is over the cap of its age."""
-        recent, older = self.options.recent, self.options.older
-        if recent is not None and self._too_recent(recent):
-            return True
+        recent = self.options.recent
+        return (recent is not None and self._too_recent(recent)) or self._too_old()
+
+    def _too_old(self) -> bool:
+        """Return whether an older turn is over its cap and may be cut."""
+        older = self.options.older
         if older is None:
             return False
         spared = {*self.essential(), *self.book.notes}
@@ -58,7 +61,7 @@ class Choosing(Fitting):
             total -= freed
         if need > room:
             self.cut_inside(essential)
-        elif total > room or self.options.older is not None:
+        elif total > room or self._too_old():
             left = room - need - self.note_room()
             self._serve(essential, max(0, left))
             if left >= 0:
@@ -67,10 +70,12 @@ class Choosing(Fitting):
     def _serve(self, essential: Sequence[int], left: int) -> None:
         """Keep what always stays, and of the other turns those most wanted that take at most `left` units."""
         if self.options.ways == ("recency",):
-            aside = {*essential, *self.book.notes}
+            notes = self.book.notes
+            aside = {*essential, *notes}
             first = self._trace(aside, *self._newest_first(aside, left))
-            before = ranges([turn for turn in essential if turn < first])
-            self.spans = joined([*before, *without_turns((first, len(self.weights)), self.book.notes)])
+            before = [(turn, turn + 1) for turn in essential if turn < first]
+            after = (first, len(self.weights))
+            self.spans = joined([*before, *(without_turns(after, notes) if notes else [after])])
             return
         chosen = list(essential)
         for turn in self.ranking.order(self.options, essential, left):

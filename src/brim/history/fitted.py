@@ -22,8 +22,7 @@ class Fitted:
     used: int
     """Units of the whole request: messages, tools, framing."""
     budget: int
-    stable: Stable | None
-    """What to give the next fit in stable mode; `None` in any other."""
+    _stable: Stable | None
     _write: Callable[[], Receipt]
     _receipt: Receipt | None = None
 
@@ -33,6 +32,13 @@ class Fitted:
         if self._receipt is None:
             self._receipt = self._write()
         return self._receipt
+
+    @property
+    def stable(self) -> Stable | None:
+        """What to give the next fit in stable mode; `None` in any other."""
+        if self._stable is not None:
+            self._stable = self._stable.sealed()
+        return self._stable
 
     @property
     def text(self) -> str:

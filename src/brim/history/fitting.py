@@ -48,6 +48,8 @@ class Fitting:
     units: int = 0
     """Units of everything that is sent, without the note."""
     note: str = ""
+    steps: tuple[int, int] = (0, 0)
+    """How many turns stay, of how many; the note of an earlier fit is none."""
     speaks: bool = False
     """Whether a note is to be written."""
     distribution: Mapping[str, int] | None = None
@@ -71,6 +73,7 @@ class Fitting:
     def finish(self) -> None:
         """Add up what is sent, and write the note where it is to be written."""
         self.settle()
+        self.steps = self._steps()
         if self.speaks:
             self.note = self._written() + self._summary()
         self.distribution = self._shares()
@@ -167,7 +170,8 @@ class Fitting:
         Raises:
             DoesNotFit: even so they do not fit.
         """
-        self.edits = {position: form for position, form in self.edits.items() if position in self.dangling}
+        capped = set(self.book.members(self.newest)) if self.weights else set()
+        self.edits = {p: form for p, form in self.edits.items() if p in self.dangling or p in capped}
         book, held = self.book, self.held()
         task = set() if book.task is None else {book.turn_of(book.task)}
         if self.options.pin_first_user:
@@ -200,7 +204,7 @@ class Fitting:
             DoesNotFit: a text would have to be cut to less than the floor.
         """
         members = [position for turn in turns for position in self.book.members(turn)]
-        forms = {p: self.edits[p] if p in self.dangling else self.forms.whole(p) for p in members}
+        forms = {p: self.edits.get(p) or self.forms.whole(p) for p in members}
         try:
             return self.forms.shortened(forms, room, floor)
         except DoesNotFit:
@@ -255,6 +259,11 @@ class Fitting:
             parts=parts,
         )
 
+    def _steps(self) -> tuple[int, int]:
+        kept, notes = sum([stop - start for start, stop in self.spans]), self.book.notes
+        said = sum(start <= note < stop for note in notes for start, stop in self.spans) if notes else 0
+        return kept - said, len(self.weights) - len(notes)
+
     def _shares(self) -> Mapping[str, int] | None:
         if "priority" not in self.options.ways:
             return None
@@ -263,8 +272,7 @@ class Fitting:
 
     def _written(self) -> str:
         """Return the note: how many turns stay, and what they take of the budget."""
-        total = len(self.weights) - len(self.book.notes)
-        kept = sum([stop - start for start, stop in self.spans])
+        kept, total = self.steps
         return written(kept, total, self.units, self.budget, self.book.meter.unit, self._shares())
 
     def _summary(self) -> str:

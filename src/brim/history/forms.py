@@ -58,12 +58,11 @@ class Forms:
 
     def said(self, text: str) -> int:
         """Return the units of a message of the user with this text."""
-        wire = self._book.wire
-        return self._book.chat.units(wire.read(wire.say(text), 0))
+        return self._book.chat.frame + self.added(text)
 
     def added(self, text: str) -> int:
         """Return the units of a text that is added to a message."""
-        return self._book.chat.piece(Piece("text", text, ()))
+        return self._book.chat.text(text)
 
     def note_room(self, digits: int, budget: int, *, classes: bool) -> int:
         """Return the units that a note can take at the most, where numbers of turns have so many digits."""
@@ -198,21 +197,36 @@ class Forms:
             DoesNotFit: even with each text cut to the floor they count more.
         """
         texts = [text for position, form in forms.items() for text in self._texts(position, form)]
-        fixed = sum(form.units for form in forms.values()) - sum(size for size, _, _ in texts)
-        level = _level([size for size, _, _ in texts], room - fixed)
-        if fixed > room or (level < floor and any(size > level for size, _, _ in texts)):
-            raise DoesNotFit(
-                f"{len(forms)} messages cannot be cut to {room:,} {self._book.meter.unit}",
-                needed=fixed + sum(min(size, floor) for size, _, _ in texts),
-                available=room,
-            )
+        left = room - sum(form.units for form in forms.values()) + sum(size for size, _, _ in texts)
+        level = _level([size for size, _, _ in texts], left)
+        emptied: list[Piece] = []
+        if level < floor:
+            emptied = [piece for size, _, piece in texts if self._takes_object(piece) and size > self._nothing]
+            spoken = [size for size, _, piece in texts if piece not in emptied]
+            left -= len(emptied) * self._nothing
+            level = _level(spoken, left)
+            if left < 0 or (level < floor and any(size > level for size in spoken)):
+                raise DoesNotFit(
+                    f"{len(forms)} messages cannot be cut to {room:,} {self._book.meter.unit}",
+                    needed=room - left + sum(min(size, floor) for size in spoken),
+                    available=room,
+                )
         cut = dict(forms)
         for size, position, piece in texts:
-            if size > level:
-                text = self._cut(piece, level)
+            if size > level or piece in emptied:
+                text = "{}" if piece in emptied else self._cut(piece, level)
                 raw = changed(cut[position].raw, {piece.at: self._value(piece, text)})
-                cut[position] = Form(raw, cut[position].units - size + self._book.chat.piece(Piece("text", text, ())))
+                cut[position] = Form(raw, cut[position].units - size + self._book.chat.text(text))
         return cut
+
+    @property
+    def _nothing(self) -> int:
+        """Units of arguments that are an object without anything in it."""
+        return self._book.chat.text("{}")
+
+    def _takes_object(self, piece: Piece) -> bool:
+        """Return whether a piece is the arguments of a function, which are an object; a custom tool takes any text."""
+        return piece.kind == "call" and (piece.at[-1] != "input" or self._book.wire.name == "anthropic")
 
     def _texts(self, position: int, form: Form) -> list[tuple[int, int, Piece]]:
         """Return each text of a message that can be cut, with its units and its position."""
@@ -227,8 +241,7 @@ class Forms:
     def _cut(self, piece: Piece, limit: int) -> str:
         """Return a text cut to a limit by its shape; the arguments of a function stay an object."""
         meter = self._book.meter
-        free = piece.at[-1] == "input" and self._book.wire.name != "anthropic"
-        if piece.kind == "call" and not free:
+        if self._takes_object(piece):
             try:
                 text = truncator("json").truncate(piece.text, limit, meter).text
                 value = json.loads(text)

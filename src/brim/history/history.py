@@ -15,10 +15,10 @@ from brim.history.forms import Forms
 from brim.history.holding import Holding
 from brim.history.options import Asked, Options, binds, options_of, stable_of
 from brim.history.order import Ranking
-from brim.history.record import recorder
+from brim.history.record import Given, recorder
 from brim.history.stable import Stable
 from brim.history.thinking import unbind
-from brim.meter import Meter, meter_for
+from brim.meter import DEFAULT, Meter, meter_for, name_of
 from brim.window import Window
 from brim.wire import wire
 
@@ -36,6 +36,7 @@ def fit_messages(
     stable: bool | Stable | None = None,
     shape: str | None = None,
     repair: str = "drop",
+    capture: bool = False,
     **asked: Unpack[Asked],
 ) -> Fitted:
     """Return as much of a history as counts at most the budget and as a provider accepts, and the receipt of how.
@@ -53,6 +54,7 @@ def fit_messages(
         stable: `True` or the `stable` of the last fit, to keep the start of the prompt the same for the cache.
         shape: `openai`, `responses` or `anthropic`; without it, what the messages look like.
         repair: whether what no provider would take is repaired by leaving it out (`drop`) or refused (`error`).
+        capture: whether the receipt's JSON holds the messages, so that the fit can be replayed from it.
         asked: `select`, `recent`, `older`, `query`, `pin_first_user`, `pin`, `note`, `summarise`, `classify`,
             `embed`: see `Options`.
 
@@ -63,7 +65,7 @@ def fit_messages(
     """
     history = History(meter=meter, model=model, stable=stable, shape=shape, repair=repair)
     history.extend(messages)
-    return history.fit(budget, tools=tools, system=system, **asked)
+    return history.fit(budget, tools=tools, system=system, capture=capture, **asked)
 
 
 class History:
@@ -79,10 +81,12 @@ class History:
         repair: str = "drop",
     ) -> None:
         self._model = model
+        self._meter = DEFAULT if meter is None and model is None else name_of(meter)
         self._stable = stable_of(stable)
         self._book = Book(meter_for(meter, model), model=model, shape=shape, repair=repair)
         self._forms = Forms(self._book)
         self._ranking = Ranking(self._book)
+        self._given: list[Any] = []
         self._last: tuple[Mapping[str, Any], tuple[Any, ...]] = ({}, ())
         self._options, self._asked = Options(), Asked()
 
@@ -103,6 +107,7 @@ class History:
             InvalidValue: a message that cannot be; nothing is added then.
         """
         self._book.extend(messages)
+        self._given += messages
 
     def fit(
         self,
@@ -110,6 +115,7 @@ class History:
         *,
         tools: Tools | None = None,
         system: Any = None,
+        capture: bool = False,
         **asked: Unpack[Asked],
     ) -> Fitted:
         """Return as much of the history as counts at most the budget; the arguments are those of `fit_messages`.
@@ -130,9 +136,11 @@ class History:
         if book.thinks and binds(self._model):
             unbind(fitting)
         fitting.finish()
-        return self._fitted(fitting, {"tools": tools, "system": system}, exact=exact and not book.chat.estimated)
+        told = Given(self._given, len(self._given), self._meter, book.wire.name, self._stable, capture)
+        exact = exact and not book.chat.estimated
+        return self._fitted(fitting, told, {"tools": tools, "system": system}, exact=exact)
 
-    def _fitted(self, fitting: Fitting, aside: Mapping[str, Any], *, exact: bool) -> Fitted:
+    def _fitted(self, fitting: Fitting, given: Given, aside: Mapping[str, Any], *, exact: bool) -> Fitted:
         messages, used = sent(fitting), fitting.used
         if used > fitting.budget:
             raise BrimError(f"a fault of brim's: {used:,} units for a budget of {fitting.budget:,}; please report it")
@@ -142,7 +150,7 @@ class History:
             self._stable, prefix = fitting.stable, fitting.prefix if last[0] in ({}, aside) else 0
         else:
             prefix = _shared(fitting, last[1] if last[0] == aside else (), self._last[1])
-        record = recorder(fitting, aside, prefix, exact=exact and fitting.book.meter.exact)
+        record = recorder(fitting, given, aside, prefix, exact=exact and fitting.book.meter.exact)
         return Fitted(messages, used, fitting.budget, self._stable, record)
 
     def _apart(self, system: Any) -> int:

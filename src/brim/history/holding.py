@@ -53,7 +53,9 @@ class Holding(Fitting):
     def _known(self) -> Held | None:
         """Return the cut of the last fit, if it was of this history."""
         held, book = self.stable.held, self.book
-        if held is None or held.length > len(book) or held.check != book.fingerprint(held.length):
+        if held is None or held.length > len(book):
+            return None
+        if held.book is not book and self.stable.sealed().check != book.fingerprint(held.length):
             return None
         if held.resume and (held.resume >= len(book.starts) or book.starts[held.resume] != held.at):
             return None
@@ -183,7 +185,7 @@ class Holding(Fitting):
             seen=self.seen,
             length=len(book),
             until=min(self.dangling, default=len(book)),
-            check=book.fingerprint(len(book)),
+            book=book,
             units=self.used - self.extra.get("reply", 0),
             edits={p: form for p, form in self.sent.items() if p not in self.dangling},
         )

@@ -46,6 +46,11 @@ def note(  # noqa: PLR0917 - in the order in which they stand in the line
     return f"{line} [Priority: {shares}]"
 
 
+def is_note(message: Message) -> bool:
+    """Return whether a message is nothing but the line of an earlier fit."""
+    return len(message.pieces) == 1 and message.pieces[0].text.startswith(MARK)
+
+
 def note_in(message: Message, count: Callable[[Piece], int]) -> int:
     """Return the units of the line that an earlier fit put at the end of a message, or zero."""
     last = message.pieces[-1] if message.pieces else None

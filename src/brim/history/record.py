@@ -10,26 +10,49 @@ import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from brim.history.book import Repair
 from brim.history.fitting import Fitting
 from brim.history.forms import Form
 from brim.history.note import truncation
+from brim.history.stable import Stable
 from brim.receipt import Part, Receipt, handle, losses
 from brim.section import Priority
+from brim.transcript import Transcript
 from brim.wire import plain
 
 _STAYS, _TURN = int(Priority.REQUIRED), int(Priority.MEDIUM)
 
+_VALUES = ("select", "recent", "older", "query", "pin_first_user", "note")
+_EITHER = ("pin", "embed", "summarise", "classify")
+"""Options that may be functions of the caller's."""
+
+
+class Given(NamedTuple):
+    """What a fit was given beside its options, and whether the receipt's JSON is to hold it."""
+
+    messages: list[Any]
+    """The caller's own objects, in a list that only grows."""
+    length: int
+    """How many of them there were."""
+    meter: str | None
+    """The name by which the meter was given, if it was."""
+    shape: str
+    """The shape in which they were read."""
+    stable: Stable | None
+    """The lines, and the cut that was held before the fit."""
+    captured: bool
+
 
 def recorder(
-    fitting: Fitting, aside: Mapping[str, Any], prefix: int | Callable[[], int], *, exact: bool
+    fitting: Fitting, given: Given, aside: Mapping[str, Any], prefix: int | Callable[[], int], *, exact: bool
 ) -> Callable[[], Receipt]:
     """Return what writes the receipt of a fit, whatever the history becomes: a book's lists only grow."""
     book = fitting.book
     record = _Record(
         fitting=fitting,
+        given=given,
         aside=aside,
         used=fitting.used,
         prefix=prefix,
@@ -51,6 +74,7 @@ def recorder(
 @dataclass(slots=True, kw_only=True)
 class _Record:
     fitting: Fitting
+    given: Given
     aside: Mapping[str, Any]
     """What stands before the messages, by name."""
     used: int
@@ -87,6 +111,32 @@ class _Record:
             order="given",
             stable_prefix=self.prefix() if callable(self.prefix) else self.prefix,
             history=self._history(),
+            capture=self._transcript(),
+            captured=self.given.captured,
+        )
+
+    def _transcript(self) -> Transcript:
+        """Return what the fit was given; messages are referred to, not copied."""
+        given, book, asked = self.given, self.fitting.book, self.fitting.options
+        either = {name: getattr(asked, name) for name in _EITHER}
+        return Transcript(
+            messages=tuple(given.messages[: given.length]),
+            budget=self.fitting.budget,
+            meter=given.meter,
+            model=book.model,
+            tools=self.aside["tools"],
+            system=self.aside["system"],
+            options={
+                "shape": given.shape,
+                "repair": book.repair,
+                **{name: getattr(asked, name) for name in _VALUES},
+                "pin": None if callable(asked.pin) or asked.pin is None else sorted(asked.pin),
+                "embed": asked.embed is True,
+            },
+            stable=None if given.stable is None else _lines(given.stable),
+            functions={name: value for name, value in either.items() if callable(value)},
+            measure=book.meter,
+            held=None if given.stable is None else given.stable.held,
         )
 
     def _stays(self) -> Iterator[Part]:
@@ -146,7 +196,7 @@ class _Record:
 
     def _history(self) -> dict[str, Any]:
         fitting = self.fitting
-        total, kept = self.turns - len(fitting.book.notes), sum(stop - start for start, stop in fitting.spans)
+        kept, total = fitting.steps
         included = kept - self._gone()
         return {
             "select": fitting.options.select,
@@ -188,6 +238,11 @@ def _plainly(value: Any) -> Any:
     return (
         dict(known) if isinstance(known, Mapping) else sorted(map(str, value)) if isinstance(value, Set) else str(value)
     )
+
+
+def _lines(stable: Stable) -> dict[str, Any]:
+    lines = {name: getattr(stable, name) for name in ("high", "low", "anchor", "fill")}
+    return {**lines, "prices": {"read": stable.prices.read, "write": stable.prices.write}}
 
 
 def _part(name: str, state: str, sizes: tuple[int, int], reason: str, told: str, *, required: bool) -> Part:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-TRACE = 16
+TRACE = 12
 """Turns that may stay with their results cleared, before the ones that stay whole."""
 _SHARE = 4
 """The part of the room, one in so many, that they may take from whole ones."""

@@ -7,7 +7,7 @@ What stands before the gap stays where it is, so that the provider still finds i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from brim.errors import InvalidType, InvalidValue
@@ -52,7 +52,9 @@ class Held:
     until: int = 0
     """Messages of those that will be sent again as they were, calls without an answer left out."""
     check: str = ""
-    """The fingerprint of those messages, to see that it is the same history."""
+    """The fingerprint of those messages, to see that it is the same history; empty as long as the book is known."""
+    book: Any = field(default=None, repr=False, compare=False)
+    """The book that the cut was made in, within one `History`."""
     aside: Mapping[str, int] = field(default_factory=dict)
     """Units that stood before the messages: tools, a system prompt apart."""
     units: int = 0
@@ -90,6 +92,18 @@ class Stable:
                 raise InvalidValue(f"stable: {name}", value, "a share from 0 to 1")
         if self.low is not None and self.low > self.high:
             raise InvalidValue("stable: low", self.low, f"at most the high line, {self.high}")
+
+    def sealed(self) -> Stable:
+        """Return it as a value of its own, which knows its history by a fingerprint."""
+        if self.held is None or self.held.book is None:
+            return self
+        check = self.held.book.fingerprint(self.held.length)
+        return replace(self, held=replace(self.held, check=check, book=None))
+
+    @property
+    def check(self) -> str:
+        """The fingerprint of the history whose cut is held."""
+        return self.held.check if self.held is not None else ""
 
     def low_line(self, room: int, head: int) -> float:
         """Return the share of the room that a cut leaves, given the units that always stand before it."""

@@ -33,23 +33,25 @@ Count = Callable[[str], int]
 class Chat:
     """What a message costs with one meter, in one vendor's shape, for one model."""
 
-    __slots__ = ("_count", "estimated", "framing", "maker", "model", "provider", "role")
+    __slots__ = ("estimated", "frame", "framing", "maker", "model", "provider", "role", "text")
 
     def __init__(self, count: Count, provider: str, framing: Framing | None = None, model: str | None = None) -> None:
-        self._count = count
+        self.text = count
+        """Returns the units of a text."""
         self.provider = provider
         self.framing = framing or FRAMING
         self.model = model
         self.maker = _maker(model) or provider
         """Whose rules for tools hold: the model's maker's, whatever shape the messages are in."""
         self.role = _ROLE if self.framing.per_message else 0
+        self.frame = self.framing.per_message + self.role
+        """Units of a message without anything in it."""
         self.estimated = framing is None
         """Whether anything that was counted so far is an estimate, the framing included."""
 
     def units(self, message: Message) -> int:
         """Return the units of one message, its framing included."""
-        total = self.framing.per_message + self.role
-        count = self._count
+        total, count = self.frame, self.text
         for piece in message.pieces:
             total += count(piece.text) if piece.kind in ("text", "output") else self.piece(piece)
         if message.name:
@@ -58,7 +60,7 @@ class Chat:
 
     def piece(self, piece: Piece) -> int:
         """Return the units of one piece."""
-        kind, count = piece.kind, self._count
+        kind, count = piece.kind, self.text
         if kind in ("text", "output"):
             return count(piece.text)
         if kind == "call":
@@ -104,7 +106,7 @@ class Chat:
             return 0, True
         from brim.meter.schemas import count_tools
 
-        return count_tools(tools, self._count, self.maker, model=self.model, system=system)
+        return count_tools(tools, self.text, self.maker, model=self.model, system=system)
 
 
 def _maker(model: str | None) -> str | None:

@@ -66,16 +66,24 @@ WIRE = Chat()
 
 
 def _common(raw: dict[str, Any]) -> Message | None:
-    """Return a message of the two commonest kinds, a text and a result; any other takes longer to read."""
+    """Return a message of the commonest kinds, a text, a result or a call; any other takes longer to read."""
     role, content = raw.get("role"), raw.get("content")
-    if type(content) is not str or type(role) is not str:
+    if type(role) is not str or not (type(content) is str or content is None):
         return None
-    if len(raw) == 2 and role in ("user", "assistant", "system"):
+    if len(raw) == 2 and content is not None and role in ("user", "assistant", "system"):
         return Message(role, (Piece("text", content, _CONTENT),), raw)
-    call = raw.get("tool_call_id")
-    if len(raw) == 3 and role == "tool" and type(call) is str:
+    if len(raw) != 3:
+        return None
+    if role == "tool" and content is not None and type(call := raw.get("tool_call_id")) is str:
         return Message(role, (_result(call), Piece("output", content, _CONTENT)), raw, "", (), (call,))
-    return None
+    calls = raw.get("tool_calls")
+    if role != "assistant" or type(calls) is not list:
+        return None
+    made = [_usual_call(call, i) for i, call in enumerate(calls)]
+    if None in made:
+        return None
+    spoken = () if content is None else (Piece("text", content, _CONTENT),)
+    return Message(role, (*spoken, *made), raw, "", tuple([call.id for call in made]), ())  # type: ignore[union-attr, arg-type]
 
 
 def _result(call: str) -> Piece:
@@ -149,14 +157,19 @@ def _calls(values: Mapping[str, Any], index: int) -> list[Piece]:
 
 
 def _call(call: Any, i: int, index: int) -> Piece:
+    return _usual_call(call, i) or _odd_call(call, i, f"messages[{index}] tool_calls[{i}]")
+
+
+def _usual_call(call: Any, i: int) -> Piece | None:
+    """Return a call of a function, if it is one that has all it should."""
     try:
         body = call["function"]
         said, name, id_ = body["arguments"], body["name"], call["id"]
-        if type(said) is type(name) is type(id_) is str:
-            return Piece("call", said, ("tool_calls", i, "function", "arguments"), id_, name, ("tool_calls", i))
     except (TypeError, KeyError):
-        pass
-    return _odd_call(call, i, f"messages[{index}] tool_calls[{i}]")
+        return None
+    if type(said) is type(name) is type(id_) is str:
+        return Piece("call", said, ("tool_calls", i, "function", "arguments"), id_, name, ("tool_calls", i))
+    return None
 
 
 def _odd_call(call: Any, i: int, place: str) -> Piece:

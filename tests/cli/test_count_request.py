@@ -1,0 +1,91 @@
+import json
+from pathlib import Path
+
+import pytest
+
+import brim as library
+from talk import answer, calling, gives, loop, result, says, system, text, use, user
+
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "f",
+        "description": "Does it.",
+        "parameters": {"type": "object", "properties": {"what": {"type": "string", "description": "What."}}},
+    },
+}
+CHAT = [system("s" * 10), user("u" * 20), calling("c1", text="a" * 30), result("c1", "r" * 40)]
+
+
+@pytest.mark.usefixtures("here")
+def test_a_request_is_told_by_who_speaks(brim):
+    Path("request.json").write_text(json.dumps({"messages": CHAT}))
+    assert brim("count", "--request", "request.json", "-m", "chars").out == (
+        "chars   share   part\n"
+        "────────────────────────────\n"
+        "   10      9%   system\n"
+        "   20     18%   user\n"
+        "   35     32%   assistant\n"
+        "   42     39%   tool results\n"
+        "\n107 chars in 4 messages (chars, exact)\n"
+    )
+
+
+def test_the_sum_is_that_of_the_meter_with_tools_and_framing(brim):
+    body = {"model": "gpt-4o", "messages": [system(), *loop(3, 90)], "tools": [TOOL]}
+    told = brim("count", "--request", "-", stdin=json.dumps(body).encode())
+    total = library.meter("gpt-4o").count_messages(body["messages"], body["tools"], model="gpt-4o")
+    assert told.out.endswith(f"\n{total} tokens in 8 messages (o200k_base, exact)\n")
+    parts = [line.split() for line in told.out.splitlines()[2:-2]]
+    assert sum(int(row[0]) for row in parts) == total
+    assert [row[2] for row in parts] == ["system", "user", "assistant", "tool", "tools", "framing"]
+    assert brim("count", "--request", stdin=json.dumps(body).encode()) == told
+
+
+def test_json_has_every_part(brim):
+    blocks = [user("u" * 20), says(text("a" * 30), use("c1")), gives(answer("c1", "r" * 40))]
+    body = json.dumps({"messages": blocks, "system": "s" * 10}).encode()
+    assert json.loads(brim("count", "--request", "-m", "chars", "--json", stdin=body).out) == {
+        "total": 107,
+        "parts": {"system": 10, "user": 20, "assistant": 35, "tool_results": 42, "tools": 0, "framing": 0},
+        "messages": 3,
+        "upper": 107,
+        "unit": "chars",
+        "meter": "chars",
+        "exact": True,
+    }
+
+
+def test_an_estimate_says_so(brim):
+    body = json.dumps({"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": [user("some words " * 30)]}).encode()
+    told = brim("count", "--request", stdin=body).out.splitlines()[-1]
+    assert told.startswith("about ")
+    assert " tokens, at most " in told
+    assert "estimate" in told
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (("request.json", "request.json"), "--request must be given with one file"),
+        (("request.json", "--tree"), "--tree must be left out where a request is counted"),
+        (("nowhere.json",), "nowhere.json: no such file or directory"),
+        (("request.json", "-m", "gpt-55"), "no model, vocabulary or unit is called 'gpt-55'"),
+        (("wrong.json",), "wrong.json:1: messages[0] role must be one of"),
+        (("model.json",), "model.json:1: no model, vocabulary or unit is called 'gpt-55'"),
+    ],
+    ids=["two files", "a tree", "nowhere", "no model", "wrong", "no model in it"],
+)
+def test_a_mistake_is_one_sentence(brim, here, given, problem):
+    (here / "request.json").write_text("[]")
+    (here / "wrong.json").write_text('[{"role": "usr"}]')
+    (here / "model.json").write_text('{"messages": [], "model": "gpt-55"}')
+    told = brim("count", "--request", *given)
+    assert (told.code, told.out) == (2, "")
+    assert told.err.startswith("brim: ")
+    assert problem in told.err
+    assert told.err.count("\n") == 1
+
+
+def test_nothing_counts_nothing(brim):
+    assert brim("count", "--request", "-m", "chars", stdin=b"[]").out == "0 chars in 0 messages (chars, exact)\n"

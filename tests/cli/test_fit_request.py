@@ -1,0 +1,200 @@
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+import brim as library
+from talk import calling, item_call, item_output, loop, result, system, user
+
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+BODY = {"model": "gpt-4o", "messages": [system(), *loop(9, 300), user("end")], "tools": [TOOL], "temperature": 0.5}
+
+
+@pytest.fixture
+def request_file(here):
+    path = here / "request.json"
+    path.write_text(json.dumps(BODY, indent=2))
+    return path
+
+
+@pytest.mark.usefixtures("request_file")
+def test_the_body_comes_out_with_the_fitted_messages_in_place(brim):
+    told = brim("fit", "request.json", "--budget", "600")
+    there = library.fit_messages(BODY["messages"], 600, model="gpt-4o", tools=[TOOL])
+    assert told.code == 0
+    assert json.loads(told.out) == {**BODY, "messages": there.messages}
+    assert list(json.loads(told.out)) == list(BODY)
+    steps = there.receipt.history["context_truncation"]
+    lessened = len(there.receipt.losses)
+    assert told.err.splitlines()[0] == (
+        f"{there.used} of 600 tokens (o200k_base, an estimate),"
+        f" {steps['steps_included']} of {steps['steps_total']} turns, {lessened} lessened"
+    )
+    assert sum(line.startswith("messages[") for line in told.err.splitlines()) == lessened
+
+
+@pytest.mark.usefixtures("request_file")
+def test_what_fits_comes_out_byte_for_byte(brim):
+    told = brim("fit", "request.json")
+    assert told.out == Path("request.json").read_text()
+    assert "of 128,000 tokens" in told.err
+
+
+@pytest.mark.usefixtures("here")
+def test_the_answer_that_the_body_asks_for_is_kept_free(brim):
+    Path("request.json").write_text(json.dumps({**BODY, "max_tokens": 127_500}))
+    assert "of 500 tokens" in brim("fit", "request.json").err
+    told = brim("fit", "request.json", "--model", "gpt-4")
+    assert (told.code, told.out) == (2, "")
+    assert told.err.startswith("brim: request.json:1: max_tokens must be less than the window of 8,192, not 127500")
+
+
+def test_standard_input_is_a_request_when_it_is_said_so(brim):
+    messages = [user("task"), item_call("a"), item_output("a", "r " * 200), user("end")]
+    body = json.dumps({"input": messages, "instructions": "be brief"}).encode()
+    told = brim("fit", "-", "--request", "--meter", "chars", "--budget", "300", stdin=body)
+    assert told.code == 0
+    assert json.loads(told.out)["instructions"] == "be brief"
+    assert json.loads(told.out)["input"] != messages
+    told = brim("fit", "-", "--request", stdin=b"[")
+    assert (told.code, told.err) == (2, "brim: standard input:1: not JSON: expecting value\n")
+
+
+def test_a_list_of_messages_comes_out_as_a_list(brim, here):
+    (here / "list.json").write_text(json.dumps(BODY["messages"]))
+    told = brim("fit", "list.json", "--meter", "chars", "--budget", "900")
+    assert json.loads(told.out) == library.fit_messages(BODY["messages"], 900, meter="chars").messages
+
+
+@pytest.mark.usefixtures("request_file")
+def test_options_reach_the_fit(brim):
+    given = {"select": "recency+relevance", "query": "3 3 3", "recent": 80, "older": 90, "shape": "openai"}
+    options = [word for name, value in given.items() for word in (f"--{name}", value)]
+    told = brim("fit", "request.json", "--budget", "500", "--repair", "error", *options)
+    there = library.fit_messages(BODY["messages"], 500, model="gpt-4o", tools=[TOOL], repair="error", **given)
+    assert json.loads(told.out)["messages"] == there.messages
+
+
+@pytest.mark.usefixtures("request_file")
+def test_the_receipt_is_written_and_can_be_replayed(brim):
+    options = ("--budget", "600", "--out", "fitted.json", "--receipt", "receipt.json", "--capture")
+    told = brim("fit", "request.json", *options)
+    assert (told.code, told.out) == (0, "")
+    again = library.replay(Path("receipt.json").read_text())
+    assert again.messages == json.loads(Path("fitted.json").read_text())["messages"]
+    told = brim("replay", "receipt.json", "--budget", "5000", "--budget", "300")
+    assert told.code == 0
+    heads = ["turn", "priority", "size", "recorded", "at", "5,000", "at", "300"]
+    assert heads in [line.split() for line in told.out.splitlines()]
+    assert "at 5,000: " in told.out
+    assert " turns changed; " in told.out
+    assert brim("replay", "receipt.json", "--diff", "receipt.json").out.endswith("no turn differs\n")
+    assert brim("replay", "receipt.json", "--why", "messages[1]").out.startswith("messages[1] is whole: ")
+
+
+@pytest.mark.usefixtures("request_file")
+def test_a_receipt_without_the_messages_cannot_be_replayed(brim):
+    assert brim("fit", "request.json", "--budget", "600", "--receipt", "receipt.json").code == 0
+    told = brim("replay", "receipt.json", "--budget", "900")
+    assert (told.code, told.out) == (2, "")
+    assert told.err.startswith("brim: receipt.capture must be the messages of the fit, kept by capture=True")
+    assert told.err.count("\n") == 1
+
+
+@pytest.mark.usefixtures("request_file")
+def test_a_budget_at_which_nothing_fits_ends_with_1(brim):
+    brim("fit", "request.json", "--budget", "600", "--receipt", "receipt.json", "--capture")
+    told = brim("replay", "receipt.json", "--budget", "5")
+    assert told.code == 1
+    assert "does not fit" in told.out
+
+
+@pytest.mark.usefixtures("request_file")
+def test_json_has_the_request_and_the_receipt(brim):
+    told = json.loads(brim("fit", "request.json", "--budget", "600", "--json", "--capture").out)
+    assert told["request"]["temperature"] == 0.5
+    assert told["receipt"]["capture"]["messages"] == BODY["messages"]
+    assert library.replay(told["receipt"]).messages == told["request"]["messages"]
+
+
+@pytest.mark.usefixtures("request_file")
+def test_nothing_is_written_where_nothing_fits(brim):
+    told = brim("fit", "request.json", "--budget", "5", "--out", "fitted.json", "--receipt", "receipt.json")
+    assert (told.code, told.out) == (1, "")
+    assert told.err.startswith("brim: what has to stay takes ")
+    assert told.err.count("\n") == 1
+    assert os.listdir() == ["request.json"]
+
+
+REFUSED = [
+    (('{"model": "gpt-4o"}',), "request.json:1: a request has either messages or input, and this has neither"),
+    (('{"sections": []}',), "and this has neither; sections are described in YAML"),
+    (('[{"role": "usr"}]',), "request.json:1: messages[0] role must be one of"),
+    (('{"messages": [],\n"messages": []}',), "request.json:2: the key 'messages' stands twice"),
+    (("[" * 100_000,), "request.json:1: messages[0]: nested more than 100 levels deep"),
+    (("[NaN]",), "request.json:1: messages[0]: NaN is no JSON"),
+    (("[]", "--budget", "many"), "--budget must be a whole number of at least 0, not 'many'"),
+    (("[]", "--recent", "-1"), "--recent must be a whole number of at least 0, not -1"),
+    (("[]", "--select", "best"), "select must be one of recency, priority, relevance, not 'best'"),
+    (("[]", "--shape", "xml"), "shape must be one of 'openai', 'responses', 'anthropic', not 'xml'"),
+    (("[]", "--repair", "hope"), "repair must be one of 'drop', 'error', not 'hope'"),
+    (("[]", "--model", "gpt-55"), "no model is called 'gpt-55'"),
+    (("[]", "--capture"), "--capture must be given with --receipt or --json"),
+    (('{"messages": [], "model": "gpt-55"}',), "request.json:1: no model, vocabulary or unit is called 'gpt-55'"),
+]
+
+
+@pytest.mark.parametrize(("given", "problem"), REFUSED, ids=[problem for _, problem in REFUSED])
+def test_a_mistake_is_one_sentence_and_nothing_is_written(brim, here, given, problem):
+    text, *options = given
+    (here / "request.json").write_text(text)
+    budget = [] if "--budget" in options or "--model" in options else ["--budget", "900"]
+    told = brim("fit", "request.json", "--out", "fitted.json", *budget, *options)
+    assert (told.code, told.out) == (2, "")
+    assert told.err.startswith("brim: ")
+    assert problem in told.err
+    assert told.err.count("\n") == 1
+    assert os.listdir() == ["request.json"]
+
+
+def test_a_budget_has_to_come_from_somewhere(brim, here):
+    (here / "request.json").write_text("[]")
+    told = brim("fit", "request.json")
+    assert (told.code, told.err.count("\n")) == (2, 1)
+    assert "request.json:1: the budget is missing: give one, or name a model" in told.err
+
+
+@pytest.mark.usefixtures("spec")
+@pytest.mark.parametrize("option", ["--select", "--query", "--recent", "--older", "--shape", "--repair"])
+def test_sections_have_no_turns_to_select(brim, option):
+    told = brim("fit", "spec.yaml", option, "5")
+    assert told.code == 2
+    assert f"{option} must be left out where the file is no request" in told.err
+
+
+@pytest.mark.usefixtures("here")
+def test_repairs_are_told(brim):
+    Path("request.json").write_text(json.dumps([user("task"), result("x", "lost"), user("end")]))
+    told = brim("fit", "request.json", "--budget", "900", "--meter", "chars")
+    assert told.err.splitlines()[0].endswith("2 of 2 turns, 1 lessened, 1 repaired")
+    assert "no call waits for the result 'x'" in told.err
+    told = brim("fit", "request.json", "--budget", "900", "--repair", "error")
+    assert (told.code, told.out) == (2, "")
+    assert "request.json:1: messages[1] must be legal for a provider" in told.err
+
+
+@pytest.mark.usefixtures("here")
+def test_a_long_history_is_told_in_few_lines(brim):
+    messages = [user("task")]
+    for i in range(120):
+        messages += [calling(f"c{i}"), result(f"c{i}", f"{i} " * 40)]
+    Path("request.json").write_text(json.dumps(messages))
+    options = ("--meter", "chars", "--budget", "4000", "--receipt", "receipt.json", "--capture")
+    told = brim("fit", "request.json", *options)
+    assert len(told.err.splitlines()) == 22
+    assert told.err.splitlines()[-1].startswith("… ")
+    told = brim("replay", "receipt.json", "--budget", "8000")
+    assert len(told.out.splitlines()) < 60
+    assert " more" in told.out
+    assert len(json.loads(brim("replay", "receipt.json", "--json").out)["replays"][0]["receipt"]["parts"]) == 121

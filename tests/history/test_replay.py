@@ -1,0 +1,332 @@
+"""What another budget would have kept of a history: a fit run again from its messages."""
+
+import json
+from contextlib import suppress
+from datetime import datetime
+from types import MappingProxyType
+
+import jsonschema
+import pytest
+
+import brim
+from brim import BrimError, InvalidType, InvalidValue, Receipt, Stable, replay
+from brim.schema import schema
+from brim.testing import CharMeter
+from brim.transcript import MOST_DEPTH, Transcript
+from corruption import corrupted
+from talk import (
+    Dumped,
+    answer,
+    calling,
+    gives,
+    item_call,
+    item_output,
+    loop,
+    model,
+    reasoning,
+    result,
+    says,
+    system,
+    text,
+    thinking,
+    use,
+    user,
+)
+
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+CHAT = [system(), *loop(9, 300), user("and now?")]
+BLOCKS = [user("task")]
+ITEMS = [user("task")]
+for i in range(9):
+    BLOCKS += [says(thinking(), text(f"step {i}"), use(f"c{i}")), gives(answer(f"c{i}", f"{i} " * 150))]
+    ITEMS += [reasoning(), item_call(f"c{i}"), item_output(f"c{i}", f"{i} " * 150)]
+BROKEN = [result("x", "y" * 90), user("task"), calling("dead", text="z" * 90), *loop(6, 300)[1:], user("end")]
+
+ASKED = {
+    "chat": (CHAT, {"tools": [TOOL]}),
+    "blocks": (BLOCKS, {"system": "be brief"}),
+    "items": (ITEMS, {"system": "be brief", "tools": [TOOL]}),
+    "broken": (BROKEN, {}),
+    "priority": (CHAT, {"select": "priority", "note": False}),
+    "relevance": (CHAT, {"select": "recency+relevance", "query": "the 3 3 3"}),
+    "caps": (CHAT, {"recent": 40, "older": 200}),
+    "pins": (CHAT, {"pin": {4, 2}, "pin_first_user": True}),
+    "given shape": (CHAT, {"shape": "openai"}),
+}
+FITS = pytest.mark.parametrize(("messages", "asked"), ASKED.values(), ids=list(ASKED))
+
+
+def fit(messages, budget=1200, **asked):
+    return brim.fit_messages(messages, budget, **{"meter": "chars", **asked})
+
+
+def equal(one, other):
+    return one.messages == other.messages and one.receipt == other.receipt
+
+
+@FITS
+def test_a_fit_is_run_again_as_it_was_from_whatever_holds_it(messages, asked):
+    fitted = fit(messages, capture=True, **asked)
+    receipt = fitted.receipt
+    held = [fitted, receipt, receipt.capture, receipt.to_json(), receipt.to_dict(), receipt.capture.to_dict()]
+    held.append(Receipt.from_json(receipt.to_json()))
+    for source in held:
+        again = replay(source)
+        assert equal(again, fitted)
+        assert again.receipt.to_json() == receipt.to_json()
+
+
+@FITS
+@pytest.mark.parametrize("budget", [700, 1000, 2000, 9000])
+def test_another_budget_keeps_what_a_fit_at_that_budget_keeps(messages, asked, budget):
+    there = fit(messages, budget, capture=True, **asked)
+    fitted = fit(messages, capture=True, **asked)
+    assert equal(replay(fitted, budget=budget), there)
+    assert equal(replay(fitted.receipt.to_json(), budget=brim.Window(budget)), there)
+
+
+def test_a_budget_at_which_nothing_fits_is_refused_with_its_numbers():
+    with pytest.raises(brim.DoesNotFit) as refused:
+        replay(fit(CHAT), budget=5)
+    assert (refused.value.available, refused.value.needed > 5) == (5, True)
+
+
+def test_messages_are_the_callers_own_objects_as_long_as_they_are_in_memory():
+    fitted = fit(CHAT, 9000)
+    assert all(one is other for one, other in zip(fitted.receipt.capture.messages, CHAT, strict=True))
+    assert all(one is other for one, other in zip(replay(fitted, budget=8000).messages, CHAT, strict=True))
+
+
+def test_a_receipt_that_is_read_late_has_the_messages_of_its_time():
+    history = brim.History("chars")
+    history.extend(CHAT[:9])
+    early = history.fit(1200)
+    history.extend(CHAT[9:])
+    late = history.fit(1200)
+    assert len(early.receipt.capture.messages) == 9
+    assert replay(early).messages == early.messages
+    assert replay(late).messages == late.messages
+    assert equal(replay(early, budget=600), fit(CHAT[:9], 600))
+
+
+def test_a_message_that_was_refused_is_in_no_transcript():
+    history = brim.History("chars")
+    history.extend(CHAT[:5])
+    with pytest.raises(InvalidValue):
+        history.extend([user(), {"role": "nobody"}])
+    assert len(history.fit(1200).receipt.capture.messages) == 5
+
+
+@pytest.mark.parametrize("capture", [False, True])
+def test_only_a_capture_writes_what_the_messages_say(capture):
+    history = brim.History("chars")
+    history.extend([user("a secret"), model("well")])
+    for fitted in (history.fit(900, capture=capture), fit([user("a secret")], 900, capture=capture)):
+        written = fitted.receipt.to_json()
+        assert ("a secret" in written) is capture
+        assert fitted.receipt.captured is capture
+        assert (json.loads(written)["capture"] is not None) is capture
+        assert replay(fitted).receipt.captured is capture
+
+
+def test_sizes_alone_are_no_messages():
+    stored = Receipt.from_json(fit(CHAT).receipt.to_json())
+    with pytest.raises(InvalidType, match="receipt.capture must be the messages of the fit, kept by capture=True"):
+        replay(stored, budget=9000)
+
+
+# --- what measures, and what chooses
+
+
+def test_the_model_is_that_of_the_fit():
+    fitted = brim.fit_messages(CHAT, 800, model="gpt-4o", capture=True)
+    stored = json.loads(fitted.receipt.to_json())["capture"]
+    assert (stored["model"], stored["meter"]) == ("gpt-4o", None)
+    assert equal(replay(fitted.receipt.to_json()), fitted)
+    by_chars = replay(fitted, budget=4000, meter="chars")
+    assert by_chars.receipt.meter == "chars"
+
+
+def test_the_meter_is_named_where_it_has_a_name():
+    for meter, name in ((None, "o200k_base"), ("chars/4", "chars/4"), (brim.meter("chars"), "chars"), (len, None)):
+        capture = brim.fit_messages(CHAT, 9000, meter=meter).receipt.capture
+        assert (capture.meter, capture.model) == (name, None)
+
+
+def test_a_meter_of_the_callers_own_is_in_memory_only():
+    fitted = fit(CHAT, meter=CharMeter(), capture=True)
+    assert equal(replay(fitted), fitted)
+    with pytest.raises(InvalidType, match="meter must be given: the fit was measured by a caller's own"):
+        replay(fitted.receipt.to_json())
+    assert equal(replay(fitted.receipt.to_json(), meter=CharMeter()), fitted)
+
+
+FUNCTIONS = {
+    "pin": lambda raw: "3 3" in str(raw),
+    "classify": lambda raw: "critical" if "3 3" in str(raw) else "low",
+    "summarise": lambda said, limit: "a summary"[:limit],
+    "embed": lambda texts: [[len(each), 1.0] for each in texts],
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_of_the_callers_own_is_in_memory_only(name):
+    select = {"classify": "priority", "embed": "relevance"}.get(name, "recency")
+    asked = {"select": select, name: FUNCTIONS[name]}
+    fitted = fit(CHAT, capture=True, **asked)
+    assert equal(replay(fitted), fitted)
+    assert equal(replay(fitted, budget=1500), fit(CHAT, 1500, capture=True, **asked))
+    stored = fitted.receipt.to_json()
+    assert json.loads(stored)["capture"]["functions"] == [name]
+    with pytest.raises(InvalidType, match=f"functions: {name} must be given: the fit had one"):
+        replay(stored)
+    assert equal(replay(stored, functions={name: FUNCTIONS[name]}), fitted)
+
+
+def test_a_function_that_no_fit_takes_is_refused():
+    with pytest.raises(InvalidValue, match="functions: a key must be one of pin, summarise, classify, embed"):
+        replay(fit(CHAT), functions={"rank": len})
+
+
+def test_an_embedding_that_is_asked_for_by_default_is_a_plain_value():
+    capture = fit(CHAT, embed=True).receipt.capture
+    assert (capture.options["embed"], capture.functions) == (True, {})
+    assert fit(CHAT).receipt.capture.options["embed"] is False
+
+
+# --- stable mode
+
+
+def growing(stable):
+    history = brim.History("chars", stable=stable)
+    for i in range(0, len(CHAT), 2):
+        history.extend(CHAT[i : i + 2])
+        yield CHAT[: i + 2], history.fit(1200, capture=True)
+
+
+@pytest.mark.parametrize("stable", [True, Stable(high=0.9, low=0.4)], ids=["chosen", "given"])
+def test_the_cut_that_was_held_is_held_again_at_the_same_budget(stable):
+    fits = list(growing(stable))
+    assert any(fitted.receipt.stable_prefix for _, fitted in fits)
+    for _, fitted in fits:
+        assert equal(replay(fitted), fitted)
+        assert replay(fitted, budget=1200).messages == fitted.messages
+
+
+@pytest.mark.parametrize("stable", [True, Stable(high=0.9, low=0.4)], ids=["chosen", "given"])
+def test_at_another_budget_the_lines_hold_and_the_cut_is_made_afresh(stable):
+    for messages, fitted in growing(stable):
+        there = fit(messages, 900, stable=stable)
+        assert replay(fitted, budget=900).messages == there.messages
+        assert replay(fitted.receipt.to_json(), budget=900).messages == there.messages
+        assert replay(fitted.receipt.to_json()).messages == fit(messages, 1200, stable=stable).messages
+
+
+@pytest.mark.parametrize(
+    "lines", [{"hihg": 1}, {"high": "1"}, {"prices": 3}, {"prices": {"raed": 1}}, {"low": 2}, {"held": {}}], ids=str
+)
+def test_lines_that_cannot_be_are_refused(lines):
+    values = fit(CHAT, stable=True).receipt.capture.to_dict()
+    with pytest.raises(InvalidValue, match="stable"):
+        replay({**values, "stable": {**values["stable"], **lines}})
+
+
+# --- what JSON holds
+
+
+def test_objects_of_a_client_library_are_written_as_their_fields():
+    made = [user("task"), Dumped(role="assistant", content="well", refusal=None), MappingProxyType(user("end"))]
+    fitted = fit(made, capture=True)
+    written = json.loads(fitted.receipt.to_json())["capture"]["messages"]
+    assert written == [user("task"), model("well"), user("end")]
+    assert replay(fitted.receipt.to_json()).receipt.used == fitted.used
+
+
+def test_what_is_written_is_a_copy():
+    made = [{"role": "user", "content": [{"type": "text", "text": "a"}]}]
+    fitted = fit(made, capture=True)
+    fitted.receipt.to_dict()["capture"]["messages"][0]["content"][0]["text"] = "b"
+    assert made[0]["content"][0]["text"] == "a"
+
+
+def test_what_is_no_json_is_refused_with_its_index():
+    made = [user("task"), {"role": "assistant", "content": "well", "at": datetime(2026, 1, 1)}]
+    receipt = fit(made, capture=True).receipt
+    assert replay(receipt).messages == made
+    with pytest.raises(InvalidType, match=r"messages\[1\] must be JSON, to be captured \(a datetime is not JSON\)"):
+        receipt.to_json()
+
+
+@pytest.mark.parametrize("number", [10**40, -(10**77), 2**13000])
+def test_a_long_number_in_a_message_is_kept(number):
+    made = [user("task"), says(use("a", number=number)), gives(answer("a"))]
+    fitted = fit(made, 9000, capture=True)
+    assert equal(replay(fitted.receipt.to_json()), fitted)
+
+
+@pytest.mark.parametrize("size", [41, 5000])
+def test_a_long_number_anywhere_else_is_refused(size):
+    made = [user("task"), says(use("a", number=10**50)), gives(answer("a"))]
+    written = fit(made, 9000, capture=True).receipt.to_json()
+    for key in ('"budget": ', '"used": '):
+        with pytest.raises(InvalidValue, match=r"JSON .a number of [\d,]+ digits"):
+            replay(written.replace(key, key + "9" * size, 1))
+
+
+def nested(levels):
+    value = "x"
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def test_what_is_nested_deep_is_neither_written_nor_read():
+    made = [user("task"), {"role": "assistant", "content": "well", "odd": nested(MOST_DEPTH - 2)}]
+    fitted = fit(made, 9000, capture=True)
+    written = fitted.receipt.to_json()
+    assert equal(replay(written), fitted)
+    told = f"nested at most {MOST_DEPTH} levels deep"
+    deep = [user("task"), {"role": "assistant", "content": "well", "odd": nested(MOST_DEPTH - 1)}]
+    with pytest.raises(InvalidValue, match=f"transcript.messages must be {told}"):
+        fit(deep, 9000, capture=True).receipt.to_json()
+    for levels in (MOST_DEPTH, 400, *range(900, 1000, 7), 100_000):
+        with pytest.raises(InvalidValue):
+            replay(written.replace('"well"', "[" * levels + "]" * levels))
+
+
+SMALL = fit([system(), user("task"), calling("a"), result("a", "r" * 90), user("end")], 110, capture=True, stable=True)
+
+
+def test_a_transcript_with_any_value_wrong_is_refused_or_replayed():
+    for values in corrupted(SMALL.receipt.to_dict()["capture"]):
+        with suppress(BrimError):
+            again = replay(values, budget=300)
+            assert again.used <= 300
+            assert Receipt.from_json(again.receipt.to_json()) == again.receipt
+
+
+def test_what_is_refused_is_what_the_schema_refuses():
+    oracle = jsonschema.Draft202012Validator(schema("receipt"))
+    values = SMALL.receipt.to_dict()
+    for capture in corrupted(values["capture"]):
+        try:
+            Receipt.from_dict({**values, "capture": capture})
+        except InvalidValue:
+            passes = False
+        else:
+            passes = True
+        assert passes == oracle.is_valid({**values, "capture": capture}), capture
+
+
+def test_a_refusal_has_the_way_to_the_value():
+    values = SMALL.receipt.to_dict()
+    capture = {**values["capture"], "options": {**values["capture"]["options"], "recent": -1}}
+    with pytest.raises(InvalidValue, match=r"receipt.capture.options.recent must be at least 0, not -1"):
+        Receipt.from_dict({**values, "capture": capture})
+    with pytest.raises(InvalidValue, match=r"transcript.options.recent must be at least 0, not -1"):
+        Transcript.from_dict(capture)
+
+
+def test_an_unknown_part_of_a_history_is_called_a_turn():
+    with pytest.raises(brim.UnknownName, match="no turn is called 'plan'"):
+        SMALL.receipt.why("plan")
