@@ -62,7 +62,8 @@ class Book:
         self.shape = shape
         self._given: list[Any] = []
         self.generation = 0
-        """Counts how often positions have changed; as long as it stays, they only grow."""
+        """Counts how often turns or positions have changed; as long as it stays, they only grow."""
+        self._seats: list[int] = []
         self._set(wire(shape) if shape is not None else self._guess())
 
     def _guess(self) -> Wire:
@@ -72,6 +73,7 @@ class Book:
     def _set(self, chosen: Wire) -> None:
         """Begin anew in a shape."""
         self.generation += 1
+        self._seats.append(0)
         self.wire = chosen
         self.chat = chat_of(self.meter, chosen.provider, self.model)
         self.pairs = Pairs()
@@ -183,6 +185,15 @@ class Book:
     def unfinished(self) -> bool:
         """Whether something waits for what has not come: a call for its result, reasoning for what it led to."""
         return bool(self.pairs.open) or bool(self._reasoning)
+
+    @property
+    def moves(self) -> int:
+        """How often a message was put before others."""
+        return len(self._seats)
+
+    def steady(self, length: int, moves: int) -> bool:
+        """Return whether the first messages stand where they stood after so many moves."""
+        return all(seat >= length for seat in self._seats[moves:])
 
     def fingerprint(self, length: int) -> str:
         """Return what tells the first messages from any others: a hash of all they say, worked out once for each."""
@@ -313,6 +324,7 @@ class Book:
             InvalidValue: repairs are not wanted.
         """
         self.generation += 1
+        self._seats.append(seat)
         self._record(Repair(self.indexes[at], "moved", "its result has to follow the call", 0, message.raw))
         self.raws = _moved(self.raws, seat)
         self.messages = _moved(self.messages, seat)

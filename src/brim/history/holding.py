@@ -55,11 +55,16 @@ class Holding(Fitting):
         held, book = self.stable.held, self.book
         if held is None or held.length > len(book):
             return None
-        if held.book is not book and self.stable.sealed().check != book.fingerprint(held.length):
+        if held.book is book:
+            return held if book.steady(held.length, held.moves) and self._resumes(held) else None
+        if self.stable.sealed().check != book.fingerprint(held.length):
             return None
-        if held.resume and (held.resume >= len(book.starts) or book.starts[held.resume] != held.at):
-            return None
-        return held
+        return held if self._resumes(held) else None
+
+    def _resumes(self, held: Held) -> bool:
+        """Return whether a turn still begins where the gap ended."""
+        starts = self.book.starts
+        return not held.resume or (held.resume < len(starts) and starts[held.resume] == held.at)
 
     def _go_on(self, held: Held) -> None:
         """Send what the last fit sent, and what has come since."""
@@ -186,6 +191,7 @@ class Holding(Fitting):
             length=len(book),
             until=min(self.dangling, default=len(book)),
             book=book,
+            moves=book.moves,
             units=self.used - self.extra.get("reply", 0),
             edits={p: form for p, form in self.sent.items() if p not in self.dangling},
         )

@@ -55,6 +55,8 @@ class Held:
     """The fingerprint of those messages, to see that it is the same history; empty as long as the book is known."""
     book: Any = field(default=None, repr=False, compare=False)
     """The book that the cut was made in, within one `History`."""
+    moves: int = 0
+    """How often positions had changed in it."""
     aside: Mapping[str, int] = field(default_factory=dict)
     """Units that stood before the messages: tools, a system prompt apart."""
     units: int = 0
