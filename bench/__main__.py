@@ -1,4 +1,4 @@
-"""Run benchmarks and report them: `python -m bench [names...] [--quick] [--footprint] [--out DIR]`."""
+"""Run benchmarks and report them: `python -m bench [names...] [--quick] [--footprint] [--traces DIR] [--out DIR]`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,22 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 from bench import counting, ends, fitting, footprint, interpreter, report, scaling
 from bench.outcome import Outcome, Setting
+
+
+def _later(name: str) -> Callable[[Setting], Outcome]:
+    """Return a benchmark whose module is loaded when it is run: it needs what the others do not."""
+
+    def run(setting: Setting) -> Outcome:
+        outcome: Outcome = import_module(f"bench.{name}").run(setting)
+        return outcome
+
+    return run
+
 
 BENCHMARKS: dict[str, Callable[[Setting], Outcome]] = {
     "footprint": footprint.run,
@@ -18,6 +30,9 @@ BENCHMARKS: dict[str, Callable[[Setting], Outcome]] = {
     "ends": ends.run,
     "fitting": fitting.run,
     "scaling": scaling.run,
+    "conformance": _later("conformance"),
+    "histories": _later("histories"),
+    "recall": _later("recall"),
 }
 
 
@@ -27,12 +42,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="name", help=f"any of {', '.join(BENCHMARKS)}; without one, all")
     parser.add_argument("--quick", action="store_true", help="a tenth of the size; the gates then prove nothing")
     parser.add_argument("--footprint", action="store_true", help="also install the core into an empty environment")
+    parser.add_argument("--traces", type=Path, metavar="DIR", help="recorded runs to replay, instead of made-up ones")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results", metavar="DIR")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in BENCHMARKS]
     if unknown:
         parser.error(f"no benchmark is called {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
-    setting = Setting(quick=options.quick, install=options.footprint)
+    if options.traces and not options.traces.is_dir():
+        parser.error(f"--traces must be a folder, and {options.traces} is none")
+    traces = options.traces.resolve() if options.traces else None
+    setting = Setting(quick=options.quick, install=options.footprint, traces=traces, out=options.out)
     head = report.machine() + ("- quick: a tenth of the size, the gates prove nothing\n" if options.quick else "")
     print(head)
     outcomes = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 Cell = str | int | float | None
 """A text, a number, or `None` where there is nothing to tell."""
@@ -18,6 +19,10 @@ class Setting:
     """Whether sizes are a tenth, to see that all works; the numbers then prove nothing."""
     install: bool = False
     """Whether the core is installed into an empty environment to be weighed, which takes a while."""
+    traces: Path | None = None
+    """The folder of recorded runs to replay; without it they are made up."""
+    out: Path = Path(__file__).parent / "results"
+    """The folder that results are written to."""
 
     def size(self, full: int) -> int:
         """Return the size to measure at instead of `full`."""

@@ -54,7 +54,7 @@ def page(told: dict[str, Any]) -> str:
         "## Summary\n",
         "\n".join(_summary(cases, trimmers)),
         "",
-        *told["left_out"],
+        *told["notes"],
         "\n## The cases\n",
         "\n".join(_reasons(cases)),
         "\n## Case by case\n",

@@ -1,0 +1,42 @@
+"""The conformance suite's own parts, for the benchmarks that judge by them.
+
+The suite lives among the tests and is no installed package. At run time it is found by its folder, because a
+package called `tests` is what some libraries install beside themselves.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.conformance import judge
+    from tests.conformance.adapter import Message, NotAsked
+    from tests.conformance.case import STATES, Case, Verdict
+    from tests.conformance.cases import CASES
+    from tests.conformance.judge import Judge
+    from tests.conformance.runner import SECONDS
+    from tests.conformance.runner import run as put_through
+else:
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+    from conformance import judge
+    from conformance.adapter import Message, NotAsked
+    from conformance.case import STATES, Case, Verdict
+    from conformance.cases import CASES
+    from conformance.judge import Judge
+    from conformance.runner import SECONDS
+    from conformance.runner import run as put_through
+
+__all__ = [
+    "CASES",
+    "SECONDS",
+    "STATES",
+    "Case",
+    "Judge",
+    "Message",
+    "NotAsked",
+    "Verdict",
+    "judge",
+    "put_through",
+]

@@ -1,0 +1,154 @@
+"""What can be expected of a prompt: each check returns a sentence on what is wrong, or nothing."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from .adapter import Adapter, Message
+from .case import Case
+from .judge import Judge, body, gist, illegal, leading, left, standing, task
+
+_BROKEN = re.compile("[\ufffd\ud800-\udfff]")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trial:
+    """A history before and after a trimmer had it."""
+
+    adapter: Adapter
+    case: Case
+    judge: Judge
+    budget: int
+    before: list[Message]
+    after: list[Message]
+
+    def again(self, messages: list[Message]) -> list[Message]:
+        """Return what the trimmer makes of other messages at the same budget."""
+        return self.adapter.trim(copy.deepcopy(messages), self.budget)
+
+
+Check = Callable[[Trial], str | None]
+
+
+def fits(trial: Trial) -> str | None:
+    """The whole prompt counts at most the budget."""
+    size = trial.judge.size(trial.after)
+    return f"{size:,} units for a budget of {trial.budget:,}" if size > trial.budget else None
+
+
+def legal(trial: Trial) -> str | None:
+    """The provider takes it: every call has its result and every result its call."""
+    return illegal(trial.after)
+
+
+def ordered(trial: Trial) -> str | None:
+    """What was kept stands in the order in which it was said."""
+    known = [gist(message) for message in trial.before]
+    place: Iterator[object] = iter(known)
+    seen = set(known)
+    for i, message in enumerate(trial.after):
+        if gist(message) in seen and gist(message) not in place:
+            return f"messages[{i}] stands before what came before it, or twice"
+    return None
+
+
+def system(trial: Trial) -> str | None:
+    """The leading system messages are there, whole and first."""
+    first = leading(trial.after)
+    for message in leading(trial.before):
+        if not any(standing(message, other) == "whole" for other in first):
+            return f"the {message['role']} message is not there whole"
+    return None
+
+
+def newest(trial: Trial) -> str | None:
+    """The prompt ends with the newest message, whole or cut."""
+    found = left(trial.before[-1], trial.after[-1:], trial.before)
+    return None if found else "the prompt does not end with the newest message"
+
+
+def newest_whole(trial: Trial) -> str | None:
+    """The prompt ends with the newest message, whole."""
+    found = left(trial.before[-1], trial.after[-1:], trial.before)
+    return None if found == "whole" else f"the newest message is {found or 'lost'} though it fits"
+
+
+def newest_image(trial: Trial) -> str | None:
+    """The images of the newest message are still in it."""
+    wanted = [part for part in trial.before[-1]["content"] if part["type"] == "image_url"]
+    found = trial.after[-1].get("content")
+    missing = [part for part in wanted if not isinstance(found, list) or part not in found]
+    return f"{len(missing)} of {len(wanted)} images of the newest message are gone" if missing else None
+
+
+def goal(trial: Trial) -> str | None:
+    """The first user message is there, whole or cut."""
+    wanted = task(trial.before)
+    if wanted is None or left(wanted, trial.after, trial.before):
+        return None
+    return "the task, the first user message, is lost"
+
+
+def unchanged(trial: Trial) -> str | None:
+    """What fits already comes back as it was."""
+    if trial.after == trial.before:
+        return None
+    return f"the history fits, and {len(trial.before):,} messages became {len(trial.after):,} or other ones"
+
+
+def untouched(trial: Trial) -> str | None:
+    """A message that was kept whole has all its fields, known or not."""
+    known = {gist(message): message for message in trial.before}
+    for i, message in enumerate(trial.after):
+        if gist(message) in known and message != known[gist(message)]:
+            return f"messages[{i}] lost or gained fields"
+    return None
+
+
+def idempotent(trial: Trial) -> str | None:
+    """What was fitted is not changed by fitting it again."""
+    return None if trial.again(trial.after) == trial.after else "fitting the result again changes it"
+
+
+def deterministic(trial: Trial) -> str | None:
+    """The same history gives the same prompt."""
+    return None if trial.again(trial.before) == trial.after else "the same history gives another prompt"
+
+
+def clean(trial: Trial) -> str | None:
+    """No character is split: no U+FFFD and no half of a pair that was not in the history."""
+    before = sum(len(_BROKEN.findall(body(message))) for message in trial.before)
+    after = sum(len(_BROKEN.findall(body(message))) for message in trial.after)
+    return f"{after - before} broken characters are in the prompt" if after > before else None
+
+
+def full(trial: Trial) -> str | None:
+    """At least a third of the budget is used where there are many small messages to fill it with.
+
+    No more is asked, because a trimmer that spares the prompt cache cuts deep, and seldom.
+    """
+    size = trial.judge.size(trial.after)
+    return f"only {size:,} of {trial.budget:,} units are used" if 3 * size < trial.budget else None
+
+
+ALWAYS: dict[str, Check] = {"fits": fits, "legal": legal, "ordered": ordered}
+"""What every prompt must pass; that there is one, that it is a list and that the input is untouched comes before."""
+
+CHECKS: dict[str, Check] = {
+    **ALWAYS,
+    "system": system,
+    "newest": newest,
+    "newest whole": newest_whole,
+    "newest image": newest_image,
+    "task": goal,
+    "unchanged": unchanged,
+    "untouched": untouched,
+    "idempotent": idempotent,
+    "deterministic": deterministic,
+    "clean": clean,
+    "full": full,
+}
+"""Every check by the name that a case asks for it."""

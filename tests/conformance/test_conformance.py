@@ -1,0 +1,257 @@
+"""brim and the cases that any context trimmer should pass; and the suite itself, which must see what is wrong."""
+
+import copy
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parents[2]))
+
+import brim
+from bench import peers
+from conformance.adapter import NotAsked
+from conformance.case import Case
+from conformance.cases import CASES
+from conformance.judge import Judge, body, illegal, standing, task, turns
+from conformance.runner import run
+from conformance.script import assistant, calling, loop, pair, prose, result, system, user
+
+
+class Plain:
+    name = "fit_messages"
+
+    def trim(self, messages, budget):
+        return brim.fit_messages(messages, budget=budget, meter="o200k_base").messages
+
+
+class Stable:
+    name = "fit_messages, stable"
+
+    def trim(self, messages, budget):
+        return brim.fit_messages(messages, budget=budget, meter="o200k_base", stable=True).messages
+
+
+class Incremental:
+    name = "History"
+
+    def trim(self, messages, budget):
+        history = brim.History(meter="o200k_base")
+        history.extend(messages)
+        return history.fit(budget=budget).messages
+
+
+JUDGE = Judge(count=peers.tiktoken_count())
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("adapter", [Plain(), Stable(), Incremental()], ids=lambda adapter: adapter.name)
+def test_brim_passes(adapter, case):
+    verdict = run(adapter, case, JUDGE)
+    assert verdict.right, verdict.detail
+
+
+# The suite itself.
+
+
+class Double:
+    """A trimmer that does what it is told to."""
+
+    name = "double"
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def trim(self, messages, budget):
+        return self.answer(messages, budget)
+
+
+def judged(answer, **values):
+    values = {"name": "a case", "why": "", "messages": lambda: loop(10), "budget": 400, **values}
+    return run(Double(answer), Case(**values), JUDGE, seconds=0.5)
+
+
+def last(messages, _):
+    return [messages[0], messages[1], *messages[-2:]]
+
+
+def raising(error):
+    def answer(messages, budget):
+        raise error
+
+    return answer
+
+
+class OwnError(Exception):
+    pass
+
+
+def mutating(messages, _):
+    messages[0]["content"] = ""
+    return last(messages, _)
+
+
+def forever(messages, _):
+    while True:
+        try:
+            while True:
+                pass
+        except Exception:
+            return messages
+
+
+@pytest.mark.parametrize(
+    ("answer", "values", "state", "detail"),
+    [
+        (last, {}, "pass", ""),
+        (last, {"expects": ("system", "newest whole", "task", "untouched", "deterministic", "idempotent")}, "pass", ""),
+        (lambda messages, _: messages, {}, "fail", "units for a budget of 400"),
+        (lambda messages, _: messages[-1:], {}, "fail", "which the message before it did not make"),
+        (lambda messages, _: messages[:3], {}, "fail", "has no answer"),
+        (lambda messages, _: [], {}, "fail", "the prompt is empty"),
+        (lambda messages, _: tuple(last(messages, _)), {}, "fail", "a tuple, not a list"),
+        (lambda messages, _: [messages[1], messages[0]], {}, "fail", "stands before what came before it"),
+        (lambda messages, _: [messages[0], messages[0]], {}, "fail", "or twice"),
+        (mutating, {}, "fail", "own messages were changed"),
+        (lambda messages, _: messages[1:4], {"expects": ("system",)}, "fail", "the system message is not there whole"),
+        (lambda messages, _: messages[:4], {"expects": ("newest",)}, "fail", "does not end with the newest message"),
+        (lambda messages, _: [messages[0], *messages[-2:]], {"expects": ("task",)}, "fail", "the task"),
+        (last, {"expects": ("unchanged",)}, "fail", "22 messages became 4"),
+        (last, {"expects": ("full",), "budget": 4_000}, "fail", "of 4,000 units are used"),
+        (last, {"refusal": "must"}, "fail", "there is no prompt that is right here"),
+        (lambda messages, _: [user("\ufffd")], {"expects": ("clean",)}, "fail", "1 broken characters"),
+        (raising(OwnError("too big")), {"refusal": "may"}, "refused", "OwnError: too big"),
+        (raising(OwnError("too big")), {}, "error", "OwnError: too big"),
+        (raising(ValueError("too big")), {"refusal": "must"}, "error", "ValueError: too big"),
+        (raising(NotAsked("no images")), {}, "not asked", "no images"),
+        (forever, {}, "timeout", "no answer in 0.5 s"),
+    ],
+)
+def test_a_verdict_says_what_is_wrong(answer, values, state, detail):
+    verdict = judged(answer, **values)
+    assert (verdict.state, verdict.right) == (state, state in ("pass", "refused")), verdict.detail
+    assert detail in verdict.detail
+
+
+def test_a_case_in_steps_feeds_the_result_back_in_whole_turns():
+    seen = []
+
+    def answer(messages, _):
+        seen.append(len(messages))
+        return last(messages, _)
+
+    assert judged(answer, steps=3, budget=500).state == "pass"
+    assert seen == [6, 12, 12]
+
+
+def test_a_half_dozen_ways_to_be_wrong_are_each_seen_by_some_case():
+    def over(messages, budget):
+        return messages
+
+    def no_task(messages, budget):
+        return [messages[0], *messages[-2:]] if messages[-1]["role"] == "tool" else [messages[0], messages[-1]]
+
+    for answer in (over, no_task):
+        states = [run(Double(answer), case, JUDGE, seconds=5).state for case in CASES[:6]]
+        assert "fail" in states
+
+
+def test_the_names_of_the_cases_are_all_different_and_every_history_is_made_anew():
+    assert len({case.name for case in CASES}) == len(CASES)
+    for case in CASES:
+        if case.name != "10,000 messages of tool calls":
+            first = case.messages()
+            assert first == case.messages()
+            assert first[0] is not case.messages()[0]
+
+
+def test_only_the_cases_that_say_so_begin_with_an_illegal_history():
+    assert {case.name for case in CASES if illegal(case.messages())} == {
+        "a history that is already illegal",
+        "illegal, and small enough to stay as it is",
+    }
+
+
+@pytest.mark.parametrize(
+    ("messages", "problem"),
+    [
+        ([], "there is no message"),
+        ([{"role": "narrator", "content": "x"}], "has the role 'narrator'"),
+        ([user("x"), result("a", "y")], "messages[1] answers the call 'a'"),
+        ([calling("a"), user("x"), result("a", "y")], "the call 'a' of messages[0] has no answer"),
+        ([calling("a"), result("a", "y"), result("a", "y")], "messages[2] answers the call 'a'"),
+        ([calling("a", "b"), result("b", "y")], "the call 'a' of messages[0] has no answer"),
+        ([calling("a", "a"), result("a", "y")], "two calls of the same id"),
+        ([{"role": "assistant", "content": None}], "neither content nor calls"),
+        ([system(), calling("a", "b"), result("b", ""), result("a", ""), user("")], None),
+    ],
+)
+def test_what_a_provider_refuses_is_named(messages, problem):
+    found = illegal(messages)
+    assert found == problem if problem is None else problem in found
+
+
+def test_a_size_is_every_text_and_three_a_message():
+    judge = Judge(count=len)
+    assert judge.size([user("abcd"), calling("id", name="nn", arguments="{}"), result("id", "")]) == 3 + 4 + 3 + 4 + 3
+    parts = {"role": "user", "content": [{"type": "text", "text": "ab"}, {"type": "image_url", "image_url": {}}]}
+    assert judge.message(parts) == 5
+
+
+class Panic(BaseException):
+    pass
+
+
+def test_a_tokenizer_that_breaks_down_is_asked_in_pieces():
+    def count(text):
+        if len(text) > 60_000:
+            raise Panic
+        return len(text)
+
+    assert Judge(count=count).text(" " * 130_000) == 130_000
+
+
+def test_a_turn_is_a_message_or_a_call_with_all_its_results():
+    messages = [
+        system(),
+        user("x"),
+        calling("a", "b"),
+        result("a", ""),
+        result("b", ""),
+        assistant("y"),
+        result("c", ""),
+    ]
+    assert turns(messages) == [(0, 1), (1, 2), (2, 5), (5, 6), (6, 7)]
+
+
+@pytest.mark.parametrize(
+    ("original", "candidate", "expected"),
+    [
+        (user(prose(50)), user(prose(50)), "whole"),
+        (user(prose(50)), user(prose(50) + "\n[a note]"), "whole"),
+        (user(prose(50)), user(prose(20) + " [... cut ...]"), "cut"),
+        (user(prose(50)), user("[... cut ...] " + prose(50)[-40:]), "cut"),
+        (user(prose(50)), user("A summary of what was said before."), None),
+        (user(prose(50)), user(""), None),
+        (user(prose(50)), assistant(prose(50)), None),
+        (result("a", prose(50)), result("a", "[gone]"), "cut"),
+        (result("a", prose(50)), result("b", prose(50)), None),
+        (result("a", ""), result("a", ""), "whole"),
+        (calling("a"), calling("a", arguments="{}"), "cut"),
+    ],
+)
+def test_what_is_left_of_a_message_is_whole_or_cut_or_nothing(original, candidate, expected):
+    assert standing(original, candidate) == expected
+
+
+def test_the_task_is_the_first_user_message():
+    assert body(task(loop(2))).startswith("Find out why")
+    assert task([system()]) is None
+
+
+def test_judging_leaves_the_messages_alone():
+    messages = [*loop(5), *pair("x", "y")]
+    kept = copy.deepcopy(messages)
+    Judge(count=len).size(messages)
+    illegal(messages)
+    assert messages == kept
