@@ -40,6 +40,8 @@ QUICK = (
     "tests/truncate",
     "tests/meter",
     "tests/test_promise.py",
+    "tests/wire",
+    "tests/history",
 )
 """What is asked about a fault that its own tests and the generated fits have let through."""
 

@@ -31,7 +31,7 @@ AREAS = (
     ),
     (
         "history/book.py",
-        f"{_HISTORY} tests/history/test_repair.py tests/history/test_thinking.py {_TRAFFIC}",
+        f"{_HISTORY} tests/history {_TRAFFIC}",
         (
             (
                 "the task is what the user said last",
@@ -239,7 +239,11 @@ AREAS = (
                 "return count(piece.text) + count(piece.name) + count(piece.id) + framed",
                 "return count(piece.name) + count(piece.id) + framed",
             ),
-            ("a message has no frame", "        total, count = self.frame, self.text\n", "        total, count = 0, self.text\n"),
+            (
+                "a message has no frame",
+                "        total, count = self.frame, self.text\n",
+                "        total, count = 0, self.text\n",
+            ),
             (
                 "a name costs nothing",
                 "            total += count(message.name) + self.framing.per_name\n",

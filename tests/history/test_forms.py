@@ -173,6 +173,15 @@ def test_a_reference_stands_only_where_what_it_refers_to_is_there():
                 assert long in contents[i + 1 :]
 
 
+def test_results_that_only_begin_alike_are_not_the_same():
+    start = "line of output\n" * 30
+    messages = [user("task")]
+    for i in range(6):
+        messages += [calling(f"c{i}"), result(f"c{i}", f"{start}and the end of it: {i}")]
+    for fitted in every_fit([*messages, user("end")], step=25):
+        assert TWIN not in json.dumps(fitted.messages)
+
+
 def test_the_same_words_with_another_picture_are_not_the_same():
     long = "line of output\n" * 20
     messages = [
