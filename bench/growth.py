@@ -5,6 +5,7 @@ Each trimmer has a process of its own for each size, and is ended if it does not
 
 from __future__ import annotations
 
+import gc
 import statistics
 import time
 from collections.abc import Iterator
@@ -31,6 +32,8 @@ _PATIENCE = 150
 def job(peer: str, traces: str | None, count: int, number: int) -> Iterator[dict[str, Any]]:
     """Yield the CPU seconds of tiktoken's pass and of the first fit, then of the next fits."""
     runs = trajectories.given(Path(traces) if traces else None, count)
+    gc.collect()
+    gc.freeze()  # The runs are the benchmark's; the history that is made of them is not frozen.
     history = trajectories.end_to_end(runs, number + 4 * _EXCHANGES)
     cut = next(end for _, end in judge.turns(history) if end >= number)
     count_one = peers.tiktoken_count()

@@ -297,25 +297,22 @@ def _gates(found: dict[str, Replayed], *, real: bool) -> list[Gate]:
     every = [fit for each in own for fit in each.fits]
     held = [fit for fit in every if fit.kind not in ("impossible", "cramped")]
     raised = [fit for fit in every if fit.error and not (fit.typed and fit.kind in ("impossible", "cramped"))]
-    inside = [fit for fit in every if fit.kind == "inside"]
     gates = [
         Gate(name="histories: bad", value=sum(fit.bad for fit in every), limit=0, unit="fits"),
         Gate(name="histories: over the budget", value=sum(fit.over for fit in every), limit=0, unit="fits"),
         Gate(name="histories: illegal", value=sum(fit.illegal is not None for fit in every), limit=0, unit="fits"),
         Gate(name="histories: exceptions", value=len(raised), limit=0, unit="fits"),
         Gate(
-            name="histories: served by a cut inside",
-            value=_share(inside, lambda fit: fit.served),
-            limit=100,
-            unit="%",
-            at_least=True,
+            name="histories: not served by a cut inside",
+            value=sum(not fit.served for fit in every if fit.kind == "inside"),
+            limit=0,
+            unit="fits",
         ),
         Gate(
-            name="histories: task kept",
-            value=_share([fit for fit in held if not fit.error], lambda fit: fit.task is not None),
-            limit=100,
-            unit="%",
-            at_least=True,
+            name="histories: task lost",
+            value=sum(fit.task is None and not fit.error for fit in held),
+            limit=0,
+            unit="fits",
         ),
     ]
     return [*gates, *_figures(found)] if real else gates

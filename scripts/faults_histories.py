@@ -153,7 +153,7 @@ AREAS = (
     ),
     (
         "history/holding.py",
-        f"tests/history/test_receipt.py tests/history/test_arguments.py tests/history/test_thinking.py {_TRAFFIC}",
+        f"tests/history/test_stable.py tests/history {_TRAFFIC}",
         (
             (
                 "the state of another history is taken",

@@ -173,6 +173,24 @@ def test_a_reference_stands_only_where_what_it_refers_to_is_there():
                 assert long in contents[i + 1 :]
 
 
+def test_the_trace_of_older_turns_takes_at_most_a_quarter_of_the_room():
+    messages = loop(40, 150)
+    fitted = fit(messages, total(messages) // 2)
+    contents = [m["content"] for m in fitted.messages if m["role"] == "tool"]
+    whole = [content for content in contents if not STUB.fullmatch(content)]
+    cleared = len(contents) - len(whole)
+    assert 0 < cleared <= 12
+    assert len(whole) > len(contents) // 2
+
+
+def test_by_class_a_turn_that_fits_is_kept_after_one_that_does_not():
+    big = {"role": "assistant", "name": "design-critic", "content": "c" * 900}
+    small = {"role": "assistant", "name": "doc-writer", "content": "l" * 50}
+    fitted = fit([user(), big, small, user("end")], 400, select="priority")
+    assert any(m is small for m in fitted.messages)
+    assert not any(m is big for m in fitted.messages)
+
+
 def test_results_that_only_begin_alike_are_not_the_same():
     start = "line of output\n" * 30
     messages = [user("task")]

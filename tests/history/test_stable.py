@@ -1,0 +1,105 @@
+"""Stable mode: a prompt begins with the bytes of the last one, and moves seldom."""
+
+from itertools import pairwise
+
+import pytest
+
+import brim
+from brim.testing import CharMeter
+from talk import calling, result, system, user
+
+CHARS = CharMeter()
+
+
+def grown(count, size=60):
+    """Yield the messages of an agent's loop, step by step."""
+    yield [system("rules"), user("task")]
+    for i in range(count):
+        yield [calling(f"c{i}"), result(f"c{i}", f"{i} " * (size // 2))]
+
+
+def prompts(steps, budget, **options):
+    """Return what is sent after each step."""
+    history = brim.History(meter=CHARS, **options)
+    fits = []
+    for step in steps:
+        history.extend(step)
+        fits.append(history.fit(budget))
+    return fits
+
+
+def test_a_prompt_extends_the_last_one_until_the_line_is_crossed():
+    fits = prompts(grown(40), 1_000, stable=True)
+    moved = [i for i, (a, b) in enumerate(pairwise(fits)) if b.messages[: len(a.messages)] != a.messages]
+    assert 1 <= len(moved) <= 40 // 5
+    for i in moved:
+        assert fits[i + 1].used < fits[i].used
+    assert all(fit.used <= 1_000 for fit in fits)
+
+
+def test_a_cut_leaves_the_low_line_and_not_less_than_the_newest():
+    fits = prompts(grown(40), 1_000, stable=brim.Stable(low=0.5))
+    lowest = min(fit.used for fit in fits[10:])
+    assert 300 <= lowest <= 700
+    high = prompts(grown(40), 1_000, stable=brim.Stable(low=0.8))
+    assert min(fit.used for fit in high[10:]) > lowest
+
+
+def test_a_high_line_below_the_budget_is_kept_to():
+    fits = prompts(grown(40), 1_000, stable=brim.Stable(high=0.7, low=0.4))
+    assert max(fit.used for fit in fits) <= 700
+
+
+def test_what_was_cut_inside_is_sent_again_as_it_was_cut():
+    history = brim.History(meter=CHARS, stable=True)
+    history.extend([user("task"), calling("a"), result("a", "long " * 400)])
+    first = history.fit(600)
+    assert first.messages[-1]["content"] != "long " * 400
+    history.extend([calling("b"), result("b", "ok")])
+    second = history.fit(700)
+    assert second.messages[: len(first.messages)] == first.messages
+
+
+def test_the_start_of_the_history_stays_while_the_gap_widens():
+    fits = prompts(grown(60), 1_200, stable=True)
+    kept = [fit.messages[2:4] for fit in fits[20:]]
+    assert all(pair == kept[0] for pair in kept)
+
+
+def test_the_receipt_tells_the_units_that_are_the_same():
+    fits = prompts(grown(30), 1_000, stable=True)
+    for last, fit in pairwise(fits):
+        same = fit.messages[: len(last.messages)] == last.messages
+        assert (fit.receipt.stable_prefix == last.used) is same
+
+
+def test_state_in_a_value_does_what_state_in_a_history_does():
+    fits = prompts(grown(30), 1_000, stable=True)
+    messages, stable = [], True
+    for step, expected in zip(grown(30), fits, strict=True):
+        messages = [*messages, *step]
+        fitted = brim.fit_messages(messages, 1_000, meter=CHARS, stable=stable)
+        stable = fitted.stable
+        assert fitted.messages == expected.messages
+
+
+def test_dearer_reads_make_a_higher_low_line():
+    cheap = brim.Stable(prices=brim.CachePrices(read=0.1, write=1.25))
+    dear = brim.Stable(prices=brim.CachePrices(read=1.0, write=1.0))
+    assert cheap.low_line(1_000, 0) < dear.low_line(1_000, 0)
+    assert brim.Stable(low=0.3).low_line(1_000, 0) == 0.3
+
+
+@pytest.mark.parametrize(
+    ("options", "place"),
+    [({"high": 1.5}, "high"), ({"low": -0.1}, "low"), ({"high": 0.5, "low": 0.6}, "low"), ({"fill": "x"}, "fill")],
+)
+def test_lines_that_cannot_be_are_refused(options, place):
+    with pytest.raises(brim.InvalidValue, match=place):
+        brim.Stable(**options)
+
+
+@pytest.mark.parametrize("asked", [{"select": "relevance"}, {"recent": 10}, {"older": 10}])
+def test_what_would_move_the_prefix_each_time_is_refused(asked):
+    with pytest.raises(brim.InvalidValue, match="stable mode"):
+        brim.fit_messages([user("task")], 1_000, meter=CHARS, stable=True, **asked)
