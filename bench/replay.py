@@ -88,7 +88,7 @@ def job(
     Random(SEED).shuffle(order)
     judged = Judge(count=peers.tiktoken_count())
     trimmer = trimmers.every()[peer].make()
-    # The runs that wait for their turn are the benchmark's, and not for the trimmer's garbage collections to go through.
+    # The runs that wait for their turn are the benchmark's: no garbage collection in a fit should go through them.
     gc.collect()
     gc.freeze()
     yield {"runs": len(runs)}

@@ -98,7 +98,6 @@ AREAS = (
                 "return self.total - self.before[first] - aside",
                 "return self.total - self.before[first]",
             ),
-            ("the trace takes all of the room", "_SHARE = 4\n", "_SHARE = 1\n"),
         ),
     ),
     (

@@ -27,6 +27,7 @@ _ENDS = 4
 _SAMPLE = 16
 """Characters in a row that are looked for in what a text may have been cut from."""
 _SAMPLES = 32
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -184,9 +185,12 @@ def _arguments(message: Mapping[str, Any]) -> list[str]:
 
 
 def _drawn(found: str, wanted: str) -> bool:
-    """Whether `found` begins or ends as `wanted` does, or a quarter of it can be found there."""
+    """Whether `found` begins or ends as `wanted` does, if only by a word, or a quarter of it can be found there."""
     found, wanted = found.strip(), wanted.strip()
     if found[:_ENDS] == wanted[:_ENDS] or found[-_ENDS:] == wanted[-_ENDS:]:
+        return True
+    word = _WORD.match(wanted)
+    if word and (first := _WORD.match(found)) and first[0] == word[0]:
         return True
     step = max(1, len(found) // _SAMPLES)
     samples = [found[i : i + _SAMPLE] for i in range(0, max(1, len(found) - _SAMPLE + 1), step)]

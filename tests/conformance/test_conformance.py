@@ -232,6 +232,7 @@ def test_a_turn_is_a_message_or_a_call_with_all_its_results():
         (user(prose(50)), user(prose(20) + " [... cut ...]"), "cut"),
         (user(prose(50)), user("[... cut ...] " + prose(50)[-40:]), "cut"),
         (user(prose(50)), user("A summary of what was said before."), None),
+        (user("Hi! Can you help?"), user("Hi\n[... 13 characters removed ...]\n?"), "cut"),
         (user(prose(50)), user(""), None),
         (user(prose(50)), assistant(prose(50)), None),
         (result("a", prose(50)), result("a", "[gone]"), "cut"),
