@@ -148,7 +148,8 @@ class Forms:
         book = self._book
         self._keep_up()
         waiting = book.pairs.open
-        if self._dangling[0] != waiting or self._dangling[1] != len(book):
+        length = len(book) if book.wire.batches else 0
+        if self._dangling[0] != waiting or self._dangling[1] != length:
             calls: dict[int, list[str]] = {}
             for call, callers in waiting.items():
                 for at in callers:
@@ -157,7 +158,7 @@ class Forms:
             found.update({at: self._idle(at) for at in book.idle({at for at in found if found[at][0] is GONE})})
             self._dangling = (
                 {c: list(callers) for c, callers in waiting.items()},
-                len(book),
+                length,
                 dict(sorted(found.items())),
             )
         return self._dangling[2]
