@@ -2,6 +2,7 @@
 
 _TRAFFIC = "tests/test_traffic.py"
 _HISTORY = "tests/history/test_forms.py tests/history/test_receipt.py tests/history/test_book.py"
+_LADDER = "tests/history/test_ladder.py"
 
 AREAS = (
     (
@@ -92,7 +93,7 @@ AREAS = (
         "history/scaled.py",
         f"{_HISTORY} {_TRAFFIC}",
         (
-            ("one turn too many is kept", "self._trace(middle)) <= room:", "self._trace(middle)) <= room + 30:"),
+            ("one turn too many is kept", "self.total - sums[-1] - room, 0", "self.total - sums[-1] - room - 30, 0"),
             (
                 "what always stays is weighed twice",
                 "return self.total - self.before[first] - aside",
@@ -110,7 +111,11 @@ AREAS = (
                 "        if units > left:\n            return None\n        self.edits",
                 "        self.edits",
             ),
-            ("copies are not referred to", "                self.edits.update(forms)\n", ""),
+            (
+                "copies are not referred to",
+                "                self.edits.update(twins[turn][1])\n",
+                "                pass\n",
+            ),
             (
                 "caps are ignored",
                 "        if total > self.room or self._capped():\n",
@@ -127,15 +132,25 @@ AREAS = (
     ),
     (
         "history/fitting.py",
-        f"{_HISTORY} tests/requirements/test_flow.py tests/history/test_arguments.py {_TRAFFIC}",
+        f"{_LADDER} {_HISTORY} tests/requirements/test_flow.py tests/history/test_arguments.py {_TRAFFIC}",
         (
             ("the newest turn may go", "        if self.weights:\n            turns.add(self.newest)\n", ""),
-            (
-                "the task may go",
-                "            turns.add(book.turn_of(book.task))\n        if self",
-                "            pass\n        if self",
-            ),
+            ("the task may go", "turns = self.held() | self._task()", "turns = self.held()"),
             ("a pinned task is cut", "            held |= task\n", "            pass\n"),
+            (
+                "the task is cut before the newest turn",
+                "(every, held | (task - {self.newest}), _ENOUGH * floor)",
+                "(every, held | {self.newest}, floor)",
+            ),
+            (
+                "the task is cut although the newest turn has enough",
+                "            (every, held | (task - {self.newest}), _ENOUGH * floor),\n",
+                "",
+            ),
+            ("nothing is cut to a mark", "self.forms.floor, self.forms.mark", "self.forms.floor, self.forms.floor"),
+            ("the task goes before it is cut to a mark", "            (every, held, mark),\n", ""),
+            ("the task is never left out", "else held | set(essential[-1:]), held, mark)", "else every, held, mark)"),
+            ("the model speaks first", "every if self.book.wire.pairs else held |", "held |"),
             (
                 "the sum forgets what was changed",
                 "        if self.sent:\n            whole",
@@ -162,7 +177,7 @@ AREAS = (
             ("the cut is not held", "            self._go_on(self.before)\n", "            pass\n"),
             (
                 "the prefix is told too long",
-                "            until = min(until, self._start(min(self._lead(), held.lead)))\n",
+                "            until = min(until, lead)\n",
                 "",
             ),
             (
@@ -230,13 +245,30 @@ AREAS = (
         ),
     ),
     (
+        "meter/foreign.py",
+        "tests/meter/test_meter.py",
+        (
+            ("a model keeps counts of its own", "self.memo = inner.memo", "self.memo = type(inner.memo)()"),
+            ("a model's upper bound is no model's", "        self.model = inner.model\n", ""),
+        ),
+    ),
+    (
         "meter/chat.py",
         f"tests/meter/test_chat.py {_TRAFFIC}",
         (
             (
                 "the arguments of a call cost nothing",
-                "return count(piece.text) + count(piece.name) + count(piece.id) + framed",
-                "return count(piece.name) + count(piece.id) + framed",
+                "return count(piece.text) + count(piece.name) + self.call",
+                "return count(piece.name) + self.call",
+            ),
+            ("ids count with OpenAI", ' != "openai"', ' != ""'),
+            ("ids count with no model", "self.ids = tuned and ", "self.ids = "),
+            ("a role costs nothing", "self.role = _ROLE if tuned else 0", "self.role = 0"),
+            ("a call is not framed", "self.call = _CALL if tuned else 0", "self.call = 0"),
+            (
+                "a vocabulary primes the reply",
+                "PLAIN = Framing(per_message=3, per_name=1, reply=0)",
+                "PLAIN = Framing(per_message=3, per_name=1, reply=3)",
             ),
             (
                 "a message has no frame",

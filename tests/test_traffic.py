@@ -27,18 +27,22 @@ def test_histories_that_grow_keep_their_prefix(block):
 
 def test_the_generator_provokes_cuts_refusals_repairs_and_every_shape():
     """A property is worth what its inputs can provoke."""
-    ends, shapes, actions, states = set(), set(), set(), set()
+    ends, shapes, actions, states, fates = set(), set(), set(), set(), set()
     for seed in range(400):
         case = traffic.Case.of(seed)
         shapes.add(case.shape)
         ends.add(traffic.check(case))
         try:
-            receipt = case.fit().receipt
+            fitted = case.fit()
         except traffic.brim.DoesNotFit:
             continue
+        receipt = fitted.receipt
+        if not case.broken:
+            fates.add(traffic.fate_of_task(case, fitted.messages))
         actions |= {repair["action"] for repair in receipt.history["repairs"]}
         states |= {part.state for part in receipt.parts}
     assert ends == {"whole", "cut", "refused"}
     assert shapes == {"openai", "anthropic", "responses"}
     assert actions == {"dropped", "changed", "moved"}
     assert states == {"whole", "cut", "dropped"}
+    assert fates == {"whole", "cut", "a mark", "gone"}

@@ -15,7 +15,11 @@ from typing import Any
 
 import brim
 
-METERS = ("o200k_base", "o200k_base", "cl100k_base", "chars", "chars/4")
+METERS = ("o200k_base", "o200k_base", "cl100k_base", "chars", "chars/4", "gpt-4o", "claude-sonnet-4-5")
+MAKERS = {"gpt-4o": "openai", "claude-sonnet-4-5": "anthropic"}
+"""Whose rules the meter of a model counts by; the others are no model's."""
+_TAKES_THINKING = ("claude-sonnet-4-5",)
+"""Models that are known to take thinking after something before it has changed."""
 SHAPES = ("openai", "openai", "anthropic", "responses")
 _SENTENCE = (
     "the quick brown fox reads file.py and finds ERROR 42 in naïve Über code; it's done, don't ask why 你好 世界"
@@ -33,6 +37,7 @@ _ODD = (
     "-\n//",
     "   ",
 )
+_NOTE = "[CONTEXT_TRUNCATED]"
 _PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
@@ -283,58 +288,160 @@ def plain(meter: str) -> Any:
     return scale.count if scale.loads_are_counts else scale.load
 
 
-def size(messages: list[Any], shape: str, meter: str) -> int:
-    """Return the units of a request."""
-    framed = 0 if meter == "chars" else 1
-    return sum(_size(m, shape, plain(meter), framed) for m in messages) + 3 * framed
+class Tally:
+    """Counts messages by the rule as it is written down.
 
+    Of no model: three units a message, its texts, its names and one unit more for each, the name and the arguments of
+    each call. A model's: one more for the role, three for each call, three for the reply; ids only where its maker is
+    not OpenAI. Characters have no frame.
+    """
 
-def _size(m: dict[str, Any], shape: str, count: Any, framed: int) -> int:
-    units = 4 * framed
-    if m.get("name") and shape == "openai":
-        units += count(m["name"]) + framed
-    kind = m.get("type")
-    if kind == "function_call":
-        return units + count(m["call_id"]) + count(m["name"]) + count(m["arguments"]) + 3 * framed
-    if kind == "function_call_output":
-        return units + count(m["call_id"]) + _content(m["output"], count, framed)
-    if kind == "reasoning":
-        return units + sum(count(part["text"]) for part in m["summary"]) + -(-len(m["encrypted_content"]) // 4)
-    units += _content(m.get("content"), count, framed)
-    if m.get("tool_call_id"):
-        units += count(m["tool_call_id"])
-    for call in m.get("tool_calls") or []:
-        body = call["function"]
-        units += count(call["id"]) + count(body["name"]) + count(body["arguments"]) + 3 * framed
-    return units
+    def __init__(self, meter: str, shape: str, most: int | None = None) -> None:
+        """Count all of it or, where `most` is given, what is left when it is cut as far as that."""
+        maker = MAKERS.get(meter)
+        self.count = plain(meter)
+        self.most = most
+        self.thinks = most is None or shape == "responses"
+        self.frame = 0 if meter == "chars" else 3 if maker is None else 4
+        self.per_name = min(1, self.frame)
+        self.per_call = self.reply = 0 if maker is None else 3
+        self.ids = maker == "anthropic"
+        # A picture of one pixel: one tile at high detail, as published for gpt-4o, is 85 + 170; or one patch.
+        self.picture = 1 if (maker or shape) == "anthropic" else 255
 
+    def text(self, said: str) -> int:
+        """Return the units of a text, which can be cut."""
+        units = self.count(said)
+        return units if self.most is None else min(units, self.most)
 
-def _content(content: Any, count: Any, framed: int) -> int:
-    if content is None:
-        return 0
-    if isinstance(content, str):
-        return count(content)
-    units = 0
-    for part in content:
+    def thought(self, units: int) -> int:
+        """Return the units of thinking, which can go, but for items: OpenAI asks for those before their calls."""
+        return units if self.thinks else 0
+
+    def called(self, name: str, arguments: str, call: str) -> int:
+        """Return the units of a call; its arguments can be cut to an object without anything in it."""
+        units = self.count(arguments)
+        if self.most is not None:
+            units = min(units, self.count("{}"))
+        return self.count(name) + units + self.per_call + self.named(call)
+
+    def named(self, call: str) -> int:
+        """Return the units of an id."""
+        return self.count(call) if self.ids else 0
+
+    def message(self, m: dict[str, Any]) -> int:
+        """Return the units of a message."""
+        kind = m.get("type")
+        if kind == "function_call":
+            return self.frame + self.called(m["name"], m["arguments"], m["call_id"])
+        if kind == "function_call_output":
+            return self.frame + self.named(m["call_id"]) + self.content(m["output"])
+        if kind == "reasoning":
+            sealed = -(-len(m["encrypted_content"]) // 4)
+            return self.thought(self.frame + sum(self.count(part["text"]) for part in m["summary"]) + sealed)
+        units = self.frame + self.content(m.get("content")) + self.named(m.get("tool_call_id") or "")
+        if m.get("name"):
+            units += self.count(m["name"]) + self.per_name
+        calls = [(call["function"], call["id"]) for call in m.get("tool_calls") or []]
+        return units + sum(self.called(body["name"], body["arguments"], i) for body, i in calls)
+
+    def content(self, content: Any) -> int:
+        """Return the units of what a message or a result says."""
+        if content is None or isinstance(content, str):
+            return self.text(content or "")
+        return sum(self.part(part) for part in content)
+
+    def part(self, part: dict[str, Any]) -> int:
+        """Return the units of one part of it."""
         kind = part["type"]
         if kind in ("text", "input_text", "output_text"):
-            units += count(part["text"])
-        elif kind == "image_url":
-            units += 255  # One tile at high detail, as published for gpt-4o: 85 + 170.
-        elif kind == "image":
-            units += 1  # One patch of 28 pixels.
-        elif kind == "thinking":
-            units += count(part["thinking"])
-        elif kind == "redacted_thinking":
-            units += -(-len(part["data"]) // 4)
-        elif kind == "tool_use":
-            said = json.dumps(part["input"], ensure_ascii=False, separators=(",", ":"))
-            units += count(part["id"]) + count(part["name"]) + count(said) + 3 * framed
-        elif kind == "tool_result":
-            units += count(part["tool_use_id"]) + _content(part.get("content"), count, framed)
+            return self.text(part["text"])
+        if kind in ("image_url", "image"):
+            return self.picture
+        if kind == "thinking":
+            return self.thought(self.count(part["thinking"]))
+        if kind == "redacted_thinking":
+            return self.thought(-(-len(part["data"]) // 4))
+        if kind == "tool_use":
+            return self.called(part["name"], _compact(part["input"]), part["id"])
+        if kind == "tool_result":
+            return self.named(part["tool_use_id"]) + self.content(part.get("content"))
+        return self.count(_compact(part))
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def size(messages: list[Any], shape: str, meter: str) -> int:
+    """Return the units of a request."""
+    tally = Tally(meter, shape)
+    return sum(map(tally.message, messages)) + tally.reply
+
+
+def turns(messages: list[dict[str, Any]], shape: str) -> list[list[int]]:
+    """Return the indexes of what cannot be parted in a legal history, without its system messages."""
+    found: list[list[int]] = []
+    waiting: list[str] = []
+    for i, m in enumerate(messages):
+        if m.get("role") == "system":
+            continue
+        last = messages[found[-1][-1]] if found else None
+        joined = bool(waiting)
+        if last is not None and shape == "anthropic":
+            joined |= m["role"] != "assistant" or last["role"] == "assistant"
+        if last is not None and shape == "responses":
+            joined |= _is_models(last) and _is_models(m)
+        if joined:
+            found[-1].append(i)
         else:
-            units += count(json.dumps(part, ensure_ascii=False, separators=(",", ":")))
-    return units
+            found.append([i])
+        calls, results = calls_and_results(m)
+        for call in results:
+            waiting.remove(call)
+        waiting += calls
+    return found
+
+
+class Ladder:
+    """What the task, the newest turn and what is pinned take of a legal history, step by step.
+
+    The task may be cut only where it does not fit whole beside the newest turn with each of its texts cut to four
+    floors; be nothing but a mark only where both do not fit with each text cut to the floor; be missing only where
+    they do not fit with each text a mark, and never where it is pinned or the model would speak first.
+    """
+
+    def __init__(self, case: Case) -> None:
+        given, shape = case.messages, case.shape
+        found = turns(given, shape)
+        pins = set(case.options.get("pin") or ())
+        first = next((i for i, m in enumerate(given) if m.get("role") == "user"), None)
+        mark = plain(case.meter)("…")
+        self.floor = 3 + mark
+        self.task = next((turn for turn in found if first in turn), [])
+        self.newest = found[-1] if found else []
+        pinned = [turn for turn in found if pins & set(turn)]
+        if case.options.get("pin_first_user") and self.task not in pinned:
+            pinned.append(self.task)
+        self.pins_task = self.task in pinned
+        both = [self.task] if self.task == self.newest else [self.task, self.newest]
+        kept = [turn for turn in both if turn not in pinned]
+
+        def units(most: int | None, some: list[list[int]]) -> int:
+            tally = Tally(case.meter, shape, most)
+            return sum(tally.message(given[i]) for turn in some for i in turn)
+
+        whole = units(None, pinned)
+        systems = [i for i, m in enumerate(given) if m.get("role") == "system"]
+        self.beside = units(None, [systems]) + Tally(case.meter, shape).reply
+        first_cut = [turn for turn in kept if turn == self.newest]
+        self.task_whole = (
+            whole + units(None, [t for t in kept if t not in first_cut]) + units(4 * self.floor, first_cut)
+        )
+        self.task_cut = whole + units(self.floor, kept)
+        self.task_marked = self.least = whole + units(mark, kept)
+        if shape != "anthropic":
+            self.least = whole + units(mark, first_cut)
 
 
 def calls_and_results(m: dict[str, Any]) -> tuple[list[str], list[str]]:
@@ -391,7 +498,7 @@ def alternates(messages: list[dict[str, Any]]) -> bool:
 
 def is_note(m: dict[str, Any]) -> bool:
     """Return whether a message is the note, or ends with it."""
-    return "[CONTEXT_TRUNCATED]" in str(m.get("content"))
+    return _NOTE in str(m.get("content"))
 
 
 # --- the promise
@@ -413,6 +520,9 @@ def check(case: Case) -> str:
     if refusal is not None:
         assert refusal.needed > refusal.available == case.budget, "a refusal that says nothing"
         assert case.messages == before
+        if not case.broken:
+            ladder = Ladder(case)
+            assert refusal.needed == ladder.beside + ladder.least, f"{ladder.beside} + {ladder.least} are needed"
         return "refused"
     assert case.messages == before, "the input was changed"
     out = fitted.messages
@@ -452,19 +562,53 @@ def _check_kept(case: Case, out: list[dict[str, Any]]) -> None:
         last = case.messages[-1] if case.messages else None
         if last is not None and last.get("role") != "system":
             assert calls_and_results(out[-1]) == calls_and_results(last), "the newest message is missing"
-        first = next((m for m in case.messages if m.get("role") == "user"), None)
-        if first is not None:
-            assert any((m.get("role") == "user" and not is_note(m)) or m is first for m in out), "the task is missing"
-            if case.options.get("pin_first_user"):
-                assert any(m is first or is_note(m) for m in out), "a pinned task was cut"
+        _check_task(case, out)
     notes = sum(is_note(m) for m in out)
     assert notes <= 1
     assert notes == 0 or case.options.get("note", True)
 
 
+def _check_task(case: Case, out: list[dict[str, Any]]) -> None:
+    """The task is there, and whole, unless the budget leaves no room: see `Ladder`."""
+    fate, ladder = fate_of_task(case, out), Ladder(case)
+    room = case.budget - ladder.beside
+    if fate != "whole":
+        assert not ladder.pins_task, f"a pinned task is {fate}"
+        assert room < ladder.task_whole, f"the task is {fate}, and {ladder.task_whole} would fit in {room}"
+    if fate in ("a mark", "gone"):
+        assert room < ladder.task_cut, f"the task is {fate}, and {ladder.task_cut} would fit in {room}"
+    if fate == "gone":
+        assert room < ladder.task_marked, f"the task is gone, and {ladder.task_marked} would fit in {room}"
+
+
+def fate_of_task(case: Case, out: list[dict[str, Any]]) -> str:
+    """Return what became of the task of a legal history: it is whole, cut, a mark or gone."""
+    ladder, own = Ladder(case), {id(m) for m in case.messages}
+    if not ladder.task or ladder.task == ladder.newest:
+        return "whole"
+    first = case.messages[ladder.task[0]]
+    spoken = [m for m in out if m.get("role") != "system" and m.get("type") != "reasoning"]
+    after = sum(case.messages[i].get("type") != "reasoning" for i in ladder.newest)
+    told = [m for m in spoken[:-after] if m.get("role") == "user" and not str(m["content"]).startswith(_NOTE)]
+    task = next((m for m in told if m is first or id(m) not in own), None)
+    if task is None:
+        return "gone"
+    if task is first or is_note(task):
+        return "whole"
+    said, (left,) = "".join(texts(first)), texts(task)
+    # Where the first character alone is bigger than the floor, a mark is all that can be left.
+    return "a mark" if left == "…" and plain(case.meter)(said[0] + "…") <= ladder.floor else "cut"
+
+
+def texts(m: dict[str, Any]) -> list[str]:
+    """Return what a message says."""
+    said = m["content"]
+    return [said] if isinstance(said, str) else [part["text"] for part in said if "text" in part]
+
+
 def _check_thinking(case: Case, out: list[dict[str, Any]]) -> None:
     """After the first message that is not the caller's own, no thinking."""
-    if case.shape != "anthropic":
+    if case.shape != "anthropic" or case.meter in _TAKES_THINKING:
         return
     changed = False
     for i, m in enumerate(out):
@@ -548,8 +692,7 @@ def check_stable(seed: int) -> str:
     history = brim.History(meter=case.meter, shape=case.shape, stable=True)
     last: list[Any] = []
     at, ended = 0, "held"
-    count = plain(case.meter)
-    framed = 0 if case.meter == "chars" else 1
+    tally = Tally(case.meter, case.shape)
     rng = random.Random(seed)
     while at < len(case.messages):
         step = rng.randint(1, 3)
@@ -575,7 +718,7 @@ def check_stable(seed: int) -> str:
         for a, b in zip(last, out, strict=False):
             if a != b:
                 break
-            shared += _size(b, case.shape, count, framed)
+            shared += tally.message(b)
         if not case.broken:
             assert fitted.receipt.stable_prefix <= shared, f"said {fitted.receipt.stable_prefix}, shares {shared}"
             if last and fitted.receipt.stable_prefix < shared:

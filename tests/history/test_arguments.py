@@ -118,11 +118,19 @@ def test_what_is_pinned_and_bigger_than_the_budget():
     assert caught.value.parts["pinned"] == 500
 
 
-@pytest.mark.parametrize("messages", [GOOD, [user("x" * 400)], loop(6), [user("y" * 300), model("x" * 300)]])
-def test_the_units_that_are_asked_for_are_enough_and_one_less_is_not(messages):
-    with pytest.raises(brim.DoesNotFit) as caught:
-        fit(messages, 1)
-    needed = caught.value.needed
+@pytest.mark.parametrize(
+    ("messages", "needed"),
+    [
+        (GOOD, len("rules…")),
+        ([user("x" * 400)], len("…")),
+        (loop(6), len("f{}…")),
+        ([user("y" * 300), model("x" * 300)], len("…")),
+        ([user("y" * 300), says(use("a", x=1)), gives(answer("a", "x" * 300))], len("…f{}…")),
+        ([*loop(6), calling("a", "b", arguments='{"x":1}'), result("a", "long"), result("b", "")], len("f{}f{}…")),
+    ],
+    ids=["no call", "one message", "a call", "no system", "blocks", "two calls"],
+)
+def test_the_units_that_are_asked_for_are_enough_and_one_less_is_not(messages, needed):
     assert fit(messages, needed).used <= needed
     for budget in range(needed):
         with pytest.raises(brim.DoesNotFit) as caught:

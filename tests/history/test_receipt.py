@@ -9,7 +9,6 @@ import jsonschema
 import pytest
 
 import brim
-from brim.meter.chat import FRAMING
 from brim.receipt import Receipt
 from brim.schema import schema
 from brim.testing import CharMeter, PieceMeter
@@ -69,7 +68,7 @@ HISTORIES = {
     "items": ("responses", items()),
 }
 BY_NAME = pytest.mark.parametrize(("shape", "messages"), HISTORIES.values(), ids=list(HISTORIES))
-METERS = pytest.mark.parametrize("meter", [CHARS, PIECES], ids=["chars", "pieces"])
+METERS = pytest.mark.parametrize("meter", [CHARS, PIECES, brim.meter("gpt-4o")], ids=["chars", "pieces", "gpt-4o"])
 
 
 def fits(shape, messages, meter, **options):
@@ -106,10 +105,11 @@ def test_the_numbers_add_up_exactly(shape, messages, meter):
 @BY_NAME
 def test_what_is_in_no_part_is_the_reply_and_the_note(shape, messages, meter):
     for fitted, _, reply in fits(shape, messages, meter):
+        assert reply == (3 if meter.model else 0)
         note = fitted.receipt.history["note"]
         told = 0
         if note:
-            framed = 0 if shape == "anthropic" or meter is CHARS else FRAMING.per_message + 1
+            framed = 0 if shape == "anthropic" or meter is CHARS else 3 if meter is PIECES else 3 + 1
             told = meter.count(note) + framed
         assert fitted.receipt.joins == reply + told
 
@@ -138,14 +138,17 @@ def test_everything_fits_where_there_is_room_and_nothing_is_lost(shape, messages
     assert receipt.history["context_truncation"]["truncated"] is False
 
 
-def test_tools_a_system_prompt_apart_and_the_reply_are_counted():
-    fitted = brim.fit_messages([user("task")], 1_000, meter=PIECES, tools=[TOOL], system="be brief")
+@pytest.mark.parametrize(
+    ("meter", "frame", "reply"), [(PIECES, 3, 0), (brim.meter("gpt-4o"), 4, 3)], ids=["pieces", "gpt-4o"]
+)
+def test_tools_a_system_prompt_apart_and_the_reply_are_counted(meter, frame, reply):
+    fitted = brim.fit_messages([user("task")], 1_000, meter=meter, tools=[TOOL], system="be brief")
     receipt = fitted.receipt
     alone = [{"role": "system", "content": ""}]
-    assert receipt.part("tools").used == PIECES.count_messages(alone, tools=[TOOL]) - PIECES.count_messages(alone)
-    assert receipt.part("system").used == PIECES.count("be brief") + FRAMING.per_message + 1
-    assert receipt.joins == FRAMING.reply
-    assert receipt.used == sum(part.used for part in receipt.parts) + FRAMING.reply
+    assert receipt.part("tools").used == meter.count_messages(alone, tools=[TOOL]) - meter.count_messages(alone)
+    assert receipt.part("system").used == meter.count("be brief") + frame
+    assert receipt.joins == reply
+    assert receipt.used == sum(part.used for part in receipt.parts) + reply
 
 
 def test_tools_and_a_system_prompt_are_named_by_what_they_are():
@@ -197,7 +200,7 @@ def test_a_message_that_lost_an_orphan_is_told_beside_what_is_left_of_it():
     messages = [user(), says(text("so")), gives(answer("x", "y" * 30), text("go on"))]
     receipt = brim.fit_messages(messages, 1_000, meter=CHARS).receipt
     assert names(receipt) == ["messages[0]", "messages[1:3]", "messages[2] (repaired)"]
-    assert receipt.part("messages[2] (repaired)").size == len("x" + "y" * 30)
+    assert receipt.part("messages[2] (repaired)").size == len("y" * 30)
 
 
 def test_why_says_what_became_of_a_part():

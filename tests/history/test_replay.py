@@ -147,6 +147,29 @@ def test_the_model_is_that_of_the_fit():
     assert by_chars.receipt.meter == "chars"
 
 
+@pytest.mark.parametrize("name", ["gpt-4o", "openai/gpt-5-2025-08-07", "claude-sonnet-4-5", "o200k_base", "chars/4"])
+@pytest.mark.parametrize("budget", [500, 300, 40])
+def test_a_meter_that_brim_gave_is_named_and_counts_again_as_it_did(name, budget):
+    first = brim.fit_messages(CHAT, budget, meter=brim.meter(name), capture=True)
+    receipt = Receipt.from_json(first.receipt.to_json())
+    assert (receipt.capture.meter, receipt.capture.model) == (name, None)
+    again = replay(receipt)
+    assert (again.messages, again.receipt) == (first.messages, first.receipt)
+    by_name = brim.fit_messages(CHAT, budget, meter=name, capture=True)
+    assert (by_name.messages, by_name.receipt.to_json()) == (first.messages, first.receipt.to_json())
+
+
+@pytest.mark.parametrize("name", ["gpt-4o", "gpt-5", "llama-3.3-70b-instruct"])
+@pytest.mark.parametrize("budget", [10_000, 500, 300, 40])
+def test_a_model_s_meter_and_the_model_use_the_same_units(name, budget):
+    by_meter = brim.fit_messages(CHAT, budget, meter=brim.meter(name), tools=[TOOL])
+    by_model = brim.fit_messages(CHAT, budget, model=name, tools=[TOOL])
+    assert by_meter.messages == by_model.messages
+    assert (by_meter.used, by_meter.receipt.parts) == (by_model.used, by_model.receipt.parts)
+    assert by_meter.used == brim.meter(name).count_messages(by_meter.messages, [TOOL])
+    assert (by_meter.receipt.unit, by_meter.receipt.exact) == (by_model.receipt.unit, by_model.receipt.exact)
+
+
 def test_the_meter_is_named_where_it_has_a_name():
     for meter, name in ((None, "o200k_base"), ("chars/4", "chars/4"), (brim.meter("chars"), "chars"), (len, None)):
         capture = brim.fit_messages(CHAT, 9000, meter=meter).receipt.capture

@@ -5,7 +5,7 @@ import pytest
 import brim
 from brim.errors import InvalidType, InvalidValue
 from brim.meter import meter_for
-from brim.meter.chat import BARE, FRAMING, Chat, framing_of
+from brim.meter.chat import BARE, FRAMING, PLAIN, Chat, framing_of
 from brim.meter.image import count_image
 from brim.meter.schemas import count_tools
 from brim.testing import CharMeter, PieceMeter
@@ -32,9 +32,10 @@ from talk import (
 )
 
 CHARS, PIECES = CharMeter(), PieceMeter()
-PER_MESSAGE, REPLY = 3 + 1, 3
-"""As published: three units a message and one for its role, and three that prime the reply."""
-PER_CALL = 3
+PER_MESSAGE = 3
+"""Of no model: three units a message, and nothing for its role, its ids, its calls or the reply."""
+ROLE, PER_CALL, REPLY = 1, 3, 3
+"""A model's own, as published: one for each role and three that prime the reply; three for each call."""
 FLAT = {
     "type": "function",
     "function": {
@@ -72,71 +73,161 @@ def pictured(detail=None, width=1024, height=1024):
 # --- framing
 
 
-def test_no_message_at_all_primes_the_reply():
-    assert PIECES.count_messages([]) == REPLY
+def test_no_message_at_all_counts_nothing_and_with_a_model_what_primes_the_reply():
+    assert PIECES.count_messages([]) == 0
+    assert brim.meter("o200k_base").count_messages([]) == 0
+    assert brim.meter("gpt-4o").count_messages([]) == REPLY
 
 
 def test_each_message_is_framed():
-    assert PIECES.count_messages([user("hello there")]) == PER_MESSAGE + words("hello there") + REPLY
+    assert PIECES.count_messages([user("hello there")]) == PER_MESSAGE + words("hello there")
     both = [system("be brief"), user("hello there")]
-    assert PIECES.count_messages(both) == 2 * PER_MESSAGE + words("be brief", "hello there") + REPLY
+    assert PIECES.count_messages(both) == 2 * PER_MESSAGE + words("be brief", "hello there")
 
 
 def test_messages_are_counted_one_by_one_and_not_as_one_text():
     halves = [user("thirteenlette"), user("rs")]
-    assert PIECES.count_messages(halves) == 2 * PER_MESSAGE + words("thirteenlette", "rs") + REPLY
+    assert PIECES.count_messages(halves) == 2 * PER_MESSAGE + words("thirteenlette", "rs")
 
 
 @pytest.mark.parametrize("content", [None, "", []])
 def test_a_message_that_says_nothing_has_its_framing(content):
-    assert PIECES.count_messages([{"role": "assistant", "content": content}]) == PER_MESSAGE + REPLY
+    assert PIECES.count_messages([{"role": "assistant", "content": content}]) == PER_MESSAGE
 
 
 def test_a_name_costs_itself_and_one_unit():
     named = {"role": "user", "content": "hi", "name": "ann"}
-    assert PIECES.count_messages([named]) == PER_MESSAGE + words("hi") + words("ann") + 1 + REPLY
+    assert PIECES.count_messages([named]) == PER_MESSAGE + words("hi") + words("ann") + 1
 
 
 def test_parts_are_counted_each():
     parts = {"role": "user", "content": [text("one"), text("two")]}
-    assert PIECES.count_messages([parts]) == PER_MESSAGE + words("one", "two") + REPLY
+    assert PIECES.count_messages([parts]) == PER_MESSAGE + words("one", "two")
 
 
-def test_a_call_costs_its_name_its_arguments_its_id_and_its_frame():
+def test_a_call_costs_its_name_and_its_arguments():
     call = calling("call_1", text="so", arguments='{"x":1}')
-    expected = PER_MESSAGE + words("so", "f", '{"x":1}', "call_1") + PER_CALL
-    assert PIECES.count_messages([call]) == expected + REPLY
+    expected = PER_MESSAGE + words("so", "f", '{"x":1}')
+    assert PIECES.count_messages([call]) == expected
     two = calling("call_1", "call_2", text="so", arguments='{"x":1}')
-    assert PIECES.count_messages([two]) == expected + words("f", '{"x":1}', "call_2") + PER_CALL + REPLY
+    assert PIECES.count_messages([two]) == expected + words("f", '{"x":1}')
 
 
-def test_a_result_costs_what_it_says_and_its_id():
-    assert PIECES.count_messages([result("call_1", "fine")]) == PER_MESSAGE + words("fine", "call_1") + REPLY
+def test_a_result_costs_what_it_says():
+    assert PIECES.count_messages([result("call_1", "fine")]) == PER_MESSAGE + words("fine")
 
 
 def test_what_is_beside_the_content_is_counted():
     refused = {"role": "assistant", "content": None, "refusal": "no way"}
-    assert PIECES.count_messages([refused]) == PER_MESSAGE + words("no way") + REPLY
+    assert PIECES.count_messages([refused]) == PER_MESSAGE + words("no way")
     thought = {"role": "assistant", "content": "so", "reasoning_content": "let me see"}
-    assert PIECES.count_messages([thought]) == PER_MESSAGE + words("so", "let me see") + REPLY
+    assert PIECES.count_messages([thought]) == PER_MESSAGE + words("so", "let me see")
 
 
 def test_something_unknown_counts_as_its_json():
     odd = {"role": "user", "content": [{"type": "odd", "x": 1}]}
-    assert PIECES.count_messages([odd]) == PER_MESSAGE + words('{"type":"odd","x":1}') + REPLY
+    assert PIECES.count_messages([odd]) == PER_MESSAGE + words('{"type":"odd","x":1}')
 
 
 def test_special_tokens_and_lone_surrogates_are_text():
     for said in ("<|endoftext|><|im_start|>", "a\ud800b"):
-        assert PIECES.count_messages([user(said)]) == PER_MESSAGE + words(said) + REPLY
-        assert brim.meter("gpt-4o").count_messages([user(said)]) > PER_MESSAGE + REPLY
+        assert PIECES.count_messages([user(said)]) == PER_MESSAGE + words(said)
+        assert brim.meter("gpt-4o").count_messages([user(said)]) > PER_MESSAGE + ROLE + REPLY
 
 
 def test_a_real_vocabulary_is_framed_the_same():
-    meter = brim.meter("gpt-4o")
+    meter = brim.meter("o200k_base")
     messages = [system("You are brief."), {**user("What is up?"), "name": "ann"}]
     texts = ("You are brief.", "What is up?", "ann")
-    assert meter.count_messages(messages) == 2 * PER_MESSAGE + sum(map(meter.count, texts)) + 1 + REPLY
+    assert meter.count_messages(messages) == 2 * PER_MESSAGE + sum(map(meter.count, texts)) + 1
+
+
+# --- a model's own
+
+
+LOOP = [
+    system("You are brief."),
+    {**user("What is up?"), "name": "ann"},
+    calling("call_1", "call_2", text="so", arguments='{"x":1}'),
+    result("call_1", "fine"),
+    result("call_2", "well"),
+]
+SPOKEN = ("You are brief.", "What is up?", "ann", "so", "f", '{"x":1}', "f", '{"x":1}', "fine", "well")
+
+
+def of_a_model(meter, *texts, messages=5, names=1, calls=2):
+    """Return the published sum: each message with its role, texts, names and one for each, calls, the reply."""
+    said = sum(map(meter.load, texts))
+    return messages * (PER_MESSAGE + ROLE) + said + names + calls * PER_CALL + REPLY
+
+
+@pytest.mark.parametrize("name", ["gpt-4o", "gpt-4", "gpt-3.5-turbo", "gpt-5", "openai/gpt-5-2025-08-07"])
+def test_a_model_s_meter_counts_roles_call_frames_and_the_reply(name):
+    meter = brim.meter(name)
+    assert meter.count_messages(LOOP) == of_a_model(meter, *SPOKEN)
+    assert meter.count_messages([user("hi")]) == of_a_model(meter, "hi", messages=1, names=0, calls=0)
+
+
+def test_a_conversation_counts_with_gpt_4o_what_its_maker_published_for_it():
+    """The maker's own example of counting tokens, with the numbers that its API answered."""
+    example = [
+        (
+            "system",
+            None,
+            "You are a helpful, pattern-following assistant that translates corporate jargon into plain English.",
+        ),
+        ("system", "example_user", "New synergies will help drive top-line growth."),
+        ("system", "example_assistant", "Things working well together will increase revenue."),
+        (
+            "system",
+            "example_user",
+            "Let's circle back when we have more bandwidth to touch base on opportunities for increased leverage.",
+        ),
+        ("system", "example_assistant", "Let's talk later when we're less busy about how to do better."),
+        ("user", None, "This late pivot means we don't have time to boil the ocean for the client deliverable."),
+    ]
+    messages = [{"role": role, "content": said} | ({"name": name} if name else {}) for role, name, said in example]
+    assert brim.meter("gpt-4o").count_messages(messages) == 124
+    assert brim.meter("gpt-4").count_messages(messages) == 129
+
+
+def test_a_vocabulary_counts_what_is_no_model_s_own():
+    meter, own = brim.meter("o200k_base"), brim.meter("gpt-4o")
+    assert meter.count_messages(LOOP) == len(LOOP) * PER_MESSAGE + sum(map(meter.count, SPOKEN)) + 1
+    assert own.count_messages(LOOP) - meter.count_messages(LOOP) == len(LOOP) * ROLE + 2 * PER_CALL + REPLY
+
+
+@pytest.mark.parametrize("name", ["claude-sonnet-4-5", "mistral-large-4", "llama-3.3-70b-instruct", "gemini-2.5-pro"])
+def test_ids_count_where_the_maker_is_not_openai_so_that_no_template_makes_the_count_too_small(name):
+    meter = brim.meter(name)
+    ids = ("call_1", "call_2") * 2
+    assert meter.count_messages(LOOP) == of_a_model(meter, *SPOKEN, *ids)
+    items = [user("hi"), item_call("call_1", '{"x":1}'), item_output("call_1", "fine")]
+    said = ("hi", "f", '{"x":1}', "call_1", "fine", "call_1")
+    assert meter.count_messages(items) == of_a_model(meter, *said, messages=3, names=0, calls=1)
+    blocks = [user("hi"), says(use("toolu_1", x=1)), gives(answer("toolu_1", "fine"))]
+    said = ("hi", "f", '{"x":1}', "toolu_1", "fine", "toolu_1")
+    assert meter.count_messages(blocks) == of_a_model(meter, *said, messages=3, names=0, calls=1)
+
+
+@pytest.mark.parametrize("name", ["gpt-4o", "gpt-5", "gpt-oss-120b", "o200k_base", "chars", "chars/4"])
+def test_ids_do_not_count_where_the_maker_is_openai_or_there_is_no_model(name):
+    meter = brim.meter(name)
+    shapes = (
+        lambda i: [calling(i), result(i)],
+        lambda i: [item_call(i), item_output(i)],
+        lambda i: [says(use(i)), gives(answer(i))],
+    )
+    for made in shapes:
+        assert meter.count_messages(made("i" * 99)) == meter.count_messages(made("i"))
+
+
+def test_a_function_of_the_caller_s_is_no_model_s_meter():
+    def count_words(said):
+        return len(said.split())
+
+    assert brim.meter(count_words).model is None
+    assert brim.meter(count_words).count_messages([user("hello there")]) == PER_MESSAGE + 2
 
 
 # --- the other shapes
@@ -144,21 +235,21 @@ def test_a_real_vocabulary_is_framed_the_same():
 
 def test_the_blocks_of_anthropic_are_counted_each():
     said = says(thinking("let me see"), text("so"), use("toolu_1", x=1))
-    expected = PER_MESSAGE + words("let me see", "so", "toolu_1", "f", '{"x":1}') + PER_CALL
-    assert PIECES.count_messages([said]) == expected + REPLY
+    expected = PER_MESSAGE + words("let me see", "so", "f", '{"x":1}')
+    assert PIECES.count_messages([said]) == expected
     given = gives(answer("toolu_1", [text("a"), text("b")]), text("go on"))
-    assert PIECES.count_messages([given]) == PER_MESSAGE + words("toolu_1", "a", "b", "go on") + REPLY
+    assert PIECES.count_messages([given]) == PER_MESSAGE + words("a", "b", "go on")
 
 
 def test_sealed_thinking_is_about_as_long_as_what_it_stands_for():
-    assert PIECES.count_messages([says(sealed("x" * 41))]) == PER_MESSAGE + 11 + REPLY
+    assert PIECES.count_messages([says(sealed("x" * 41))]) == PER_MESSAGE + 11
 
 
 def test_items_are_counted_each():
     items = [item_call("call_1", '{"x":1}'), item_output("call_1", "fine")]
-    expected = 2 * PER_MESSAGE + words("call_1", "f", '{"x":1}', "call_1", "fine") + PER_CALL
-    assert PIECES.count_messages(items) == expected + REPLY
-    assert PIECES.count_messages([reasoning("let me see")]) == PER_MESSAGE + words("let me see") + REPLY
+    expected = 2 * PER_MESSAGE + words("f", '{"x":1}', "fine")
+    assert PIECES.count_messages(items) == expected
+    assert PIECES.count_messages([reasoning("let me see")]) == PER_MESSAGE + words("let me see")
 
 
 def test_the_objects_of_a_client_library_count_like_their_fields():
@@ -169,7 +260,7 @@ def test_the_objects_of_a_client_library_count_like_their_fields():
 
 def test_a_shape_can_be_given():
     odd = [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "fine"}]}]
-    assert PIECES.count_messages(odd, shape="anthropic") == PER_MESSAGE + words("a", "fine") + REPLY
+    assert PIECES.count_messages(odd, shape="anthropic") == PER_MESSAGE + words("fine")
     assert PIECES.count_messages(odd, shape="openai") > PIECES.count_messages(odd, shape="anthropic")
 
 
@@ -183,14 +274,14 @@ def test_characters_have_no_frame():
         calling("call_1", arguments='{"x":1}'),
         result("call_1"),
     ]
-    said = ("rules", "task", "ann", "f", "call_1", '{"x":1}', "call_1", "ok")
+    said = ("rules", "task", "ann", "f", '{"x":1}', "ok")
     assert CHARS.count_messages(messages) == sum(map(len, said))
     assert brim.meter("chars").count_messages(messages) == sum(map(len, said))
     assert CHARS.count_messages([]) == 0
 
 
 def test_units_of_four_characters_are_framed_like_the_tokens_that_they_stand_for():
-    assert brim.meter("chars/4").count_messages([user("x" * 40)]) == PER_MESSAGE + 10 + REPLY
+    assert brim.meter("chars/4").count_messages([user("x" * 40)]) == PER_MESSAGE + 10
 
 
 # --- images and what else is no text
@@ -198,22 +289,23 @@ def test_units_of_four_characters_are_framed_like_the_tokens_that_they_stand_for
 
 @pytest.mark.parametrize(("detail", "units"), [("low", 85), ("high", 85 + 4 * 170), (None, 85 + 4 * 170)])
 def test_an_image_costs_what_its_provider_publishes(detail, units):
-    assert brim.meter("gpt-4o").count_messages([pictured(detail)]) == PER_MESSAGE + units + REPLY
+    assert brim.meter("gpt-4o").count_messages([pictured(detail)]) == PER_MESSAGE + ROLE + units + REPLY
 
 
 @pytest.mark.parametrize("name", ["gpt-4o", "gpt-4o-mini", "gpt-5"])
 def test_an_image_costs_what_it_costs_the_model(name):
     source = pictured("high")["content"][0]["image_url"]["url"]
     expected = count_image(name, source, "high").units
-    assert brim.fit_messages([pictured("high")], 100_000, model=name).used == PER_MESSAGE + expected + REPLY
-    assert brim.meter(name).count_messages([pictured("high")], model=name) == PER_MESSAGE + expected + REPLY
+    total = PER_MESSAGE + ROLE + expected + REPLY
+    assert brim.fit_messages([pictured("high")], 100_000, model=name).used == total
+    assert brim.meter(name).count_messages([pictured("high")]) == total
 
 
 def test_an_image_of_anthropic_costs_by_its_blocks_of_pixels():
     expected = count_image("anthropic", png(280, 280)).units
-    assert PIECES.count_messages([gives(picture(png(280, 280)))]) == PER_MESSAGE + expected + REPLY
+    assert PIECES.count_messages([gives(picture(png(280, 280)))]) == PER_MESSAGE + expected
     inside = gives(answer("a", [picture(png(280, 280))]))
-    assert PIECES.count_messages([inside]) == PER_MESSAGE + words("a") + expected + REPLY
+    assert PIECES.count_messages([inside]) == PER_MESSAGE + expected
 
 
 def test_the_bytes_of_an_image_are_never_counted_as_text():
@@ -235,7 +327,7 @@ def test_recordings_and_documents_cost_something():
     heard = {"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}]}
     filed = {"role": "user", "content": [{"type": "file", "file": {"file_id": "file_1"}}]}
     for message in (heard, filed):
-        assert PIECES.count_messages([message]) > PER_MESSAGE + REPLY
+        assert PIECES.count_messages([message]) > PER_MESSAGE
 
 
 # --- tools
@@ -286,15 +378,17 @@ def test_a_count_is_exact_only_where_the_frame_is_published(name, published):
 
 
 def test_the_frame_of_a_model_is_the_one_that_is_published_for_it():
-    assert framing_of("tokens", "openai", "gpt-4o") == framing_of("tokens", "openai", None) == FRAMING
+    assert framing_of("tokens", "openai", "gpt-4o") == FRAMING
+    assert framing_of("tokens", "openai", None) == PLAIN
     assert framing_of("tokens", "openai", "gpt-5") is framing_of("tokens", "anthropic", None) is None
     assert framing_of("chars", "openai", "gpt-5") == framing_of("chars", "anthropic", None) == BARE
 
 
 def test_without_a_published_frame_the_same_sums_serve_as_an_estimate():
-    chat = Chat(PIECES.count, "openai", None)
-    assert chat.framing == FRAMING
-    assert chat.estimated
+    chat = Chat(PIECES.count, "openai", None, "gpt-5")
+    assert (chat.framing, chat.estimated) == (FRAMING, True)
+    chat = Chat(PIECES.count, "anthropic", None)
+    assert (chat.framing, chat.estimated) == (PLAIN, True)
 
 
 def test_anthropic_publishes_no_frame_so_its_messages_are_an_estimate_whatever_meter_counts():
@@ -328,10 +422,6 @@ def test_tools_of_one_fit_do_not_make_an_estimate_of_the_next():
     history.extend([system(), user()])
     assert not history.fit(10_000, tools=[DEEP]).receipt.exact
     assert history.fit(10_000).receipt.exact
-
-
-def test_ids_count_so_that_no_template_makes_the_count_too_small():
-    assert CHARS.count_messages([calling("i" * 50), result("i" * 50)]) == 50 + 50 + len("f{}ok")
 
 
 def test_a_system_prompt_that_stands_apart_is_counted_like_a_message():
@@ -377,7 +467,8 @@ def test_a_shape_that_cannot_be_is_refused(shape):
         PIECES.count_messages([user()], shape=shape)
 
 
-def test_the_units_of_a_message_are_those_of_its_pieces():
-    chat = Chat(PIECES.count, "anthropic", FRAMING)
+@pytest.mark.parametrize(("name", "role"), [(None, 0), ("claude-sonnet-4-5", ROLE)])
+def test_the_units_of_a_message_are_those_of_its_pieces(name, role):
+    chat = Chat(PIECES.count, "anthropic", None, name)
     message = wire("anthropic").read(says(thinking(), text("so"), use("a", x=1), picture()), 0)
-    assert chat.units(message) == PER_MESSAGE + sum(map(chat.piece, message.pieces))
+    assert chat.units(message) == PER_MESSAGE + role + sum(map(chat.piece, message.pieces))

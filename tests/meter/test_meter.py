@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import brim
 from brim import memo
-from brim.meter import catalogue, meter, meter_for
+from brim.meter import catalogue, meter, meter_for, name_of
 from brim.meter.base import Meter
 
 
@@ -49,8 +49,45 @@ def test_loads_add_up_to_no_less_than_the_whole(name, parts):
     assert sum(map(meter(name).load, parts)) >= meter(name).count("".join(parts))
 
 
-def test_a_name_gives_the_same_meter_each_time():
-    assert meter("gpt-5") is meter("o200k_base") is brim.meter("gpt-4o")
+@pytest.mark.parametrize("name", ["gpt-5", "gpt-4o", "claude-sonnet-4-5", "grok-4", "o200k_base", "chars", "chars/4"])
+def test_a_name_gives_the_same_meter_each_time(name):
+    assert meter(name) is brim.meter(name)
+
+
+def test_models_share_the_counts_of_their_vocabulary():
+    assert meter("gpt-5") is not meter("o200k_base")
+    assert meter("gpt-5").memo is meter("gpt-4o").memo is meter("o200k_base").memo
+    assert meter("gpt-4").memo is meter("cl100k_base").memo is not meter("gpt-5").memo
+    text = "A text that one model's meter has counted. " * 9
+    assert meter("gpt-5").count(text) == meter("o200k_base").memo.get(text) is not None
+
+
+@pytest.mark.parametrize("name", ["gpt-5", "openai/gpt-5-2025-08-07", "claude-sonnet-4-5", "grok-4"])
+def test_a_meter_by_a_model_s_name_is_that_model_s(name):
+    assert (meter(name).model, meter_for(None, name).model) == (name, name)
+    assert name_of(meter(name)) == name
+    assert meter(name_of(meter(name))) is meter(name)
+
+
+@pytest.mark.parametrize("name", ["o200k_base", "cl100k_base", "chars", "chars/4"])
+def test_a_vocabulary_s_and_a_unit_s_meter_are_no_model_s(name):
+    assert (meter(name).model, name_of(meter(name))) == (None, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "vocabulary"),
+    [("gpt-5", "o200k_base"), ("claude-sonnet-4-5", "claude-4.5"), ("gemini-2.5-pro", "gemini-2"), ("grok-4", "other")],
+)
+def test_a_model_s_meter_counts_texts_as_its_vocabulary_does(name, vocabulary):
+    own, shared = meter(name), meter(vocabulary)
+    text = "Some words, ein paar Wörter, 你好. " * 20
+    assert own is not shared
+    assert (own.name, own.unit, own.exact) == (shared.name, shared.unit, shared.exact)
+    for told in ("count", "upper", "load", "measure"):
+        assert getattr(own, told)(text) == getattr(shared, told)(text)
+    assert own.count_many([text, "a"]) == shared.count_many([text, "a"])
+    assert own.count_joined([text, "a"]) == shared.count_joined([text, "a"])
+    assert (own.head(text, 9), own.tail(text, 9)) == (shared.head(text, 9), shared.tail(text, 9))
 
 
 def test_a_model_s_estimate_is_kept_to_its_upper_bound_and_a_meter_to_its_count():

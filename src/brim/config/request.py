@@ -136,9 +136,9 @@ class Request:
         """
         named = name or self.model or DEFAULT
         try:
-            scale, model = meter(named), _model(named)
-            parts, exact = self._parts(scale, model)
-            bound = parts if scale.exact else self._parts(meter_for(None, named), model)[0]
+            scale = meter(named)
+            parts, exact = self._parts(scale)
+            bound = parts if scale.exact else self._parts(meter_for(None, named))[0]
         except (UnknownName, InvalidValue) as error:
             if blamed := self._blamed(error, own=name is None):
                 raise blamed from error
@@ -194,9 +194,9 @@ class Request:
                 return self.body.error(told.replace(name, key, 1), key)
         return None
 
-    def _parts(self, scale: Scale, model: str | None) -> tuple[dict[str, int], bool]:
+    def _parts(self, scale: Scale) -> tuple[dict[str, int], bool]:
         """Return the units by what takes them, and whether nothing but the meter makes an estimate of them."""
-        book = Book(scale, model=model, shape=self.shape)
+        book = Book(scale, shape=self.shape)
         chat, framing = book.chat, book.chat.framing
         read = [book.wire.read(raw, i) for i, raw in enumerate(self.messages)]
         apart = _apart(self.system)
@@ -250,17 +250,6 @@ def _tools(body: Body) -> list[Any] | None:
     if not isinstance(old, list) or not all(isinstance(each, dict) for each in old):
         raise body.error(f"functions must be a list of function definitions, not {shown(old)}", "functions")
     return [*(tools or ()), *({"type": "function", "function": each} for each in old)]
-
-
-def _model(name: str) -> str | None:
-    """Return the name if it is that of a model, whose framing is known then; a vocabulary has none."""
-    from brim.meter import catalogue
-
-    try:
-        catalogue.find(name)
-    except UnknownName:
-        return None
-    return name
 
 
 def _apart(system: Any) -> list[Message]:

@@ -51,16 +51,15 @@ class Repair:
 class Book:
     """The messages of a history, their units and their turns."""
 
-    def __init__(
-        self, meter: Scale, *, model: str | None = None, shape: str | None = None, repair: str = "drop"
-    ) -> None:
+    def __init__(self, meter: Scale, *, shape: str | None = None, repair: str = "drop") -> None:
         if repair not in REPAIRS:
             raise InvalidValue("repair", repair, f"one of {', '.join(map(repr, REPAIRS))}")
         self.meter = meter
-        self.model = model
+        self.model = meter.model
         self.repair = repair
         self.shape = shape
-        self._given: list[Any] = []
+        self.source: list[Any] = []
+        """The messages as the caller gave them; it only grows."""
         self.generation = 0
         """Counts how often turns or positions have changed; as long as it stays, they only grow."""
         self._seats: list[int] = []
@@ -75,7 +74,7 @@ class Book:
         self.generation += 1
         self._seats.append(0)
         self.wire = chosen
-        self.chat = chat_of(self.meter, chosen.provider, self.model)
+        self.chat = chat_of(self.meter, chosen.provider)
         self.pairs = Pairs()
         self._rules = rules_of(chosen, self.pairs)
         self.raws: list[Any] = []
@@ -104,6 +103,8 @@ class Book:
         """The position of the user's first message."""
         self.twins: dict[int, list[int]] = {}
         """The positions of results that came again later, by turn."""
+        self.repeats = 0
+        """How many there have been."""
         self.notes: set[int] = set()
         """The turns that are nothing but the note of an earlier fit."""
         self.noted: dict[int, int] = {}
@@ -121,7 +122,7 @@ class Book:
     @property
     def given(self) -> int:
         """How many messages came, those included that were left out because no provider would take them."""
-        return len(self._given)
+        return len(self.source)
 
     def extend(self, raws: Sequence[Any]) -> None:
         """Add messages at the end. Either all are added or, where one cannot be read, none is.
@@ -131,8 +132,8 @@ class Book:
         """
         if isinstance(raws, str | bytes | dict) or not isinstance(raws, Sequence):
             raise InvalidType("messages", raws, "a list of messages")
-        shape, chosen, had = self.shape, self.wire, len(self._given)
-        given = self._given
+        shape, chosen, had = self.shape, self.wire, len(self.source)
+        given = self.source
         try:
             if shape is None:
                 self._decide(raws)
@@ -143,15 +144,15 @@ class Book:
             raise
 
     def _read(self, raws: Sequence[Any]) -> None:
-        first, read, add = len(self._given), self.wire.read, self._add
+        first, read, add = len(self.source), self.wire.read, self._add
         messages = [read(raw, i) for i, raw in enumerate(raws, first)]
         for i, message in enumerate(messages, first):
             add(message, i)
-        self._given.extend(raws)
+        self.source.extend(raws)
 
     def _again(self, chosen: Wire, given: list[Any]) -> None:
         """Read what was given once more, perhaps in another shape."""
-        self._given = []
+        self.source = []
         self._set(chosen)
         self._read(given)
 
@@ -162,7 +163,7 @@ class Book:
             return
         self.shape = shape
         if shape != self.wire.name:
-            self._again(wire(shape), self._given)
+            self._again(wire(shape), self.source)
 
     def turn_of(self, position: int) -> int:
         """Return the turn that a message belongs to."""
@@ -315,6 +316,7 @@ class Book:
             earlier = self._latest.get(said)
             if earlier is not None and seat == at:
                 self.twins.setdefault(self.turn_of(earlier), []).append(earlier)
+                self.repeats += 1
             self._latest[said] = seat
 
     def _move(self, at: int, seat: int, message: Message) -> None:

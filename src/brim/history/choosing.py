@@ -108,14 +108,29 @@ class Choosing(Fitting):
         if self.options.older is not None:
             first = self._cap_from(first, aside, self.options.older)
             return first, left - scale.taken(first)
-        everywhere = self._gain(0, aside) if first and self.book.twins else 0
-        if everywhere and scale.taken(0) - everywhere <= left:
-            return 0, left + everywhere - scale.taken(0)
-        gain = self._gain(first, aside)
-        while gain and (more := scale.first(left + gain)) < first:
-            first = more
-            gain = self._gain(first, aside)
+        first, gain = self._referring(scale, first, aside, left) if self.book.twins else (first, 0)
         return first, left + gain - scale.taken(first)
+
+    def _referring(self, scale: Scaled, first: int, aside: set[int], left: int) -> tuple[int, int]:
+        """Refer to later results that are the same instead of repeating them.
+
+        Returns:
+            the first of the newest turns that fit then, and the units that this frees among them.
+        """
+        twins, spared = self.forms.twinned(), aside | self.touched
+        spare = {turn: units for turn, (units, _) in twins.items() if turn not in spared}
+        gain = sum(spare.values())
+        if first and scale.taken(0) - gain <= left:
+            first = 0
+        else:
+            gain = sum([units for turn, units in spare.items() if turn >= first])
+            while gain and (more := scale.first(left + gain)) < first:
+                gain += sum([units for turn, units in spare.items() if more <= turn < first])
+                first = more
+        for turn in spare:
+            if turn >= first:
+                self.edits.update(twins[turn][1])
+        return first, gain
 
     def _scale(self, aside: set[int]) -> Scaled:
         """Return what finds the first of the newest turns that fit, each taken for at most its cap."""
@@ -126,16 +141,6 @@ class Choosing(Fitting):
         most = [min(weight, older + book.noted.get(turn, 0)) for turn, weight in enumerate(weights)]
         before = list(accumulate(most, initial=0))
         return Scaled(before, before.pop(), book.lit, {turn: most[turn] for turn in aside})
-
-    def _gain(self, first: int, aside: set[int]) -> int:
-        """Refer to later results that are the same, from a turn on, and return the units that this frees."""
-        gain, units = 0, self.book.units
-        for turn in self.book.twins:
-            if turn >= first and turn not in aside and turn not in self.touched:
-                forms = self.forms.twinned(turn)
-                gain += sum([units[position] - form.units for position, form in forms.items()])
-                self.edits.update(forms)
-        return gain
 
     def _cap_from(self, first: int, aside: set[int], older: int) -> int:
         """Cut the turns that are over their cap, and return the first turn after any that cannot be cut."""
@@ -149,13 +154,19 @@ class Choosing(Fitting):
 
     def _trace(self, aside: set[int], first: int, left: int) -> int:
         """Keep some turns before the first one with their results cleared, and return the first of those."""
+        clears, touched, plain = self.forms.clears(), self.touched, self.options.older is None
         for turn in range(first - 1, max(-1, first - 1 - TRACE), -1):
             if turn in aside:
                 continue
-            units = self._clear(turn, left) if self.options.older is None else self._offer(turn, left)
-            if units is None:
-                return turn + 1
-            left -= units
+            known = clears.get(turn) if plain and turn not in touched else None
+            if known is not None and known[0] <= left:
+                left -= known[0]
+                self.edits.update(known[1])
+            else:
+                units = self._clear(turn, left) if plain else self._offer(turn, left)
+                if units is None:
+                    return turn + 1
+                left -= units
             first = turn
         return first
 

@@ -66,15 +66,20 @@ def sent(fitting: Fitting) -> list[Any]:
         at = stop
         if not said and last < len(starts):
             said = _say(fitting, out)
-    return out + [raws[p] for p in _between(system, at, len(raws))]
+    out += [raws[p] for p in _between(system, at, len(raws))]
+    return out
 
 
 def _edited(raws: list[Any], start: int, edits: Mapping[int, Form]) -> list[Any]:
     """Return a run of messages, from a position on, in the forms in which they are sent."""
-    places = sorted([place for p in edits if 0 <= (place := p - start) < len(raws)]) if edits else []
-    for place in reversed(places):
-        raw = edits[start + place].raw
-        raws[place : place + 1] = [] if raw is None else [raw]
+    gone, stop = [], start + len(raws)
+    for position, form in edits.items():
+        if start <= position < stop:
+            raws[position - start] = form.raw
+            if form.raw is None:
+                gone.append(position - start)
+    for place in sorted(gone, reverse=True):
+        del raws[place]
     return raws
 
 

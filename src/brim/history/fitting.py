@@ -5,7 +5,7 @@ Messages are counted one by one, as providers do, so the sum of what is kept is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from brim.errors import DoesNotFit, InvalidType, InvalidValue
@@ -55,7 +55,7 @@ class Fitting:
     distribution: Mapping[str, int] | None = None
     """How many of the turns that stay each class has, where turns are selected by class."""
     repairs: list[Repair] = field(default_factory=list)
-    dangling: set[int] = field(default_factory=set)
+    dangling: Collection[int] = ()
     """The positions of messages with calls that nothing answers yet."""
     reasons: dict[int, str] = field(default_factory=dict)
     """Why a turn is not whole, where that is not because of its age."""
@@ -107,9 +107,10 @@ class Fitting:
         """Add up what is sent, without the note."""
         book = self.book
         self.sent = self._sent()
+        before, turns = book.before, len(book.before)
         self.units = sum(self.extra.values()) + book.fixed
         for start, stop in self.spans:
-            self.units += sum(book.weights[start:stop])
+            self.units += (before[stop] if stop < turns else book.total) - before[start]
         if self.sent:
             whole = book.units
             self.units += sum([form.units - whole[position] for position, form in self.sent.items()])
@@ -131,9 +132,7 @@ class Fitting:
 
     def essential(self) -> list[int]:
         """Return the turns that always stay, in order: the task, what is pinned, the newest."""
-        book, turns = self.book, self.held()
-        if book.task is not None:
-            turns.add(book.turn_of(book.task))
+        turns = self.held() | self._task()
         if self.weights:
             turns.add(self.newest)
         return sorted(turns)
@@ -172,30 +171,42 @@ class Fitting:
         """
         capped = set(self.book.members(self.newest)) if self.weights else set()
         self.edits = {p: form for p, form in self.edits.items() if p in self.dangling or p in capped}
-        book, held = self.book, self.held()
-        task = set() if book.task is None else {book.turn_of(book.task)}
+        held, task = self.held(), self._task()
         if self.options.pin_first_user:
             held |= task
-        try:
-            forms = self._inside(essential, held | (task - {self.newest}), _ENOUGH * self.forms.floor)
-        except DoesNotFit:
-            try:
-                forms = self._inside(essential, held, self.forms.floor)
-            except DoesNotFit as error:
-                raise self.refusal(sum(self.weights[turn] for turn in held), error.needed) from error
+        forms, kept = self._squeezed(essential, held, task)
         self.keep(forms)
         for turn in set(essential) - held:
-            self.reasons[turn] = "it has to stay, and there was not room for all of it"
-        self.spans = ranges(list(essential))
+            self.reasons[turn] = "it has to stay, and there was not room for " + ("all of it" if turn in kept else "it")
+        self.spans = ranges(sorted(kept))
 
-    def _inside(self, essential: Sequence[int], whole: set[int], floor: int) -> dict[int, Form]:
-        """Return the messages of the turns that always stay, cut, but for those of the turns that stay whole.
+    def _squeezed(self, essential: Sequence[int], held: set[int], task: set[int]) -> tuple[dict[int, Form], set[int]]:
+        """Return the messages of the turns that always stay, cut no more than they must be, and these turns.
+
+        The newest turn is cut first, then the task as well, then both to nothing but a mark. Last, the task goes,
+        where a history may begin without the user.
 
         Raises:
-            DoesNotFit: a text would have to be cut to less than the floor.
+            DoesNotFit: even so they do not fit.
         """
-        turns = [turn for turn in essential if turn not in whole]
-        return self.shortened(turns, self.room - sum(self.weights[turn] for turn in whole), floor)
+        every, floor, mark = set(essential), self.forms.floor, self.forms.mark
+        ways = (
+            (every, held | (task - {self.newest}), _ENOUGH * floor),
+            (every, held, floor),
+            (every, held, mark),
+            (every if self.book.wire.pairs else held | set(essential[-1:]), held, mark),
+        )
+        for kept, whole, least in ways:
+            taken = sum(self.weights[turn] for turn in whole)
+            try:
+                return self.shortened(sorted(kept - whole), self.room - taken, least), kept
+            except DoesNotFit as error:
+                needed = error.needed
+        raise self.refusal(sum(self.weights[turn] for turn in held), needed)
+
+    def _task(self) -> set[int]:
+        """Return the turn of the task, if there is one."""
+        return set() if self.book.task is None else {self.book.turn_of(self.book.task)}
 
     def shortened(self, turns: Iterable[int], room: int, floor: int) -> dict[int, Form]:
         """Return the messages of some turns with their longest texts cut; where that is not enough, without thinking.
@@ -233,21 +244,22 @@ class Fitting:
 
     def _without_dangling(self) -> None:
         """Leave out calls that nothing answers."""
-        book, unfinished = self.book, self.forms.dangling()
-        if unfinished:
-            self.weights = list(book.weights)
-        for at, (form, repair) in unfinished.items():
-            book.refuse(repair)
-            self.repairs.append(repair)
-            self.edits[at] = form
-            self.dangling.add(at)
-            turn = book.turn_of(at)
-            self.touched.add(turn)
-            self.weights[turn] -= repair.units
+        unfinished = self.forms.dangling()
+        if not unfinished.forms:
+            return
+        for repair in unfinished.repairs if self.book.repair == "error" else ():
+            self.book.refuse(repair)
+        self.repairs += unfinished.repairs
+        self.edits.update(unfinished.forms)
+        self.dangling = unfinished.forms.keys()
+        self.touched.update(unfinished.lost)
+        self.weights = list(self.book.weights)
+        for turn, units in unfinished.lost.items():
+            self.weights[turn] -= units
 
     def refusal(self, whole: int, least: int) -> DoesNotFit:
         """Return the error that says what has to stay and how much is missing."""
-        named = {**self.extra, "system messages": self.book.fixed, "pinned": whole, "task and newest turn, cut": least}
+        named = {**self.extra, "system messages": self.book.fixed, "pinned": whole, "newest turn and task, cut": least}
         parts = {name: units for name, units in named.items() if units}
         needed, unit = sum(parts.values()), self.book.meter.unit
         told = " + ".join(f"{name} {units:,}" for name, units in parts.items())

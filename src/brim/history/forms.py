@@ -25,6 +25,8 @@ _HANDLE = 11
 """Characters of a handle that a prompt spends on it."""
 _CUTTABLE = ("text", "output", "call")
 """Kinds of pieces that can be cut and still be what they are."""
+_SHAPED = 16
+"""Units from which a text keeps its shape when it is cut; in fewer there is none to see."""
 _MARK = "…"
 """Where there is no room for a marker that says how much went."""
 
@@ -40,15 +42,30 @@ class Form(NamedTuple):
 GONE = Form(None, 0)
 
 
+class Dangling(NamedTuple):
+    """What waits for something that has not come, and what the messages are without it."""
+
+    waiting: Mapping[str, list[int]]
+    """The calls, when this was worked out."""
+    length: int
+    """The messages that there were then, where reasoning may wait as well."""
+    forms: Mapping[int, Form]
+    """What is sent instead, by position."""
+    lost: Mapping[int, int]
+    """Units that went, by turn."""
+    repairs: Sequence[Repair]
+
+
 class Forms:
     """The shorter forms of a book's messages, each made once."""
 
     def __init__(self, book: Book) -> None:
         self._book = book
         self._generation = 0
-        self._cleared: dict[tuple[int, int], tuple[int, dict[int, Form]]] = {}
-        self._twins: dict[int, tuple[list[int], dict[int, Form]]] = {}
-        self._dangling: tuple[dict[str, list[int]], int, dict[int, tuple[Form, Repair]]] = ({}, -1, {})
+        self._cleared: dict[int, tuple[int, dict[int, Form]]] = {}
+        self._twins: dict[int, tuple[int, dict[int, Form]]] = {}
+        self._repeats = -1
+        self._dangling = Dangling({}, -1, {}, {}, [])
         self._rooms: dict[tuple[int, int, bool], int] = {}
         self._floor: int | None = None
 
@@ -75,33 +92,47 @@ class Forms:
         return known
 
     def cleared(self, turn: int) -> tuple[int, dict[int, Form]]:
-        """Return the units of a turn whose results are cleared, and the messages that are shorter then."""
-        book = self._book
+        """Return the units of a turn whose results are cleared, and the messages that are shorter then.
+
+        It must not be the newest turn, which may still grow.
+        """
+        return self.clears().get(turn) or self._clear_turn(turn)
+
+    def clears(self) -> Mapping[int, tuple[int, dict[int, Form]]]:
+        """Return what `cleared` would, by turn, as far as it has been asked for."""
         self._keep_up()
-        span = book.span(turn)
-        known = self._cleared.get(span)
-        if known is None:
-            forms = {p: form for p in book.members(turn) if (form := self._clear(p)).raw is not book.raws[p]}
-            units = book.weights[turn] - sum(book.units[p] - form.units for p, form in forms.items())
-            known = self._cleared[span] = (units, forms)
+        return self._cleared
+
+    def _clear_turn(self, turn: int) -> tuple[int, dict[int, Form]]:
+        book = self._book
+        forms = {p: form for p in book.members(turn) if (form := self._clear(p)).raw is not book.raws[p]}
+        units = book.weights[turn] - sum(book.units[p] - form.units for p, form in forms.items())
+        known = self._cleared[turn] = (units, forms)
         return known
 
     def _keep_up(self) -> None:
         """Forget forms by position once positions have changed."""
         if self._generation != self._book.generation:
             self._generation = self._book.generation
-            self._cleared, self._twins, self._dangling = {}, {}, ({}, -1, {})
+            self._cleared, self._twins, self._repeats = {}, {}, -1
+            self._dangling = Dangling({}, -1, {}, {}, [])
 
-    def twinned(self, turn: int) -> dict[int, Form]:
-        """Return the messages of a turn whose result is only a reference to one that comes later."""
+    def twinned(self) -> Mapping[int, tuple[int, dict[int, Form]]]:
+        """Return what results that came again free as mere references to the later one, and the forms, by turn."""
         book = self._book
         self._keep_up()
-        again = book.twins[turn]
-        known = self._twins.get(book.starts[turn])
-        if known is None or known[0] != again:
-            forms = {p: self._results_as(book.messages[p], book.units[p], lambda *_: TWIN) for p in again}
-            known = self._twins[book.starts[turn]] = (list(again), forms)
-        return known[1]
+        if self._repeats != book.repeats:
+            self._repeats = book.repeats
+            for turn, again in book.twins.items():
+                known = self._twins.get(turn)
+                if known is None or len(known[1]) != len(again):
+                    self._twins[turn] = self._twin(again)
+        return self._twins
+
+    def _twin(self, again: Sequence[int]) -> tuple[int, dict[int, Form]]:
+        book = self._book
+        forms = {p: self._results_as(book.messages[p], book.units[p], lambda *_: TWIN) for p in again}
+        return sum(book.units[p] - form.units for p, form in forms.items()), forms
 
     def _clear(self, position: int) -> Form:
         book = self._book
@@ -143,25 +174,28 @@ class Forms:
             return GONE
         return Form(raw, book.chat.units(book.wire.read(raw, book.indexes[position])))
 
-    def dangling(self) -> dict[int, tuple[Form, Repair]]:
+    def dangling(self) -> Dangling:
         """Return the messages with calls that nothing answers yet, without these, and reasoning that led to nothing."""
         book = self._book
         self._keep_up()
         waiting = book.pairs.open
         length = len(book) if book.wire.batches else 0
-        if self._dangling[0] != waiting or self._dangling[1] != length:
+        if self._dangling.waiting != waiting or self._dangling.length != length:
             calls: dict[int, list[str]] = {}
             for call, callers in waiting.items():
                 for at in callers:
                     calls.setdefault(at, []).append(call)
             found = {at: self._without_calls(at, calls[at]) for at in calls}
             found.update({at: self._idle(at) for at in book.idle({at for at in found if found[at][0] is GONE})})
-            self._dangling = (
-                {c: list(callers) for c, callers in waiting.items()},
-                length,
-                dict(sorted(found.items())),
-            )
-        return self._dangling[2]
+            lost: dict[int, int] = {}
+            for at, (_, repair) in found.items():
+                turn = book.turn_of(at)
+                lost[turn] = lost.get(turn, 0) + repair.units
+            forms = {at: found[at][0] for at in sorted(found)}
+            repairs = [found[at][1] for at in forms]
+            known = {call: list(callers) for call, callers in waiting.items()}
+            self._dangling = Dangling(known, length, forms, lost, repairs)
+        return self._dangling
 
     def _idle(self, position: int) -> tuple[Form, Repair]:
         book = self._book
@@ -186,8 +220,13 @@ class Forms:
     def floor(self) -> int:
         """Units that a text is left with at the least when it is cut: a few, and the shortest mark."""
         if self._floor is None:
-            self._floor = 3 + self._book.meter.load(_MARK)
+            self._floor = 3 + self.mark
         return self._floor
+
+    @property
+    def mark(self) -> int:
+        """Units of the shortest mark, which is all that is left of a text where nothing else fits."""
+        return self._book.chat.text(_MARK)
 
     def shortened(self, forms: Mapping[int, Form], room: int, floor: int) -> dict[int, Form]:
         """Return some messages with their longest texts cut by shape, so that all count at most `room`.
@@ -200,11 +239,11 @@ class Forms:
         texts = [text for position, form in forms.items() for text in self._texts(position, form)]
         left = room - sum(form.units for form in forms.values()) + sum(size for size, _, _ in texts)
         level = _level([size for size, _, _ in texts], left)
-        emptied: list[Piece] = []
-        if level < floor:
-            emptied = [piece for size, _, piece in texts if self._takes_object(piece) and size > self._nothing]
-            spoken = [size for size, _, piece in texts if piece not in emptied]
-            left -= len(emptied) * self._nothing
+        objects: list[Piece] = []
+        if level < max(floor, self._nothing):
+            objects = [piece for _, _, piece in texts if self._takes_object(piece)]
+            spoken = [size for size, _, piece in texts if piece not in objects]
+            left -= sum(min(size, self._nothing) for size, _, piece in texts if piece in objects)
             level = _level(spoken, left)
             if left < 0 or (level < floor and any(size > level for size in spoken)):
                 raise DoesNotFit(
@@ -214,8 +253,8 @@ class Forms:
                 )
         cut = dict(forms)
         for size, position, piece in texts:
-            if size > level or piece in emptied:
-                text = "{}" if piece in emptied else self._cut(piece, level)
+            if size > (self._nothing if piece in objects else level):
+                text = "{}" if piece in objects else self._cut(piece, level)
                 raw = changed(cut[position].raw, {piece.at: self._value(piece, text)})
                 cut[position] = Form(raw, cut[position].units - size + self._book.chat.text(text))
         return cut
@@ -251,7 +290,7 @@ class Forms:
             if self._book.wire.name == "anthropic":
                 text = json_of(value, "input")
             return text if isinstance(value, dict) and meter.load(text) <= limit else "{}"
-        for keep in (truncator("shape"), truncator("head", _MARK)):
+        for keep in (truncator("shape"), truncator("head", _MARK))[limit < _SHAPED :]:
             room = limit
             while room > 0:
                 try:

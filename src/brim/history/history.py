@@ -83,10 +83,9 @@ class History:
         self._model = model
         self._meter = DEFAULT if meter is None and model is None else name_of(meter)
         self._stable = stable_of(stable)
-        self._book = Book(meter_for(meter, model), model=model, shape=shape, repair=repair)
+        self._book = Book(meter_for(meter, model), shape=shape, repair=repair)
         self._forms = Forms(self._book)
         self._ranking = Ranking(self._book)
-        self._given: list[Any] = []
         self._last: tuple[Mapping[str, Any], tuple[Any, ...]] = ({}, ())
         self._options, self._asked = Options(), Asked()
 
@@ -107,7 +106,6 @@ class History:
             InvalidValue: a message that cannot be; nothing is added then.
         """
         self._book.extend(messages)
-        self._given += messages
 
     def fit(
         self,
@@ -133,10 +131,10 @@ class History:
         given = (book, self._forms, self._ranking, budget_of(budget, self._model), extra, options)
         fitting = Choosing(*given) if self._stable is None else Holding(*given, stable=self._stable)
         fitting.run()
-        if book.thinks and binds(self._model):
+        if book.thinks and binds(book.model):
             unbind(fitting)
         fitting.finish()
-        told = Given(self._given, len(self._given), self._meter, book.wire.name, self._stable, capture)
+        told = Given(book.source, book.given, self._meter, book.wire.name, self._stable, capture)
         exact = exact and not book.chat.estimated
         return self._fitted(fitting, told, {"tools": tools, "system": system}, exact=exact)
 

@@ -145,8 +145,10 @@ class Holding(Fitting):
         until = min([held.until, *moved])
         if held.aside != self._aside():
             return 0
-        if (self.anchor, self.resume, self.note) != (held.anchor, held.resume, held.note):
-            until = min(until, self._start(min(self._lead(), held.lead)))
+        lead = self._start(min(self._lead(), held.lead))
+        moves = self._lead() != held.lead and lead < held.length
+        if moves or (self.anchor, self.resume, self.note) != (held.anchor, held.resume, held.note):
+            until = min(until, lead)
             if book.wire.pairs:
                 until -= 1
         elif until >= held.length:

@@ -123,7 +123,7 @@ class _Record:
             messages=tuple(given.messages[: given.length]),
             budget=self.fitting.budget,
             meter=given.meter,
-            model=book.model,
+            model=book.model if given.meter is None else None,
             tools=self.aside["tools"],
             system=self.aside["system"],
             options={
@@ -173,7 +173,7 @@ class _Record:
     def _reason(self, turn: int, state: str, size: int) -> str:
         if state == "whole":
             return "it fits whole"
-        if turn in self.fitting.reasons and state != "dropped":
+        if turn in self.fitting.reasons and (state != "dropped" or turn == self.task):
             return self.fitting.reasons[turn]
         if state == "cut":
             return "a result, call or thought in it was cleared, cut or left out to make room"

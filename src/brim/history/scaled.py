@@ -46,10 +46,12 @@ class Scaled:
 
         More room never makes it a later one: what is kept for the trace grows by a part of the room only.
         """
-        low, high = 0, len(self.before)
+        before, turns, sums, share = self.before, self._turns, self._sums, room // _SHARE
+        beside, low, high = self.total - sums[-1] - room, 0, len(before)
         while low < high:
             middle = (low + high) // 2
-            if self.taken(middle) + min(room // _SHARE, self._trace(middle)) <= room:
+            over = beside - before[middle] + sums[bisect_left(turns, middle)]
+            if over <= 0 and (over + share <= 0 or over + self._trace(middle) <= 0):
                 high = middle
             else:
                 low = middle + 1

@@ -12,7 +12,7 @@ from functools import cache
 from brim.errors import InvalidType, UnknownName
 from brim.meter.base import Meter, Scale
 from brim.meter.estimate import FAMILIES, OTHER, estimate_for
-from brim.meter.foreign import Foreign, Upper
+from brim.meter.foreign import Foreign, Tuned, Upper
 from brim.meter.units import UNITS
 from brim.meter.vocabularies import VOCABULARIES, file_vocabulary, vocabulary
 
@@ -51,7 +51,7 @@ def meter_for(given: str | Meter | Callable[[str], int] | None, model: str | Non
         raise InvalidType("model", model, "left out where a meter is given")
     if given is not None:
         return meter(given)
-    chosen = meter(DEFAULT if model is None else model)
+    chosen = meter(DEFAULT) if model is None else _of_model(model) or meter(model)
     return chosen if chosen.exact else _upper(chosen)
 
 
@@ -59,7 +59,11 @@ def name_of(given: object) -> str | None:
     """Return the name that gives this meter again, or `None` for one of the caller's own."""
     if isinstance(given, str):
         return given
-    return given.name if isinstance(given, Scale) and _built_in(given.name) is given else None
+    if not isinstance(given, Scale):
+        return None
+    if given.model is not None and _of_model(given.model) is given:
+        return given.model
+    return given.name if _built_in(given.name) is given else None
 
 
 @cache
@@ -81,11 +85,25 @@ def _named(name: str) -> Scale:
         return built_in
     if name.endswith(".json") or os.path.isfile(name):
         return file_vocabulary(name)
+    if own := _of_model(name):
+        return own
+    from brim.meter import catalogue
+
+    known = [*UNITS, *VOCABULARIES, *FAMILIES, *catalogue.known_names()]
+    raise UnknownName("model, vocabulary or unit", name, known, catalogue.ADVICE)
+
+
+def _of_model(name: str) -> Scale | None:
+    """Return the meter of a model, if there is one of this name."""
     from brim.meter import catalogue
 
     try:
         model = catalogue.find(name)
-    except UnknownName as unknown:
-        known = [*UNITS, *VOCABULARIES, *FAMILIES, *catalogue.known_names()]
-        raise UnknownName("model, vocabulary or unit", name, known, catalogue.ADVICE) from unknown
-    return _named(model.vocabulary or OTHER)
+    except UnknownName:
+        return None
+    return _tuned(model.vocabulary or OTHER, name)
+
+
+@cache
+def _tuned(vocabulary: str, model: str) -> Scale:
+    return Tuned(_named(vocabulary), model)

@@ -46,6 +46,8 @@ class Scale(ABC):
 
     unit: str = "tokens"
     """What a count is a number of."""
+    model: str | None = None
+    """The model that it is the meter of, whose framing, tools and images it counts; of many a meter is none's."""
     loads_are_counts: bool = True
     """Whether `load` is no more than another name for `count`."""
 
@@ -104,18 +106,17 @@ class Scale(ABC):
         tools: Sequence[Mapping[str, Any]] | None = None,
         *,
         shape: str | None = None,
-        model: str | None = None,
     ) -> int:
         """Return the units of a request: its messages with their framing, the tools that it offers, the reply's start.
 
-        `model` names whose rules for framing, tools and images hold; a meter is the same for many models.
+        A meter that was asked for by a model's name counts by that model's rules for framing, tools and images.
 
         Raises:
             InvalidValue: a message or a tool that cannot be; the error names its index and what is wrong with it.
         """
         from brim.meter.chat import count_messages
 
-        return count_messages(self, messages, tools, shape, model)
+        return count_messages(self, messages, tools, shape)
 
     def upper(self, text: str) -> int:
         """Return a count that the true one does not exceed; for an exact meter, the count itself."""

@@ -1,7 +1,8 @@
 """Counts a request, not a string: framing, names, calls, schemas, images and what primes the reply.
 
 Makers publish what the chat format adds for some models only. Where they do not, the same sums serve as an
-estimate. Ids count as text: some templates write them into the prompt, and a count must not be too small.
+estimate, and ids count as text: some templates write them into the prompt, and a count must not be too small. A meter
+that belongs to no model counts what any format has: each message, its texts, its names and its calls.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from brim.wire import shape_of, wire
 
 FRAMING = Framing(per_message=3, per_name=1, reply=3)
 """What OpenAI published for its chat format; a role is one unit more. For all others it is an estimate."""
+PLAIN = Framing(per_message=3, per_name=1, reply=0)
+"""For tokens of no model: roles, what frames a call and what primes the reply are a model's own."""
 BARE = Framing(per_message=0, per_name=0, reply=0)
 """For units that are no tokens: the texts alone."""
 
@@ -33,17 +36,21 @@ Count = Callable[[str], int]
 class Chat:
     """What a message costs with one meter, in one vendor's shape, for one model."""
 
-    __slots__ = ("estimated", "frame", "framing", "maker", "model", "provider", "role", "text")
+    __slots__ = ("call", "estimated", "frame", "framing", "ids", "maker", "model", "provider", "role", "text")
 
     def __init__(self, count: Count, provider: str, framing: Framing | None = None, model: str | None = None) -> None:
         self.text = count
         """Returns the units of a text."""
         self.provider = provider
-        self.framing = framing or FRAMING
+        self.framing = framing or (PLAIN if model is None else FRAMING)
         self.model = model
         self.maker = _maker(model) or provider
         """Whose rules for tools hold: the model's maker's, whatever shape the messages are in."""
-        self.role = _ROLE if self.framing.per_message else 0
+        tuned = model is not None and self.framing.per_message > 0
+        self.role = _ROLE if tuned else 0
+        self.call = _CALL if tuned else 0
+        self.ids = tuned and _maker(model) != "openai"
+        """Whether ids count: OpenAI's format leaves them out, others are not known to."""
         self.frame = self.framing.per_message + self.role
         """Units of a message without anything in it."""
         self.estimated = framing is None
@@ -64,10 +71,9 @@ class Chat:
         if kind in ("text", "output"):
             return count(piece.text)
         if kind == "call":
-            framed = _CALL if self.role else 0
-            return count(piece.text) + count(piece.name) + count(piece.id) + framed
+            return count(piece.text) + count(piece.name) + self.call + (count(piece.id) if self.ids else 0)
         if kind == "result":
-            return count(piece.id)
+            return count(piece.id) if self.ids else 0
         if kind == "thinking" and piece.name != "sealed":
             return count(piece.text)
         if kind == "opaque":
@@ -123,16 +129,16 @@ def framing_of(unit: str, provider: str, model: str | None) -> Framing | None:
     if unit in _BARE_UNITS:
         return BARE
     if model is None:
-        return FRAMING if provider == "openai" else None
+        return PLAIN if provider == "openai" else None
     from brim.meter import catalogue
 
     return catalogue.find(model).framing
 
 
-def chat_of(meter: Scale, provider: str, model: str | None = None) -> Chat:
+def chat_of(meter: Scale, provider: str) -> Chat:
     """Return what counts messages with a meter; texts that are planned are planned by their loads."""
     count = meter.count if meter.loads_are_counts else meter.load
-    return Chat(count, provider, framing_of(meter.unit, provider, model), model)
+    return Chat(count, provider, framing_of(meter.unit, provider, meter.model), meter.model)
 
 
 def count_messages(
@@ -140,7 +146,6 @@ def count_messages(
     messages: Sequence[Any],
     tools: Sequence[Mapping[str, Any]] | None = None,
     shape: str | None = None,
-    model: str | None = None,
 ) -> int:
     """Return the units of a request: its messages, the tools that it offers, and what primes the reply.
 
@@ -148,7 +153,7 @@ def count_messages(
         InvalidValue: a message or a tool that cannot be; the error names its index and what is wrong with it.
     """
     chosen = wire(shape_of(messages) or "openai" if shape is None else shape)
-    chat = chat_of(meter, chosen.provider, model)
+    chat = chat_of(meter, chosen.provider)
     read = [chosen.read(raw, i) for i, raw in enumerate(messages)]
     offered, _ = chat.tools(tools, system=any(message.role == "system" for message in read))
     return sum(chat.units(message) for message in read) + offered + chat.framing.reply

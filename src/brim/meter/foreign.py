@@ -1,4 +1,4 @@
-"""Meters made from something else: a caller's own, or another meter's upper bound."""
+"""Meters made from something else: a caller's own, another for one model, or another's upper bound."""
 
 from __future__ import annotations
 
@@ -36,12 +36,40 @@ class Foreign(Scale):
         return size
 
 
+class Tuned(Scale):
+    """The meter of one model: texts are counted by another, which many models share; requests by the model's rules."""
+
+    def __init__(self, inner: Scale, model: str) -> None:
+        self.model = model
+        self.unit = inner.unit
+        self.memo = inner.memo
+        self.loads_are_counts = inner.loads_are_counts
+        self._inner = inner
+        for name in ("count", "count_many", "count_joined", "upper", "load", "head", "tail"):
+            setattr(self, name, getattr(inner, name))
+
+    @property
+    def name(self) -> str:
+        """What the other is called."""
+        return self._inner.name
+
+    @property
+    def exact(self) -> bool:
+        """Whether the other counts exactly."""
+        return self._inner.exact
+
+    def measure(self, text: str) -> int:
+        """Return what the other says."""
+        return self._inner.measure(text)
+
+
 class Upper(Scale):
     """Another meter's upper bound, for budgets that must hold although the count is an estimate."""
 
     def __init__(self, inner: Scale) -> None:
         super().__init__(f"{inner.name}, upper bound")
         self.unit = inner.unit
+        self.model = inner.model
         self._inner = inner
 
     def measure(self, text: str) -> int:

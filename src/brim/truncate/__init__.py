@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +90,11 @@ def truncator(keep: str | Truncator, marker: str | None = None) -> Truncator:
     if name not in _MAKERS or (colon and not (name == "code" and language)):
         known = ", ".join(map(repr, _MAKERS))
         raise InvalidValue("keep", keep, f"one of {known}, or an object with a truncate method")
+    return _made(name, language, marker)
+
+
+@cache
+def _made(name: str, language: str, marker: str | None) -> Truncator:
     kind, options = _MAKERS[name]
     make = partial(__getattr__(kind), **options, **({"language": language} if language else {}))
     made: Truncator = make() if marker is None else make(marker=marker)

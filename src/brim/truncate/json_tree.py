@@ -1,13 +1,16 @@
 """JSON as a tree of its own literals, read without recursion.
 
 Numbers and strings stay as they were written, so that `1.0`, `1e400`, escapes and keys that come twice survive,
-and a hundred thousand brackets are only a long list. Accepted is what `json.loads` accepts.
+and a hundred thousand brackets are only a long list. Accepted is what `json.loads` accepts. Where writing a string
+again gives what it was written as, which is nearly always, `json.loads` does the reading.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 _TOKEN = re.compile(
     r"[ \t\n\r]*+(?:"
@@ -17,6 +20,8 @@ _TOKEN = re.compile(
     r"[ \t\n\r]*+(,)?"
 )
 """A key with its colon, a scalar, or a bracket, and the comma after it: four groups and the comma as the fifth."""
+_OTHERWISE = re.compile(r"\\[/u]")
+"""Escapes of characters that need none, or that may be written in more than one way."""
 _CLOSES = {"[": "]", "{": "}", '"': '"'}
 _INDENT = re.compile(r"[\[{][ \t]*\r?\n([ \t]*)")
 
@@ -60,14 +65,79 @@ class Tree:
 
 def parse(text: str) -> Tree | None:
     """Return the tree of a JSON document, or `None` when `text` is not one."""
-    reader = _Reader(text)
     # The end tells a document that was cut off before all of it is read in vain.
-    if text.rstrip()[-1:] != _CLOSES.get(text.lstrip()[:1], text.rstrip()[-1:]) or not reader.read():
+    if text.rstrip()[-1:] != _CLOSES.get(text.lstrip()[:1], text.rstrip()[-1:]):
         return None
-    tree = reader.tree
+    tree = _quick(text) or _careful(text)
+    if tree is None:
+        return None
     if layout := _INDENT.search(text):
         tree.indent, tree.comma, tree.colon = layout[1], ",", ": "
+    else:
+        tree.comma, tree.colon = _spaced(text)
     return tree
+
+
+def _careful(text: str) -> Tree | None:
+    reader = _Reader(text)
+    return reader.tree if reader.read() else None
+
+
+class _Number(str):
+    """A number or a constant, as it was written."""
+
+    __slots__ = ()
+
+
+_WORDS = {None: "null", True: "true", False: "false"}
+_quoted = json.encoder.encode_basestring
+
+
+def _quick(text: str) -> Tree | None:
+    """Return the tree of a document whose strings are written as `json` would write them, if that can be seen."""
+    if _OTHERWISE.search(text):
+        return None
+    try:
+        value = json.loads(
+            text, parse_int=_Number, parse_float=_Number, parse_constant=_Number, object_pairs_hook=tuple
+        )
+    except (ValueError, RecursionError):
+        return None
+    tree = Tree()
+    tree.root = _node(value, tree, 1)
+    return tree
+
+
+def _node(value: Any, tree: Tree, level: int) -> Node:
+    """Return what was read as part of a tree, and take note of how big it is; it is no deeper than `json` reads."""
+    kind = type(value)
+    if kind is str:
+        literal = _quoted(value)
+    elif kind is _Number:
+        literal = str(value)
+    elif kind is tuple or kind is list:
+        tree.depth = max(tree.depth, level)
+        if kind is tuple:
+            tree.keys = max(tree.keys, len(value))
+            return Object([(_quoted(key), _node(each, tree, level + 1)) for key, each in value])
+        tree.items = max(tree.items, len(value))
+        return Array([_node(each, tree, level + 1) for each in value])
+    else:
+        literal = _WORDS[value]
+    tree.string = max(tree.string, len(literal))
+    return literal
+
+
+def _spaced(text: str) -> tuple[str, str]:
+    """Return the first comma and the first colon with the space that follows them."""
+    comma, colon, at = "", "", 0
+    while not (comma and colon) and (token := _TOKEN.match(text, at)):
+        at = token.end()
+        if token[2] and not colon:
+            colon = ": " if text.startswith(" ", token.end(2)) else ":"
+        if token[5] and not comma:
+            comma = ", " if text.startswith(" ", at) else ","
+    return comma or ",", colon or ":"
 
 
 class _Reader:
@@ -94,7 +164,6 @@ class _Reader:
             elif colon:
                 if comma or not self._name(string):
                     return False
-                self.tree.colon = self._spaced(":", token.end(2))
                 may_close = False
                 continue
             elif bracket:
@@ -107,12 +176,7 @@ class _Reader:
             if not self.open:
                 return not comma and at == len(self.text)
             may_close, may_go_on = not comma, bool(comma)
-            if comma:
-                self.tree.comma = self._spaced(",", at)
         return False
-
-    def _spaced(self, mark: str, at: int) -> str:
-        return mark + " " if self.text.startswith(" ", at) else mark
 
     def _name(self, key: str) -> bool:
         """Remember the key of the next value; whether a key may stand here."""

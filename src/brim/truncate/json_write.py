@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from brim.meter.grapheme import boundary_before
-from brim.truncate.json_tree import Array, Object, Tree
+from brim.truncate.json_tree import Array, Node, Object, Tree
 
 _DEEPEST = 64
 """No level below this is written: common readers recurse, and stop at about a thousand."""
@@ -73,54 +73,52 @@ class Writer:
 
     def write(self, detail: Detail) -> str:
         """Return the document at that detail."""
-        if isinstance(self._tree.root, str):
-            return self._scalar(self._tree.root, detail)
         out: list[str] = []
-        stack = [self._container(self._tree.root, detail, 0)]
-        while stack:
-            # A generator hands out its texts until it meets a container, whose own generator then takes over.
-            for piece in stack[-1]:
-                if not isinstance(piece, str):
-                    stack.append(self._container(piece, detail, len(stack)))
-                    break
-                out.append(piece)
-            else:
-                stack.pop()
+        self._put(self._tree.root, detail, 0, out)
         return "".join(out)
 
-    def _container(self, node: Array | Object, detail: Detail, level: int) -> Iterator[str | Array | Object]:
-        """Yield the pieces of a container inside `level` others; a container inside it as itself."""
-        is_array = isinstance(node, Array)
-        count = len(node.items) if isinstance(node, Array) else len(node.fields)
-        noun = "item" if is_array else "key"
+    def _put(self, node: Node, detail: Detail, level: int, out: list[str]) -> None:
+        """Write a value that is inside `level` others; no deeper than the detail goes, which is never far."""
+        if isinstance(node, str):
+            out.append(self._string(node, detail.string) if node[0] == '"' else node)
+        elif isinstance(node, Array):
+            count, noun = len(node.items), "item"
+            if count and level >= detail.depth:
+                out.append(f'"… {_number(count, noun)}"')
+                return
+            kept = _kept_items(node, detail.items)
+            out.append("[")
+            for index, value in enumerate(node.items[:kept]):
+                out.append(self._before(index, level))
+                self._put(value, detail, level + 1, out)
+            if kept < count:
+                out.append(f'{self._before(kept, level)}"… {_number(count - kept, "more item")}"')
+            out.append(self._after(count, level) + "]")
+        else:
+            self._put_object(node, detail, level, out)
+
+    def _put_object(self, node: Object, detail: Detail, level: int, out: list[str]) -> None:
+        count, colon = len(node.fields), self._tree.colon
         if count and level >= detail.depth:
-            yield f'"… {_number(count, noun)}"'
+            out.append(f'"… {_number(count, "key")}"')
             return
-        kept = _kept_items(node, detail.items) if isinstance(node, Array) else min(detail.keys, count)
-        yield "[" if is_array else "{"
-        for index in range(kept):
-            yield self._before(index, level)
-            if isinstance(node, Array):
-                value = node.items[index]
-            else:
-                key, value = node.fields[index]
-                yield key + self._tree.colon
-            yield self._scalar(value, detail) if isinstance(value, str) else value
-        if kept < count:
-            yield self._before(kept, level)
-            more = _number(count - kept, f"more {noun}")
-            yield f'"… {more}"' if is_array else f'"…"{self._tree.colon}"{more}"'
-        if count and self._tree.indent is not None:
-            yield "\n" + self._tree.indent * level
-        yield "]" if is_array else "}"
+        out.append("{")
+        for index, (key, value) in enumerate(node.fields[: detail.keys]):
+            out.append(self._before(index, level) + key + colon)
+            self._put(value, detail, level + 1, out)
+        if detail.keys < count:
+            more = _number(count - detail.keys, "more key")
+            out.append(f'{self._before(detail.keys, level)}"…"{colon}"{more}"')
+        out.append(self._after(count, level) + "}")
+
+    def _after(self, count: int, level: int) -> str:
+        """Return what stands before the closing bracket."""
+        return "\n" + self._tree.indent * level if count and self._tree.indent is not None else ""
 
     def _before(self, index: int, level: int) -> str:
         """Return what stands before an item or a key."""
         comma = self._tree.comma if index else ""
         return comma if self._tree.indent is None else comma + "\n" + self._tree.indent * (level + 1)
-
-    def _scalar(self, raw: str, detail: Detail) -> str:
-        return self._string(raw, detail.string) if raw.startswith('"') else raw
 
     def _string(self, raw: str, most: int) -> str:
         """Return a string literal of at most about `most` characters; a short one as it was written."""

@@ -1,0 +1,235 @@
+"""What has to stay is cut step by step: the newest turn, the task as well, both to a mark, and last the task goes."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import brim
+from brim.testing import CharMeter, PieceMeter
+from talk import answer, calling, gives, item_call, item_output, model, refusal, result, same, says, system, user
+
+PIECES, CHARS = PieceMeter(), CharMeter()
+LONG = "word " * 40
+FRAME, MARK, CALL = 3, 1, 3 + 1 + 1
+"""Units of a message, of the mark, and of a message that calls `f` with `{}`."""
+FLOOR = 3 + MARK
+SAID = 2 * 40
+"""Units of the long text: one for each word and one for each space."""
+CHAT = [user(LONG), calling("a"), result("a", LONG)]
+ITEMS = [user(LONG), item_call("a"), item_output("a", LONG)]
+BLOCKS = [user(LONG), says({"type": "tool_use", "id": "a", "name": "f", "input": {}}), gives(answer("a", LONG))]
+SHAPES = {"openai": CHAT, "responses": ITEMS, "anthropic": BLOCKS}
+BY_SHAPE = pytest.mark.parametrize(("shape", "messages"), SHAPES.items(), ids=list(SHAPES))
+
+WHOLE = FRAME + SAID + CALL + FRAME + SAID
+TASK_WHOLE = FRAME + SAID + CALL + FRAME + 4 * FLOOR
+TASK_CUT = FRAME + FLOOR + CALL + FRAME + FLOOR
+TASK_MARKED = FRAME + MARK + CALL + FRAME + MARK
+TASK_GONE = CALL + FRAME + MARK
+
+
+def fit(messages, budget, **options):
+    return brim.fit_messages(messages, budget, meter=PIECES, **options)
+
+
+def said(message):
+    """Return the text of the task or of the result, whatever its shape."""
+    told = message["output"] if "output" in message else message["content"]
+    return told if isinstance(told, str) else told[0]["content"]
+
+
+def states(fitted):
+    return [part.state for part in fitted.receipt.parts]
+
+
+def test_the_numbers_of_this_page():
+    assert (PIECES.count(LONG), PIECES.count("…")) == (SAID, MARK)
+    for shape, messages in SHAPES.items():
+        assert PIECES.count_messages(messages, shape=shape) == WHOLE
+        assert PIECES.count_messages(messages[1:2], shape=shape) == CALL
+
+
+@BY_SHAPE
+@pytest.mark.parametrize("budget", [WHOLE, WHOLE + 1])
+def test_what_fits_is_not_cut(shape, messages, budget):
+    assert same(messages, fit(messages, budget, shape=shape).messages)
+
+
+@BY_SHAPE
+@pytest.mark.parametrize("budget", [WHOLE - 1, TASK_WHOLE + 1, TASK_WHOLE])
+def test_first_the_newest_turn_is_cut_and_the_task_is_whole(shape, messages, budget):
+    fitted = fit(messages, budget, shape=shape)
+    assert fitted.messages[0] is messages[0]
+    assert len(fitted.messages) == 3
+    assert "word" in said(fitted.messages[2]) != LONG
+    assert states(fitted) == ["whole", "cut"]
+
+
+@BY_SHAPE
+@pytest.mark.parametrize("budget", [TASK_WHOLE - 1, 60, TASK_CUT + 1, TASK_CUT])
+def test_then_the_task_is_cut_as_well_and_of_both_something_is_left(shape, messages, budget):
+    fitted = fit(messages, budget, shape=shape)
+    assert len(fitted.messages) == 3
+    for at in (0, 2):
+        assert said(fitted.messages[at]) not in (LONG, "…")
+        assert PIECES.count(said(fitted.messages[at])) <= (budget - CALL - 2 * FRAME) // 2
+    assert states(fitted) == ["cut", "cut"]
+
+
+@BY_SHAPE
+@pytest.mark.parametrize("budget", [TASK_MARKED + 1, TASK_MARKED])
+def test_then_both_are_nothing_but_a_mark(shape, messages, budget):
+    fitted = fit(messages, budget, shape=shape)
+    assert [said(fitted.messages[at]) for at in (0, 2)] == ["…", "…"]
+    assert fitted.used == TASK_MARKED
+    assert states(fitted) == ["cut", "cut"]
+
+
+@pytest.mark.parametrize("shape", ["openai", "responses"])
+@pytest.mark.parametrize("budget", [TASK_MARKED - 1, TASK_GONE + 1, TASK_GONE])
+def test_last_the_task_goes(shape, budget):
+    messages = SHAPES[shape]
+    fitted = fit(messages, budget, shape=shape)
+    assert fitted.messages[0] is messages[1]
+    assert len(fitted.messages) == 2
+    assert TASK_GONE <= fitted.used <= budget
+    assert states(fitted) == ["dropped", "cut"]
+    assert fitted.receipt.part("messages[0]").used == 0
+    assert fitted.receipt.history["context_truncation"]["steps_included"] == 1
+
+
+@pytest.mark.parametrize("shape", ["openai", "responses"])
+@pytest.mark.parametrize("budget", [0, 1, TASK_GONE - 1])
+def test_below_that_it_is_refused_with_what_the_newest_turn_needs(shape, budget):
+    with pytest.raises(brim.DoesNotFit) as caught:
+        fit(SHAPES[shape], budget, shape=shape)
+    assert (caught.value.needed, caught.value.available) == (TASK_GONE, budget)
+
+
+@pytest.mark.parametrize("budget", [0, TASK_GONE, TASK_MARKED - 1])
+def test_where_the_user_must_speak_first_the_task_is_never_left_out(budget):
+    """messages: first message must use the "user" role"""
+    with pytest.raises(brim.DoesNotFit) as caught:
+        fit(BLOCKS, budget, shape="anthropic")
+    assert caught.value.needed == TASK_MARKED
+
+
+@pytest.mark.parametrize("pinned", [{"pin_first_user": True}, {"pin": [0]}], ids=str)
+@BY_SHAPE
+def test_a_task_that_is_pinned_is_whole_or_the_fit_is_refused(shape, messages, pinned):
+    least = FRAME + SAID + TASK_GONE
+    for budget in (WHOLE - 1, TASK_WHOLE - 1, least):
+        fitted = fit(messages, budget, shape=shape, **pinned)
+        assert fitted.messages[0] is messages[0]
+        assert fitted.used <= budget
+    assert said(fit(messages, least, shape=shape, **pinned).messages[2]) == "…"
+    for budget in (least - 1, TASK_CUT, TASK_MARKED, TASK_GONE, 0):
+        with pytest.raises(brim.DoesNotFit) as caught:
+            fit(messages, budget, shape=shape, **pinned)
+        assert caught.value.needed == least
+        assert caught.value.parts == {"pinned": FRAME + SAID, "newest turn and task, cut": TASK_GONE}
+
+
+def test_what_else_is_pinned_is_whole_on_every_step():
+    messages = [user(LONG), user("keep this"), *CHAT[1:]]
+    kept = FRAME + PIECES.count("keep this")
+    for budget in (TASK_WHOLE, TASK_CUT, TASK_MARKED, TASK_GONE):
+        fitted = fit(messages, budget + kept, pin=[1])
+        assert messages[1] in fitted.messages
+        assert len(fitted.messages) == (3 if budget == TASK_GONE else 4)
+    with pytest.raises(brim.DoesNotFit) as caught:
+        fit(messages, TASK_GONE + kept - 1, pin=[1])
+    assert caught.value.needed == TASK_GONE + kept
+
+
+def test_system_messages_and_tools_are_whole_on_every_step():
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+    messages = [system("rules"), *CHAT]
+    beside = PIECES.count_messages(messages, [tool]) - WHOLE
+    for budget in (TASK_WHOLE, TASK_CUT, TASK_MARKED, TASK_GONE):
+        fitted = fit(messages, budget + beside, tools=[tool])
+        assert fitted.messages[0] is messages[0]
+        assert fitted.messages[1:] == fit(CHAT, budget).messages
+    with pytest.raises(brim.DoesNotFit):
+        fit(messages, TASK_GONE + beside - 1, tools=[tool])
+
+
+def test_a_task_that_is_the_newest_turn_is_cut_to_a_mark_and_never_goes():
+    assert fit([user(LONG)], FRAME + MARK).messages == [user("…")]
+    with pytest.raises(brim.DoesNotFit) as caught:
+        fit([user(LONG)], FRAME + MARK - 1)
+    assert caught.value.needed == FRAME + MARK
+
+
+def test_with_a_model_s_meter_the_reply_is_outside_and_its_frames_are_inside_the_ladder():
+    meter = brim.meter("gpt-4o")
+    role, call, reply = 1, 3, 3
+    least = 3 + role + call + meter.count("f") + meter.count("{}") + 3 + role + meter.count("…")
+    for chosen in ({"meter": meter}, {"model": "gpt-4o"}):
+        fitted = brim.fit_messages(CHAT, least + reply, **chosen)
+        assert fitted.messages == [CHAT[1], result("a", "…")]
+        with pytest.raises(brim.DoesNotFit) as caught:
+            brim.fit_messages(CHAT, least + reply - 1, **chosen)
+        assert caught.value.parts == {"reply": reply, "newest turn and task, cut": least}
+
+
+@pytest.mark.parametrize("budget", [TASK_WHOLE, TASK_WHOLE - 1, TASK_CUT, TASK_MARKED, TASK_GONE])
+def test_a_history_that_holds_its_cut_goes_down_the_same_ladder(budget):
+    history = brim.History(meter=PIECES, stable=True)
+    history.extend(CHAT)
+    assert history.fit(budget).messages == fit(CHAT, budget).messages
+    with pytest.raises(brim.DoesNotFit):
+        history.fit(TASK_GONE - 1)
+
+
+@pytest.mark.parametrize("before", [TASK_GONE, TASK_MARKED, TASK_CUT, TASK_WHOLE, WHOLE])
+@pytest.mark.parametrize("after", [TASK_GONE, TASK_MARKED, TASK_CUT, TASK_WHOLE, WHOLE])
+@pytest.mark.parametrize("grows", [False, True])
+def test_what_is_told_of_the_prefix_is_true_when_the_task_goes_and_comes_back(before, after, grows):
+    history = brim.History(meter=PIECES, stable=True)
+    history.extend(CHAT)
+    first = history.fit(before)
+    history.extend([model("a")] if grows else [])
+    second = history.fit(after)
+    assert second.used <= after
+    shared = 0
+    for one, other in zip(first.messages, second.messages, strict=False):
+        if one != other:
+            break
+        shared += PIECES.count_messages([one])
+    assert second.receipt.stable_prefix <= shared
+
+
+FATES = ("refused", "gone", "a mark", "cut", "whole")
+
+
+def fate(messages, budget, meter):
+    try:
+        fitted = brim.fit_messages(messages, budget, meter=meter)
+    except brim.DoesNotFit:
+        return "refused"
+    task = fitted.receipt.part("messages[0]")
+    if task.state == "cut":
+        return "a mark" if fitted.messages[0]["content"] == "…" else "cut"
+    return {"dropped": "gone", "whole": "whole"}[task.state]
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    meter=st.sampled_from([PIECES, CHARS]),
+    task=st.integers(1, 20),
+    results=st.lists(st.integers(0, 20), min_size=1, max_size=3),
+    arguments=st.sampled_from(["{}", '{"x": 1}', '{"text": "some words"}']),
+)
+def test_more_room_never_makes_it_worse_for_the_task_and_what_is_asked_for_is_enough(meter, task, results, arguments):
+    ids = [f"c{i}" for i in range(len(results))]
+    answers = [result(call, "word " * size) for call, size in zip(ids, results, strict=True)]
+    messages = [user("word " * task), calling(*ids, arguments=arguments), *answers]
+    total = meter.count_messages(messages)
+    fates = [FATES.index(fate(messages, budget, meter)) for budget in range(total + 1)]
+    assert fates == sorted(fates)
+    with pytest.raises(brim.DoesNotFit) as caught:
+        brim.fit_messages(messages, 0, meter=meter)
+    assert caught.value.needed == fates.count(0)
+    fitted = brim.fit_messages(messages, caught.value.needed, meter=meter)
+    assert refusal(fitted.messages, "openai") == ""
