@@ -262,9 +262,9 @@ AREAS = (
                 "return count(piece.name) + self.call",
             ),
             ("ids count with OpenAI", ' != "openai"', ' != ""'),
-            ("ids count with no model", "self.ids = tuned and ", "self.ids = "),
-            ("a role costs nothing", "self.role = _ROLE if tuned else 0", "self.role = 0"),
-            ("a call is not framed", "self.call = _CALL if tuned else 0", "self.call = 0"),
+            ("ids count with no model", "self.ids = self._tuned and ", "self.ids = "),
+            ("a role costs nothing", "(self.text(role) if self._tuned else 0)", "0"),
+            ("a call is not framed", "self.call = _CALL if self._tuned else 0", "self.call = 0"),
             (
                 "a vocabulary primes the reply",
                 "PLAIN = Framing(per_message=3, per_name=1, reply=0)",
@@ -272,7 +272,7 @@ AREAS = (
             ),
             (
                 "a message has no frame",
-                "        total, count = self.frame, self.text\n",
+                "        total, count = self.frame(message.role), self.text\n",
                 "        total, count = 0, self.text\n",
             ),
             (

@@ -292,7 +292,7 @@ class Tally:
     """Counts messages by the rule as it is written down.
 
     Of no model: three units a message, its texts, its names and one unit more for each, the name and the arguments of
-    each call. A model's: one more for the role, three for each call, three for the reply; ids only where its maker is
+    each call. A model's: its role as a text, three for each call, three for the reply; ids only where its maker is
     not OpenAI. Characters have no frame.
     """
 
@@ -302,12 +302,17 @@ class Tally:
         self.count = plain(meter)
         self.most = most
         self.thinks = most is None or shape == "responses"
-        self.frame = 0 if meter == "chars" else 3 if maker is None else 4
-        self.per_name = min(1, self.frame)
+        self.plain = 0 if meter == "chars" else 3
+        self.tuned = maker is not None
+        self.per_name = min(1, self.plain)
         self.per_call = self.reply = 0 if maker is None else 3
         self.ids = maker == "anthropic"
         # A picture of one pixel: one tile at high detail, as published for gpt-4o, is 85 + 170; or one patch.
         self.picture = 1 if (maker or shape) == "anthropic" else 255
+
+    def frame(self, role: str) -> int:
+        """Return the units of a message that says nothing."""
+        return self.plain + (self.count("system" if role == "developer" else role) if self.tuned else 0)
 
     def text(self, said: str) -> int:
         """Return the units of a text, which can be cut."""
@@ -333,13 +338,15 @@ class Tally:
         """Return the units of a message."""
         kind = m.get("type")
         if kind == "function_call":
-            return self.frame + self.called(m["name"], m["arguments"], m["call_id"])
+            return self.frame("assistant") + self.called(m["name"], m["arguments"], m["call_id"])
         if kind == "function_call_output":
-            return self.frame + self.named(m["call_id"]) + self.content(m["output"])
+            return self.frame("tool") + self.named(m["call_id"]) + self.content(m["output"])
         if kind == "reasoning":
             sealed = -(-len(m["encrypted_content"]) // 4)
-            return self.thought(self.frame + sum(self.count(part["text"]) for part in m["summary"]) + sealed)
-        units = self.frame + self.content(m.get("content")) + self.named(m.get("tool_call_id") or "")
+            return self.thought(
+                self.frame("assistant") + sum(self.count(part["text"]) for part in m["summary"]) + sealed
+            )
+        units = self.frame(m["role"]) + self.content(m.get("content")) + self.named(m.get("tool_call_id") or "")
         if m.get("name"):
             units += self.count(m["name"]) + self.per_name
         calls = [(call["function"], call["id"]) for call in m.get("tool_calls") or []]

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from brim.allocate.claim import Claim
 from brim.allocate.solver import allocate, essential
 from brim.errors import DoesNotFit, InvalidType
 from brim.fit import budget_of, check
 from brim.fitting import Fitting, Prompt
-from brim.history.fitted import Fitted
-from brim.history.history import fit_messages
-from brim.history.stable import CachePrices, Stable
 from brim.meter import Meter, Scale, meter_for
 from brim.receipt import Capture, Part, Receipt, losses
 from brim.section import check_choice
 from brim.transcript import Transcript
 from brim.window import Window
+
+if TYPE_CHECKING:
+    from brim.history.fitted import Fitted
+    from brim.history.stable import Stable
 
 Measure = Meter | str | Callable[[str], int]
 Functions = Mapping[str, Callable[..., Any]]
@@ -116,6 +117,8 @@ def _sections(given: Capture, budget: int | Window | None, meter: Measure | None
 def _messages(
     given: Transcript, budget: int | Window | None, meter: Measure | None, functions: Functions, *, captured: bool
 ) -> Fitted:
+    from brim.history.history import fit_messages
+
     units = given.budget if budget is None else budget_of(budget)
     asked = {**given.options, **_functions(given, functions)}
     if asked["embed"] is False:
@@ -151,6 +154,8 @@ def _stable(given: Transcript, *, same: bool) -> Stable | None:
     """Return the stable mode of the fit, with the cut that was held if the budget is the same."""
     if given.stable is None:
         return None
+    from brim.history.stable import CachePrices, Stable
+
     lines = dict(given.stable)
     prices = lines.pop("prices", {})
     for key in lines:
@@ -172,10 +177,11 @@ def _meter(given: Capture | Transcript) -> Scale:
 
 
 def _found(source: object) -> Receipt | Capture | Transcript:
-    if isinstance(source, Prompt | Fitted):
-        return source.receipt
     if isinstance(source, Receipt | Capture | Transcript):
         return source
+    held = getattr(source, "receipt", None)
+    if isinstance(held, Receipt):
+        return held
     if isinstance(source, str):
         return Receipt.from_json(source)
     if isinstance(source, Mapping):

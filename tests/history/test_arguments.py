@@ -467,3 +467,16 @@ def test_the_state_of_another_history_brings_nothing_of_it_along():
     fitted = fit(other, 200, stable=state)
     assert "sss" not in str(fitted.messages)
     assert fitted.messages == fit(other, 200, stable=True).messages
+
+
+def test_inside_a_class_the_newest_or_the_oldest_turns_are_served_first():
+    steps = [user("task"), *(model(f"step {i} " + "x" * 40) for i in range(10)), user("go on")]
+    newest = [m["content"][:6] for m in fit(steps, 260, select="priority", note=False).messages[1:-1]]
+    oldest = [
+        m["content"][:6] for m in fit(steps, 260, select="priority", within="oldest_first", note=False).messages[1:-1]
+    ]
+    assert newest == [f"step {i}" for i in range(10 - len(newest), 10)]
+    assert oldest == [f"step {i}" for i in range(len(oldest))]
+    assert newest
+    with pytest.raises(InvalidValue, match="within"):
+        fit(steps, 260, within="sideways")

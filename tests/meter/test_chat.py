@@ -155,17 +155,17 @@ LOOP = [
 SPOKEN = ("You are brief.", "What is up?", "ann", "so", "f", '{"x":1}', "f", '{"x":1}', "fine", "well")
 
 
-def of_a_model(meter, *texts, messages=5, names=1, calls=2):
+def of_a_model(meter, *texts, roles=("system", "user", "assistant", "tool", "tool"), names=1, calls=2):
     """Return the published sum: each message with its role, texts, names and one for each, calls, the reply."""
-    said = sum(map(meter.load, texts))
-    return messages * (PER_MESSAGE + ROLE) + said + names + calls * PER_CALL + REPLY
+    said = sum(map(meter.load, (*roles, *texts)))
+    return len(roles) * PER_MESSAGE + said + names + calls * PER_CALL + REPLY
 
 
 @pytest.mark.parametrize("name", ["gpt-4o", "gpt-4", "gpt-3.5-turbo", "gpt-5", "openai/gpt-5-2025-08-07"])
 def test_a_model_s_meter_counts_roles_call_frames_and_the_reply(name):
     meter = brim.meter(name)
     assert meter.count_messages(LOOP) == of_a_model(meter, *SPOKEN)
-    assert meter.count_messages([user("hi")]) == of_a_model(meter, "hi", messages=1, names=0, calls=0)
+    assert meter.count_messages([user("hi")]) == of_a_model(meter, "hi", roles=("user",), names=0, calls=0)
 
 
 def test_a_conversation_counts_with_gpt_4o_what_its_maker_published_for_it():
@@ -204,10 +204,14 @@ def test_ids_count_where_the_maker_is_not_openai_so_that_no_template_makes_the_c
     assert meter.count_messages(LOOP) == of_a_model(meter, *SPOKEN, *ids)
     items = [user("hi"), item_call("call_1", '{"x":1}'), item_output("call_1", "fine")]
     said = ("hi", "f", '{"x":1}', "call_1", "fine", "call_1")
-    assert meter.count_messages(items) == of_a_model(meter, *said, messages=3, names=0, calls=1)
+    assert meter.count_messages(items) == of_a_model(
+        meter, *said, roles=("user", "assistant", "tool"), names=0, calls=1
+    )
     blocks = [user("hi"), says(use("toolu_1", x=1)), gives(answer("toolu_1", "fine"))]
     said = ("hi", "f", '{"x":1}', "toolu_1", "fine", "toolu_1")
-    assert meter.count_messages(blocks) == of_a_model(meter, *said, messages=3, names=0, calls=1)
+    assert meter.count_messages(blocks) == of_a_model(
+        meter, *said, roles=("user", "assistant", "user"), names=0, calls=1
+    )
 
 
 @pytest.mark.parametrize("name", ["gpt-4o", "gpt-5", "gpt-oss-120b", "o200k_base", "chars", "chars/4"])
@@ -467,7 +471,7 @@ def test_a_shape_that_cannot_be_is_refused(shape):
         PIECES.count_messages([user()], shape=shape)
 
 
-@pytest.mark.parametrize(("name", "role"), [(None, 0), ("claude-sonnet-4-5", ROLE)])
+@pytest.mark.parametrize(("name", "role"), [(None, 0), ("claude-sonnet-4-5", PIECES.count("assistant"))])
 def test_the_units_of_a_message_are_those_of_its_pieces(name, role):
     chat = Chat(PIECES.count, "anthropic", None, name)
     message = wire("anthropic").read(says(thinking(), text("so"), use("a", x=1), picture()), 0)

@@ -25,6 +25,14 @@ class Fitted:
     _stable: Stable | None
     _write: Callable[[], Receipt]
     _receipt: Receipt | None = None
+    _prefix: int | Callable[[], int] = 0
+
+    @property
+    def stable_prefix(self) -> int:
+        """Units at the start of the prompt that are those of the last one."""
+        if callable(self._prefix):
+            self._prefix = self._prefix()
+        return self._prefix
 
     @property
     def receipt(self) -> Receipt:

@@ -75,7 +75,7 @@ class Forms:
 
     def said(self, text: str) -> int:
         """Return the units of a message of the user with this text."""
-        return self._book.chat.frame + self.added(text)
+        return self._book.chat.frame("user") + self.added(text)
 
     def added(self, text: str) -> int:
         """Return the units of a text that is added to a message."""

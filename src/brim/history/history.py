@@ -55,7 +55,7 @@ def fit_messages(
         shape: `openai`, `responses` or `anthropic`; without it, what the messages look like.
         repair: whether what no provider would take is repaired by leaving it out (`drop`) or refused (`error`).
         capture: whether the receipt's JSON holds the messages, so that the fit can be replayed from it.
-        asked: `select`, `recent`, `older`, `query`, `pin_first_user`, `pin`, `note`, `summarise`, `classify`,
+        asked: `select`, `within`, `recent`, `older`, `query`, `pin_first_user`, `pin`, `note`, `summarise`, `classify`,
             `embed`: see `Options`.
 
     Raises:
@@ -97,6 +97,21 @@ class History:
         """The lines and the cut that is held, in stable mode."""
         return self._stable
 
+    @property
+    def book(self) -> Book:
+        """What is known of the messages: their units and their turns."""
+        return self._book
+
+    def beside(self, tools: Tools | None = None, system: Any = None) -> tuple[dict[str, int], bool]:
+        """Return the units of a request beside its messages, by what takes them, and whether they are exact.
+
+        Raises:
+            InvalidType: the tools or the system prompt cannot be.
+        """
+        book, apart = self._book, self._apart(system)
+        offered, exact = book.chat.tools(tools, system=bool(apart or book.system))
+        return {"tools": offered, "system": apart, "reply": book.chat.framing.reply}, exact
+
     def extend(self, messages: Sequence[Any]) -> None:
         """Add messages at the end.
 
@@ -125,9 +140,7 @@ class History:
         if asked != self._asked:
             self._options, self._asked = options_of(asked), asked
         book, options = self._book, self._options
-        apart = self._apart(system)
-        offered, exact = book.chat.tools(tools, system=bool(apart or book.system))
-        extra = {"tools": offered, "system": apart, "reply": book.chat.framing.reply}
+        extra, exact = self.beside(tools, system)
         given = (book, self._forms, self._ranking, budget_of(budget, self._model), extra, options)
         fitting = Choosing(*given) if self._stable is None else Holding(*given, stable=self._stable)
         fitting.run()
@@ -149,7 +162,7 @@ class History:
         else:
             prefix = _shared(fitting, last[1] if last[0] == aside else (), self._last[1])
         record = recorder(fitting, given, aside, prefix, exact=exact and fitting.book.meter.exact)
-        return Fitted(messages, used, fitting.budget, self._stable, record)
+        return Fitted(messages, used, fitting.budget, self._stable, record, _prefix=prefix)
 
     def _apart(self, system: Any) -> int:
         """Return the units of a system prompt that is sent apart from the messages."""

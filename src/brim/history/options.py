@@ -12,6 +12,8 @@ from brim.errors import InvalidType, InvalidValue
 from brim.history.stable import Stable
 from brim.section import check_choice
 
+ORDERS = ("newest_first", "oldest_first")
+"""Which turns of one class of priority are served first."""
 SELECTIONS = ("recency", "priority", "relevance")
 """Ways to choose among turns; two of them are joined by a plus sign."""
 
@@ -27,6 +29,7 @@ class Asked(TypedDict, total=False):
     """What may be asked of one fit, each by name; `Options` says what it means."""
 
     select: str
+    within: str
     recent: int | None
     older: int | None
     query: str | None
@@ -45,6 +48,8 @@ class Options:
     select: str = "recency"
     """Which turns stay: the newest (`recency`), those of the highest class (`priority`), those nearest to the query
     (`relevance`), or two of these joined by a plus sign."""
+    within: str = "newest_first"
+    """Which turns of one class of priority are served first: `newest_first` or `oldest_first`."""
     recent: int | None = None
     """The most units of the newest turn."""
     older: int | None = None
@@ -75,6 +80,7 @@ class Options:
             check_choice("select", name, SELECTIONS)
         if len(set(self.ways)) < len(self.ways):
             raise InvalidValue("select", self.select, "different ways, joined by a plus sign")
+        check_choice("within", self.within, ORDERS)
         for name in ("recent", "older"):
             value = getattr(self, name)
             if value is not None:

@@ -26,7 +26,9 @@ class Ranking:
         gone = {*kept, *self._book.notes}
         newest = [turn for turn in range(len(self._book.starts) - 1, -1, -1) if turn not in gone]
         by_last = newest
-        if options.ways[-1] == "relevance":
+        if options.within == "oldest_first" and options.ways == ("priority",):
+            by_last = newest[::-1]
+        elif options.ways[-1] == "relevance":
             by_last = [turn for turn in self._by_relevance(options) if turn not in gone]
         if options.ways[0] == "priority":
             return sorted(by_last, key=lambda turn: -self.class_of(turn, options))

@@ -24,7 +24,7 @@ from brim.wire import plain
 
 _STAYS, _TURN = int(Priority.REQUIRED), int(Priority.MEDIUM)
 
-_VALUES = ("select", "recent", "older", "query", "pin_first_user", "note")
+_VALUES = ("select", "within", "recent", "older", "query", "pin_first_user", "note")
 _EITHER = ("pin", "embed", "summarise", "classify")
 """Options that may be functions of the caller's."""
 
@@ -143,7 +143,7 @@ class _Record:
         """Yield what stands beside the turns: tools, a system prompt apart, system messages."""
         for name, units in self.fitting.extra.items():
             if name != "reply" and units:
-                told = handle(_written(self.aside[name]))
+                told = handle(written(self.aside[name]))
                 yield _part(name, "whole", (units, units), "it always stays", told, required=True)
         for position in self._system():
             units = self.units[position]
@@ -191,7 +191,7 @@ class _Record:
         for repair in self.repaired:
             if repair.units:
                 name = f"messages[{repair.index}]" + (" (repaired)" if repair.action == "changed" else "")
-                told = handle(_written(repair.raw))
+                told = handle(written(repair.raw))
                 yield _part(name, "dropped", (repair.units, 0), repair.reason, told, required=False)
 
     def _history(self) -> dict[str, Any]:
@@ -225,10 +225,10 @@ class _Record:
         return f"messages[{at[0]}]" if len(at) == 1 else f"messages[{at[0]}:{at[-1] + 1}]"
 
     def _handle(self, positions: list[int]) -> str:
-        return handle(_written([self.raws[position] for position in positions]))
+        return handle(written([self.raws[position] for position in positions]))
 
 
-def _written(value: Any) -> str:
+def written(value: Any) -> str:
     """Return anything as a text that tells it from others; what JSON does not know is told in its own words."""
     return json.dumps(value, ensure_ascii=True, separators=(",", ":"), default=_plainly, skipkeys=True)
 

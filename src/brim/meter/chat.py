@@ -17,14 +17,13 @@ from brim.meter.model import Framing
 from brim.wire import shape_of, wire
 
 FRAMING = Framing(per_message=3, per_name=1, reply=3)
-"""What OpenAI published for its chat format; a role is one unit more. For all others it is an estimate."""
+"""What OpenAI published for its chat format; a role counts as the text that it is. For others it is an estimate."""
 PLAIN = Framing(per_message=3, per_name=1, reply=0)
 """For tokens of no model: roles, what frames a call and what primes the reply are a model's own."""
 BARE = Framing(per_message=0, per_name=0, reply=0)
 """For units that are no tokens: the texts alone."""
 
 _BARE_UNITS = ("chars", "bytes")
-_ROLE = 1
 _CALL = 3
 """Units for each call, beyond its id, its name and its arguments."""
 _SEALED = 4
@@ -36,7 +35,7 @@ Count = Callable[[str], int]
 class Chat:
     """What a message costs with one meter, in one vendor's shape, for one model."""
 
-    __slots__ = ("call", "estimated", "frame", "framing", "ids", "maker", "model", "provider", "role", "text")
+    __slots__ = ("_frames", "_tuned", "call", "estimated", "framing", "ids", "maker", "model", "provider", "text")
 
     def __init__(self, count: Count, provider: str, framing: Framing | None = None, model: str | None = None) -> None:
         self.text = count
@@ -46,24 +45,30 @@ class Chat:
         self.model = model
         self.maker = _maker(model) or provider
         """Whose rules for tools hold: the model's maker's, whatever shape the messages are in."""
-        tuned = model is not None and self.framing.per_message > 0
-        self.role = _ROLE if tuned else 0
-        self.call = _CALL if tuned else 0
-        self.ids = tuned and _maker(model) != "openai"
+        self._tuned = model is not None and self.framing.per_message > 0
+        self._frames: dict[str, int] = {}
+        self.call = _CALL if self._tuned else 0
+        self.ids = self._tuned and _maker(model) != "openai"
         """Whether ids count: OpenAI's format leaves them out, others are not known to."""
-        self.frame = self.framing.per_message + self.role
-        """Units of a message without anything in it."""
         self.estimated = framing is None
         """Whether anything that was counted so far is an estimate, the framing included."""
 
     def units(self, message: Message) -> int:
         """Return the units of one message, its framing included."""
-        total, count = self.frame, self.text
+        total, count = self.frame(message.role), self.text
         for piece in message.pieces:
             total += count(piece.text) if piece.kind in ("text", "output") else self.piece(piece)
         if message.name:
             total += count(message.name) + self.framing.per_name
         return total
+
+    def frame(self, role: str) -> int:
+        """Return the units of a message without anything in it; a model reads its role as well."""
+        known = self._frames.get(role)
+        if known is None:
+            known = self.framing.per_message + (self.text(role) if self._tuned else 0)
+            self._frames[role] = known
+        return known
 
     def piece(self, piece: Piece) -> int:
         """Return the units of one piece."""

@@ -1,0 +1,157 @@
+"""Rank texts by a question, offline: BM25 on an index that grows.
+
+The index holds nothing but lists of numbers. Texts that a question names in other forms of its words are found too, and
+a long text counts as a part of itself of a usual size, so that length alone wins nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from brim.errors import InvalidValue
+from brim.history.words import terms
+
+_SATURATION = 1.2
+"""How much of a term it takes until more of it says little more: the `k1` of BM25."""
+_LENGTH = 0.75
+"""How much more of a term a longer text must have to count the same: the `b` of BM25."""
+_KIN_LETTERS = 5
+"""Words that start with as many of the same letters are kin: donate and donation."""
+_KIN_SHARE = 0.5
+"""What a word's kin count of it."""
+_MOST_TERMS = 20
+"""Terms of a query that are looked up: a long query costs no more, and its rarest words tell what it is about."""
+_LONG = 2
+"""Times the usual size beyond which a text is long: it counts as a part of that size, and pays for its room."""
+
+
+class Index:
+    """An index of texts that grows, and ranks them by a query."""
+
+    def __init__(self) -> None:
+        self._lengths: list[int] = []
+        """How many terms each text has."""
+        self._postings: dict[str, list[int]] = {}
+        """For each term the texts that have it, each followed by how often."""
+        self._kin: dict[str, list[str]] = {}
+        """The terms that start with the same letters."""
+        self._halves: list[float] = []
+        """For each text the amount of a term that is worth half of what any amount is."""
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def add(self, text: str) -> None:
+        """Index one more text."""
+        found = terms(text)
+        number = len(self._lengths)
+        self._lengths.append(len(found))
+        postings = self._postings
+        for term, times in Counter(found).items():
+            if term in postings:
+                postings[term] += (number, times)
+            else:
+                postings[term] = [number, times]
+                if _has_kin(term):
+                    self._kin.setdefault(term[:_KIN_LETTERS], []).append(term)
+
+    def rank(self, query: str, sizes: Sequence[int] | None = None) -> list[int]:
+        """Return the number of every text, the most relevant first, and the newest first among equals.
+
+        Where the query matches nothing, that is from the newest to the oldest. `sizes` are the units that each text
+        takes: a long one is put back for the room that others could have.
+
+        Raises:
+            InvalidValue: `sizes` are not as many as the texts.
+        """
+        return ordered(self.scores(query), sizes)
+
+    def scores(self, query: str) -> list[float]:
+        """Return how relevant each text is, from 0 for one that does not match."""
+        scores = [0.0] * len(self._lengths)
+        wanted = self._wanted(query)
+        if wanted:
+            usual = _usual(self._lengths)
+            halves = self._caught_up(usual)
+            for term, weight in wanted:
+                for start, amounts in self._runs(self._amounts(term, _LONG * usual)):
+                    for number, amount in enumerate(amounts, start):
+                        scores[number] += weight * amount / (amount + halves[number])
+        return scores
+
+    def _runs(self, having: Iterable[tuple[int, float]]) -> Iterator[tuple[int, Sequence[float]]]:
+        """Yield runs of neighbouring texts that a term counts for: the first text, and the amount in each."""
+        for number, amount in having:
+            yield number, (amount,)
+
+    def _around(self, clipped: Sequence[int], usual: int) -> Sequence[float]:  # noqa: ARG002 - for those with neighbours
+        """Return the length that each text is judged by."""
+        return clipped
+
+    def _caught_up(self, usual: int) -> list[float]:
+        """Return the amounts that are worth half, which depend on all texts: anew if there are more since."""
+        if len(self._halves) < len(self._lengths):
+            around = self._around([min(length, _LONG * usual) for length in self._lengths], usual)
+            slope = _SATURATION * _LENGTH * len(around) / sum(around)
+            self._halves = [_SATURATION * (1 - _LENGTH) + slope * length for length in around]
+        return self._halves
+
+    def _wanted(self, query: str) -> list[tuple[str, float]]:
+        """Return the known terms of a query and their kin, with their weights; kin last."""
+        asked = dict.fromkeys(terms(query))
+        own = {term: self._rarity(term) for term in asked if term in self._postings}
+        # A long query has words enough without kin.
+        others = self._kin_of(asked) if len(asked) < _MOST_TERMS else ()
+        kin = {term: _KIN_SHARE * self._rarity(term) for term in others}
+        return [*_heaviest(own), *_heaviest(kin)][:_MOST_TERMS]
+
+    def _kin_of(self, asked: Collection[str]) -> Iterator[str]:
+        """Yield the terms that start as one of those asked for, and are none of them."""
+        for start in dict.fromkeys(term[:_KIN_LETTERS] for term in asked if _has_kin(term)):
+            yield from (other for other in self._kin.get(start, ()) if other not in asked)
+
+    def _rarity(self, term: str) -> float:
+        """Return what a term is worth: the fewer texts have it, the more."""
+        having = len(self._postings[term]) // 2
+        # Rounded, so that the last bit of another machine's logarithm does not change an order.
+        return round(math.log1p((len(self._lengths) - having + 0.5) / (having + 0.5)), 6)
+
+    def _amounts(self, term: str, long: int) -> Iterator[tuple[int, float]]:
+        """Yield the texts that have a term in their order, and how often; for a long one, in a part of it."""
+        postings, lengths = self._postings[term], self._lengths
+        for number, times in zip(postings[::2], postings[1::2], strict=True):
+            length = lengths[number]
+            yield number, times if length <= long else times * long / length
+
+
+def ordered(scores: Sequence[float], sizes: Sequence[int] | None = None) -> list[int]:
+    """Return the numbers of the texts in the order in which to take them, for their scores and sizes.
+
+    Raises:
+        InvalidValue: the sizes are not as many as the scores.
+    """
+    worth = scores
+    if sizes is not None:
+        if len(sizes) != len(scores):
+            raise InvalidValue("sizes", len(sizes), f"one for each of the {len(scores):,} texts")
+        long = _LONG * _usual(sizes)
+        worth = [score if size <= long else score * long / size for score, size in zip(scores, sizes, strict=True)]
+    # Sorting leaves equals in their order, also in reverse: the newest first.
+    return sorted(range(len(worth) - 1, -1, -1), key=worth.__getitem__, reverse=True)
+
+
+def _has_kin(term: str) -> bool:
+    """Return whether other terms may be forms of the same word: numbers and paths have none."""
+    return len(term) >= _KIN_LETTERS and term.isalpha()
+
+
+def _heaviest(weights: dict[str, float]) -> list[tuple[str, float]]:
+    """Return the terms by weight, in their own order among equals."""
+    return sorted(weights.items(), key=lambda item: -item[1])
+
+
+def _usual(sizes: Sequence[int]) -> int:
+    """Return the median, which a few huge texts do not move, or 1 if it is less."""
+    return max(1, sorted(sizes)[len(sizes) // 2]) if sizes else 1
