@@ -9,7 +9,7 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
-from bench import counting, ends, fitting, footprint, interpreter, report, scaling
+from bench import counting, ends, fitting, footprint, interpreter, report, scaling, settings
 from bench.outcome import Outcome, Setting
 
 
@@ -30,6 +30,7 @@ BENCHMARKS: dict[str, Callable[[Setting], Outcome]] = {
     "ends": ends.run,
     "fitting": fitting.run,
     "scaling": scaling.run,
+    "settings": settings.run,
     "conformance": _later("conformance"),
     "histories": _later("histories"),
     "recall": _later("recall"),

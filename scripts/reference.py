@@ -31,7 +31,7 @@ error; a mistake of yours is one sentence that begins with `brim:` and names the
 | exit code | means |
 |---|---|
 | 0 | done |
-| 1 | the answer is no: a file is over its budget (`check`), or nothing fits (`fit`, `demo`, `replay`) |
+| 1 | the answer is no: over budget (`check`), nothing fits (`fit`, `demo`, `replay`), failed (`flow`), ill (`doctor`) |
 | 2 | input that cannot be taken: an unknown name, an unreadable or binary file, malformed YAML, a wrong value |
 | 130 | interrupted with Ctrl-C |
 | 141 | whoever read the output went away, as in `brim count . \\| head -1` |
@@ -47,6 +47,9 @@ policy: truncate_then_continue   # or truncate_then_stop, skip, stop
 show_budget: false               # whether the prompt ends with a section that tells its own budget
 direction: lower                 # whether a lower or a higher number is the more essential
 template: null                   # or a text with a place {name} for each section
+stages:                          # what to give up first, in this order, until the prompt fits
+  - {section: lessons, last: 3}  # or first, to, down_to: units or a share; over_chars, over_entries, leave
+hard_marker: null                # what stands where text was cut after all stages
 sections:
   - name: rules
     text: Be brief.              # or file: a path beside this file; entries: a list; files: a pattern, each an entry
@@ -72,9 +75,18 @@ def page() -> str:
     """Return the whole page."""
     group: Any = get_command(app)
     parts = [_HEAD]
-    for name, command in group.commands.items():
+    for name, command in _commands(group):
         parts.append("\n".join(_command(name, command)) + "\n")
     return "\n".join(parts)
+
+
+def _commands(group: Any, above: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every command with its name, those of a group under the group's."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _commands(command, f"{above}{name} ")
+        else:
+            yield f"{above}{name}", command
 
 
 def _command(name: str, command: Any) -> Iterator[str]:

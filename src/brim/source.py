@@ -24,7 +24,7 @@ STDIN_SHOWN = "standard input"
 
 _MOST_BYTES = 10_000_000
 _MOST_VALUES = 100_000
-"""Values that a file may have, those that its aliases stand for counted each time."""
+"""Values that a file may usually have, those that its aliases stand for counted each time."""
 _MOST_CHARS = 50_000_000
 """Characters that all texts may have together, counted the same way."""
 _MOST_DEPTH = 50
@@ -138,19 +138,28 @@ def _bytes_of(path: str, most: int | None) -> tuple[bytes, str]:
     return data, path
 
 
-def load(path: str) -> Source:
-    """Return what a YAML file says, with the line of each value.
+def load(path: str, most: int = _MOST_VALUES) -> Source:
+    """Return what a YAML file of at most so many values says, with the line of each value.
 
     Raises:
         SourceError: the file cannot be read, or is not plain YAML of a sensible size.
     """
+    return parse(text_of(path, _MOST_BYTES), path, most)
+
+
+def parse(text: str, path: str, most: int = _MOST_VALUES) -> Source:
+    """Return what a YAML text says, with the line of each value; `path` is what it is called in errors.
+
+    Raises:
+        SourceError: it is not plain YAML of a sensible size.
+    """
     import yaml
 
-    text = text_of(path, _MOST_BYTES).removeprefix("\ufeff")
+    text = text.removeprefix("\ufeff")
     if found := _UNPRINTABLE.search(text):
         line = text.count("\n", 0, found.start()) + 1
         raise SourceError(path, f"not YAML: the control character {found[0]!r}", line=line)
-    builder = _Builder(path, text)
+    builder = _Builder(path, text, most)
     try:
         values = builder.document()
     except yaml.YAMLError as error:
@@ -173,10 +182,11 @@ class _Anchor:
 class _Builder:
     """Turns the events of one file into values, within bounds."""
 
-    def __init__(self, path: str, text: str) -> None:
+    def __init__(self, path: str, text: str, most: int) -> None:
         import yaml
 
         self.path = path
+        self._most = most
         self.lines: dict[Keys, int] = {}
         # libyaml is far faster, and refuses the escaped surrogates that JSON is full of.
         fast = None if _SURROGATE_WRITTEN.search(text) else getattr(yaml, "CSafeLoader", None)
@@ -273,8 +283,8 @@ class _Builder:
     def _spend(self, event: Any, *, values: int = 0, chars: int = 0, depth: int = 0) -> None:
         self._values += values
         self._chars += chars
-        if self._values > _MOST_VALUES:
-            raise self._refusal(event, f"more than {_MOST_VALUES:,} values, aliases counted each time")
+        if self._values > self._most:
+            raise self._refusal(event, f"more than {self._most:,} values, aliases counted each time")
         if self._chars > _MOST_CHARS:
             raise self._refusal(event, f"more than {_MOST_CHARS:,} characters, aliases counted each time")
         if depth > _MOST_DEPTH:

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 import brim
-from brim.cli import check, count, demo, fit, models, output, replay
+from brim.cli import check, config, count, demo, doctor, fit, flow, models, output, replay
 from brim.errors import BrimError, DoesNotFit
 
 DONE = 0
@@ -51,18 +51,23 @@ def _brim(
     """Fill an LLM's context window to the brim and never over it."""
 
 
-for command in (demo, count, fit, check, replay, models):
+for command in (demo, count, fit, check, replay, models, doctor):
     app.command(command.__name__.rpartition(".")[2])(command.run)
+
+app.add_typer(config.app)
+app.add_typer(flow.app)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given or given in ([config.app.info.name], [flow.app.info.name]):
+        given.append("--help")
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a name or a sign that the terminal cannot show must not end the command
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = app(args=given or ["--help"], prog_name="brim", standalone_mode=False)
+        code = app(args=given, prog_name="brim", standalone_mode=False)
         sys.stdout.flush()
     except DoesNotFit as error:
         output.complain(str(error))

@@ -203,7 +203,7 @@ class Request:
         parts = dict.fromkeys(PARTS, 0)
         parts["framing"] = framing.reply
         for message in [*apart, *read]:
-            framed = framing.per_message + chat.role + (framing.per_name if message.name else 0)
+            framed = chat.frame(message.role) + (framing.per_name if message.name else 0)
             results = sum(chat.piece(piece) for piece in _answers(message))
             parts["framing"] += framed
             parts["tool results"] += results

@@ -20,7 +20,10 @@ from brim.section import Section
 from brim.source import Source, load, place, text_of
 from brim.window import Window
 
-_OPTIONS = ("separator", "order", "fill", "policy", "template", "show_budget", "direction")
+_OPTIONS = (
+    *("separator", "order", "fill", "policy", "template", "show_budget", "direction"),
+    *("stages", "hard_marker"),
+)
 _KEYS = ("model", "meter", "budget", *_OPTIONS, "sections")
 _CONTENTS = ("text", "file", "entries", "files")
 """Where the content of a section comes from: just one of these."""

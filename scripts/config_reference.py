@@ -1,0 +1,119 @@
+"""Write docs/reference/config.md from the table of settings.
+
+python scripts/config_reference.py            write the page
+python scripts/config_reference.py --check    fail if the page is not what would be written
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from brim.config.keys import FLOW_KEYS, GROUPS, PROFILE_KEYS, SETTINGS, STEP_KEYS, TOP_KEYS
+from brim.config.presets import PRESETS, WINDOWS, Budgets
+from brim.config.project import SHIPPED
+
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "config.md"
+
+_HEAD = """\
+# Settings
+
+<!-- Written by scripts/config_reference.py from the table of settings; do not edit. -->
+
+Every key of `brim.yaml`. Profiles, flows and steps take the same keys, unless the table says "top of the file". The
+variable of a key is `BRIM_` and its parts in capitals, joined by two underscores. `brim config schema` prints the same
+as JSON Schema. [The guide](../configuration.md) says how layers stand above each other.
+"""
+
+
+def page() -> str:
+    """Return the whole page."""
+    parts = [_HEAD, _table("At the top", "", [key for key in SETTINGS if "." not in key])]
+    for group, sentence in GROUPS.items():
+        keys = [key for key in SETTINGS if key.startswith(f"{group}.")]
+        parts.append(_table(f"`{group}`", sentence + _more(group), keys))
+    parts.append(_presets())
+    asides = {"file": TOP_KEYS, "profile": PROFILE_KEYS, "flow": FLOW_KEYS, "step": STEP_KEYS}
+    parts += [_aside(title, told) for title, told in asides.items()]
+    return "\n".join(parts)
+
+
+def _more(group: str) -> str:
+    if group == "budgets":
+        return (
+            " In profiles, flows and steps also written `budget_overrides`. A program asks for them by the bare name."
+        )
+    if group == "sections":
+        return ' Each name is a section; `"*"` stands for all that do not say otherwise.'
+    return ""
+
+
+def _table(title: str, sentence: str, keys: list[str]) -> str:
+    rows = "\n".join(_rows(keys))
+    told = f"{sentence}\n\n" if sentence else ""
+    return f"## {title}\n\n{told}| key | takes | default | what it does | variable |\n|---|---|---|---|---|\n{rows}\n"
+
+
+def _rows(keys: list[str]) -> Iterator[str]:
+    for key in keys:
+        setting = SETTINGS[key]
+        place = " At the top of the file." if setting.top else ""
+        cells = (
+            f"`{key}`",
+            _safe(setting.expected),
+            f"`{_default(setting.default)}`",
+            _safe(setting.doc + place),
+            f"`{setting.variable}`",
+        )
+        yield f"| {' | '.join(cells)} |"
+
+
+def _default(value: Any) -> str:
+    return json.dumps(list(value) if isinstance(value, tuple) else value)
+
+
+def _presets() -> str:
+    rows = [*(_budgets(f"`{name}`", values) for name, values in PRESETS.items())]
+    rows += [_budgets(f"a window of {window:,} tokens", values) for window, values in WINDOWS.items()]
+    rows.append("| any other window | 25 % | 7.5 % | 1.25 % |")
+    head = "| | `context_budget_chars` | `history_max_recent_chars` | `history_max_older_chars` |\n|---|---|---|---|\n"
+    told = (
+        "Presets by name, and what `brim.config.presets.scaled` gives for a window: percent of its characters, four to"
+        " a token."
+    )
+    return f"## Presets\n\n{told}\n\n{head}" + "\n".join(rows) + "\n"
+
+
+def _budgets(title: str, values: Budgets) -> str:
+    return f"| {title} | " + " | ".join(f"{number:,}" for _, number in values.items()) + " |"
+
+
+def _aside(title: str, keys: Mapping[str, str]) -> str:
+    rows = "\n".join(f"| `{key}` | {_safe(told)} |" for key, told in keys.items())
+    more = f"Shipped profiles: {', '.join(f'`{name}`' for name in SHIPPED)}.\n\n" if title == "profile" else ""
+    return f"## What a {title} says beside settings\n\n{more}| | |\n|---|---|\n{rows}\n"
+
+
+def _safe(text: str) -> str:
+    """Return a text in which Markdown finds nothing to read as its own."""
+    return text.replace("|", "\\|").replace("*", "\\*")
+
+
+def main() -> int:
+    """Write the page, or say whether it is up to date."""
+    wanted = page()
+    if "--check" in sys.argv[1:]:
+        if PAGE.is_file() and PAGE.read_text("utf-8") == wanted:
+            return 0
+        print(f"{PAGE} is out of date: run python scripts/config_reference.py", file=sys.stderr)
+        return 1
+    PAGE.parent.mkdir(parents=True, exist_ok=True)
+    PAGE.write_text(wanted, "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,146 @@
+import json
+
+import pytest
+
+TEXT = """\
+model: gpt-5
+budgets:
+  preset: lean   # small
+profiles:
+  deep: {budget_overrides: {history_max_older_chars: 9000}}
+flows:
+  build:
+    steps:
+      - id: "0"
+        budget_overrides: {context_budget_chars: 5000}
+"""
+
+
+@pytest.fixture(autouse=True)
+def project(here, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(here / "none"))
+    (here / "brim.yaml").write_text(TEXT)
+    return here
+
+
+def row(out, key):
+    return next(line.split() for line in out.splitlines() if f" {key} " in line)
+
+
+def test_effective_values_are_shown_with_origin_and_overrides_marked(brim):
+    told = brim("config", "show", "--flow", "build", "--step", "0", "--profile", "deep")
+    assert told.code == 0
+    assert told.err == ""
+    assert row(told.out, "context_budget_chars") == [
+        "*", "context_budget_chars", "10,000", "step", "brim.yaml:10", "100,000", "(project)",
+    ]  # fmt: skip
+    assert row(told.out, "history_max_older_chars")[:5] == [
+        "*", "history_max_older_chars", "9,000", "profile", "brim.yaml:5",
+    ]  # fmt: skip
+    assert row(told.out, "preset") == ["preset", "lean", "project", "brim.yaml:3"]
+    assert row(told.out, "history.note") == ["history.note", "true", "defaults"]
+    assert "\nPreset: none. Read: brim.yaml.\n" in told.out
+    assert "warning: brim.yaml:10: context_budget_chars of 5,000 chars is below minimum 10,000" in told.out
+
+
+def test_json_says_what_the_table_says(brim):
+    told = json.loads(brim("config", "show", "--flow", "build", "--step", "0", "--json").out)
+    found = told["values"]["context_budget_chars"]
+    assert (found["value"], found["origin"], found["where"]) == (10_000, "step", "brim.yaml:10")
+    assert found["override"] is True
+    assert found["over"] == {"value": 100_000, "origin": "project", "where": "brim.yaml:3"}
+    assert told["values"]["model"]["override"] is False
+    assert len(told["warnings"]) == 2
+    assert told["files"] == ["brim.yaml"]
+
+
+def test_another_file_may_be_shown_and_no_file_is_fine(brim, project):
+    (project / "brim.yaml").rename(project / "other.yaml")
+    assert row(brim("config", "show", "--config", "other.yaml").out, "model")[1] == "gpt-5"
+    told = brim("config", "show")
+    assert told.code == 0
+    assert "Preset: balanced. Read: no file, so the defaults." in told.out
+
+
+def test_unknown_names_end_with_2_and_one_line(brim):
+    told = brim("config", "show", "--flow", "biuld")
+    assert (told.code, told.out) == (2, "")
+    assert told.err == "brim: no flow is called 'biuld'; the nearest known are build\n"
+
+
+def test_a_good_file_passes_the_check_with_its_warnings(brim, project):
+    told = brim("config", "check")
+    assert (told.code, told.err) == (0, "")
+    assert told.out.startswith("ok  brim.yaml\n    warning: brim.yaml:10: context_budget_chars")
+    (project / "flows").mkdir()
+    (project / "flows" / "ship.yaml").write_text("steps: [{id: a}]\n")
+    told = brim("config", "check", "brim.yaml", "flows/ship.yaml", ".")
+    assert told.code == 0
+    assert told.out.count("ok  ") == 3
+
+
+def test_every_problem_of_a_bad_file_is_in_one_line_and_the_code_is_2(brim, project):
+    (project / "brim.yaml").write_text("modle: x\nbounds: none\n")
+    told = brim("config", "check")
+    assert (told.code, told.out) == (2, "")
+    assert told.err == (
+        "brim: brim.yaml:1: the file has no key 'modle'; did you mean 'model'?; 1 more problem: line 2: bounds must be"
+        " one of product, strict_seed, not 'none'\n"
+    )
+    values = json.loads(brim("config", "check", "--json").out)
+    assert values["ok"] is False
+    assert values["files"][0]["line"] == 1
+
+
+def test_what_only_shows_when_settings_are_used_is_checked_too(brim, project):
+    (project / "brim.yaml").write_text("flows:\n  build:\n    model: gpt-99-nonsense\n")
+    told = brim("config", "check")
+    assert told.code == 2
+    assert "brim.yaml:3: model: no model" in told.err
+
+
+def test_a_setting_is_changed_in_its_file_and_the_change_is_printed(brim, project):
+    told = brim("config", "set", "preset", "heavy")
+    assert told.code == 0
+    assert told.out == (
+        "--- brim.yaml\n+++ brim.yaml\n@@ -1,6 +1,6 @@\n model: gpt-5\n budgets:\n-  preset: lean   # small\n"
+        "+  preset: heavy   # small\n profiles:\n"
+        "   deep: {budget_overrides: {history_max_older_chars: 9000}}\n flows:\n"
+    )
+    assert (project / "brim.yaml").read_text() == TEXT.replace("lean", "heavy")
+    assert brim("config", "set", "preset", "heavy").out == "brim.yaml: preset is heavy already\n"
+
+
+def test_a_dry_run_changes_nothing(brim, project):
+    told = brim("config", "set", "context_budget_chars", "90000", "--flow", "build", "--step", "0", "--dry-run")
+    assert "+        budget_overrides: {context_budget_chars: 90000}\n" in told.out
+    assert (project / "brim.yaml").read_text() == TEXT
+    told = json.loads(brim("config", "set", "model", "gpt-4", "--dry-run", "--json").out)
+    assert (told["changed"], told["made"], told["key"]) == (True, False, "model")
+
+
+def test_a_value_that_cannot_be_is_refused_and_the_file_stays(brim, project):
+    told = brim("config", "set", "context_budget_chars", "lots")
+    assert told.code == 2
+    assert told.err == "brim: context_budget_chars must be a whole number of at least 0, not 'lots'\n"
+    assert (project / "brim.yaml").read_text() == TEXT
+
+
+def test_another_file_may_be_changed_or_made(brim, project):
+    assert brim("config", "set", "model", "gpt-4", "--file", "sub.yaml").code == 0
+    assert (project / "sub.yaml").read_text() == "model: gpt-4\n"
+    assert brim("config", "set", "model", "gpt-5", "--file", "sub.yaml").code == 0
+    assert (project / "sub.yaml").read_text() == "model: gpt-5\n"
+    assert (project / "brim.yaml").read_text() == TEXT
+
+
+def test_the_schema_is_printed(brim):
+    assert json.loads(brim("config", "schema").out)["title"] == "brim.yaml"
+
+
+@pytest.mark.parametrize("group", ["config", "flow"])
+def test_a_group_alone_tells_its_commands(brim, group):
+    told = brim(group)
+    assert (told.code, told.err) == (0, "")
+    assert f"Usage: brim {group} [OPTIONS] COMMAND" in told.out
+    assert brim().out.startswith("Usage: brim [OPTIONS] COMMAND")

@@ -1,0 +1,62 @@
+import json
+
+import pytest
+
+SMALL = "window: {size: 32000}\nbudgets: {context_budget_chars: 120000}\n"
+
+
+def test_a_healthy_project_is_told_so(brim, here):
+    (here / "brim.yaml").write_text("model: gpt-5\n")
+    done = brim("doctor")
+    assert (done.code, done.out) == (0, "healthy; looked at 1 file of settings and 0 receipts\n")
+    assert json.loads(brim("doctor", "--json").out)["healthy"] is True
+
+
+def test_advice_alone_is_no_fault(brim, here):
+    (here / "brim.yaml").write_text("flows: {a: {steps: [{id: x}]}, b: {steps: [{id: x}]}}\n")
+    done = brim("doctor")
+    assert done.code == 0
+    assert done.out.splitlines()[0] == "advice: same budgets for all flows"
+    assert done.out.splitlines()[-1] == "healthy, 1 piece of advice; looked at 1 file of settings and 0 receipts"
+
+
+@pytest.mark.requirement("S2.36")
+def test_what_is_wrong_is_told_with_what_to_type_and_typing_it_heals(brim, here):
+    (here / "brim.yaml").write_text(SMALL)
+    done = brim("doctor")
+    assert done.code == 1
+    assert done.err == ""
+    lines = done.out.splitlines()
+    assert lines[0] == "wrong: budget about the window"
+    assert "93 % of the window of 32,000" in lines[1]
+    assert lines[-1].startswith("1 thing wrong")
+    for line in lines:
+        if line.startswith("  $ brim "):
+            assert brim(*line.removeprefix("  $ brim ").split()).code == 0
+    assert brim("doctor").code == 0
+
+
+@pytest.mark.requirement("S2.3", "S2.36")
+def test_the_receipts_of_a_run_are_looked_at(brim, here):
+    (here / "flows").mkdir()
+    steps = "".join(f"- {{id: s{i}, agent: fixer}}\n" for i in range(6))
+    (here / "flows" / "build.yaml").write_text("budget_overrides: {preset: lean}\nsteps:\n" + steps)
+    (here / "brim.yaml").write_text("")
+    (here / "replies.yaml").write_text(json.dumps(["x" * 40_000] * 6))
+    assert brim("flow", "run", "flows/build.yaml", "--script", "replies.yaml").code == 0
+    for base in ("runs", "runs/build", "runs/build/receipts"):
+        done = brim("doctor", "--receipts", base, "--json")
+        assert done.code == 1
+        told = json.loads(done.out)
+        assert told["receipts"] == 6
+        assert {finding["check"]: finding["commands"] for finding in told["findings"]} == {
+            "the newest step cut": ["brim config set history_max_recent_chars 45000 --flow build"],
+            "older steps cut": ["brim config set history_max_older_chars 40000 --flow build"],
+        }
+
+
+def test_what_cannot_be_looked_at_is_refused(brim, here):
+    none = brim("doctor", "--receipts", "nowhere")
+    assert (none.code, none.err) == (2, "brim: nowhere: it has no receipts: they are in RUN_BASE/FLOW/receipts\n")
+    (here / "brim.yaml").write_text("budgts: {}\n")
+    assert brim("doctor").code == 2

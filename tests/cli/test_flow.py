@@ -1,0 +1,101 @@
+import json
+
+import pytest
+
+FLOW = """\
+flow: build
+budget_overrides: {context_budget_chars: 12000}
+steps:
+  - {id: plan, agent: work-planner, task: Plan it., artifacts: [plan.md]}
+  - {id: do, agent: code-implementer, teaching_notes: {inputs: [plan.md], constraints: [be brief]}}
+"""
+
+
+@pytest.fixture
+def flow(here):
+    (here / "flows").mkdir()
+    path = here / "flows" / "build.yaml"
+    path.write_text(FLOW)
+    (here / "replies.yaml").write_text("- The plan.\n- Done.\n")
+    return path
+
+
+def test_a_flow_runs_from_a_script_and_leaves_a_receipt_for_each_step(brim, here, flow):
+    done = brim("flow", "run", flow, "--script", "replies.yaml", "--run-base", "out")
+    assert done.code == 0
+    assert "build: done, 2 of 2 steps" in done.out
+    assert "1/2 plan work-planner: ok, pack 35 chars, 9 chars out" in done.err
+    assert done.err.count("warning: defaults: history_max_recent_chars of 60,000 chars is more than") == 1
+    receipt = json.loads((here / "out/build/receipts/do-code-implementer.json").read_text())
+    assert receipt["output"] == "Done."
+    assert receipt["context_truncation"]["steps_included"] == 1
+
+
+def test_the_answer_can_be_json(brim, flow):
+    done = brim("flow", "run", flow, "--script", "replies.yaml", "--json")
+    told = json.loads(done.out)
+    assert told["ok"] is True
+    assert [step["output"] for step in told["steps"]] == ["The plan.", "Done."]
+    assert told["steps"][0]["receipt"] == "runs/build/receipts/plan-work-planner.json"
+    assert told["report"]["prompts"] == 2
+
+
+def test_answers_may_be_given_by_step(brim, here, flow):
+    (here / "replies.yaml").write_text("do: Done.\nplan: {text: The plan., stop: end}\n")
+    assert json.loads(brim("flow", "run", flow, "--script", "replies.yaml", "--json").out)["ok"]
+
+
+@pytest.mark.requirement("S2.12")
+def test_a_step_that_fails_is_an_answer_of_no(brim, here, flow):
+    (here / "replies.yaml").write_text("- The plan.\n- {text: Half, stop: length}\n")
+    done = brim("flow", "run", flow, "--script", "replies.yaml")
+    assert done.code == 1
+    assert "build: failed, 2 of 2 steps" in done.out
+    assert "the answer was cut off at the model's limit" in " ".join(done.out.split())
+
+
+@pytest.mark.requirement("S0.18")
+def test_a_run_can_be_reported(brim, here, flow):
+    (here / "replies.yaml").write_text("- The plan.\n- {error: too long, status: 400}\n")
+    assert brim("flow", "run", flow, "--script", "replies.yaml").code == 1
+    assert "1 calls answered with HTTP 400, 1 steps failed" in brim("flow", "report", "runs").out
+    assert json.loads(brim("flow", "report", "runs", "--flow", "build", "--json").out)["refused"] == 1
+    none = brim("flow", "report", "elsewhere")
+    assert (none.code, none.err) == (2, "brim: elsewhere: it has no receipts: they are in RUN_BASE/FLOW/receipts\n")
+
+
+def test_a_model_over_http_does_the_steps(brim, flow, monkeypatch):
+    from test_llm import Server
+
+    server = Server()
+    try:
+        monkeypatch.setenv("MY_KEY", "sk-1")
+        done = brim("flow", "run", flow, "--model-url", f"{server.url}/v1", "--model", "m", "--key", "MY_KEY", "--json")
+    finally:
+        server.close()
+    assert [step["output"] for step in json.loads(done.out)["steps"]] == ["Hello.", "Hello."]
+    assert server.asked[1][2]["messages"][0]["content"].startswith("# Step do: code-implementer")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "script", "told"),
+    [
+        ([], None, "both given, or --script in their place"),
+        (["--model", "m"], None, "both given"),
+        (["--script", "replies.yaml", "--model", "m"], "- x\n", "given without --model-url and --model"),
+        (["--script", "replies.yaml"], "- 7\n", "replies.yaml:1: an answer must be a text"),
+        (["--script", "replies.yaml"], "a: x\n", "no step is called 'a'; the steps are plan, do"),
+        (["--script", "replies.yaml"], "plan: x\n", "there is no answer for the step 'do'"),
+        (["--script", "replies.yaml"], "text\n", "a script must be a list of answers"),
+        (["--script", "missing.yaml"], None, "missing.yaml: no such file"),
+        (["--model-url", "nowhere", "--model", "m"], None, "url must be an address"),
+        (["--script", "replies.yaml", "--profile", "nobody"], "- x\n- y\n", "no profile is called 'nobody'"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(brim, flow, arguments, script, told):
+    if script is not None:
+        (flow.parent.parent / "replies.yaml").write_text(script)
+    done = brim("flow", "run", flow, *arguments)
+    assert done.code == 2
+    assert told in done.err
+    assert done.err.count("\n") == 1

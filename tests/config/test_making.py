@@ -1,0 +1,232 @@
+"""From YAML to the prompt: what settings make."""
+
+import pytest
+
+import brim
+
+ENGLISH = "The build was green and the tests ran for a while. "
+CHINESE = "我们需要检查所有的测试用例并修复问题。"
+
+
+def steps(number, text=ENGLISH * 20):
+    task = {"role": "user", "content": "Ship it."}
+    made = [{"role": "assistant", "name": "fixer", "content": f"{i} {text}"} for i in range(number)]
+    return [task, *made, {"role": "user", "content": "Go on."}]
+
+
+def chars(fitted):
+    return sum(len(message["content"]) for message in fitted.messages)
+
+
+FLOW = """\
+meter: chars
+budgets: {context_budget_chars: 40000}
+profiles:
+  deep: {budget_overrides: {context_budget_chars: 30000}}
+flows:
+  build:
+    budget_overrides: {context_budget_chars: 20000}
+    steps:
+      - {id: "0", budget_overrides: {context_budget_chars: 12000}}
+      - {id: "1"}
+"""
+
+
+@pytest.mark.requirement("S2.19", "S2.21", "X9")
+@pytest.mark.parametrize(
+    ("asked", "environ", "budget"),
+    [
+        ({}, {}, 40_000),
+        ({"profile": "deep"}, {}, 30_000),
+        ({"profile": "deep", "flow": "build"}, {}, 20_000),
+        ({"flow": "build", "step": "1"}, {}, 20_000),
+        ({"flow": "build", "step": "0"}, {}, 12_000),
+        ({"flow": "build", "step": "0"}, {"BRIM_BUDGETS__CONTEXT_BUDGET_CHARS": "15000"}, 15_000),
+    ],
+)
+def test_the_budget_of_the_file_is_what_the_history_is_fitted_to(project, asked, environ, budget):
+    fitted = project(FLOW, environ=environ).resolve(**asked).fit_messages(steps(100))
+    assert fitted.budget == budget
+    assert 0.85 * budget < chars(fitted) <= budget
+    assert f"/{budget:,} chars)" in fitted.receipt.history["note"]
+
+
+@pytest.mark.requirement("S2.21")
+def test_the_documents_own_files_reach_the_prompt(project):
+    config = project(
+        None,
+        **{
+            "swarm__profiles__heavy-context.swarm_profile": """\
+                profile_id: "heavy-context"
+                description: "Profile for large codebase analysis"
+                budget_overrides:
+                  context_budget_chars: 300000
+                  history_max_recent_chars: 100000
+                  history_max_older_chars: 15000
+            """,
+            "swarm__config__flows__build": """\
+                flow: build
+                description: "Plan -> Draft flow"
+                budget_overrides:
+                  context_budget_chars: 250000
+                  history_max_recent_chars: 80000
+                steps:
+                  - id: "0"
+                    agent: context-loader
+                    budget_overrides:
+                      context_budget_chars: 300000
+                      history_max_recent_chars: 100000
+                  - id: "1"
+                    agent: test-author
+            """,
+        },
+    )
+    history = steps(30, ENGLISH * 600)
+    for asked, budget, older in (
+        ({}, 200_000, 10_000),
+        ({"profile": "heavy-context"}, 300_000, 15_000),
+        ({"profile": "heavy-context", "flow": "build", "step": "1"}, 250_000, 15_000),
+        ({"flow": "build", "step": "0"}, 300_000, 10_000),
+    ):
+        fitted = config.resolve(**asked).fit_messages(history)
+        bodies = [len(message["content"]) for message in fitted.messages if message["role"] == "assistant"]
+        assert fitted.budget == budget
+        assert 0.8 * older < max(bodies) <= older
+
+
+def test_the_newest_step_and_the_older_ones_have_their_own_caps(project):
+    settings = project("budgets: {history_max_recent_chars: 3000, history_max_older_chars: 700}\n").resolve()
+    history = steps(5, ENGLISH * 200)[:-1]
+    bodies = [len(message["content"]) for message in settings.fit_messages(history).messages if "name" in message]
+    assert all(600 < body <= 700 for body in bodies[:-1])
+    assert 2_500 < bodies[-1] <= 3_000
+
+
+@pytest.mark.requirement("C1")
+def test_a_budget_in_characters_still_honours_the_window_in_tokens(project):
+    """200,000 Chinese characters are 278,260 tokens."""
+    text = "model: gpt-5\nwindow: {size: 20000}\nbudgets: {context_budget_chars: 60000}\n"
+    settings = project(text).resolve()
+    meter = brim.meter("gpt-5")
+    history = steps(200, CHINESE * 40)
+    fitted = settings.fit_messages(history)
+    tokens = meter.count_messages(fitted.messages)
+    assert 0.8 * 20_000 < tokens <= 20_000
+    roomy = project(text.replace("20000", "400000", 1)).resolve().fit_messages(history)
+    assert roomy.budget == 60_000
+    assert meter.count_messages(roomy.messages) > 20_000
+    prompt = project("meter: chars\n" + text).resolve().fit({"log": CHINESE * 3_000})
+    assert 0.8 * 20_000 < meter.count(prompt.text) <= 20_000
+
+
+def test_tools_and_a_system_prompt_are_in_the_window_too(project):
+    settings = project("model: gpt-5\nwindow: {size: 3000}\nbudgets: {preset: lean}\n").resolve()
+    tool = {"type": "function", "function": {"name": "run", "description": ENGLISH * 50, "parameters": {}}}
+    told = {"tools": [tool], "system": ENGLISH * 50}
+    fitted = settings.fit_messages(steps(100), **told)
+    whole = [{"role": "system", "content": told["system"]}, *fitted.messages]
+    assert brim.meter("gpt-5").count_messages(whole, told["tools"]) <= 3_000
+
+
+def test_without_budgets_a_history_has_the_window(project):
+    fitted = project("model: gpt-5\nwindow: {size: 5000, reserve: 1000}\n").resolve().fit_messages(steps(100))
+    assert fitted.budget == 4_000
+    assert fitted.receipt.unit == "tokens"
+    assert project("model: gpt-5\n").resolve().fit_messages(steps(3)).budget == brim.Window.of("gpt-5").budget
+
+
+def test_what_is_asked_stands_in_for_the_settings(project):
+    settings = project(FLOW).resolve()
+    assert settings.fit_messages(steps(100), budget=5_000).budget == 5_000
+    assert settings.fit_messages(steps(100), meter="o200k_base", budget=900).receipt.unit == "tokens"
+    assert settings.fit_messages(steps(100), model="gpt-5").budget == brim.Window.of("gpt-5").budget
+    assert settings.fit({"a": ENGLISH * 100}, budget=100).receipt.budget == 100
+    assert settings.fit({"a": "x", "b": "y"}, separator="-").text == "x-y"
+
+
+def test_sections_are_made_by_their_names(project):
+    text = """
+        meter: chars
+        prompt: {total: 1000}
+        sections:
+          plan: {priority: high, ceiling: "20%", keep: tail, marker: "<<"}
+          "*": {ceiling: 50}
+    """
+    settings = project(text).resolve()
+    plan, other, own = settings.sections({"plan": "x" * 900, "log": "y" * 900, "own": brim.Section("mine", "z")})
+    assert (plan.priority, plan.ceiling, plan.keep, plan.marker) == ("high", "20%", "tail", "<<")
+    assert (other.ceiling, other.priority) == (50, "medium")
+    assert own == brim.Section("mine", "z")
+    prompt = settings.fit({"plan": "x" * 900, "log": "y" * 900})
+    assert [part.used for part in prompt.receipt.parts] == [200, 50]
+
+
+@pytest.mark.requirement("C15")
+def test_a_section_that_is_not_listed_is_told_or_refused(project, caplog):
+    text = "sections: {plan: {floor: 1}}\nprompt: {total: 100, unknown_section: %s}\n"
+    project(text % "default").resolve().fit({"paln": "x"})
+    assert "'paln' is not listed" in caplog.text
+    with pytest.raises(brim.UnknownName, match="the nearest known are plan"):
+        project(text % "error").resolve().fit({"paln": "x"})
+
+
+@pytest.mark.requirement("C7")
+def test_required_sections_that_are_too_big_are_refused_or_cut(project):
+    text = "meter: chars\nprompt: {total: 100, required_overflow: %s}\nsections: {rules: {priority: required}}\n"
+    with pytest.raises(brim.DoesNotFit):
+        project(text % "error").resolve().fit({"rules": ENGLISH * 9})
+    assert 60 < len(project(text % "shrink").resolve().fit({"rules": ENGLISH * 9}).text) <= 100
+
+
+@pytest.mark.requirement("S1.17")
+def test_where_fitting_is_off_the_prompt_is_what_came_in(project):
+    text = (
+        "meter: chars\nprompt: {total: 10, enabled: false, show_budget: true}\nsections: {a: {ceiling: 1, most: 1}}\n"
+    )
+    assert project(text).resolve().fit({"a": "first", "b": ["x", "y"]}).text == "first\n\nx\ny"
+
+
+def test_without_any_setting_a_prompt_has_the_default_budget(project):
+    prompt = project().resolve().fit({"a": "x" * 300_000})
+    assert (prompt.receipt.budget, prompt.receipt.unit) == (200_000, "chars")
+    assert len(prompt.text) <= 200_000
+
+
+def test_the_safety_margin_is_taken_off_where_counts_are_estimates(project):
+    text = "meter: %s\nprompt: {total: 1000}\nsafety_margin: 5%%\n"
+    assert project(text % "chars/4").resolve().fit({"a": ENGLISH * 999}).receipt.budget == 950
+    assert project(text % "o200k_base").resolve().fit({"a": ENGLISH * 999}).receipt.budget == 1_000
+
+
+def test_the_window_and_the_meter_are_those_of_the_settings(project):
+    settings = project("model: gpt-5\nwindow: {size: 1000, reserve: 100, cap: 50%, warn: 0.4, limit: 450}\n").resolve()
+    assert settings.window() == brim.Window(1000, reserve=100, cap="50%", warn=0.4, limit=450)
+    assert settings.meter().count("hello world") == 2
+    assert project().resolve().window() is None
+    assert project().resolve().meter().name == "o200k_base"
+    assert project("model: gpt-5\nmeter: chars\n").resolve().meter().unit == "chars"
+
+
+def test_classes_of_agents_are_those_of_the_settings(project):
+    text = "history: {selection: priority, classes: {critical: [fixer], low: [merge-decider]}}\n"
+    text += "budgets: {context_budget_chars: 10000}\n"
+    task = {"role": "user", "content": "Ship it."}
+    old = [{"role": "assistant", "name": "fixer", "content": f"old {ENGLISH * 20}"}]
+    new = [{"role": "assistant", "name": "merge-decider", "content": f"{i} {ENGLISH * 20}"} for i in range(30)]
+    history = [task, *old, *new, {"role": "user", "content": "Go on."}]
+    assert old[0] in project(text).resolve().fit_messages(history).messages
+    assert (
+        old[0]
+        not in project(text.replace("critical: [fixer], low: [", "low: [fixer, "))
+        .resolve()
+        .fit_messages(history)
+        .messages
+    )
+    with pytest.raises(brim.SourceError, match=r"brim.yaml:1: history.classes.\w+: .* in one class only"):
+        project(text.replace("low: [merge-decider]", "low: [fixer]")).resolve().fit_messages(history)
+
+
+def test_a_stable_history_with_another_selection_is_refused_by_its_line(project):
+    text = "history:\n  stable: true\n  selection: priority\n"
+    with pytest.raises(brim.SourceError, match="brim.yaml:3: history.selection: select must be 'recency' in stable"):
+        project(text).resolve().fit_messages(steps(3))
