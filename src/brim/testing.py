@@ -1,14 +1,20 @@
-"""The doubles that brim ships: meters whose counts a test can foresee.
+"""The doubles that brim ships: meters with counts to foresee, a model that says what it is told to, a store in memory.
 
-A truncator or an allocator that holds under both of these holds under a real vocabulary: one counts what
-the eye counts, the other is as unruly as byte pairs are, and neither needs a file.
+A truncator or an allocator that holds under both meters holds under a real vocabulary: one counts what the eye
+counts, the other is as unruly as byte pairs are, and neither needs a file. The model needs no network.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 
+from brim.errors import ModelError
+from brim.llm import Messages, Reply
 from brim.meter.base import Scale
+from brim.store.memory import MemoryStore
+
+__all__ = ["Answer", "CharMeter", "MemoryStore", "PieceMeter", "Scripted"]
 
 _PIECES = re.compile(r"\w+|[^\w\s]+\s*|\s+")
 _PER_UNIT = 5
@@ -50,3 +56,42 @@ class PieceMeter(Scale):
 
 def _units(length: int) -> int:
     return length // _KNOWN if length % _KNOWN == 0 else -(-length // _PER_UNIT)
+
+
+Answer = str | Reply | Exception
+"""What a scripted model says: a text, a whole reply, or an error that it raises."""
+
+
+class Scripted:
+    """A model that answers from a list, or by a function of what it is asked."""
+
+    def __init__(self, answers: Sequence[Answer] | Callable[[str], Answer]) -> None:
+        self._answers = answers if callable(answers) else list(answers)
+        self.asked: list[str] = []
+        """What it was asked, the texts of one call as one."""
+
+    def complete(self, messages: Messages, system: str | None = None) -> Reply:
+        """Return the next answer.
+
+        Raises:
+            ModelError: the script has no more.
+        """
+        spoken = [messages] if isinstance(messages, str) else [str(message["content"]) for message in messages]
+        text = "\n\n".join([*([system] if system else []), *spoken])
+        self.asked.append(text)
+        answer = self._next(text)
+        if isinstance(answer, Exception):
+            raise answer
+        return Reply(text=answer) if isinstance(answer, str) else answer
+
+    async def acomplete(self, messages: Messages, system: str | None = None) -> Reply:
+        """Return the next answer."""
+        return self.complete(messages, system)
+
+    def _next(self, text: str) -> Answer:
+        if callable(self._answers):
+            return self._answers(text)
+        if len(self.asked) > len(self._answers):
+            had = len(self._answers)
+            raise ModelError(f"the script has {had:,} answers and was asked for one more: add it, or ask less often")
+        return self._answers[len(self.asked) - 1]

@@ -1,0 +1,249 @@
+import json
+import os
+
+import pytest
+
+import brim
+from brim.errors import InvalidValue, ModelError, SourceError, UnknownName
+from brim.flow import report, run_flow
+from brim.flow.receipts import Receipts, read_receipt, safe
+from brim.flow.source import flow_of
+from brim.llm import Reply, Usage
+from brim.testing import Scripted
+
+AGENTS = ("code-critic", "work-planner", "fixer", "doc-writer")
+
+
+def project(tmp_path, steps=3, more=""):
+    (tmp_path / "flows").mkdir(exist_ok=True)
+    (tmp_path / "brim.yaml").write_text(
+        "budgets: {context_budget_chars: 12000, history_max_recent_chars: 5000, history_max_older_chars: 1000}\n"
+        "history: {selection: priority}\n" + more
+    )
+    rows = [
+        f"  - {{id: '{i}', agent: {AGENTS[i % 4]}, artifacts: [out/{i}.md], teaching_notes: {{emphasizes: part {i}}}}}\n"
+        for i in range(steps)
+    ]
+    path = tmp_path / "flows" / "build.yaml"
+    path.write_text("flow: build\nsteps:\n" + "".join(rows))
+    return path
+
+
+@pytest.mark.requirement("S2.4")
+def test_a_flow_of_a_hundred_steps_keeps_every_pack_within_its_budget(tmp_path):
+    config, name = flow_of(str(project(tmp_path, 100)))
+    model = Scripted(lambda text: f"answer {len(text)} " + "word " * 700)
+    outcome = run_flow(config, name, model, run_base=tmp_path / "runs")
+    assert outcome.ok
+    assert len(outcome.steps) == len(model.asked) == 100
+    assert max(map(len, model.asked)) <= 12_000
+    assert all(len(asked) == ran.receipt["used_chars"] for asked, ran in zip(model.asked, outcome.steps, strict=True))
+    assert min(map(len, model.asked[30:])) > 10_000
+    files = os.listdir(tmp_path / "runs" / "build" / "receipts")
+    assert len(files) == 100
+    told = report(ran.event for ran in outcome.steps)
+    assert (told.prompts, told.over, told.refused) == (100, 0, 0)
+
+
+@pytest.mark.requirement("S2.6")
+def test_the_pack_is_the_whole_context_of_a_step(tmp_path):
+    config, name = flow_of(str(project(tmp_path, 2)))
+    model = Scripted(["The first answer.", "The second."])
+    run_flow(config, name, model)
+    assert model.asked == [
+        "# Step 0: code-critic\n\n## Emphasizes\n- part 0",
+        "# Step 1: work-planner\n\n## Emphasizes\n- part 1\n\n"
+        "# History\n\n## Step 0: code-critic [OK]\nThe first answer.\n\n"
+        "# Upstream artifacts\n- out/0.md (step 0)\n\n"
+        "# Scent trail\nStep 0: code-critic [OK]\nNow: step 1 (2 of 2) of the flow build",
+    ]
+
+
+@pytest.mark.requirement("S2.11", "S2.31", "S2.32")
+def test_a_receipt_has_its_place_its_engine_its_step_and_the_full_output(tmp_path):
+    config, name = flow_of(str(project(tmp_path, 2)))
+    long = "o" * 300_000
+    ticks = iter(range(100))
+    model = Scripted([Reply(text=long, usage=Usage(input=9, output=5)), "short"])
+    outcome = run_flow(config, name, model, run_base=tmp_path / "runs", clock=lambda: next(ticks))
+    path = tmp_path / "runs" / "build" / "receipts" / "0-code-critic.json"
+    assert outcome.steps[0].path == str(path)
+    told = json.loads(path.read_text())
+    assert told["output"] == long
+    assert (told["engine"], told["step_id"], told["agent"], told["status"]) == ("brim", "0", "code-critic", "ok")
+    assert told["usage"] == {"input_tokens": 9, "output_tokens": 5}
+    second = read_receipt(str(path.parent / "1-work-planner.json"))
+    assert second["context_truncation"] == {
+        "steps_included": 1,
+        "steps_total": 1,
+        "chars_used": 5_000 + len("# History\n\n## Step 0: code-critic [OK]\n"),
+        "budget_chars": 12_000,
+        "truncated": True,
+        "priority_aware": True,
+        "priority_distribution": {"CRITICAL": 1, "HIGH": 0, "MEDIUM": 0, "LOW": 0},
+    }
+
+
+@pytest.mark.requirement("S2.12")
+def test_an_answer_that_was_cut_off_fails_its_step_and_ends_the_flow(tmp_path):
+    config, name = flow_of(str(project(tmp_path, 3)))
+    model = Scripted(["fine", Reply(text="half an ans", stop="length", usage=Usage(output=4_096)), "never asked"])
+    seen = []
+    outcome = run_flow(config, name, model, run_base=tmp_path / "runs", watch=seen.append)
+    assert not outcome.ok
+    assert [ran.status for ran in outcome.steps] == ["ok", "failed"] == [ran.status for ran in seen]
+    assert outcome.reason.startswith(
+        "step 1 (work-planner): the answer was cut off at the model's limit after 4,096 tokens"
+    )
+    told = read_receipt(outcome.steps[1].path)
+    assert (told["status"], told["output"], told["stop"]) == ("failed", "half an ans", "length")
+    assert len(model.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "why", "status"),
+    [(ModelError("answered 400: too long", status=400), "too long", 400), (ModelError("no answer"), "no answer", None)],
+)
+def test_a_model_that_cannot_be_asked_fails_the_step_with_a_receipt(tmp_path, answer, why, status):
+    config, name = flow_of(str(project(tmp_path, 2)))
+    outcome = run_flow(config, name, Scripted([answer]), run_base=tmp_path / "runs")
+    told = read_receipt(outcome.steps[0].path)
+    assert (told["status"], told["http_status"], told["output"]) == ("failed", status, "")
+    assert why in outcome.reason
+    assert report([told]).refused == (status == 400)
+
+
+def test_notes_that_do_not_fit_fail_the_step_with_the_numbers(tmp_path):
+    path = project(tmp_path, 1)
+    path.write_text(f"flow: build\nsteps:\n  - {{id: a, agent: fixer, task: {'t' * 20_000}}}\n")
+    config, name = flow_of(str(path))
+    outcome = run_flow(config, name, Scripted([]), run_base=tmp_path / "runs")
+    assert "the teaching notes take 20," in outcome.reason
+    assert read_receipt(outcome.steps[0].path)["status"] == "failed"
+
+
+@pytest.mark.requirement("S2.32")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../../etc/passwd",
+        "/etc/passwd",
+        "..",
+        ".",
+        ".hidden",
+        "a/b",
+        "a\\b",
+        "nul\0",
+        "new\nline",
+        "x" * 500,
+        "é" * 200,
+        "日本",
+        "\ud800",
+    ],
+)
+def test_an_id_never_leads_out_of_the_directory(tmp_path, name):
+    receipts = Receipts(str(tmp_path / "runs"), name)
+    path = receipts.write({"step_id": name, "agent": name})
+    assert os.path.realpath(path).startswith(os.path.realpath(tmp_path / "runs") + os.sep)
+    assert os.path.dirname(path) == receipts.directory
+    assert len(os.path.basename(path)) < 200
+    assert os.listdir(receipts.directory) == [os.path.basename(path)]
+    assert list(receipts.read()) == [json.loads(json.dumps({"step_id": name, "agent": name}))]
+
+
+def test_usual_names_stay_as_they_are_and_others_stay_apart():
+    assert safe("code-critic_2.b") == "code-critic_2.b"
+    names = ["a/b", "a%2Fb", "a b", "A", "a", "x" * 300, "x" * 301]
+    assert len({safe(name) for name in names}) == len(names)
+
+
+@pytest.mark.requirement("S2.32")
+def test_two_steps_never_share_a_receipt_and_that_is_seen_before_any_runs(tmp_path):
+    path = project(tmp_path)
+    path.write_text("flow: build\nsteps:\n  - {id: a-b, agent: c}\n  - {id: a, agent: b-c}\n")
+    config, name = flow_of(str(path))
+    model = Scripted(["x", "y"])
+    with pytest.raises(InvalidValue, match="whose receipt has the same name"):
+        run_flow(config, name, model, run_base=tmp_path / "runs")
+    assert model.asked == []
+
+
+@pytest.mark.requirement("S2.32")
+def test_a_second_run_leaves_one_receipt_for_each_step(tmp_path):
+    config, name = flow_of(str(project(tmp_path, 2)))
+    for said in ("first", "second"):
+        run_flow(config, name, Scripted([said, said]), run_base=tmp_path / "runs")
+    assert [told["output"] for told in Receipts(str(tmp_path / "runs"), "build").read()] == ["second", "second"]
+
+
+def test_a_receipt_that_cannot_be_written_or_read_is_told(tmp_path):
+    (tmp_path / "runs").write_text("a file")
+    with pytest.raises(SourceError, match="cannot be written"):
+        Receipts(str(tmp_path / "runs"), "build").write({"step_id": "1"})
+    with pytest.raises(SourceError, match="no such file"):
+        list(Receipts(str(tmp_path / "gone"), "build").read())
+    (tmp_path / "bad.json").write_text("[")
+    with pytest.raises(SourceError, match="no receipt"):
+        read_receipt(str(tmp_path / "bad.json"))
+
+
+@pytest.mark.requirement("S0.18")
+def test_a_report_tells_how_near_prompts_came_what_they_lost_and_what_was_refused():
+    def event(text, budget):
+        sections = [brim.Section("rule", "r" * 40, required=True), brim.Section("plan", text, priority="high")]
+        tips = brim.Section("tips", "t" * 200, priority="low", overflow="drop")
+        return brim.fit([*sections, tips], budget, meter="chars").receipt.event(agent="worker")
+
+    log = [
+        event("p" * 10, 1_000),
+        event("p" * 400, 460),
+        event("p" * 900, 300),
+        {"event": "model_called", "http_status": 400},
+        {"event": "attempt_recorded", "lesson": "x"},
+        {"event": "model_called", "http_status": 200},
+    ]
+    told = report(log)
+    assert (told.prompts, told.near, told.over, told.truncated, told.refused) == (3, 2, 0, 2, 1)
+    assert told.dropped == {"tips": 2}
+    assert told.cut == {"plan": 1}
+    assert 0.95 < told.largest <= 1
+    assert "3 prompts, 2 near their budget, 2 that lost something" in str(told)
+    assert report(log, near="99%").near == 1
+    assert report([]).to_dict()["largest"] == 0
+    with pytest.raises(InvalidValue, match=r"log\[0\]"):
+        report(["x"])
+
+
+def test_a_flow_is_found_in_a_project_in_its_file_or_alone(tmp_path):
+    path = project(tmp_path, 2)
+    for given in (path, tmp_path, tmp_path / "brim.yaml"):
+        config, name = flow_of(str(given))
+        assert name == "build"
+        assert config.resolve(flow="build", step="0")["context_budget_chars"].value == 12_000
+    alone = tmp_path / "elsewhere.yaml"
+    alone.write_text("flow: other\nbudget_overrides: {context_budget_chars: 30000}\nsteps: [{id: x, agent: fixer}]\n")
+    config, name = flow_of(str(alone))
+    resolved = config.resolve(flow=name, step="x")
+    assert (name, resolved["context_budget_chars"].value, resolved.value("history.selection")) == (
+        "other",
+        30_000,
+        "priority",
+    )
+    several = tmp_path / "all.yaml"
+    several.write_text("flows: {a: {steps: [{id: x}]}, b: {steps: [{id: x}]}}\n")
+    assert flow_of(str(several), "b")[1] == "b"
+    with pytest.raises(InvalidValue, match="one of a, b, build: name it"):
+        flow_of(str(several))
+    with pytest.raises(UnknownName, match="biuld"):
+        flow_of(str(tmp_path), "biuld")
+    with pytest.raises(SourceError, match="the flow in it is 'other', not 'build'"):
+        flow_of(str(alone), "build")
+    with pytest.raises(SourceError):
+        flow_of(str(tmp_path / "missing.yaml"))
+
+
+def test_a_flow_file_that_is_wrong_is_refused_with_its_line(tmp_path):
+    alone = tmp_path / "flow.yaml"
+    alone.write_text("steps:\n  - {id: x, agnt: fixer}\n")
+    with pytest.raises(SourceError, match=r"flow\.yaml:2.*did you mean 'agent'"):
+        flow_of(str(alone))
