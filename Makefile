@@ -15,8 +15,8 @@ test: $(VENV)/.test
 	@$(BIN)/python -m pytest -n 2
 
 check: $(VENV)/.check
-	$(BIN)/ruff format src tests bench scripts
-	$(BIN)/ruff check src tests bench scripts
+	$(BIN)/ruff format src tests bench scripts examples
+	$(BIN)/ruff check src tests bench scripts examples
 	$(BIN)/mypy
 	$(BIN)/python scripts/floors.py
 

@@ -238,8 +238,27 @@ AREAS = (
                 'newest = section.keep in ("newest", "tail")',
                 'newest = section.keep == "newest"',
             ),
-            ("the handle names the cut text", "handle(self.text or section.text)", "handle(self.kept)"),
+            ("the handle names the cut text", "handle(text or section.text)", "handle(self.kept)"),
             ("the grant is told for the use", "else self.meter.count(self.kept)", "else self.grant"),
+        ),
+    ),
+    Area(
+        "stages.py",
+        "tests/test_stages.py tests/requirements/test_broker.py",
+        (
+            (
+                "a stage touches what is not over its line",
+                "len(text) <= self.over_chars",
+                "len(text) < self.over_chars",
+            ),
+            ("a stage forgets how many entries it is for", "or len(entries) <= self.over_entries", ""),
+            ("the first lines are left for the last", "entries[-self.last :]", "entries[: self.last]"),
+            ("a stage goes down all the way", "meter.count(text) - over - _JOINS", "0"),
+            ("entries that should stay go", "max(fitting, self.leave)", "max(fitting, 1)"),
+            ("the oldest entries are left", "late = section.keep in _LATE", "late = False"),
+            ("a stage for any section takes required ones", "and not section.required ", ""),
+            ("a stage for any section takes stable ones", " and not section.stable", ""),
+            ("a stage for any section takes named ones", "section.name not in named and ", ""),
         ),
     ),
     Area(
@@ -744,8 +763,8 @@ AREAS = (
             ),
             (
                 "a level too many is written",
-                "if count and level >= detail.depth:",
-                "if count and level > detail.depth:",
+                'noun = len(node.items), "item"\n            if count and level >= detail.depth:',
+                'noun = len(node.items), "item"\n            if count and level > detail.depth:',
             ),
         ),
     ),
@@ -759,6 +778,7 @@ AREAS = (
                 "if not self.open:",
             ),
             ("a comma may stand last", "if not may_close or not self._leave(bracket):", "if not self._leave(bracket):"),
+            ("escapes are written anew", "    if _OTHERWISE.search(text):\n        return None\n", ""),
         ),
     ),
     Area(

@@ -13,10 +13,24 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "brim"
 
 FLOORS = (
     ("edges", ("__main__", "cli", "gateway", "studio", "integrations", "testing")),
-    ("running", ("loop", "session", "pack", "config", "store", "observe", "llm")),
+    ("running", ("flow", "loop", "session", "pack", "exchange", "config", "store", "observe", "llm")),
     (
         "deciding",
-        ("replay", "fit", "fitting", "draft", "render", "visibility", "allocate", "truncate", "history", "compact"),
+        (
+            "replay",
+            "memory",
+            "codebase",
+            "fit",
+            "fitting",
+            "draft",
+            "stages",
+            "render",
+            "visibility",
+            "allocate",
+            "truncate",
+            "history",
+            "compact",
+        ),
     ),
     ("counting", ("meter", "window", "source")),
     ("values", ("wire", "message", "section", "receipt", "transcript", "schema", "shares", "amount", "memo", "errors")),

@@ -15,6 +15,14 @@ ROOT = Path(__file__).resolve().parent.parent
 _RANGES = {
     "the kernel": "S0.1-8 S0.12 S0.17 S1.3-13 S1.16-20 S4.1-8 S4.12",
     "histories": "S2.18 S2.26-31 S2.34 S3.10",
+    "memory": "S0.9 S0.12-16 S1.14 S3.12",
+    "packs and flows": "S0.18 S2.4-12 S2.31-35",
+    "settings": "S2.1-2 S2.13-17 S2.19-21 S2.23-25",
+    "the profile ecology": "S1.1-23",
+    "the profile flow": "S2.1-36 X6",
+    "the profile session": "S3.1 S3.12-13",
+    "forge": "S0.1-24",
+    "broker": "S4.1-16",
 }
 """What each part of the project answers for."""
 
@@ -24,6 +32,9 @@ def wanted(ranges: str) -> list[str]:
     ids = []
     for word in ranges.split():
         match = re.fullmatch(r"(S\d+)\.(\d+)(?:-(\d+))?", word)
+        if re.fullmatch(r"X\d+", word):
+            ids.append(word)
+            continue
         if match is None:
             raise ValueError(f"{word!r} is not a range of requirements")
         ids += [f"{match[1]}.{n}" for n in range(int(match[2]), int(match[3] or match[2]) + 1)]

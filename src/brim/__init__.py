@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
-from brim.errors import BrimError, DoesNotFit, InvalidType, InvalidValue, SourceError, UnknownName
+import typing as _typing
+
+from brim.config import load_config
+from brim.errors import (
+    BrimError,
+    Conflict,
+    DoesNotFit,
+    InvalidType,
+    InvalidValue,
+    LeaseLost,
+    ModelError,
+    SourceError,
+    StoreError,
+    UnknownName,
+)
 from brim.fit import fit
 from brim.fitting import Prompt
-from brim.history.fitted import Fitted
-from brim.history.history import History, fit_messages
-from brim.history.stable import CachePrices, Stable
 from brim.meter import Meter, meter
 from brim.receipt import Capture, Change, Loss, Part, Receipt
 from brim.replay import replay
 from brim.section import Priority, Section
 from brim.shares import Shares
+from brim.stages import Stage
 from brim.truncate.base import Cut, Truncator
 from brim.truncate.text import cut
 from brim.window import Window
+
+if _typing.TYPE_CHECKING:
+    from brim.history.fitted import Fitted
+    from brim.history.history import History, fit_messages
+    from brim.history.stable import CachePrices, Stable
+    from brim.pack import Curator, Pack
+    from brim.store import open_store
 
 __version__ = "0.1.0"
 
@@ -24,14 +43,19 @@ __all__ = [
     "CachePrices",
     "Capture",
     "Change",
+    "Conflict",
+    "Curator",
     "Cut",
     "DoesNotFit",
     "Fitted",
     "History",
     "InvalidType",
     "InvalidValue",
+    "LeaseLost",
     "Loss",
     "Meter",
+    "ModelError",
+    "Pack",
     "Part",
     "Priority",
     "Prompt",
@@ -40,12 +64,37 @@ __all__ = [
     "Shares",
     "SourceError",
     "Stable",
+    "Stage",
+    "StoreError",
     "Truncator",
     "UnknownName",
     "Window",
     "cut",
     "fit",
     "fit_messages",
+    "load_config",
     "meter",
+    "open_store",
     "replay",
 ]
+
+_LATER = {
+    "CachePrices": "brim.history.stable",
+    "Curator": "brim.pack",
+    "Fitted": "brim.history.fitted",
+    "History": "brim.history.history",
+    "Pack": "brim.pack",
+    "Stable": "brim.history.stable",
+    "fit_messages": "brim.history.history",
+    "open_store": "brim.store",
+}
+"""Names that are imported when they are first asked for, so that importing brim stays cheap."""
+
+
+def __getattr__(name: str) -> _typing.Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    found = globals()[name] = getattr(import_module(_LATER[name]), name)
+    return found

@@ -5,8 +5,8 @@ A draft tries, in this order: the whole content, the largest form that fits, a s
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -68,6 +68,10 @@ class Draft:
     state: str = "dropped"
     reason: str = ""
     summary: str | None = None
+    lessened: str = ""
+    """Why it is less than it was before anything was granted: what a stage left of it."""
+    before: tuple[int, str] | None = None
+    """The count and the text of the whole content, where a stage took some of it."""
 
     def measure(self, count: int) -> None:
         """Take note of the size of the content, and of what of it to ask for."""
@@ -80,6 +84,21 @@ class Draft:
         if self.size > self.ceiling:
             usable = (self.cuttable and self.ceiling >= self.marked) or self._sizes(self.ceiling)
             self.wanted = self.ceiling if usable else 0
+
+    def lessen(self, content: str | Sequence[str], reason: str) -> None:
+        """Have less content from here on."""
+        self.before = self.before or (self.count, self.text)
+        self.lessened = f"{self.lessened}, then {reason}" if self.lessened else reason
+        self.section = replace(self.section, content=content, most=None)
+        self.text = self.section.text
+        self.measure(self.meter.count(self.text))
+
+    def mark(self, marker: str) -> None:
+        """Have another marker from here on, at the side that is cut."""
+        if isinstance(self.section.keep, str):
+            self.section = replace(self.section, marker=marker)
+            self.marked = marked(self.section, self.meter)
+            self.measure(self.count)
 
     @property
     def present(self) -> bool:
@@ -117,7 +136,7 @@ class Draft:
         """
         self.kept, self.load = "", 0
         if grant >= self.size:
-            self._keep(self.text, "whole", "it fits whole")
+            self._keep(self.text, *(("cut", self.lessened) if self.lessened else ("whole", "it fits whole")))
         elif not self._take_form(grant) and self.cuttable:
             self._take_less(grant)
         if not self.kept:
@@ -135,17 +154,18 @@ class Draft:
         """Return its line of the receipt."""
         used = self.count if self.state == "whole" else self.meter.count(self.kept)
         section = self.section
+        size, text = self.before or (self.count, self.text)
         return Part(
             section.name,
             self.state,
             self.rank,
             section.required,
-            self.count,
+            size,
             self.wanted,
             self.grant,
             used,
             self.reason,
-            handle(self.text or section.text),
+            handle(text or section.text),
             self.ceiling,
         )
 

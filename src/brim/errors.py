@@ -4,8 +4,13 @@
     ├── InvalidValue (ValueError)       a value that brim cannot take, and where it stood
     │   └── InvalidType (TypeError)     the value is of the wrong kind altogether
     ├── DoesNotFit                      the essential parts alone are bigger than the budget
+    ├── NoProgress                      a summary that is not smaller than what it stands for
     ├── UnknownName (LookupError)       no model, vocabulary or unit of that name
-    └── SourceError                     a file that cannot be read or understood, with its line
+    ├── SourceError                     a file that cannot be read or understood, with its line
+    ├── StoreError                      a store that cannot be opened, read or written, and what to do
+    │   ├── Conflict                    somebody else wrote first: read again, then try again
+    │   └── LeaseLost                   another worker holds the job, or has done it
+    └── ModelError                      a model that could not be asked, or whose answer cannot be used
 
 Each carries its numbers as attributes and says the whole sum in its message, so that nobody has to
 run the failing call again to learn what went wrong.
@@ -55,6 +60,17 @@ class DoesNotFit(BrimError):
         return self.needed - self.available
 
 
+class NoProgress(BrimError):
+    """A compaction that would not make the history smaller."""
+
+    def __init__(self, message: str, *, before: int, after: int) -> None:
+        self.before = before
+        """Units of what was to be replaced."""
+        self.after = after
+        """Units of what would stand in its place."""
+        super().__init__(message)
+
+
 class UnknownName(BrimError, LookupError):
     """No model, vocabulary or unit of that name is known."""
 
@@ -75,6 +91,44 @@ class SourceError(BrimError):
         self.line = line
         """Counted from one; unknown is `None`."""
         super().__init__(f"{path}:{line}: {problem}" if line is not None else f"{path}: {problem}")
+
+
+class ModelError(BrimError):
+    """A model that could not be asked, or whose answer cannot be used."""
+
+    def __init__(self, problem: str, *, status: int | None = None, excerpt: str = "") -> None:
+        self.problem = problem
+        self.status = status
+        """The HTTP status of the answer; `None` where there was no answer."""
+        self.excerpt = excerpt
+        """The start of what the server said, without the key."""
+        super().__init__(f"{problem}: {excerpt}" if excerpt else problem)
+
+
+class StoreError(BrimError):
+    """A store that cannot be opened, read or written."""
+
+    def __init__(self, place: str, problem: str) -> None:
+        self.place = place
+        """The address of the store, without a password."""
+        self.problem = problem
+        super().__init__(f"{place}: {problem}")
+
+
+class Conflict(StoreError):
+    """What was to be written stands on something that somebody else has changed since."""
+
+    def __init__(self, place: str, what: str, *, expected: int, found: int) -> None:
+        self.expected = expected
+        """The number that the writer had seen."""
+        self.found = found
+        """The number that the store has."""
+        seen = f"{what} is at {found:,}, not at {expected:,}"
+        super().__init__(place, f"{seen}: somebody else wrote in the meantime; read it again, then try again")
+
+
+class LeaseLost(StoreError):
+    """A job that its worker holds no longer."""
 
 
 def nearest(name: str, known: Iterable[str], most: int = 5) -> list[str]:

@@ -14,6 +14,7 @@ from brim.fitting import Fitting, Prompt
 from brim.meter import DEFAULT, Meter, meter_for, name_of
 from brim.render import ORDERS
 from brim.section import Section, check_choice
+from brim.stages import Stage, staged
 from brim.window import Window
 
 DIRECTIONS = ("lower", "higher")
@@ -32,6 +33,8 @@ def fit(
     template: str | None = None,
     show_budget: bool = False,
     direction: str = "lower",
+    stages: Sequence[Stage | Mapping[str, Any]] = (),
+    hard_marker: str | None = None,
     summarise: Summarise | None = None,
     capture: bool = False,
 ) -> Prompt:
@@ -50,6 +53,8 @@ def fit(
         template: a text with a place `{name}` for each section.
         show_budget: whether the prompt ends with a section that tells its own budget and use.
         direction: whether a `lower` or a `higher` number is the more essential priority.
+        stages: what to give up first, in this order, until the prompt fits.
+        hard_marker: what stands where text was cut after all stages, instead of the section's own marker.
         summarise: a function from a text and a limit to a shorter text, for sections that ask for it.
         capture: whether the receipt's JSON holds the texts, so that the fit can be replayed from it.
 
@@ -58,15 +63,9 @@ def fit(
         InvalidValue: an argument that cannot be; the message names it and its value.
         UnknownName: no such model or meter.
     """
-    options = {
-        "separator": separator,
-        "order": order,
-        "fill": fill,
-        "policy": policy,
-        "template": template,
-        "show_budget": show_budget,
-        "direction": direction,
-    }
+    options: dict[str, Any] = {"separator": separator, "order": order, "fill": fill, "policy": policy}
+    options |= {"template": template, "show_budget": show_budget, "direction": direction}
+    options |= _in_stages(stages, hard_marker)
     check(sections, options)
     return Fitting(
         sections=tuple(sections),
@@ -77,6 +76,13 @@ def fit(
         summarise=summarise,
         captured=capture,
     ).prompt()
+
+
+def _in_stages(stages: Sequence[Stage | Mapping[str, Any]], hard_marker: str | None) -> dict[str, Any]:
+    """Return the options of a fit in stages as plain values; none where there are no stages."""
+    if not stages and hard_marker is None:
+        return {}
+    return {"stages": [stage.to_dict() for stage in staged(stages)], "hard_marker": hard_marker}
 
 
 def _named(meter: object, model: str | None) -> dict[str, str | None]:
@@ -124,7 +130,8 @@ def check(sections: Sequence[Section], options: Mapping[str, Any]) -> None:
     check_choice("fill", options["fill"], FILLS)
     check_choice("policy", options["policy"], POLICIES)
     check_choice("direction", options["direction"], DIRECTIONS)
-    for name, optional in (("separator", False), ("template", True)):
-        value = options[name]
+    staged(options.get("stages", ()))
+    for name, optional in (("separator", False), ("template", True), ("hard_marker", True)):
+        value = options.get(name)
         if not isinstance(value, str) and not (optional and value is None):
             raise InvalidType(name, value, "a text")

@@ -19,6 +19,7 @@ from brim.meter.base import Scale
 from brim.receipt import Capture, Part, Receipt, losses
 from brim.render import Layout, layout
 from brim.section import Section
+from brim.stages import HARD, bordered, staged
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,8 @@ class Fitting:
     captured: bool
     counts: dict[str, int] = field(default_factory=dict)
     """The counts of the whole sections, so that a big prompt outlives the memo."""
+    given_up: list[str] = field(default_factory=list)
+    """What the stages took, in their order."""
 
     def prompt(self) -> Prompt:
         """Run the fit."""
@@ -56,7 +59,7 @@ class Fitting:
         page = self._layout(drafts)
         live = [draft for draft in drafts if draft.size]
         shown = self._shown(drafts) if self.options["show_budget"] else None
-        if not self._all_whole(live, page, shown):
+        if not (self._all_whole(live, page, shown) or self._by_stages(live, page, shown)):
             self._serve(live, page, shown)
         texts, used = self._settle(live, page, shown)
         text = "".join(page.pieces(texts))
@@ -100,6 +103,36 @@ class Fitting:
             draft.grant = draft.size
             draft.take(draft.size)
         return True
+
+    def _by_stages(self, live: Sequence[Draft], page: Layout, shown: str | None) -> bool:
+        """Give up one stage after the other until what is left fits, and return whether it does."""
+        stages, marker = staged(self.options.get("stages", ())), self.options.get("hard_marker")
+        if not stages and marker is None:
+            return False
+        over, named = self._over(live, page, shown), [stage.section for stage in stages]
+        for stage, draft in ((stage, draft) for stage in stages for draft in live):
+            if over and stage.concerns(draft.section, named):
+                left = stage.left(draft.section, self.budget, over, self.meter)
+                if left is not None:
+                    draft.lessen(*left)
+                    self.given_up.append(f"{draft.section.name}: {left[1]}")
+                    over = self._over(live, page, shown)
+        if not over:
+            return True
+        self.given_up.append(HARD)
+        for draft in live:
+            if marker is not None:
+                draft.mark(bordered(marker, draft.section))
+        return False
+
+    def _over(self, live: Sequence[Draft], page: Layout, shown: str | None) -> int:
+        """Keep every section as it is, or cut to its ceiling, and return by how much they are over the budget."""
+        for draft in live:
+            draft.grant = draft.wanted
+            if not draft.take(draft.wanted) and draft.section.required:
+                return draft.size
+        texts = {draft.section.name: draft.kept for draft in live if draft.present}
+        return max(0, self._count(page, texts, shown) - self.budget)
 
     def _serve(self, live: Sequence[Draft], page: Layout, shown: str | None) -> None:
         """Allocate the budget and cut each section to its grant."""
@@ -276,6 +309,7 @@ class Fitting:
             fill=self.options["fill"],
             order=self.options["order"],
             stable_prefix=_stable_prefix(drafts, parts, page),
+            stages=tuple(self.given_up),
             capture=Capture(
                 sections=self.sections,
                 budget=self.budget,

@@ -160,6 +160,8 @@ class Receipt:
     byte for byte those of the last prompt."""
     history: Mapping[str, Any] | None = None
     """Of messages: how turns were selected, the note, the repairs, and `context_truncation`."""
+    stages: tuple[str, ...] = ()
+    """What the stages took before anything else was cut, a sentence each; nothing where there are none."""
     planned: bool = False
     """Whether this was worked out from sizes alone, without the texts."""
     version: int = VERSION
@@ -235,6 +237,7 @@ class Receipt:
         values |= {
             "parts": [part._asdict() for part in self.parts],
             "losses": [loss._asdict() for loss in self.losses],
+            "stages": list(self.stages),
         }
         values |= {"truncated": self.truncated}
         values["capture"] = self.capture.to_dict() if self.captured and self.capture else None
@@ -262,6 +265,7 @@ class Receipt:
         row = {key: value for key, value in rest.items() if key != "truncated"}
         row["parts"] = tuple(Part(**part) for part in row["parts"])
         row["losses"] = tuple(Loss(**loss) for loss in row["losses"])
+        row["stages"] = tuple(row.get("stages", ()))
         row["capture"] = None if given is None else _given(given)
         return cls(**row)
 

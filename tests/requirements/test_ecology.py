@@ -1,10 +1,14 @@
 """S1: agents that manage their own context."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 import brim
 from brim import Section
 
+ROOT = Path(__file__).resolve().parent.parent.parent
 WORD = "word "
 
 
@@ -178,3 +182,235 @@ def test_budget_priority_and_order_on_the_page_are_two_things():
     sections = [Section("last", "low", priority="low"), Section("first", "high", priority="high")]
     assert brim.fit(sections, 100, meter="chars").text == "low\n\nhigh"
     assert brim.fit(sections, 100, meter="chars", order="priority").text == "high\n\nlow"
+
+
+ALLOCATIONS = """\
+context_budget:
+  total_tokens: 4000
+  overflow_policy: {policy}
+  allocations:
+    system_prompt: {{max_tokens: 500, priority: required}}
+    working_memory: {{max_tokens: 800, priority: high}}
+    rag_memories: {{max_tokens: 600, priority: medium}}
+    action_history: {{max_tokens: 400, priority: medium}}
+    recent_events: {{max_tokens: 300, priority: low}}
+    subscribed_artifacts: {{max_tokens: 400, priority: medium}}
+"""
+
+
+DEFAULT = ALLOCATIONS.format(policy="truncate_low_priority")
+
+
+def settings(tmp_path, text=DEFAULT):
+    (tmp_path / "brim.yaml").write_text(text)
+    return brim.load_config(tmp_path, environ={}).resolve()
+
+
+def contents(**sizes):
+    """Return sections by name, each of about so many tokens."""
+    return {name: "\n".join(f"item {i}" for i in range(size // 4)) for name, size in sizes.items()}
+
+
+@pytest.mark.requirement("S1.1", "S1.2")
+def test_the_profile_has_the_documents_numbers_and_so_has_its_example(tmp_path):
+    for found in (settings(tmp_path), settings(tmp_path, "profile: ecology\n")):
+        assert (found.value("prompt.total"), found.value("prompt.overflow")) == (4_000, "truncate")
+        rows = {
+            name: (found.value(f"sections.{name}.ceiling"), found.value(f"sections.{name}.priority"))
+            for name in found.names()
+        }
+        assert rows.pop("failure_history") == (200, "medium")
+        assert rows == {
+            "system_prompt": (500, "required"),
+            "working_memory": (800, "high"),
+            "rag_memories": (600, "medium"),
+            "action_history": (400, "medium"),
+            "recent_events": (300, "low"),
+            "subscribed_artifacts": (400, "medium"),
+        }
+
+
+@pytest.mark.requirement("S1.1")
+def test_without_a_total_the_models_window_is_the_total(tmp_path):
+    text = "model: gpt-4\nprofiles: {p: {extends: ecology, prompt: {total: null, reserve: 1000}}}\nprofile: p\n"
+    window = brim.Window.of("gpt-4").budget
+    assert settings(tmp_path, text).fit(contents(system_prompt=80)).receipt.budget == window - 1_000
+
+
+@pytest.mark.requirement("S1.6")
+def test_what_is_kept_for_the_answer_is_not_available_to_the_sections(tmp_path):
+    """Sections of 3,500 tokens were allowed where 3,000 were available."""
+    found = settings(tmp_path, "context_budget: {total_tokens: 4000, output_reserve: 1000}\n")
+    full = contents(**dict.fromkeys(found.names(), 2_000))
+    receipt = found.fit(full).receipt
+    assert receipt.budget == 3_000
+    assert 2_800 <= receipt.used <= 3_000
+    assert receipt.part("recent_events").used < 300
+
+
+@pytest.mark.requirement("S1.5", "S1.22")
+@pytest.mark.parametrize("policy", ["drop_low_priority", "drop"])
+def test_low_priority_is_dropped_when_over_budget(tmp_path, policy):
+    found = settings(tmp_path, ALLOCATIONS.format(policy=policy))
+    receipt = found.fit(contents(system_prompt=400, working_memory=900, rag_memories=700, recent_events=200)).receipt
+    states = {part.name: part.state for part in receipt.parts}
+    assert states == {
+        "system_prompt": "whole",
+        "working_memory": "cut",
+        "rag_memories": "dropped",
+        "recent_events": "whole",
+    }
+
+
+@pytest.mark.requirement("S1.22")
+def test_a_section_over_its_budget_is_cut(tmp_path):
+    prompt = settings(tmp_path).fit(contents(rag_memories=5_000, recent_events=100))
+    assert (prompt.receipt.part("rag_memories").state, prompt.receipt.part("recent_events").state) == ("cut", "whole")
+    assert 580 <= prompt.receipt.part("rag_memories").used <= 600
+
+
+@pytest.mark.requirement("S1.5", "S1.22")
+@pytest.mark.parametrize(("policy", "state"), [("truncate_low_priority", "cut"), ("drop_low_priority", "dropped")])
+def test_a_total_over_the_budget_is_cut_by_the_policy(tmp_path, policy, state):
+    text = ALLOCATIONS.format(policy=policy).replace("4000", "1500")
+    prompt = settings(tmp_path, text).fit(
+        contents(system_prompt=400, working_memory=700, rag_memories=550, recent_events=40)
+    )
+    assert prompt.receipt.used <= 1_500
+    assert prompt.receipt.part("rag_memories").state == state
+
+
+@pytest.mark.requirement("S1.7", "S1.22")
+def test_a_required_section_is_there_whatever_the_others_want(tmp_path):
+    found = settings(tmp_path)
+    for total in (460, 900, 4_000):
+        prompt = found.fit(
+            contents(recent_events=5_000, working_memory=5_000, system_prompt=400, extra=5_000), budget=total
+        )
+        assert prompt.receipt.part("system_prompt").state == "whole"
+    with pytest.raises(brim.DoesNotFit, match="system_prompt"):
+        found.fit(contents(recent_events=5_000, system_prompt=400), budget=200)
+
+
+@pytest.mark.requirement("S1.16", "S1.22")
+def test_the_use_is_seen_in_the_prompt_when_asked_for(tmp_path):
+    """The share of a section's limit from which it is near: 450 of 500 is not, 780 of 800 is."""
+    text = "meter: chars\ncontext_budget: {total_tokens: 4000, show_budget_usage: true}\n"
+    sizes = {"system_prompt": 450, "working_memory": 780, "rag_memories": 400}
+    prompt = settings(tmp_path, text).fit({name: "x" * size for name, size in sizes.items()})
+    assert prompt.text.endswith(
+        f"\n\n## Context Budget\nUsing {len(prompt.text)}/4000 chars ({len(prompt.text) * 100 // 4000}%)\n"
+        "- system_prompt: 450/500\n- working_memory: 780/800 (near limit!)\n- rag_memories: 400/600"
+    )
+
+
+OWN = """\
+# What I know
+The east gate is open.
+
+```yaml
+context_budget:
+  sections:
+    rag_memories: {max_tokens: 40}
+    recent_events: {max_tokens: 900, priority: high}
+```
+"""
+
+
+@pytest.mark.requirement("S1.14")
+def test_the_budget_on_the_agents_page_stands_above_the_settings(tmp_path):
+    found = settings(tmp_path)
+    told = contents(system_prompt=40, rag_memories=800, recent_events=850)
+    before = found.fit({"working_memory": "The east gate is open.", **told}).receipt
+    after = found.fit({"working_memory": OWN, **told}).receipt
+    assert (before.part("rag_memories").ceiling, before.part("recent_events").ceiling) == (600, 300)
+    assert (after.part("rag_memories").ceiling, after.part("recent_events").ceiling) == (40, 900)
+    assert after.part("recent_events").state == "whole"
+
+
+@pytest.mark.requirement("S1.14")
+def test_a_budget_on_the_page_that_cannot_be_understood_is_ignored_with_a_warning(tmp_path, caplog):
+    found = settings(tmp_path)
+    page = OWN.replace("max_tokens: 40", "max_tokens: lots")
+    prompt = found.fit({"working_memory": page, **contents(rag_memories=800)})
+    assert prompt.receipt.part("rag_memories").ceiling == 600
+    assert "the budget in the working memory is ignored" in caplog.text
+
+
+@pytest.mark.requirement("S1.15")
+def test_the_budget_is_static_and_a_tick_may_be_given_another(tmp_path):
+    found = settings(tmp_path)
+    told = contents(system_prompt=40, rag_memories=2_000)
+    assert found.fit(told).text == found.fit(told).text
+    assert found.fit(told, budget=200).receipt.budget == 200
+    assert found.fit(told).receipt.budget == 4_000
+
+
+@pytest.mark.requirement("S1.21", "S1.22")
+def test_the_budget_survives_a_checkpoint(tmp_path):
+    """It lives in the artifact, so whatever saves artifacts saves it."""
+    told = contents(system_prompt=40, rag_memories=800, recent_events=850)
+    before = settings(tmp_path).fit({"working_memory": OWN, **told})
+    (tmp_path / "checkpoint.json").write_text(json.dumps({"tick": 7, "artifacts": {"working_memory": OWN}}))
+    restored = json.loads((tmp_path / "checkpoint.json").read_text())["artifacts"]
+    after = settings(tmp_path).fit({**restored, **told})
+    assert after.text == before.text
+    assert after.receipt.part("recent_events").ceiling == 900
+
+
+@pytest.mark.requirement("S1.17")
+def test_a_feature_that_is_off_leaves_the_prompt_as_it_is(tmp_path):
+    found = settings(tmp_path, "agent: {context_budget: {enabled: false, total_tokens: 10}}\n")
+    told = contents(system_prompt=900, recent_events=9_000)
+    assert found.fit(told).text == "\n\n".join(told.values())
+
+
+@pytest.mark.requirement("S1.10")
+def test_a_model_without_a_public_vocabulary_is_estimated_and_an_unknown_one_has_the_meter_that_is_named(tmp_path):
+    """Nothing falls back in silence: 250 tokens were told where there were 351."""
+    assert not settings(tmp_path, "model: claude-sonnet-4-5\n").meter().exact
+    with pytest.raises(brim.SourceError, match="somebody/new-model"):
+        settings(tmp_path, "model: somebody/new-model\n").meter()
+    receipt = settings(tmp_path, "meter: chars/4\nprofile: ecology\n").fit({"system_prompt": "x" * 20}).receipt
+    assert (receipt.used, receipt.exact) == (5, False)
+
+
+@pytest.mark.requirement("S1.23")
+def test_the_architecture_is_written_down():
+    page = (ROOT / "docs" / "ecology.md").read_text(encoding="utf-8")
+    for word in ("context_budget", "agent", "total_tokens", "output_reserve", "overflow_policy", "allocations"):
+        assert word in page
+    for name in settings_names():
+        assert f"`{name}`" in page
+
+
+def settings_names():
+    return brim.load_config(ROOT / "docs", environ={}).resolve(profile="ecology").names()
+
+
+@pytest.mark.requirement("S1.11", "S1.12", "S1.13")
+def test_the_profile_cuts_each_section_as_its_kind_demands(tmp_path):
+    """Markers stood at the wrong end, and one section cut to half of what it may have."""
+    found = settings(tmp_path, "profile: ecology\n")
+    lines = [f"entry {i}" for i in range(900)]
+    names = ("action_history", "failure_history", "rag_memories", "subscribed_artifacts")
+    prompt = found.fit(dict.fromkeys(names, "\n".join(lines)))
+    kept = {name: prompt.texts[name].split("\n") for name in names}
+    for name in ("action_history", "failure_history"):
+        assert kept[name][0] == "[...older entries truncated]"
+        assert kept[name][1:] == lines[-len(kept[name]) + 1 :]
+    assert kept["rag_memories"][-1] == "[...lower relevance truncated]"
+    assert kept["rag_memories"][:-1] == lines[: len(kept["rag_memories"]) - 1]
+    assert prompt.texts["subscribed_artifacts"].endswith("\n[...truncated]")
+    for name in names:
+        part = prompt.receipt.part(name)
+        assert part.ceiling - 12 <= part.used <= part.ceiling
+
+
+@pytest.mark.requirement("S1.5", "S1.7")
+def test_a_policy_that_drops_never_drops_what_is_required(tmp_path):
+    text = (
+        "prompt: {total: 400, overflow: drop}\nsections: {rules: {required: true, ceiling: 50}, log: {ceiling: 50}}\n"
+    )
+    receipt = settings(tmp_path, text).fit(contents(rules=200, log=200)).receipt
+    assert (receipt.part("rules").state, receipt.part("log").state) == ("cut", "dropped")

@@ -1,5 +1,7 @@
 """The requirements of the flow profile that are about the history of steps."""
 
+import json
+
 import pytest
 
 import brim
@@ -127,3 +129,135 @@ def test_a_call_is_never_parted_from_its_result():
         out = brim.fit_messages(messages, budget, meter="chars").messages
         calls = [call["id"] for m in out for call in m.get("tool_calls", ())]
         assert calls == [m["tool_call_id"] for m in out if m["role"] == "tool"]
+
+
+LISTED = {
+    "CRITICAL": "merge-decider deploy-decider requirements-critic design-critic test-critic code-critic ux-critic"
+    " code-implementer test-author self-reviewer",
+    "HIGH": "requirements-author bdd-author adr-author interface-designer observability-designer design-optioneer"
+    " work-planner test-strategist receipt-checker contract-enforcer security-scanner coverage-enforcer gate-fixer"
+    " smoke-verifier deploy-monitor",
+    "MEDIUM": "clarifier risk-analyst policy-analyst impact-analyzer context-loader fixer mutator",
+    "LOW": "signal-normalizer problem-framer scope-assessor gh-reporter doc-writer flow-historian artifact-auditor"
+    " regression-analyst learning-synthesizer feedback-applier swarm-ops ux-implementer repo-operator",
+}
+
+
+@pytest.mark.requirement("X6")
+def test_the_taxonomy_is_whole_and_no_agent_has_two_classes():
+    """Twenty of the project's own 65 agents had no class, and its own test said so."""
+    assert {name: sorted(agents) for name, agents in DEFAULT.agents.items()} == {
+        name: sorted(text.split()) for name, text in LISTED.items()
+    }
+    every = [agent for agents in DEFAULT.agents.values() for agent in agents]
+    assert len(set(every)) == len(every) == 45
+    for name, text in LISTED.items():
+        for agent in text.split():
+            for spelling in (agent, agent.replace("-", "_"), agent.title()):
+                assert DEFAULT.of(spelling, "summary-of-decider", "a summary") is Class[name]
+
+
+FLOW = """\
+# what the build does
+flow: build
+budget_overrides:
+  context_budget_chars: 250000    # build needs more
+steps:
+- id: "0"
+  agent: context-loader
+- id: "1"
+  agent: test-author
+"""
+
+
+def load(root):
+    return brim.load_config(root, environ={})
+
+
+@pytest.mark.requirement("S2.22")
+def test_a_step_shows_its_effective_budgets_with_origin_and_saves_to_the_flows_own_file(tmp_path):
+    """The part of the editor without a page, which comes later: what the inspector shows, and what it saves.
+
+    The editor of the project saved to the browser; here the file changes, in one place, and the pack with it.
+    """
+    from brim.config.change import plan
+
+    (tmp_path / "flows").mkdir()
+    path = tmp_path / "flows" / "build.yaml"
+    path.write_text(FLOW)
+    (tmp_path / "brim.yaml").write_text("profile: flow\n")
+    before = load(tmp_path).resolve(flow="build", step="0")
+    shown = before["context_budget_chars"]
+    assert (shown.value, shown.origin, shown.where) == (250_000, "flow", f"{path}:4")
+    assert (before["history_max_recent_chars"].value, before["history_max_recent_chars"].origin) == (60_000, "defaults")
+    plan(load(tmp_path), "context_budget_chars", "300000", flow="build", step="0").make()
+    after = load(tmp_path).resolve(flow="build", step="0")
+    assert (after["context_budget_chars"].value, after["context_budget_chars"].origin) == (300_000, "step")
+    assert after.below("context_budget_chars").value == 250_000
+    assert load(tmp_path).resolve(flow="build", step="1").value("context_budget_chars") == 250_000
+    assert path.read_text().startswith(FLOW.split("- id", maxsplit=1)[0])
+    history = [{"step_id": str(i), "agent": "fixer", "output": "x" * 9_000} for i in range(40)]
+    budgets = [
+        brim.Curator(load(tmp_path), flow="build").prepare(step, history).receipt["budget_chars"] for step in "01"
+    ]
+    assert budgets == [300_000, 250_000]
+
+
+@pytest.mark.requirement("S2.1", "S2.13")
+def test_the_profile_has_the_documents_numbers_and_a_missing_file_the_same(tmp_path):
+    plain = load(tmp_path).resolve()
+    (tmp_path / "brim.yaml").write_text("profile: flow\n")
+    for found in (plain, load(tmp_path).resolve()):
+        numbers = [
+            found.value(f"budgets.{name}")
+            for name in (
+                "context_budget_chars",
+                "history_max_recent_chars",
+                "history_max_older_chars",
+                "timeout_seconds",
+            )
+        ]
+        assert numbers == [200_000, 60_000, 10_000, 30]
+        assert found.preset == "balanced"
+    assert load(tmp_path).resolve().value("history.selection") == "priority"
+
+
+@pytest.mark.requirement("S2.19")
+def test_the_profile_leaves_the_budgets_of_the_project_alone(tmp_path):
+    (tmp_path / "brim.yaml").write_text("profile: flow\nbudgets: {context_budget_chars: 300000}\n")
+    found = load(tmp_path).resolve()["context_budget_chars"]
+    assert (found.value, found.origin) == (300_000, "project")
+
+
+@pytest.mark.requirement("S2.4", "S2.21", "S2.33")
+def test_a_hundred_steps_from_yaml_run_from_the_command_line_within_their_budgets(tmp_path, monkeypatch, capsys):
+    from brim.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    agents = ["context-loader", "requirements-author", "code-implementer", "code-critic", "doc-writer"]
+    rows = "".join(
+        f"- {{id: s{i:02}, agent: {agents[i % 5]}, artifacts: [out/{i}.md], teaching_notes: {{emphasizes: part {i}}}}}\n"
+        for i in range(100)
+    )
+    big = "- {id: s50, agent: context-loader, budget_overrides: {context_budget_chars: 40000}}\n"
+    lines = rows.splitlines(keepends=True)
+    (tmp_path / "flows").mkdir()
+    (tmp_path / "flows" / "build.yaml").write_text(
+        "flow: build\nbudget_overrides: {context_budget_chars: 25000, history_max_recent_chars: 9000,"
+        " history_max_older_chars: 1500}\nsteps:\n" + "".join([*lines[:50], big, *lines[51:]])
+    )
+    (tmp_path / "brim.yaml").write_text("profile: flow\n")
+    replies = {f"s{i:02}": f"Answer {i}. " + "It was done as told. " * (20 + i * 7) for i in range(100)}
+    (tmp_path / "replies.yaml").write_text(json.dumps(replies))
+    assert main(["flow", "run", "flows/build.yaml", "--script", "replies.yaml", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["report"]["over"] == 0
+    receipts = {path.stem: json.loads(path.read_text()) for path in (tmp_path / "runs/build/receipts").iterdir()}
+    assert len(receipts) == 100
+    assert receipts["s50-context-loader"]["budget_chars"] == 40_000
+    for receipt in receipts.values():
+        assert receipt["used_chars"] <= receipt["budget_chars"] in (25_000, 40_000)
+        assert receipt["output"] == replies[receipt["step_id"]]
+    late = [receipt for receipt in receipts.values() if receipt["context_truncation"]["steps_total"] > 50]
+    assert min(receipt["used_chars"] for receipt in late) > 20_000
+    assert all(receipt["note"].startswith("[CONTEXT_TRUNCATED] Included ") for receipt in late)
+    assert any(step["state"] == "cut" for step in receipts["s99-doc-writer"]["steps"])

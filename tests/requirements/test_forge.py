@@ -133,3 +133,249 @@ def test_every_assembly_can_be_told_as_an_event_whose_labels_partition_the_input
     assert lists == [["rule"], ["plan"], ["tips"]]
     assert (event["event"], event["agent"], event["rule_id"]) == ("prompt_assembled", "worker", "R-7")
     assert event["used_tokens"] == brim.meter("chars/4+1").count(prompt.text) <= event["budget_tokens"] == 200
+
+
+def settings(profile, **flags):
+    """Return what holds for one of the harness's agents."""
+    return brim.load_config(environ={}, flags=flags).resolve(profile=profile)
+
+
+WORKER_TABLE = {
+    "rule": (0, 100),
+    "directive": (1, 200),
+    "plan": (2, 400),
+    "lessons": (3, 3),
+    "banned": (4, 5),
+    "preferred": (5, 3),
+    "strategic": (6, 2),
+}
+"""The worker's sections: how essential each is, and how many characters or entries of it are looked at."""
+
+
+def worker(attempts=20):
+    return {
+        "rule": "V-2301: the audit database must exist",
+        "directive": "Call apply_fix once and return.",
+        "plan": "p" * 1000,
+        "lessons": [f"Attempt {i + 1}: lesson" for i in range(attempts)],
+        "banned": [f"banned {i}" for i in range(9)],
+        "preferred": [f"preferred {i}" for i in range(9)],
+        "strategic": [f"strategic {i}" for i in range(9)],
+    }
+
+
+@pytest.mark.requirement("S0.2")
+def test_the_empty_text_counts_nothing_unless_the_sketch_itself_is_given_as_a_meter():
+    def strict(text):
+        return len(text) // 4 + 1
+
+    empty = [Section("a", "")]
+    assert settings("forge-literal").meter().count("") == brim.fit(empty, 10, meter="chars/4+1").receipt.used == 0
+    assert brim.fit(empty, 10, meter=strict).receipt.used == 1
+
+
+@pytest.mark.requirement("S0.5", "S0.6")
+def test_the_literal_profile_is_the_sketch_and_the_usual_one_loses_no_small_section():
+    """99 tokens were free and a directive of 5 was dropped."""
+    contents = {"plan": "x" * 396, "lessons": ["y" * 4000], "strategic": ["z" * 16]}
+    literal = settings("forge-literal").fit(contents, budget=201)
+    assert literal.text == "x" * 396
+    usual = settings("forge", meter="chars/4+1").fit(contents, budget=201)
+    assert usual.text == "x" * 396 + "\n\n" + "z" * 16
+
+
+@pytest.mark.requirement("S0.5")
+@pytest.mark.parametrize("profile", ["forge", "forge-literal"])
+@pytest.mark.parametrize(("left", "state"), [(100, "dropped"), (101, "cut")])
+def test_the_profile_cuts_from_101_units_on_and_drops_below(profile, left, state):
+    meter = brim.meter("chars/4+1")
+    contents = {"plan": "x" * 400, "notes": "y" * 9000}
+    budget = meter.count("x" * 400) + meter.count("\n\n") + left
+    part = settings(profile, meter="chars/4+1").fit(contents, budget=budget).receipt.part("notes")
+    assert part.state == state
+
+
+@pytest.mark.requirement("S0.1")
+@pytest.mark.parametrize("budget", [20, 50, 100, 126])
+def test_an_essential_section_that_is_too_big_is_cut_and_not_lost(budget):
+    """At a budget of 100 one section of 126 tokens gave an empty prompt."""
+    prompt = settings("forge", **{"sections.rule.most": 9999}).fit({"rule": "word " * 500}, budget=budget)
+    assert prompt.text.endswith(MARKER)
+    assert budget - 3 <= prompt.receipt.used <= budget
+
+
+@pytest.mark.requirement("S0.9")
+def test_the_workers_table_is_in_the_profile():
+    held = settings("forge")
+    for name, (priority, most) in WORKER_TABLE.items():
+        assert (held.value(f"sections.{name}.priority"), held.value(f"sections.{name}.most")) == (priority, most)
+    assert (held.value("prompt.total"), held.window().size) == (8_000, 16_384)
+
+
+@pytest.mark.requirement("S0.9", "S0.12")
+def test_of_what_the_worker_is_given_just_the_table_reaches_its_prompt():
+    prompt = settings("forge").fit(worker())
+    parts = prompt.text.split("\n\n")
+    assert parts[2] == "p" * 400
+    assert parts[3].split("\n") == [f"Attempt {i}: lesson" for i in (18, 19, 20)]
+    assert parts[4].split("\n") == [f"banned {i}" for i in range(5)]
+    assert parts[5].split("\n") == [f"preferred {i}" for i in range(3)]
+    assert parts[6].split("\n") == ["strategic 7", "strategic 8"]
+    assert len(prompt.text) <= 2_500
+    assert not prompt.receipt.truncated
+
+
+@pytest.mark.requirement("S0.10")
+@pytest.mark.parametrize("budget", [3_000, 1_000, 400, 60, 20])
+def test_with_a_thousand_rules_the_counts_survive_and_the_remaining_rules_go_first(budget):
+    rules = [f"V-{i}: a rule about the audit of files" for i in range(1000)]
+    contents = {
+        "counts": "fixed 3, escalated 200, skipped 1",
+        "failing": rules[:10],
+        "banned": [f"banned pattern {i}" for i in range(9)],
+        "lessons": [f"lesson {i}" for i in range(9)],
+        "remediated": rules[:40],
+        "escalated": rules[:200],
+        "remaining": rules[10:],
+    }
+    receipt = settings("forge-architect").fit(contents, budget=budget).receipt
+    assert receipt.used <= budget
+    assert receipt.part("counts").state == "whole"
+    lost = [loss.name for loss in receipt.losses]
+    assert "remaining" in lost
+    assert lost == ["remaining"] or receipt.part("remaining").state == "dropped"
+    assert (receipt.part("failing").state == "whole") == (budget >= 400)
+    listed = [part.name for part in receipt.parts]
+    assert listed == ["counts", "failing", "banned", "lessons", "remediated", "escalated", "remaining"]
+
+
+@pytest.mark.requirement("S0.10", "S0.11")
+def test_the_other_agents_have_their_own_tables_and_totals():
+    architect, reflector = settings("forge-architect"), settings("forge-reflector")
+    tops = {name: architect.value(f"sections.{name}.most") for name in ("failing", "banned", "lessons", "remediated")}
+    assert tops == {"failing": 10, "banned": 5, "lessons": 3, "remediated": 5}
+    order = ("rule", "attempt", "lessons", "directive", "history")
+    assert [reflector.value(f"sections.{name}.priority") for name in order] == [0, 1, 2, 3, 4]
+    assert (architect.value("prompt.total"), reflector.value("prompt.total")) == (7_000, 5_000)
+    assert reflector.value("sections.lessons.most") == 3
+
+
+@pytest.mark.requirement("S0.11")
+@pytest.mark.parametrize("budget", [2_000, 500, 120])
+def test_the_reflectors_directive_survives_ninety_attempts(budget):
+    """The output format was lost behind 90 attempts of history."""
+    directive = "Answer with CAUSE, BANNED and DISTILLED_LESSON."
+    contents = {
+        "rule": "V-2301: a rule",
+        "attempt": "edited the file\n" * 200,
+        "lessons": [f"Attempt {i}: lesson" for i in range(90)],
+        "directive": directive,
+        "history": [f"Attempt {i}: " + "raw text " * 40 for i in range(90)],
+    }
+    prompt = settings("forge-reflector").fit(contents, budget=budget)
+    assert directive in prompt.text
+    assert "V-2301" in prompt.text
+    assert prompt.receipt.used <= budget
+
+
+@pytest.mark.requirement("S0.13", "S0.14", "S0.15", "S0.16")
+def test_lessons_in_the_prompt_are_distilled_numbered_and_a_twentieth_of_the_raw_text():
+    from brim.memory.episodic import Episodic
+
+    memory, raw, events = Episodic(), [], []
+    for i in range(18):
+        reflection = "The database was not made anew. " * 4 + f"\ndistilled: run aide --init after edit {i}."
+        memory, event = memory.after(approach="edit " * 40, result="failed " * 11, reflection=reflection)
+        raw.append("edit " * 40 + "failed " * 11 + reflection)
+        events.append(event)
+    prompt = settings("forge").fit({**worker(), "lessons": [str(attempt) for attempt in memory.attempts]})
+    lessons = prompt.texts["lessons"]
+    assert lessons.split("\n") == [f"Attempt {i + 1}: run aide --init after edit {i}." for i in (15, 16, 17)]
+    assert len("".join(raw)) >= 20 * len(lessons)
+    assert "The database was not" not in prompt.text
+    assert events[0]["reflection"].startswith("The database was not")
+
+
+@pytest.mark.requirement("S0.17")
+def test_every_assembly_emits_its_event_with_the_agent_and_the_rule():
+    log = []
+    held = settings("forge")
+    for i in range(3):
+        prompt = held.fit({**worker(), "notes": "n" * 90_000}, agent="worker", emit=log.append, about={"rule_id": i})
+    event = log[-1]
+    assert (len(log), event["event"], event["agent"], event["rule_id"]) == (3, "prompt_assembled", "worker", 2)
+    assert event["used_tokens"] == held.meter().count(prompt.text) <= event["budget_tokens"]
+    named = event["sections_included"] + event["sections_truncated"] + event["sections_dropped"]
+    assert sorted(named) == sorted([*worker(), "notes"])
+    assert event["sections_truncated"] == ["notes"]
+
+
+@pytest.mark.requirement("S0.18")
+def test_a_report_is_made_of_the_events_and_the_statuses_of_a_run():
+    from brim.flow.report import report
+
+    log = []
+    held = settings("forge")
+    held.fit(worker(), emit=log.append)
+    held.fit({**worker(), "notes": "n " * 90_000}, emit=log.append)
+    held.fit({"rule": "r", "plan": "p " * 200, "lessons": ["l " * 999]}, budget=120, emit=log.append)
+    log += [{"event": "model_called", "http_status": status} for status in (200, 200, 400)]
+    told = report(log)
+    assert (told.prompts, told.near, told.over, told.refused) == (3, 2, 0, 1)
+    assert (told.cut, told.dropped) == ({"notes": 1, "plan": 1}, {"lessons": 1})
+
+
+@pytest.mark.requirement("S0.20", "S0.7")
+@pytest.mark.parametrize("profile", ["forge", "forge-literal"])
+def test_thirty_attempts_at_8k_are_cut_the_same_way_each_time_and_stay_under(profile):
+    attempts = [f"Attempt {i}: " + "edited /etc/aide.conf and ran the check again " * 40 for i in range(30)]
+    contents = {**worker(), "lessons": ["none"], "history": attempts, "raw": "\n".join(attempts)}
+    made = [settings(profile).fit(contents) for _ in range(2)]
+    assert made[0].text == made[1].text
+    assert made[0].receipt.to_json() == made[1].receipt.to_json()
+    assert made[0].receipt.truncated
+    assert len(made[0].text) // 4 + 1 <= 8_000
+    assert made[0].receipt.used <= made[0].receipt.budget <= 8_000
+
+
+@pytest.mark.requirement("S0.1", "S0.8")
+@pytest.mark.parametrize("text", ["漢字" * 40_000, "0f9a3c" * 20_000, "🧠" * 20_000], ids=["Chinese", "hex", "emoji"])
+def test_an_estimate_does_not_carry_a_prompt_over_the_true_window(text):
+    """A budget of 8,000 admitted 44,461 tokens of Chinese for a window of 16,384."""
+    prompt = settings("forge-literal").fit({"plan": "p", "notes": text})
+    assert brim.meter("o200k_base").count(prompt.text) <= 16_384
+    assert prompt.receipt.used <= 8_000
+
+
+TOOLS = [{"type": "function", "function": {"name": "apply_fix", "description": "Fix. " * 200, "parameters": {}}}]
+
+
+@pytest.mark.requirement("S0.23")
+def test_the_budget_covers_the_system_prompt_the_tools_and_what_follows_within_the_turn():
+    held = settings("forge", model="gpt-5")
+    meter = brim.meter("gpt-5")
+    system = "You are the Worker. " * 300
+    prompt = held.fit({**worker(), "notes": "n " * 90_000}, system=system, tools=TOOLS)
+    sent = [{"role": "system", "content": system}, {"role": "user", "content": prompt.text}]
+    aside = meter.count_messages(sent[:1], TOOLS)
+    assert prompt.receipt.budget == 8_000 - 2_000 - aside
+    assert prompt.receipt.used > prompt.receipt.budget - 10
+    assert meter.count_messages(sent, TOOLS) <= 8_000 - 2_000 + 20
+
+
+@pytest.mark.requirement("S0.23")
+def test_a_system_prompt_that_takes_the_whole_budget_is_refused_with_its_numbers():
+    with pytest.raises(
+        brim.DoesNotFit, match=r"the system prompt and the tools have [\d,]+ tokens and the budget is 6,000"
+    ):
+        settings("forge").fit(worker(), system="word " * 7_000)
+
+
+@pytest.mark.requirement("S0.24")
+def test_new_sections_can_be_added_and_go_before_those_of_the_table():
+    contents = {"run_context": "new " * 3_000, **worker(), "tips": ["tip " * 900] * 9}
+    for budget in (4_000, 1_000, 700, 400):
+        receipt = settings("forge").fit(contents, budget=budget).receipt
+        assert receipt.used <= budget
+        assert all(receipt.part(name).state == "whole" for name in WORKER_TABLE)
+    assert receipt.part("tips").state == "dropped"
