@@ -1,0 +1,53 @@
+"""Where sessions, receipts and dropped text live: SQLite by default, PostgreSQL when several machines share it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from brim.errors import InvalidType, InvalidValue
+from brim.store.base import META, Body, Entry, Found, Lease, Purged, Saved, SessionRow, Store
+
+if TYPE_CHECKING:
+    from brim.store.database import Database
+
+__all__ = ["META", "Body", "Entry", "Found", "Lease", "Purged", "Saved", "SessionRow", "Store", "open_store"]
+
+_FILE = "sqlite:///"
+_SERVER = ("postgresql://", "postgres://")
+
+
+def open_store(url: str, *, clock: Callable[[], float] | None = None) -> Store:
+    """Open the store at an address, and make it if it is not there yet.
+
+    `sqlite:///brim.db` is a file beside you, `sqlite:////var/brim.db` one from the root, `sqlite:///:memory:` is gone
+    with the process, `postgresql://user@host/db` is for several machines. Time is the machine's, or that of the
+    PostgreSQL server; `clock` takes its place in tests.
+
+    Raises:
+        InvalidValue: the address is of no kind that brim knows.
+        StoreError: it cannot be opened, or what is there is no brim store, or a newer one.
+    """
+    if not isinstance(url, str):
+        raise InvalidType("the address of a store", url, "a text such as 'sqlite:///brim.db'")
+    if url.startswith(_FILE) and len(url) > len(_FILE):
+        from brim.store.sqlite import Sqlite
+
+        return _opened(Sqlite(url.removeprefix(_FILE), clock))
+    if url.startswith(_SERVER):
+        from brim.store.postgres import Postgres
+
+        return _opened(Postgres(url, clock))
+    known = "'sqlite:///brim.db', 'sqlite:///:memory:' or 'postgresql://user@host/db'"
+    raise InvalidValue("the address of a store", url.partition("@")[2] or url, f"like {known}")
+
+
+def _opened(database: Database) -> Store:
+    """Return the store of a database whose tables are of this version."""
+    from brim.store.sql import SqlStore
+
+    try:
+        return SqlStore(database)
+    except BaseException:
+        database.close()
+        raise

@@ -1,0 +1,80 @@
+"""The tables of a store, version by version.
+
+Each version is a list of statements that turn the one before it into itself. The words in braces are the types of a
+database; what only one database needs stands beside. A version that was released is never changed: a store that was
+written by it must still open, and `tests/store/golden` has one of each.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Version(NamedTuple):
+    """The statements that lead to one version."""
+
+    common: tuple[str, ...]
+    sqlite: tuple[str, ...] = ()
+    postgres: tuple[str, ...] = ()
+
+
+_FIRST = Version(
+    common=(
+        "CREATE TABLE brim_store (version {whole} NOT NULL)",
+        "INSERT INTO brim_store (version) VALUES (0)",
+        "CREATE TABLE brim_sessions (id {name} PRIMARY KEY, created {real} NOT NULL, updated {real} NOT NULL, "
+        "last {whole} NOT NULL, meta {bytes} NOT NULL)",
+        "CREATE INDEX brim_sessions_updated ON brim_sessions (updated, id)",
+        "CREATE TABLE brim_entries (session {name} NOT NULL, number {whole} NOT NULL, kind {name} NOT NULL, "
+        "at {real} NOT NULL, body {bytes} NOT NULL, PRIMARY KEY (session, number))",
+        "CREATE INDEX brim_entries_kind ON brim_entries (session, kind, number)",
+        "CREATE TABLE brim_texts (id {serial} PRIMARY KEY, handle {name} NOT NULL UNIQUE, body {bytes} NOT NULL)",
+        "CREATE TABLE brim_kept (session {name} NOT NULL, handle {name} NOT NULL, at {real} NOT NULL, "
+        "PRIMARY KEY (session, handle))",
+        "CREATE INDEX brim_kept_handle ON brim_kept (handle, at)",
+        "CREATE TABLE brim_documents (kind {name} NOT NULL, id {name} NOT NULL, version {whole} NOT NULL, "
+        "at {real} NOT NULL, body {bytes} NOT NULL, PRIMARY KEY (kind, id))",
+        "CREATE TABLE brim_jobs (number {serial} PRIMARY KEY, queue {name} NOT NULL, id {name} NOT NULL, "
+        "body {bytes} NOT NULL, added {real} NOT NULL, worker {name}, attempt {whole} NOT NULL, until {real}, "
+        "done {real}, result {bytes}, UNIQUE (queue, id))",
+        "CREATE INDEX brim_jobs_open ON brim_jobs (queue, number) WHERE done IS NULL",
+    ),
+    sqlite=(
+        "CREATE VIRTUAL TABLE brim_words USING fts5 (words, "
+        """tokenize = "unicode61 remove_diacritics 0 categories 'L* N* P* S* M* Co'")""",
+    ),
+    postgres=(
+        "ALTER TABLE brim_texts ADD COLUMN words tsvector",
+        "CREATE INDEX brim_texts_words ON brim_texts USING gin (words)",
+    ),
+)
+
+VERSIONS: tuple[Version, ...] = (_FIRST,)
+"""All versions, the first one first; the last one is what this brim writes."""
+
+TYPES = {
+    "sqlite": {"name": "TEXT", "whole": "INTEGER", "real": "REAL", "bytes": "BLOB", "serial": "INTEGER"},
+    "postgres": {
+        "name": 'TEXT COLLATE "C"',
+        "whole": "BIGINT",
+        "real": "DOUBLE PRECISION",
+        "bytes": "BYTEA",
+        "serial": "BIGINT GENERATED ALWAYS AS IDENTITY",
+    },
+}
+"""What a database calls the types: names are compared byte by byte in both."""
+
+
+def statements(version: int, database: str, versions: tuple[Version, ...] = VERSIONS) -> list[str]:
+    """Return the statements that lead from the version before to this one."""
+    made = versions[version - 1]
+    own = made.sqlite if database == "sqlite" else made.postgres
+    types = TYPES[database]
+    common = [_typed(statement, types) for statement in made.common]
+    return [*common, *own, f"UPDATE brim_store SET version = {version}"]
+
+
+def _typed(statement: str, types: dict[str, str]) -> str:
+    for word, meant in types.items():
+        statement = statement.replace("{" + word + "}", meant)
+    return statement

@@ -1,0 +1,327 @@
+"""The store that SQLite and PostgreSQL share: what is written when, and what is refused.
+
+Each method is one transaction, and inside of `transaction()` one savepoint of it, so that a refused call leaves nothing
+behind either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import RLock
+from types import TracebackType
+from typing import Any, Self
+
+from brim.errors import Conflict, InvalidValue, StoreError
+from brim.store import jobs
+from brim.store.base import META, Body, Entry, Found, Lease, Purged, Saved, SessionRow
+from brim.store.body import inked, moment, name, packed, readable, unpacked, whole
+from brim.store.database import Database, Row, migrate
+from brim.store.words import asked, excerpt, indexed
+
+_NO_META = packed("meta", {})
+_ALL = 2**62
+
+
+class SqlStore:
+    """A store over one connection to a database, shared by the threads of a process."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = RLock()
+        self._depth = 0
+        """How many transactions and savepoints are open; only ever touched by whoever holds the lock."""
+        migrate(database)
+
+    @property
+    def url(self) -> str:
+        """The address of the store, without a password."""
+        return self._database.url
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Write everything inside together, or nothing of it. Other threads wait."""
+        with self._lock, self._savepoint() if self._depth else self._whole(alone=False):
+            self._depth += 1
+            try:
+                yield
+            finally:
+                self._depth -= 1
+
+    @contextmanager
+    def _whole(self, *, alone: bool) -> Iterator[None]:
+        """Run a transaction."""
+        self._ready()
+        self._database.begin(alone=alone)
+        try:
+            yield
+            self._database.commit()
+        except BaseException:
+            if self._database.inside():
+                self._database.rows("ROLLBACK")
+            raise
+
+    @contextmanager
+    def _savepoint(self) -> Iterator[None]:
+        """Run a part of a transaction that can fail alone."""
+        if not self._database.inside():
+            raise StoreError(self.url, "an error before this has ended the transaction: begin it again")
+        point = f"brim_{self._depth}"
+        self._database.rows(f"SAVEPOINT {point}")
+        try:
+            yield
+        except BaseException:
+            if self._database.inside():
+                self._database.rows(f"ROLLBACK TO SAVEPOINT {point}")
+                self._database.rows(f"RELEASE SAVEPOINT {point}")
+            raise
+        self._database.rows(f"RELEASE SAVEPOINT {point}")
+
+    def _ready(self) -> None:
+        """Pass if the database can be used, and no transaction is left over from an interruption."""
+        if self._depth:
+            return
+        self._database.ready()
+        if self._database.inside():
+            self._database.rows("ROLLBACK")
+
+    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+        """Return the rows of one reading statement."""
+        with self._lock:
+            self._ready()
+            return self._database.rows(statement, values)
+
+    def append(self, session: str, entries: Iterable[tuple[str, Body]], *, after: int | None = None) -> int:
+        """Write entries at the end of a session's log, all or none, and return the last number."""
+        name("session", session)
+        if after is not None:
+            whole("after", after)
+        written = [
+            (name(f"entries[{i}].kind", kind), packed(f"entries[{i}].body", body))
+            for i, (kind, body) in enumerate(entries)
+        ]
+        with self.transaction():
+            if not written:
+                found = self._database.rows("SELECT last FROM brim_sessions WHERE id = ?", [session])
+                return self._agreed(session, after, int(found[0][0]) if found else 0)
+            now = self._database.now()
+            last = self._agreed(session, after, self._touched(session, now))
+            self._database.each(
+                "INSERT INTO brim_entries (session, number, kind, at, body) VALUES (?, ?, ?, ?, ?)",
+                [(session, last + i, kind, now, body) for i, (kind, body) in enumerate(written, start=1)],
+            )
+            last += len(written)
+            self._database.rows("UPDATE brim_sessions SET last = ? WHERE id = ?", (last, session))
+            metas = [body for kind, body in written if kind == META]
+            if metas:
+                self._database.rows("UPDATE brim_sessions SET meta = ? WHERE id = ?", (metas[-1], session))
+            return last
+
+    def _touched(self, session: str, now: float) -> int:
+        """Make a session be there and hold its row, so that others wait; return the last number of its log."""
+        found = self._database.rows(
+            "INSERT INTO brim_sessions (id, created, updated, last, meta) VALUES (?, ?, ?, 0, ?) "
+            "ON CONFLICT (id) DO UPDATE SET updated = excluded.updated RETURNING last",
+            (session, now, now, _NO_META),
+        )
+        return int(found[0][0])
+
+    def _agreed(self, session: str, after: int | None, last: int) -> int:
+        """Return the last number, if it is the one that the writer has seen."""
+        if after is not None and after != last:
+            raise Conflict(self.url, f"the log of session {session!r}", expected=after, found=last)
+        return last
+
+    def entries(
+        self, session: str, *, kinds: Sequence[str] | None = None, after: int = 0, limit: int | None = None
+    ) -> list[Entry]:
+        """Return the entries of a session in their order, of these kinds, with numbers above `after`."""
+        name("session", session)
+        chosen = None if kinds is None else [name("kinds", kind) for kind in dict.fromkeys(kinds)]
+        if chosen == []:
+            return []
+        among = "" if chosen is None else f" AND kind IN ({', '.join('?' * len(chosen))})"
+        rows = self._rows(
+            f"SELECT number, kind, at, body FROM brim_entries WHERE session = ? AND number > ?{among} "
+            "ORDER BY number LIMIT ?",
+            (session, whole("after", after), *(chosen or ()), _ALL if limit is None else whole("limit", limit)),
+        )
+        return [Entry(session, number, kind, at, unpacked(self.url, body)) for number, kind, at, body in rows]
+
+    def sessions(self, *, limit: int = 100, before: float | SessionRow | None = None) -> list[SessionRow]:
+        """Return sessions, the last written first."""
+        where, values = "", ()  # type: tuple[str, tuple[Any, ...]]
+        if isinstance(before, SessionRow):
+            where = " WHERE updated < ? OR (updated = ? AND id > ?)"
+            values = (before.updated, before.updated, before.id)
+        elif before is not None:
+            where, values = " WHERE updated < ?", (moment("before", before),)
+        rows = self._rows(
+            f"SELECT id, created, updated, last, meta FROM brim_sessions{where} ORDER BY updated DESC, id LIMIT ?",
+            (*values, whole("limit", limit)),
+        )
+        return [SessionRow(row[0], row[1], row[2], row[3], unpacked(self.url, row[4])) for row in rows]
+
+    def keep(self, session: str, texts: Mapping[str, str]) -> None:
+        """Keep texts by their handles for a session."""
+        name("session", session)
+        # In one order for everyone: two writers that wait for each other's rows would wait for ever.
+        given = [(name("handle", handle), texts[handle], inked(texts[handle])) for handle in sorted(texts)]
+        if not given:
+            return
+        with self.transaction():
+            now = self._database.now()
+            self._touched(session, now)
+            for handle, text, content in given:
+                self._keep_one(handle, text, content)
+            self._database.each(
+                "INSERT INTO brim_kept (session, handle, at) VALUES (?, ?, ?) "
+                "ON CONFLICT (session, handle) DO UPDATE SET at = excluded.at",
+                [(session, handle, now) for handle, _, _ in given],
+            )
+
+    def _keep_one(self, handle: str, text: str, content: bytes) -> None:
+        made = self._database.rows(
+            "INSERT INTO brim_texts (handle, body) VALUES (?, ?) ON CONFLICT (handle) DO NOTHING RETURNING id",
+            (handle, content),
+        )
+        if made:
+            self._database.index(made[0][0], indexed(text))
+            return
+        known = self._database.rows("SELECT body FROM brim_texts WHERE handle = ?", [handle])
+        if bytes(known[0][0]) != content:
+            raise InvalidValue("handle", handle, "the name of one text only; the store holds another under it")
+
+    def text(self, handle: str) -> str | None:
+        """Return the text of a handle, or `None`."""
+        found = self._rows("SELECT body FROM brim_texts WHERE handle = ?", [name("handle", handle)])
+        return readable(found[0][0]) if found else None
+
+    def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[Found]:
+        """Return the kept texts that share words with a query, the best first."""
+        if session is not None:
+            name("session", session)
+        words = asked(query)
+        if not words or not whole("limit", limit):
+            return []
+        with self._lock:
+            self._ready()
+            found = self._database.matches(words, session, limit)
+        return [
+            Found(each.handle, each.session, excerpt(readable(each.content), words), float(each.rank)) for each in found
+        ]
+
+    def save(self, kind: str, id: str, body: Body, *, version: int) -> int:  # noqa: A002
+        """Write a document that was at `version`, 0 for a new one, and return its new version."""
+        name("kind", kind)
+        name("id", id)
+        whole("version", version)
+        content = packed("body", body)
+        with self.transaction():
+            now = self._database.now()
+            if version:
+                statement = "UPDATE brim_documents SET version = version + 1, at = ?, body = ? "
+                statement += "WHERE kind = ? AND id = ? AND version = ?"
+                done = self._database.changed(statement, (now, content, kind, id, version))
+            else:
+                statement = "INSERT INTO brim_documents (kind, id, version, at, body) VALUES (?, ?, 1, ?, ?) "
+                done = self._database.changed(statement + "ON CONFLICT DO NOTHING", (kind, id, now, content))
+            if not done:
+                found = self._database.rows("SELECT version FROM brim_documents WHERE kind = ? AND id = ?", (kind, id))
+                at = int(found[0][0]) if found else 0
+                raise Conflict(self.url, f"the {kind} {id!r}", expected=version, found=at)
+            return version + 1
+
+    def load(self, kind: str, id: str) -> Saved | None:  # noqa: A002
+        """Return a document, or `None`."""
+        found = self._rows(
+            "SELECT version, at, body FROM brim_documents WHERE kind = ? AND id = ?",
+            (name("kind", kind), name("id", id)),
+        )
+        return Saved(kind, id, found[0][0], found[0][1], unpacked(self.url, found[0][2])) if found else None
+
+    def ids(self, kind: str) -> list[str]:
+        """Return the ids of all documents of a kind, sorted."""
+        found = self._rows("SELECT id FROM brim_documents WHERE kind = ? ORDER BY id", [name("kind", kind)])
+        return [row[0] for row in found]
+
+    def forget(self, kind: str, id: str) -> bool:  # noqa: A002
+        """Remove a document; return whether there was one."""
+        with self.transaction():
+            statement = "DELETE FROM brim_documents WHERE kind = ? AND id = ?"
+            return self._database.changed(statement, (name("kind", kind), name("id", id))) > 0
+
+    def enqueue(self, queue: str, id: str, body: Body) -> bool:  # noqa: A002
+        """Add a job, and return whether it is new."""
+        content = packed("body", body)
+        with self.transaction():
+            return jobs.add(self._database, name("queue", queue), name("id", id), content)
+
+    def lease(self, queue: str, worker: str, seconds: float) -> Lease | None:
+        """Take the oldest job that nobody holds, for some seconds."""
+        with self.transaction():
+            return jobs.take(self._database, name("queue", queue), name("worker", worker), seconds)
+
+    def renew(self, lease: Lease, seconds: float) -> Lease:
+        """Hold a job for some more seconds from now on."""
+        with self.transaction():
+            return jobs.hold(self._database, lease, seconds)
+
+    def complete(self, lease: Lease, result: Body) -> None:
+        """Write the result of a job. It never runs again."""
+        content = packed("result", result)
+        with self.transaction():
+            jobs.finish(self._database, lease, content)
+
+    def result(self, queue: str, id: str) -> Body | None:  # noqa: A002
+        """Return the result of a job, or `None` as long as it is not done."""
+        statement = "SELECT result FROM brim_jobs WHERE queue = ? AND id = ? AND done IS NOT NULL"
+        found = self._rows(statement, (name("queue", queue), name("id", id)))
+        return unpacked(self.url, found[0][0]) if found else None
+
+    def purge(
+        self, *, before: float | None = None, session: str | None = None, documents: Sequence[str] = ()
+    ) -> Purged:
+        """Remove the sessions last written before a moment, or one session, and return what went."""
+        wanted = ["id = ?"] if session is not None else []
+        values: list[Any] = [name("session", session)] if session is not None else []
+        if before is not None:
+            wanted.append("updated < ?")
+            values.append(moment("before", before))
+        if not wanted:
+            raise InvalidValue("purge", None, "told a moment (before=) or a session (session=)")
+        kinds = [name("documents", kind) for kind in documents]
+        with self._lock:
+            if self._depth:
+                raise StoreError(self.url, "a purge cannot be part of a transaction: purge before it, or after")
+            with self._whole(alone=True):
+                purged = self._purge(" AND ".join(wanted), values, before, kinds)
+            self._database.tidy()
+        return purged
+
+    def _purge(self, which: str, values: list[Any], before: float | None, kinds: list[str]) -> Purged:
+        run = self._database.changed
+        rows = self._database.rows(f"SELECT id FROM brim_sessions WHERE {which}", values)
+        entries = sum(run("DELETE FROM brim_entries WHERE session = ?", row) for row in rows)
+        for row in rows:
+            run("DELETE FROM brim_kept WHERE session = ?", row)
+            run("DELETE FROM brim_sessions WHERE id = ?", row)
+        texts = self._database.drop_unkept()
+        saved = done = 0
+        if before is not None:
+            saved = sum(run("DELETE FROM brim_documents WHERE kind = ? AND at < ?", (kind, before)) for kind in kinds)
+            done = run("DELETE FROM brim_jobs WHERE done < ?", [before])
+        return Purged(sessions=len(rows), entries=entries, texts=texts, documents=saved, jobs=done)
+
+    def close(self) -> None:
+        """Let go of the file or the connection."""
+        with self._lock:
+            self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

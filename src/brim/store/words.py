@@ -1,0 +1,64 @@
+"""The words by which a kept text is found, and the piece of it that shows why.
+
+All stores index the terms of `brim.history.words`, so a query finds the same texts in each of them, in any script; how
+well each matches is for the database to say.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+from brim.history.words import terms
+
+_INDEXED = 1_000_000
+"""Characters of a text, from its start, whose words are indexed and searched for an excerpt."""
+_MOST_ASKED = 64
+"""Words of a query, from its start, that are looked for."""
+_EXCERPT = 200
+"""Characters of an excerpt."""
+
+_PIECE = re.compile(r"\S+")
+_BLANK = re.compile(r"[\s\0]+")
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def indexed(text: str) -> list[str]:
+    """Return the words of a text in their order, each as often as it occurs."""
+    return terms(text[:_INDEXED])
+
+
+def asked(query: str) -> list[str]:
+    """Return the different words of a query in their order."""
+    return list(islice(dict.fromkeys(terms(query)), _MOST_ASKED))
+
+
+def excerpt(text: str, wanted: list[str]) -> str:
+    """Return the part of a text that has most of the wanted words, on one line."""
+    looked_for = set(wanted)
+    best, most = 0, 0
+    hits: list[tuple[int, frozenset[str]]] = []
+    for piece in _PIECE.finditer(text, 0, _INDEXED):
+        held = looked_for.intersection(terms(piece[0])) if len(piece[0]) <= _EXCERPT else None
+        if not held:
+            continue
+        hits.append((piece.start(), frozenset(held)))
+        while hits[0][0] < piece.end() - _EXCERPT:
+            hits.pop(0)
+        found = len(frozenset().union(*(words for _, words in hits)))
+        if found > most:
+            best, most = hits[0][0], found
+            if most == len(looked_for):
+                break
+    return _line(text, best)
+
+
+def _line(text: str, start: int) -> str:
+    """Return what stands around a place as one line, with a mark where something is left out."""
+    if start > 0:
+        start = max(0, start - _EXCERPT // 5)
+        blank = _BLANK.search(text, start, start + _EXCERPT // 5)
+        start = blank.end() if start > 0 and blank else start
+    end = start + _EXCERPT
+    line = _HALF.sub("\ufffd", _BLANK.sub(" ", text[start:end])).strip()
+    return ("…" if start > 0 else "") + line + ("…" if end < len(text) else "")

@@ -1,0 +1,73 @@
+"""Writes the golden files of the version that brim has now: `python tests/store/golden/make.py`.
+
+It is run once, when a version is released. A file that is there is never written again.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from brim.store import Store, open_store
+from brim.store.schema import VERSIONS, statements
+
+HERE = Path(__file__).resolve().parent
+
+TABLES = {
+    "brim_sessions": "id, created, updated, last, meta",
+    "brim_entries": "session, number, kind, at, body",
+    "brim_texts": "id, handle, body",
+    "brim_kept": "session, handle, at",
+    "brim_documents": "kind, id, version, at, body",
+    "brim_jobs": "number, queue, id, body, added, worker, attempt, until, done, result",
+}
+
+
+def fill(store: Store) -> None:
+    """Write something of everything."""
+    store.append("trip", [("meta", {"title": "Lisbon"}), ("message", {"role": "user", "content": "Book a flight."})])
+    store.append("trip", [("usage", {"input_tokens": 12}), ("note", {"odd": "\0 \ud800 \ud83d\ude00 数据"})])
+    store.append("other", [("message", {"role": "user", "content": "Hello."})])
+    store.keep("trip", {"b2:one": "The flight TP-1234 leaves at 7:40 from gate 12.", "b2:odd": "\0 \ud800 数据库"})
+    store.keep("other", {"b2:one": "The flight TP-1234 leaves at 7:40 from gate 12."})
+    store.save("loop", "l1", {"iteration": 1}, version=0)
+    store.save("loop", "l1", {"iteration": 2}, version=1)
+    for job in ("done", "held", "open"):
+        store.enqueue("ticks", job, {"n": job})
+    done = store.lease("ticks", "w1", 60)
+    assert done is not None
+    store.complete(done, {"ok": True})
+    store.lease("ticks", "w2", 60)
+
+
+def dump(kind: str) -> str:
+    """Return a store as the statements that make it."""
+    times = iter(range(1_000, 2_000))
+    with open_store("sqlite:///:memory:", clock=lambda: float(next(times))) as store:
+        fill(store)
+        rows = store._database.rows  # type: ignore[attr-defined]
+        lines = [line for version in range(1, len(VERSIONS) + 1) for line in statements(version, kind)]
+        for table, columns in TABLES.items():
+            quoted = " || ', ' || ".join(f"quote({column})" for column in columns.split(", "))
+            for (values,) in rows(f"SELECT {quoted} FROM {table} ORDER BY 1"):
+                serial = (
+                    " OVERRIDING SYSTEM VALUE" if kind == "postgres" and table in ("brim_texts", "brim_jobs") else ""
+                )
+                told = values.replace("X'", "'\\x") if kind == "postgres" else values
+                lines.append(f"INSERT INTO {table} ({columns}){serial} VALUES ({told})")
+        if kind == "sqlite":
+            found = rows("SELECT rowid || ', ' || quote(words) FROM brim_words ORDER BY rowid")
+            lines += [f"INSERT INTO brim_words (rowid, words) VALUES ({values})" for (values,) in found]
+        else:
+            for text_id, words in rows("SELECT rowid, words FROM brim_words ORDER BY rowid"):
+                vector = " ".join(f"''{word}'':{place}" for place, word in enumerate(words.split(), start=1))
+                lines.append(f"UPDATE brim_texts SET words = '{vector}' WHERE id = {text_id}")
+    return "".join(f"{line};\n" for line in lines)
+
+
+if __name__ == "__main__":
+    for database in ("sqlite", "postgres"):
+        path = HERE / f"v{len(VERSIONS)}.{database}.sql"
+        if path.exists():
+            sys.exit(f"{path.name} is there, and is never written again")
+        path.write_text(dump(database), encoding="utf-8")

@@ -1,0 +1,81 @@
+"""Whatever is asked of a store, SQLite answers as the plain dictionaries do."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from brim.errors import BrimError
+from brim.store import open_store
+from brim.testing import MemoryStore
+
+_SESSIONS = st.sampled_from(["a", "b", "c"])
+_WORDS = st.lists(st.sampled_from(["red", "green", "blue", "数据"]), max_size=4).map(" ".join)
+_BODIES = st.fixed_dictionaries({"text": st.text(max_size=5)})
+_NUMBERS = st.integers(0, 4)
+
+_CALLS = st.one_of(
+    st.tuples(
+        st.just("append"),
+        st.tuples(_SESSIONS, st.lists(st.tuples(st.sampled_from(["note", "meta"]), _BODIES), max_size=3)),
+        st.fixed_dictionaries({}, optional={"after": _NUMBERS}),
+    ),
+    st.tuples(
+        st.just("keep"), st.tuples(_SESSIONS, st.dictionaries(st.sampled_from("xyz"), _WORDS, max_size=2)), st.just({})
+    ),
+    st.tuples(st.just("search"), st.tuples(_WORDS), st.fixed_dictionaries({}, optional={"session": _SESSIONS})),
+    st.tuples(st.just("text"), st.tuples(st.sampled_from("xyz")), st.just({})),
+    st.tuples(
+        st.just("entries"),
+        st.tuples(_SESSIONS),
+        st.fixed_dictionaries({}, optional={"kinds": st.just(["meta"]), "after": _NUMBERS, "limit": _NUMBERS}),
+    ),
+    st.tuples(st.just("sessions"), st.just(()), st.fixed_dictionaries({"limit": _NUMBERS})),
+    st.tuples(
+        st.just("save"), st.tuples(st.just("loop"), _SESSIONS, _BODIES), st.fixed_dictionaries({"version": _NUMBERS})
+    ),
+    st.tuples(st.just("load"), st.tuples(st.just("loop"), _SESSIONS), st.just({})),
+    st.tuples(st.just("forget"), st.tuples(st.just("loop"), _SESSIONS), st.just({})),
+    st.tuples(st.just("enqueue"), st.tuples(st.just("q"), _SESSIONS, _BODIES), st.just({})),
+    st.tuples(st.just("lease"), st.tuples(st.just("q"), st.sampled_from(["w1", "w2"]), st.integers(1, 5)), st.just({})),
+    st.tuples(st.sampled_from(["complete", "renew"]), st.just(()), st.just({})),
+    st.tuples(st.just("result"), st.tuples(st.just("q"), _SESSIONS), st.just({})),
+    st.tuples(
+        st.just("purge"),
+        st.just(()),
+        st.fixed_dictionaries(
+            {}, optional={"session": _SESSIONS, "before": st.integers(0, 40), "documents": st.just(["loop"])}
+        ),
+    ),
+)
+
+
+class Side:
+    """One of the two stores, with its own clock that ticks at each call, and the last lease that it gave."""
+
+    def __init__(self, make):
+        self.time = 0.0
+        self.store = make(lambda: self.time)
+        self.lease = None
+
+    def call(self, name, positional, named):
+        self.time += 1
+        if name in ("complete", "renew"):
+            if self.lease is None:
+                return None
+            positional = (self.lease, {"by": self.lease.worker} if name == "complete" else 3)
+        try:
+            answer = getattr(self.store, name)(*positional, **named)
+        except BrimError as error:
+            return type(error), str(error).removeprefix(f"{self.store.url}: ")
+        if name == "lease":
+            self.lease = answer or self.lease
+        return {each[:3] for each in answer} if name == "search" else answer
+
+
+@settings(max_examples=120)
+@given(calls=st.lists(_CALLS, max_size=25))
+def test_sqlite_answers_as_the_store_in_memory_does(calls):
+    plain = Side(MemoryStore)
+    real = Side(lambda clock: open_store("sqlite:///:memory:", clock=clock))
+    with real.store:
+        for call in calls:
+            assert real.call(*call) == plain.call(*call), call

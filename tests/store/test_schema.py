@@ -1,0 +1,147 @@
+"""Stores of every version open, and a change of the tables happens whole or not at all."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from brim.errors import StoreError
+from brim.store import open_store
+from brim.store.database import migrate
+from brim.store.schema import VERSIONS, Version
+from brim.store.sql import SqlStore
+from brim.store.sqlite import Sqlite
+
+GOLDEN = Path(__file__).parent / "golden"
+NEXT = Version(
+    common=("ALTER TABLE brim_sessions ADD COLUMN colour {name}", "UPDATE brim_sessions SET colour = 'green'"),
+    sqlite=("CREATE INDEX brim_next ON brim_sessions (colour)",),
+    postgres=("CREATE INDEX brim_next ON brim_sessions (colour)",),
+)
+BROKEN = Version(common=(*NEXT.common, "UPDATE brim_nowhere SET x = 1"))
+
+
+def made(path, version):
+    with sqlite3.connect(path) as connection:
+        connection.executescript((GOLDEN / f"v{version}.sqlite.sql").read_text(encoding="utf-8"))
+    connection.close()
+
+
+def tables(path):
+    with sqlite3.connect(path) as connection:
+        found = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name").fetchall()
+    connection.close()
+    return found
+
+
+def check(store):
+    """See that a store has what `golden/make.py` wrote."""
+    assert [(row.id, row.entries, row.meta) for row in store.sessions()] == [
+        ("other", 1, {}),
+        ("trip", 4, {"title": "Lisbon"}),
+    ]
+    assert [(entry.kind, entry.body) for entry in store.entries("trip")] == [
+        ("meta", {"title": "Lisbon"}),
+        ("message", {"role": "user", "content": "Book a flight."}),
+        ("usage", {"input_tokens": 12}),
+        ("note", {"odd": "\0 \ud800 \ud83d\ude00 数据"}),
+    ]
+    assert store.text("b2:odd") == "\0 \ud800 数据库"
+    assert [(each.handle, each.session) for each in store.search("flights at gate")] == [("b2:one", "other")]
+    assert [each.handle for each in store.search("数据")] == ["b2:odd"]
+    assert (store.load("loop", "l1").version, store.load("loop", "l1").body) == (2, {"iteration": 2})
+    assert (store.result("ticks", "done"), store.result("ticks", "held")) == ({"ok": True}, None)
+    taken = store.lease("ticks", "w3", 60)
+    assert (taken.id, taken.attempt) == ("held", 2)
+    assert store.lease("ticks", "w3", 60).id == "open"
+    assert store.append("trip", [("note", {})], after=4) == 5
+    store.keep("trip", {"b2:new": "a new text"})
+    assert store.search("new")[0].handle == "b2:new"
+    store.enqueue("ticks", "more", {})
+
+
+def test_there_is_a_golden_file_of_every_version():
+    for database in ("sqlite", "postgres"):
+        found = sorted(int(path.name.split(".")[0][1:]) for path in GOLDEN.glob(f"v*.{database}.sql"))
+        assert found == list(range(1, len(VERSIONS) + 1))
+
+
+@pytest.mark.parametrize("version", range(1, len(VERSIONS) + 1))
+def test_a_store_of_every_version_opens_with_everything_in_it(tmp_path, version):
+    made(tmp_path / "old.db", version)
+    with open_store(f"sqlite:///{tmp_path}/old.db") as store:
+        check(store)
+    open_store(f"sqlite:///{tmp_path}/new.db").close()
+    assert tables(tmp_path / "old.db") == tables(tmp_path / "new.db")
+
+
+@pytest.mark.services
+@pytest.mark.parametrize("version", range(1, len(VERSIONS) + 1))
+def test_a_postgres_store_of_every_version_opens_with_everything_in_it(database, version):
+    import psycopg
+
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute((GOLDEN / f"v{version}.postgres.sql").read_text(encoding="utf-8"))
+        for table, serial in (("brim_texts", "id"), ("brim_jobs", "number")):
+            connection.execute(f"ALTER TABLE {table} ALTER COLUMN {serial} RESTART WITH 100")
+    with open_store(database) as store:
+        check(store)
+
+
+def _database(kind, url):
+    if kind == "postgres":
+        from brim.store.postgres import Postgres
+
+        return Postgres(url)
+    return Sqlite(url.removeprefix("sqlite:///"))
+
+
+@pytest.fixture
+def opened(kind, url):
+    """A function that opens the database of an address which has a store of today in it."""
+    if url is None:
+        pytest.skip("a store in memory has no tables")
+    with open_store(url) as store:
+        store.append("a", [("note", {"n": 1})])
+    made = []
+
+    def again():
+        made.append(_database(kind, url))
+        return made[-1]
+
+    yield again
+    for each in made:
+        each.close()
+
+
+def test_a_migration_keeps_what_is_there(opened):
+    database = opened()
+    migrate(database, (*VERSIONS, NEXT))
+    assert database.rows("SELECT id, colour FROM brim_sessions") == [("a", "green")]
+    assert database.version() == len(VERSIONS) + 1
+    migrate(database, (*VERSIONS, NEXT))
+
+
+def test_a_migration_that_fails_leaves_everything_as_it_was(opened):
+    with pytest.raises(StoreError, match="brim_nowhere"):
+        migrate(opened(), (*VERSIONS, BROKEN))
+    database = opened()
+    assert database.version() == len(VERSIONS)
+    assert SqlStore(database).entries("a")[0].body == {"n": 1}
+    with pytest.raises(StoreError, match="colour"):
+        database.rows("SELECT colour FROM brim_sessions")
+
+
+def test_a_brim_of_today_refuses_the_tables_of_tomorrow(opened, url):
+    migrate(opened(), (*VERSIONS, NEXT))
+    with pytest.raises(StoreError, match="written by a newer brim"):
+        open_store(url)
+
+
+def test_two_that_migrate_at_the_same_time_do_it_once(opened):
+    from concurrent.futures import ThreadPoolExecutor
+
+    databases = [opened(), opened(), opened()]
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda each: migrate(each, (*VERSIONS, NEXT)), databases))
+    assert [each.version() for each in databases] == [len(VERSIONS) + 1] * 3

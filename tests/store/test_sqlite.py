@@ -1,0 +1,260 @@
+"""What only a SQLite file has: its mode, its journal, its locks, and what can be wrong with it."""
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from brim.errors import StoreError
+from brim.store import open_store, sqlite
+from brim.store.sqlite import has_wal_bug
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "brim.db"
+
+
+@pytest.fixture
+def url(path):
+    return f"sqlite:///{path}"
+
+
+@pytest.fixture(params=["with the bug", "past the bug"])
+def build(request, monkeypatch):
+    """A SQLite that says of itself that it has the WAL-reset bug, or has not."""
+    version = (3, 51, 2) if request.param == "with the bug" else (3, 51, 3)
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", version)
+    return request.param
+
+
+def mode(path):
+    with sqlite3.connect(path) as connection:
+        found = connection.execute("PRAGMA journal_mode").fetchone()[0]
+    connection.close()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("version", "bad"),
+    [
+        ((3, 40, 1), True),
+        ((3, 44, 5), True),
+        ((3, 44, 6), False),
+        ((3, 45, 0), True),
+        ((3, 50, 6), True),
+        ((3, 50, 7), False),
+        ((3, 51, 2), True),
+        ((3, 51, 3), False),
+        ((3, 53, 0), False),
+        ((4, 0, 0), False),
+    ],
+    ids=str,
+)
+def test_the_versions_with_the_wal_reset_bug_are_known(version, bad):
+    assert has_wal_bug(version) is bad
+
+
+def test_a_write_ahead_log_is_used_only_where_it_is_safe(build, path, url):
+    with open_store(url) as store:
+        store.append("a", [("note", {})])
+        asked = store._database.rows
+        assert asked("PRAGMA journal_mode") == [("wal" if build == "past the bug" else "truncate",)]
+        assert asked("PRAGMA synchronous") == [(2,)]
+        assert asked("PRAGMA secure_delete") == [(1,)]
+    assert mode(path) == ("wal" if build == "past the bug" else "delete")
+
+
+def test_a_write_ahead_log_is_left_behind_by_a_sqlite_with_the_bug(path, url, monkeypatch):
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 51, 3))
+    with open_store(url) as store:
+        store.append("a", [("note", {})])
+        monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 51, 2))
+        monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.01)
+        with pytest.raises(
+            StoreError, match=r"may damage it \(WAL-reset bug\): close the other, or use SQLite 3\.51\.3"
+        ):
+            open_store(url)
+    with open_store(url) as store:
+        assert len(store.entries("a")) == 1
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 51, 3))
+    with open_store(url) as store:
+        store.append("a", [("note", {})])
+    assert mode(path) == "delete"  # The two may take turns, and a log that comes and goes would catch one unawares.
+
+
+def test_a_sqlite_that_is_too_old_is_refused(url, monkeypatch):
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 31, 0))
+    with pytest.raises(StoreError, match=r"and 3\.35\.0 is needed"):
+        open_store(url)
+
+
+def test_the_file_and_what_stands_beside_it_are_for_the_owner_alone(build, path, url):
+    old = os.umask(0)
+    try:
+        with open_store(url) as store, store.transaction():
+            store.append("a", [("note", {})])
+            store._database.rows("PRAGMA cache_size = 1")
+            beside = sorted(path.parent.iterdir())
+            assert len(beside) > 1
+            assert {stat.S_IMODE(each.stat().st_mode) for each in beside} == {0o600}
+    finally:
+        os.umask(old)
+
+
+def test_a_path_may_be_relative_and_leads_to_the_same_file_after_a_move(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with open_store("sqlite:///mine.db") as store:
+        monkeypatch.chdir("/")
+        store.append("a", [("note", {})])
+    assert (tmp_path / "mine.db").exists()
+
+
+def test_a_file_that_is_no_store_is_refused_and_left_as_it_was(path, url):
+    path.write_text("Dear diary, " * 1_000)
+    with pytest.raises(StoreError, match="it is not a brim store, nor any SQLite file"):
+        open_store(url)
+    assert path.read_text() == "Dear diary, " * 1_000
+
+
+def test_the_database_of_another_program_is_refused(path, url):
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE bookmarks (url)")
+    other.close()
+    with pytest.raises(StoreError, match=r"it is not a brim store: it holds tables of something else \(bookmarks\)"):
+        open_store(url)
+
+
+def test_a_store_of_a_newer_brim_is_refused(path, url):
+    open_store(url).close()
+    with sqlite3.connect(path) as other:
+        other.execute("UPDATE brim_store SET version = 99")
+    other.close()
+    with pytest.raises(StoreError, match=r"tables of version 99; this one knows \d+\): update brim"):
+        open_store(url)
+
+
+@pytest.mark.parametrize("name", ["missing/brim.db", "a\0b.db", "."])
+def test_a_place_that_cannot_be_written_is_told(tmp_path, name):
+    with pytest.raises(StoreError, match="does the folder exist, and may you write there"):
+        open_store(f"sqlite:///{tmp_path}/{name}")
+
+
+def test_a_writer_that_waits_too_long_is_told_who_is_in_the_way(url, path, monkeypatch):
+    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.02)
+    with open_store(url) as store:
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(StoreError, match="another program has been writing"):
+            store.append("a", [("note", {})])
+        other.close()
+        assert store.append("a", [("note", {})]) == 1
+
+
+def test_a_full_disk_is_told_and_nothing_is_written(url):
+    with open_store(url) as store:
+        store.append("a", [("note", {})])
+        pages = store._database.rows("PRAGMA page_count")[0][0]
+        store._database.rows(f"PRAGMA max_page_count = {pages + 2}")
+        with pytest.raises(StoreError, match="the disk is full: free some space; nothing was written"):
+            store.append("a", [("note", {}), ("note", {"text": "x" * 100_000})])
+        assert len(store.entries("a")) == 1
+        assert store.append("a", [("note", {})], after=1) == 2
+
+
+def test_a_transaction_that_the_database_gave_up_does_not_go_on(url):
+    with open_store(url) as store:
+
+        def write():
+            with store.transaction():
+                store.append("a", [("note", {})])
+                store._database.rows("ROLLBACK")  # What SQLite does by itself after some errors.
+                store.append("a", [("note", {})])
+
+        with pytest.raises(StoreError, match="has ended the transaction: begin it again"):
+            write()
+        assert store.entries("a") == []
+
+
+def test_a_transaction_that_was_left_open_by_an_interruption_is_undone(url):
+    with open_store(url) as store:
+        store._database.begin(alone=False)
+        store._database.rows("INSERT INTO brim_documents VALUES ('loop', '1', 1, 0, x'7b7d')")
+        assert store.append("a", [("note", {})]) == 1
+        assert store.ids("loop") == []
+
+
+def test_a_child_process_does_not_use_the_connection_of_its_parent(url, monkeypatch):
+    with open_store(url) as store:
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setattr(os, "getpid", lambda: -1)
+            with pytest.raises(StoreError, match="opened by the parent of this process: open it again in the child"):
+                store.append("a", [("note", {})])
+        assert store.append("a", [("note", {})]) == 1
+
+
+def test_a_body_that_somebody_else_wrote_is_told(url, path):
+    with open_store(url) as store:
+        store.append("a", [("note", {})])
+        for body in (b"\xff", b"[1]"):
+            with sqlite3.connect(path) as other:
+                other.execute("UPDATE brim_entries SET body = ?", [body])
+            other.close()
+            with pytest.raises(StoreError, match="the store was changed by another program"):
+                store.entries("a")
+
+
+def test_a_damaged_file_is_told(url, path):
+    with open_store(url) as store:
+        store.append("a", [("note", {"text": "x" * 20_000})])
+    content = bytearray(path.read_bytes())
+    content[4096:] = b"\x55" * (len(content) - 4096)
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match="damaged"), open_store(url) as store:
+        store.append("b", [("note", {})])
+
+
+def test_after_a_purge_no_word_of_it_can_be_read_on_the_disk(build, path, url):
+    secret = "xylophonequartz"
+    with open_store(url) as store:
+        for i in range(5):
+            store.append("old", [("message", {"text": f"{secret} {i}"})])
+            store.keep("old", {f"h{i}": f"{secret}{i} {secret} in a text of {secret}"})
+        store.append("new", [("message", {"text": "still here"})])
+        store.keep("new", {"h": "still here"})
+        assert any(secret.encode() in each.read_bytes() for each in path.parent.iterdir())
+        store.purge(session="old")
+        assert not any(secret.encode() in each.read_bytes() for each in path.parent.iterdir())
+        assert store.search("still")[0].handle == "h"
+
+
+_WRITER = """
+import sys
+from brim.store import open_store
+from brim.errors import Conflict
+url, who = sys.argv[1:]
+with open_store(url) as store:
+    for i in range(25):
+        store.append("shared", [("note", {"by": who, "n": i})])
+        while True:
+            saved = store.load("count", "1")
+            version, n = (saved.version, saved.body["n"]) if saved else (0, 0)
+            try:
+                store.save("count", "1", {"n": n + 1}, version=version)
+                break
+            except Conflict:
+                pass
+"""
+
+
+def test_processes_that_make_and_write_one_file_lose_nothing(url):
+    running = [subprocess.Popen([sys.executable, "-c", _WRITER, url, str(i)]) for i in range(3)]
+    assert [each.wait(60) for each in running] == [0, 0, 0]
+    with open_store(url) as store:
+        found = store.entries("shared")
+        assert [entry.number for entry in found] == list(range(1, 76))
+        assert [e.body["n"] for e in found if e.body["by"] == "1"] == list(range(25))
+        assert store.load("count", "1").body == {"n": 75}

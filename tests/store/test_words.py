@@ -1,0 +1,54 @@
+"""The piece of a text that shows why it was found."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from brim.store.postgres import _vector, _without_password
+from brim.store.words import asked, excerpt, indexed
+
+LONG = "filler " * 500
+
+
+def test_an_excerpt_shows_where_most_of_the_words_stand():
+    text = f"{LONG} apples alone {LONG} apples and pears together {LONG}"
+    shown = excerpt(text, asked("apple pear"))
+    assert "apples and pears together" in shown
+    assert shown.startswith("…")
+    assert shown.endswith("…")
+    assert len(shown) <= 202
+
+
+def test_an_excerpt_is_one_line_that_can_be_printed():
+    assert excerpt("one\n\n two\0three\ud800", ["two"]) == "one two three\ufffd"
+
+
+def test_an_excerpt_of_a_short_text_is_the_text():
+    assert excerpt("apples", ["appl"]) == "apples"
+
+
+@settings(max_examples=60)
+@given(text=st.text(st.characters(exclude_categories=[]), max_size=300), start=st.text("ab \n", max_size=300))
+def test_every_word_of_a_text_can_be_stored_and_an_excerpt_be_printed(text, start):
+    words = indexed(start + text)
+    assert all(word and " " not in word and "\0" not in word for word in words)
+    " ".join(words).encode()
+    excerpt(start + text, words).encode()
+
+
+def test_words_for_postgres_are_quoted_and_bounded():
+    assert _vector(["it's", "a\\b", "it's"]) == r"'it''s':1,3 'a\\b':2"
+    assert _vector(["x"] * 100).count(",") == 15
+    assert len(_vector([f"word{i}" for i in range(200_000)])) < 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://ann:geheim@host:5432/db?password=geheim", "postgresql://ann@host:5432/db"),
+        ("postgres://host/db", "postgresql://host/db"),
+        ("postgresql://[::1", "postgresql://"),
+    ],
+)
+def test_an_address_is_shown_without_its_password(url, shown):
+    assert _without_password(url) == shown
