@@ -147,9 +147,8 @@ AREAS = (
                 "            (every, held | (task - {self.newest}), _ENOUGH * floor),\n",
                 "",
             ),
-            ("nothing is cut to a mark", "self.forms.floor, self.forms.mark", "self.forms.floor, self.forms.floor"),
-            ("the task goes before it is cut to a mark", "            (every, held, mark),\n", ""),
-            ("the task is never left out", "else held | set(essential[-1:]), held, mark)", "else every, held, mark)"),
+            ("nothing is cut to a mark", "(bare, held, self.forms.mark)", "(bare, held, floor)"),
+            ("the task is never left out", "else held | set(essential[-1:])", "else every"),
             ("the model speaks first", "every if self.book.wire.pairs else held |", "held |"),
             (
                 "the sum forgets what was changed",

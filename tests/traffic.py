@@ -414,8 +414,8 @@ class Ladder:
     """What the task, the newest turn and what is pinned take of a legal history, step by step.
 
     The task may be cut only where it does not fit whole beside the newest turn with each of its texts cut to four
-    floors; be nothing but a mark only where both do not fit with each text cut to the floor; be missing only where
-    they do not fit with each text a mark, and never where it is pinned or the model would speak first.
+    floors; be missing or nothing but a mark only where both do not fit with each text cut to the floor. It is missing
+    never where it is pinned or the model would speak first, and a mark only there.
     """
 
     def __init__(self, case: Case) -> None:
@@ -446,9 +446,8 @@ class Ladder:
             whole + units(None, [t for t in kept if t not in first_cut]) + units(4 * self.floor, first_cut)
         )
         self.task_cut = whole + units(self.floor, kept)
-        self.task_marked = self.least = whole + units(mark, kept)
-        if shape != "anthropic":
-            self.least = whole + units(mark, first_cut)
+        self.stays = shape == "anthropic"
+        self.least = whole + units(mark, kept if self.stays else first_cut)
 
 
 def calls_and_results(m: dict[str, Any]) -> tuple[list[str], list[str]]:
@@ -584,8 +583,7 @@ def _check_task(case: Case, out: list[dict[str, Any]]) -> None:
         assert room < ladder.task_whole, f"the task is {fate}, and {ladder.task_whole} would fit in {room}"
     if fate in ("a mark", "gone"):
         assert room < ladder.task_cut, f"the task is {fate}, and {ladder.task_cut} would fit in {room}"
-    if fate == "gone":
-        assert room < ladder.task_marked, f"the task is gone, and {ladder.task_marked} would fit in {room}"
+    assert fate != ("gone" if ladder.stays else "a mark"), f"the task is {fate}"
 
 
 def fate_of_task(case: Case, out: list[dict[str, Any]]) -> str:

@@ -1,4 +1,4 @@
-"""What has to stay is cut step by step: the newest turn, the task as well, both to a mark, and last the task goes."""
+"""What has to stay is cut step by step: the newest turn, the task as well; then the task goes, or both are a mark."""
 
 import pytest
 from hypothesis import given, settings
@@ -25,6 +25,7 @@ WHOLE = FRAME + SAID + CALL + FRAME + SAID
 TASK_WHOLE = FRAME + SAID + CALL + FRAME + 4 * FLOOR
 TASK_CUT = FRAME + FLOOR + CALL + FRAME + FLOOR
 TASK_MARKED = FRAME + MARK + CALL + FRAME + MARK
+TASK_OUT = CALL + FRAME + FLOOR
 TASK_GONE = CALL + FRAME + MARK
 
 
@@ -76,23 +77,23 @@ def test_then_the_task_is_cut_as_well_and_of_both_something_is_left(shape, messa
     assert states(fitted) == ["cut", "cut"]
 
 
-@BY_SHAPE
 @pytest.mark.parametrize("budget", [TASK_MARKED + 1, TASK_MARKED])
-def test_then_both_are_nothing_but_a_mark(shape, messages, budget):
-    fitted = fit(messages, budget, shape=shape)
+def test_where_the_user_must_speak_first_both_are_nothing_but_a_mark_then(budget):
+    fitted = fit(BLOCKS, budget, shape="anthropic")
     assert [said(fitted.messages[at]) for at in (0, 2)] == ["…", "…"]
     assert fitted.used == TASK_MARKED
     assert states(fitted) == ["cut", "cut"]
 
 
 @pytest.mark.parametrize("shape", ["openai", "responses"])
-@pytest.mark.parametrize("budget", [TASK_MARKED - 1, TASK_GONE + 1, TASK_GONE])
-def test_last_the_task_goes(shape, budget):
+@pytest.mark.parametrize("budget", [TASK_CUT - 1, TASK_OUT, TASK_GONE + 1, TASK_GONE])
+def test_then_the_task_goes_so_that_the_newest_turn_still_says_something(shape, budget):
     messages = SHAPES[shape]
     fitted = fit(messages, budget, shape=shape)
     assert fitted.messages[0] is messages[1]
     assert len(fitted.messages) == 2
     assert TASK_GONE <= fitted.used <= budget
+    assert ("word" in said(fitted.messages[1])) == (budget > TASK_GONE)
     assert states(fitted) == ["dropped", "cut"]
     assert fitted.receipt.part("messages[0]").used == 0
     assert fitted.receipt.history["context_truncation"]["steps_included"] == 1
@@ -136,7 +137,7 @@ def test_what_else_is_pinned_is_whole_on_every_step():
     for budget in (TASK_WHOLE, TASK_CUT, TASK_MARKED, TASK_GONE):
         fitted = fit(messages, budget + kept, pin=[1])
         assert messages[1] in fitted.messages
-        assert len(fitted.messages) == (3 if budget == TASK_GONE else 4)
+        assert len(fitted.messages) == (3 if budget < TASK_CUT else 4)
     with pytest.raises(brim.DoesNotFit) as caught:
         fit(messages, TASK_GONE + kept - 1, pin=[1])
     assert caught.value.needed == TASK_GONE + kept
@@ -173,7 +174,7 @@ def test_with_a_model_s_meter_the_reply_is_outside_and_its_frames_are_inside_the
         assert caught.value.parts == {"reply": reply, "newest turn and task, cut": least}
 
 
-@pytest.mark.parametrize("budget", [TASK_WHOLE, TASK_WHOLE - 1, TASK_CUT, TASK_MARKED, TASK_GONE])
+@pytest.mark.parametrize("budget", [TASK_WHOLE, TASK_WHOLE - 1, TASK_CUT, TASK_OUT, TASK_GONE])
 def test_a_history_that_holds_its_cut_goes_down_the_same_ladder(budget):
     history = brim.History(meter=PIECES, stable=True)
     history.extend(CHAT)

@@ -183,18 +183,18 @@ class Fitting:
     def _squeezed(self, essential: Sequence[int], held: set[int], task: set[int]) -> tuple[dict[int, Form], set[int]]:
         """Return the messages of the turns that always stay, cut no more than they must be, and these turns.
 
-        The newest turn is cut first, then the task as well, then both to nothing but a mark. Last, the task goes,
-        where a history may begin without the user.
+        The newest turn is cut first, then the task as well. Then the task goes, where a history may begin without the
+        user, so that the newest turn still says something, be it nothing but a mark.
 
         Raises:
             DoesNotFit: even so they do not fit.
         """
-        every, floor, mark = set(essential), self.forms.floor, self.forms.mark
+        every, floor = set(essential), self.forms.floor
+        bare = every if self.book.wire.pairs else held | set(essential[-1:])
         ways = (
             (every, held | (task - {self.newest}), _ENOUGH * floor),
             (every, held, floor),
-            (every, held, mark),
-            (every if self.book.wire.pairs else held | set(essential[-1:]), held, mark),
+            (bare, held, self.forms.mark),
         )
         for kept, whole, least in ways:
             taken = sum(self.weights[turn] for turn in whole)
