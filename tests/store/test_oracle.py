@@ -71,7 +71,7 @@ class Side:
         return {each[:3] for each in answer} if name == "search" else answer
 
 
-@settings(max_examples=120)
+@settings(max_examples=80)
 @given(calls=st.lists(_CALLS, max_size=25))
 def test_sqlite_answers_as_the_store_in_memory_does(calls):
     plain = Side(MemoryStore)

@@ -123,9 +123,10 @@ def test_a_migration_keeps_what_is_there(opened):
 
 
 def test_a_migration_that_fails_leaves_everything_as_it_was(opened):
-    with pytest.raises(StoreError, match="brim_nowhere"):
-        migrate(opened(), (*VERSIONS, BROKEN))
     database = opened()
+    with pytest.raises(StoreError, match="brim_nowhere"):
+        migrate(database, (*VERSIONS, BROKEN))
+    assert not database.inside()
     assert database.version() == len(VERSIONS)
     assert SqlStore(database).entries("a")[0].body == {"n": 1}
     with pytest.raises(StoreError, match="colour"):

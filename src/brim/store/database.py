@@ -60,7 +60,7 @@ class Database(Protocol):
         """Return whether a transaction is under way."""
 
     def now(self) -> float:
-        """Return the time of the transaction that is under way, in seconds since 1970."""
+        """Return the time in seconds since 1970; that of its beginning, where a transaction is under way."""
 
     def version(self) -> int:
         """Return the version of the tables, 0 where there are none yet.

@@ -12,6 +12,7 @@ from brim.store.body import span, unpacked
 from brim.store.database import Database
 
 _HELD = "WHERE queue = ? AND id = ? AND worker = ? AND attempt = ? AND done IS NULL"
+_FREE = "queue = ? AND done IS NULL AND (until IS NULL OR until <= ?)"
 
 
 def add(database: Database, queue: str, job: str, body: bytes) -> bool:
@@ -23,13 +24,18 @@ def add(database: Database, queue: str, job: str, body: bytes) -> bool:
     return made > 0
 
 
+def waiting(database: Database, queue: str) -> bool:
+    """Return whether there is a job that nobody holds, without being in anybody's way."""
+    found = database.rows(f"SELECT 1 FROM brim_jobs WHERE {_FREE} LIMIT 1", (queue, database.now()))
+    return bool(found)
+
+
 def take(database: Database, queue: str, worker: str, seconds: float) -> Lease | None:
     """Give the oldest job that nobody holds to a worker."""
     now = database.now()
     until = now + span("seconds", seconds)
     found = database.rows(
-        "SELECT id, attempt, body FROM brim_jobs WHERE queue = ? AND done IS NULL AND (until IS NULL OR until <= ?) "
-        f"ORDER BY number LIMIT 1{database.unheld}",
+        f"SELECT id, attempt, body FROM brim_jobs WHERE {_FREE} ORDER BY number LIMIT 1{database.unheld}",
         (queue, now),
     )
     if not found:

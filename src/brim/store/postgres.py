@@ -25,6 +25,7 @@ _PLACES = 16
 """How often a word of a text is noted; more does not make it rank higher by much."""
 _LAST_PLACE = 16_383
 _CONNECT_SECONDS = 10
+_TIME = "SELECT extract(epoch FROM clock_timestamp())::double precision"
 
 
 class Postgres:
@@ -74,8 +75,7 @@ class Postgres:
         All of it goes to the server in one message, which answers with its time.
         """
         lock = f"pg_advisory_xact_lock{'' if alone else '_shared'}({_GUARD})"
-        time = "SELECT extract(epoch FROM clock_timestamp())::double precision"
-        cursor = self._run(f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT {lock}; {time}", ())
+        cursor = self._run(f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT {lock}; {_TIME}", ())
         while cursor.nextset():
             pass
         self._began = float(cursor.fetchall()[0][0])
@@ -103,6 +103,14 @@ class Postgres:
             raise self._told(error) from error
 
     def _run(self, statement: str, values: Sequence[Any]) -> psycopg.Cursor[Row]:
+        """Run a statement; one that begins something is run again on a new connection, if the server had hung up."""
+        beginning = not self.inside()
+        try:
+            return self._connection.execute(_spoken(statement), values or None)
+        except self._library.Error as error:
+            if not (beginning and self._connection.closed):
+                raise self._told(error) from error
+        self._connection = self._connected()
         try:
             return self._connection.execute(_spoken(statement), values or None)
         except self._library.Error as error:
@@ -114,8 +122,10 @@ class Postgres:
         return self._connection.info.transaction_status not in idle
 
     def now(self) -> float:
-        """Return the server's time when the transaction began, in seconds since 1970."""
-        return self._began if self._clock is None else self._clock()
+        """Return the server's time in seconds since 1970; inside of a transaction, the time when it began."""
+        if self._clock is not None:
+            return self._clock()
+        return self._began if self.inside() else float(self.rows(_TIME)[0][0])
 
     def version(self) -> int:
         """Return the version of the tables, 0 where there are none yet."""

@@ -15,7 +15,7 @@ from typing import Any, Self
 from brim.errors import Conflict, InvalidValue, StoreError
 from brim.store import jobs
 from brim.store.base import META, Body, Entry, Found, Lease, Purged, Saved, SessionRow
-from brim.store.body import inked, moment, name, packed, readable, unpacked, whole
+from brim.store.body import inked, moment, name, packed, readable, span, unpacked, whole
 from brim.store.database import Database, Row, migrate
 from brim.store.words import asked, excerpt, indexed
 
@@ -259,8 +259,16 @@ class SqlStore:
 
     def lease(self, queue: str, worker: str, seconds: float) -> Lease | None:
         """Take the oldest job that nobody holds, for some seconds."""
-        with self.transaction():
-            return jobs.take(self._database, name("queue", queue), name("worker", worker), seconds)
+        name("queue", queue)
+        name("worker", worker)
+        span("seconds", seconds)
+        with self._lock:
+            self._ready()
+            # Workers ask far more often than there is work, and should not stop those who write meanwhile.
+            if not jobs.waiting(self._database, queue):
+                return None
+            with self.transaction():
+                return jobs.take(self._database, queue, worker, seconds)
 
     def renew(self, lease: Lease, seconds: float) -> Lease:
         """Hold a job for some more seconds from now on."""

@@ -2,7 +2,8 @@
 
 Every commit reaches the disk before it is acknowledged. Where the linked SQLite has the WAL-reset bug, which can lose
 pages when two connections write and checkpoint at the same moment, the file is kept in a rollback journal instead of
-a write-ahead log: slower, and right.
+a write-ahead log: slower, and right. The journal stays on the disk with its head wiped, which is how a commit needs
+the fewest syncs.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ _FIXED_SINCE = (3, 51, 3)
 
 BUSY_SECONDS = 10.0
 """How long a writer waits for another."""
+_LOOK_SECONDS = 0.002
+_JOURNAL_BYTES = 4_000_000
+"""How much of a journal stays on the disk after a big transaction."""
 
 _ADVICE = {
     "SQLITE_BUSY": f"another program has been writing for more than {BUSY_SECONDS:g} s: end it, or try again",
@@ -54,6 +58,8 @@ class Sqlite:
         self.now: Callable[[], float] = clock or time.time
         self._process = os.getpid()
         self._closed = False
+        self._wary = False
+        """Whether this SQLite has the WAL-reset bug, and the file must have no write-ahead log."""
         if sqlite3.sqlite_version_info < _OLDEST:
             needed = ".".join(map(str, _OLDEST))
             raise StoreError(self.url, f"this Python has SQLite {sqlite3.sqlite_version}, and {needed} is needed")
@@ -71,19 +77,29 @@ class Sqlite:
             raise
 
     def _set_up(self, *, fresh: bool) -> None:
-        for pragma in ("synchronous = FULL", "fullfsync = ON", "checkpoint_fullfsync = ON", "secure_delete = ON"):
+        for pragma in (
+            "synchronous = EXTRA",
+            "fullfsync = ON",
+            "checkpoint_fullfsync = ON",
+            "secure_delete = ON",
+            f"journal_size_limit = {_JOURNAL_BYTES}",
+        ):
             self.rows(f"PRAGMA {pragma}")
         mode = str(self.rows("PRAGMA journal_mode")[0][0])
         if mode == "memory":
             return
-        if not has_wal_bug(sqlite3.sqlite_version_info):
-            # A file that was ever opened by a SQLite with the bug stays as that one left it: the two may take turns.
-            if fresh:
-                self._try_mode("wal")
-        elif self._try_mode("truncate") != "truncate":
-            told = (
-                f"another program has it open with a write-ahead log, and SQLite {sqlite3.sqlite_version} may damage it"
-            )
+        safe = not has_wal_bug(sqlite3.sqlite_version_info)
+        if safe and mode == "wal":
+            return
+        # A file that is not new stays without a log: a SQLite with the bug may have it open.
+        self._try_mode("wal" if safe and fresh else "persist")
+        self._wary = not safe
+        self._refuse_log()
+
+    def _refuse_log(self) -> None:
+        """Pass unless the file has a write-ahead log that this SQLite may damage."""
+        if self._wary and self.rows("PRAGMA journal_mode") == [("wal",)]:
+            told = f"another program uses a write-ahead log, and SQLite {sqlite3.sqlite_version} may damage the file"
             raise StoreError(self.url, f"{told} (WAL-reset bug): close the other, or use SQLite 3.51.3 or later")
 
     def _try_mode(self, mode: str) -> str:
@@ -103,8 +119,33 @@ class Sqlite:
             raise StoreError(self.url, "it was opened by the parent of this process: open it again in the child")
 
     def begin(self, *, alone: bool) -> None:  # noqa: ARG002  # whoever writes is always alone
-        """Begin a transaction that is going to write."""
-        self.rows("BEGIN IMMEDIATE")
+        """Begin a transaction that is going to write.
+
+        SQLite looks ever less often whether a lock is free, and beside somebody who writes without a pause it may never
+        see it free. Looking every few milliseconds it does.
+        """
+        limit = time.monotonic() + BUSY_SECONDS
+        self._connection.execute("PRAGMA busy_timeout = 0")
+        try:
+            while not self._begun(hopeful=time.monotonic() < limit):
+                time.sleep(_LOOK_SECONDS)
+        finally:
+            self._connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1_000)}")
+        try:
+            self._refuse_log()
+        except StoreError:
+            self.rows("ROLLBACK")
+            raise
+
+    def _begun(self, *, hopeful: bool) -> bool:
+        """Return whether the lock was free; where there is no hope left, an error says so."""
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:
+            if hopeful and _name(error) == "SQLITE_BUSY":
+                return False
+            raise self._told(error) from error
+        return True
 
     def commit(self) -> None:
         """End the transaction, and return when what it wrote is on the disk."""
@@ -173,8 +214,11 @@ class Sqlite:
         return [Match(*row) for row in found]
 
     def tidy(self) -> None:
-        """Empty the write-ahead log."""
-        self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        """Empty the journal, which has the pages as they were before."""
+        if self.rows("PRAGMA journal_mode") == [("wal",)]:
+            self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        elif self._try_mode("delete") == "delete":
+            self._try_mode("persist")
 
     def close(self) -> None:
         """Close the file, unless it belongs to the parent of this process."""
@@ -202,11 +246,12 @@ def _made(path: str, url: str) -> bool:
         except FileExistsError:
             return os.path.getsize(path) == 0
         os.close(descriptor)
-        folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        if os.name == "posix":
+            folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
     except (OSError, ValueError) as error:
         problem = (getattr(error, "strerror", None) or str(error)).lower()
         raise StoreError(

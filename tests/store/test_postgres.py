@@ -1,0 +1,162 @@
+"""What only PostgreSQL has: connections that break, and several machines at once."""
+
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+
+from brim.errors import StoreError
+from brim.store import open_store
+
+_WORKER = """
+import sys, time
+from brim.store import open_store
+url, who, pause = sys.argv[1], sys.argv[2], float(sys.argv[3])
+with open_store(url) as store:
+    idle = 0
+    while idle < 200:
+        lease = store.lease("ticks", who, 0.5)
+        if lease is None:
+            idle += 1
+            time.sleep(0.01)
+            continue
+        idle = 0
+        print(lease.id, flush=True)
+        time.sleep(pause)
+        with store.transaction():
+            store.append(lease.body["loop"], [("event", {"tick": lease.id, "by": who})])
+            store.complete(lease, {"by": who})
+"""
+
+
+def test_without_psycopg_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(StoreError, match=r"pip install 'brim\[postgres\]'"):
+        open_store("postgresql://nobody@127.0.0.1:1/none")
+
+
+@pytest.mark.services
+def test_a_server_that_does_not_answer_is_told_without_the_password():
+    with pytest.raises(
+        StoreError, match=r"postgresql://ann@127\.0\.0\.1:1/db: no connection \(.*does the server run"
+    ) as told:
+        open_store("postgresql://ann:geheim@127.0.0.1:1/db")
+    assert "geheim" not in str(told.value)
+
+
+@pytest.mark.services
+def test_a_connection_that_was_lost_is_made_again_and_a_transaction_is_not_continued(database):
+    import psycopg
+
+    def hang_up():
+        with psycopg.connect(database, autocommit=True) as other:
+            other.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+                "AND datname = current_database()"
+            )
+
+    def write_and_lose():
+        with store.transaction():
+            store.append("a", [("note", {"n": 2})])
+            hang_up()
+            store.append("a", [("note", {"n": 3})])
+
+    with open_store(database) as store:
+        store.append("a", [("note", {"n": 1})])
+        with pytest.raises(StoreError, match="the connection was lost"):
+            write_and_lose()
+        assert [entry.body for entry in store.entries("a")] == [{"n": 1}]
+        hang_up()
+        assert store.append("a", [("note", {"n": 2})], after=1) == 2
+        hang_up()
+        assert len(store.entries("a")) == 2
+
+
+@pytest.mark.services
+def test_a_commit_that_the_server_turned_into_a_rollback_is_told(database):
+    def write():
+        with store.transaction():
+            store.append("a", [("note", {})])
+            with pytest.raises(StoreError):
+                store._database.rows("SELECT nonsense")
+
+    with open_store(database) as store:
+        with pytest.raises(StoreError, match="nothing was written, since a statement before had failed"):
+            write()
+        assert store.entries("a") == []
+
+
+@pytest.mark.services
+def test_two_workers_share_many_loops_and_the_killed_ones_tick_is_done_by_the_other(database):
+    ticks = {str(i): f"loop{i % 5}" for i in range(40)}
+    with open_store(database) as store:
+        for tick, loop in ticks.items():
+            store.enqueue("ticks", tick, {"loop": loop})
+    start = [sys.executable, "-c", _WORKER, database]
+    doomed = subprocess.Popen([*start, "doomed", "0.3"], stdout=subprocess.PIPE, text=True)
+    with doomed:
+        finished, held = doomed.stdout.readline().strip(), doomed.stdout.readline().strip()
+        steady = subprocess.Popen([*start, "steady", "0"], stdout=subprocess.DEVNULL)
+        os.kill(doomed.pid, signal.SIGKILL)
+    assert steady.wait(60) == 0
+    with open_store(database) as store:
+        done = [(entry.body["tick"], entry.body["by"]) for i in range(5) for entry in store.entries(f"loop{i}")]
+        assert sorted(tick for tick, _ in done) == sorted(ticks)
+        by = {tick: store.result("ticks", tick)["by"] for tick in ticks}
+        assert by == dict(done)
+        assert (by[finished], by[held]) == ("doomed", "steady")
+        assert [tick for tick in by if by[tick] == "doomed"] == [finished]
+        assert store.lease("ticks", "late", 1) is None
+
+
+@pytest.mark.services
+def test_keeping_and_purging_the_same_text_at_once_never_loses_it(database):
+    text = "a text that everybody keeps"
+    together = Barrier(2, timeout=30)
+    with open_store(database) as first, open_store(database) as second:
+
+        def keep():
+            for i in range(1, 60):
+                together.wait()
+                first.keep(f"s{i}", {"h": text})
+                together.wait()
+                assert first.text("h") == text, i
+
+        def purge():
+            for i in range(1, 60):
+                together.wait()
+                second.purge(session=f"s{i - 1}")
+                together.wait()
+
+        first.keep("s0", {"h": text})
+        with ThreadPoolExecutor(2) as pool:
+            for task in (pool.submit(keep), pool.submit(purge)):
+                task.result()
+
+
+@pytest.mark.services
+def test_writers_of_one_session_wait_for_each_other(database):
+    stores = [open_store(database) for _ in range(4)]
+
+    def write(store):
+        for _ in range(10):
+            store.append("shared", [("note", {}), ("note", {})])
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, stores))
+    assert [entry.number for entry in stores[0].entries("shared")] == list(range(1, 81))
+    for store in stores:
+        store.close()
+
+
+@pytest.mark.services
+def test_a_text_with_more_words_than_postgres_can_index_is_kept(database):
+    text = "needle " + " ".join(f"w{i}" for i in range(120_000))
+    with open_store(database) as store:
+        store.keep("a", {"h": text})
+        assert store.text("h") == text
+        assert store.search("needle")[0].handle == "h"
