@@ -34,6 +34,9 @@ BENCHMARKS: dict[str, Callable[[Setting], Outcome]] = {
     "conformance": _later("conformance"),
     "histories": _later("histories"),
     "recall": _later("recall"),
+    "calibration": _later("calibration"),
+    "handoff": _later("handoff"),
+    "sessions": _later("sessions"),
 }
 
 

@@ -210,6 +210,11 @@ class Book:
         starts = self.starts
         return starts[turn], starts[turn + 1] if turn + 1 < len(starts) else len(self.raws)
 
+    def light(self, turn: int) -> int:
+        """Return about the units of a turn with its results cleared; it is never more than all of it."""
+        lit = self.lit
+        return (lit[turn + 1] if turn + 1 < len(lit) else self._light) - lit[turn]
+
     def members(self, turn: int) -> list[int]:
         """Return the positions of a turn's messages, without those that always stay."""
         start, stop = self.span(turn)

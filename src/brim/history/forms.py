@@ -105,8 +105,10 @@ class Forms:
 
     def _clear_turn(self, turn: int) -> tuple[int, dict[int, Form]]:
         book = self._book
-        forms = {p: form for p in book.members(turn) if (form := self._clear(p)).raw is not book.raws[p]}
-        units = book.weights[turn] - sum(book.units[p] - form.units for p, form in forms.items())
+        units, forms = book.weights[turn], {}
+        if book.light(turn) < units:
+            forms = {p: form for p in book.members(turn) if (form := self._clear(p)).raw is not book.raws[p]}
+            units -= sum([book.units[p] - form.units for p, form in forms.items()])
         known = self._cleared[turn] = (units, forms)
         return known
 

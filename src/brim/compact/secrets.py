@@ -1,0 +1,119 @@
+"""Takes keys, tokens and passwords out of a text that is to last.
+
+A summary or a continuation outlives the messages that it was made of and travels further than they did, so what opens
+doors has no place in it. What merely looks random stays: hashes, paths and UUIDs are what an agent works with.
+"""
+
+from __future__ import annotations
+
+import re
+
+REMOVED = "[secret removed]"
+"""What stands in the place of a secret."""
+
+_WHOLE = re.compile(
+    r"""
+    -----BEGIN\ [A-Z0-9 ]*PRIVATE\ KEY(?:\ BLOCK)?-----.*?(?:-----END\ [A-Z0-9 ]*PRIVATE\ KEY(?:\ BLOCK)?-----|\Z)
+    | \beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?                                # a JSON web token
+    | \bsk-(?:ant-|proj-|or-|svcacct-)?[A-Za-z0-9_-]{20,}
+    | \b(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}
+    | \bgh[pousr]_[A-Za-z0-9]{30,} | \bgithub_pat_[A-Za-z0-9_]{22,}
+    | \bgl(?:pat|dt|rt|cbt|ptt|ft|soat|agent)-[A-Za-z0-9_-]{20,}
+    | \bxox[abeoprs]-[A-Za-z0-9-]{10,} | \bxapp-\d-[A-Za-z0-9-]{10,}
+    | \b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b
+    | \bAIza[A-Za-z0-9_-]{35} | \bya29\.[A-Za-z0-9_-]{20,} | \bGOCSPX-[A-Za-z0-9_-]{20,}
+    | \bhf_[A-Za-z0-9]{30,} | \bgsk_[A-Za-z0-9]{30,} | \bxai-[A-Za-z0-9]{30,} | \br8_[A-Za-z0-9]{30,}
+    | \bnpm_[A-Za-z0-9]{36} | \bpypi-AgE[A-Za-z0-9_-]{30,} | \bdckr_pat_[A-Za-z0-9_-]{20,}
+    | \bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,} | \bkey-[0-9a-f]{32}\b
+    | \bshp(?:at|ca|pa|ss)_[A-Fa-f0-9]{32} | \bdop_v1_[a-f0-9]{64} | \bwhsec_[A-Za-z0-9+/=]{20,}
+    | \blin_api_[A-Za-z0-9]{30,} | \bfigd_[A-Za-z0-9_-]{30,} | \bAGE-SECRET-KEY-1[A-Z0-9]{50,}
+    | \bhvs\.[A-Za-z0-9_-]{20,} | \bdapi[a-f0-9]{32}\b | \bsq0[a-z]{3}-[A-Za-z0-9_-]{22,}
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+"""What is a secret by its own looks."""
+
+_IN_ADDRESS = re.compile(
+    r"(\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@'\"<>]{0,80}:)(?![\[<${*])([^\s@/'\"<>]{1,200})(?=@[\w\[.-])", re.I
+)
+"""The password in the address of a server."""
+
+_AFTER_WORD = re.compile(
+    r"(\b(?:authorization\s*[:=]\s*[\"']?(?:bearer|basic|token|digest)?|bearer)\s+)(?![\[<${*])"
+    r"(?=\S*[\d+/=_.-])([A-Za-z0-9._~+/=-]{16,})",
+    re.I,
+)
+
+_OPTION = re.compile(
+    r"((?:^|\s)--?(?:password|passwd|token|secret|api-?key|access-?key|auth-?token|client-?secret)(?:\s+|=)[\"']?)"
+    r"(?![\[<${*-])([^\s\"']{4,})",
+    re.I,
+)
+_USER_OPTION = re.compile(r"(\bcurl\b[^\n|;]{0,200}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,80}:)(?![\[<${*])([^\s\"']+)")
+
+_STRONG = r"password|passwd|passphrase|pwd|passcode"
+_NAMED = (
+    r"(?:api|access|secret|account|private|signing|encryption|master|shared[ _-]?access)[ _-]?key(?:[ _-]?id)?"
+    r"|(?:client[ _-]?)?secret|token|credential|(?<![A-Za-z])sig(?:nature)?"
+)
+_SAID = re.compile(
+    rf"((?:(?P<strong>{_STRONG})|{_NAMED})"
+    r"(?P<link>[\"'`]?\s*(?:=>|:=|[=:]|\s(?:is|was|to)\b:?)\s*))"
+    r"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{4,400})(?P=quote)|(?P<bare>[^\s\"'`,;&<>(){}\[\]]{4,400}))",
+    re.I,
+)
+"""A name that says what it holds, and what it holds."""
+
+_PLACEHOLDER = re.compile(
+    r"^(?:[*x.•_-]+|\$.*|%.*|<.*|\{.*|\[.*|(?:str|string|bytes|int|bool|none|null|true|false|optional|required|missing|empty|invalid"
+    r"|expired|hidden|redacted|changeme|undefined|unset|unknown|wrong|incorrect|example|secretstr|text|value|field"
+    r"|your[-_ ].*|my[-_]?(?:password|token|secret|key)|password|token|secret|here|todo|tbd))[.!?]?$",
+    re.I,
+)
+_CODE = re.compile(
+    r"^[A-Za-z_][\w.]*[\[(]|^(?:os|self|env|config|settings|process|args|options|ctx|request|req|cfg)\.[\w.]+$"
+)
+_PLAIN_WORD = re.compile(r"^[A-Za-z]+(?:[-_][A-Za-z]+)*[.!?]?$")
+_NUMBER = re.compile(r"^[\d.,_]{1,9}[A-Za-z%]{0,2}$")
+_LINE_END = re.compile(r"[ \t]*(?:[\"'`,;}\])]|$)", re.M)
+
+
+def redact(text: str) -> str:
+    """Return the text with `[secret removed]` where a secret stood; without one, the very same text."""
+    if not text:
+        return text
+    text = _WHOLE.sub(REMOVED, text)
+    text = _IN_ADDRESS.sub(rf"\1{REMOVED}", text)
+    text = _AFTER_WORD.sub(rf"\1{REMOVED}", text)
+    text = _OPTION.sub(rf"\1{REMOVED}", text)
+    text = _USER_OPTION.sub(rf"\1{REMOVED}", text)
+    return _SAID.sub(_unsaid, text)
+
+
+def _unsaid(match: re.Match[str]) -> str:
+    """Return what stands for a name and its value: the same, where the value is none that could be a secret."""
+    quote, value = match["quote"] or "", match["quoted"] if match["quote"] else match["bare"]
+    strong, spoken = bool(match["strong"]), not set(match["link"]) & set("=:")
+    if not _is_secret(value, strong=strong, quoted=bool(quote), spoken=spoken):
+        return match[0]
+    shouted = strong and match["strong"].isupper() and match["link"] == "="
+    if not quote and not shouted and _PLAIN_WORD.match(value) and not _LINE_END.match(match.string, match.end()):
+        return match[0]  # The start of a sentence, not a password.
+    if not quote and match.string[match.end() : match.end() + 1] in ("(", "["):
+        return match[0]  # A call or an item: code that fetches the secret.
+    return f"{match[1]}{quote}{REMOVED}{quote}"
+
+
+def _is_secret(value: str, *, strong: bool, quoted: bool, spoken: bool) -> bool:
+    """Return whether a value can be a secret, after a name such as `password` (strong) or `token`."""
+    if _PLACEHOLDER.match(value) or _CODE.match(value) or REMOVED in value:
+        return False
+    if quoted and any(map(str.isspace, value)):
+        return strong and any(map(str.isdigit, value)) and len(value) <= 60
+    if strong:
+        if _PLAIN_WORD.match(value) and (spoken or not quoted):
+            return not spoken and len(value) >= 8 and "_" not in value
+        return len(value) >= 6 or (quoted and len(value) >= 4)
+    if _NUMBER.match(value) or _PLAIN_WORD.match(value) or "/" in value[:1] or "://" in value:
+        return False
+    return len(value) >= 8 and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
