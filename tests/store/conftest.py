@@ -47,7 +47,12 @@ def clock():
     return Clock()
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.services)])
+_ON_DISK = ("sqlite", pytest.param("postgres", marks=pytest.mark.services))
+DATABASES = pytest.mark.parametrize("kind", _ON_DISK, indirect=True)
+"""For what a store in memory does not have: tables, and a life beyond its process."""
+
+
+@pytest.fixture(params=["memory", *_ON_DISK])
 def kind(request):
     return request.param
 

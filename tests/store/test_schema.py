@@ -12,6 +12,8 @@ from brim.store.schema import VERSIONS, Version
 from brim.store.sql import SqlStore
 from brim.store.sqlite import Sqlite
 
+from .conftest import DATABASES
+
 GOLDEN = Path(__file__).parent / "golden"
 NEXT = Version(
     common=("ALTER TABLE brim_sessions ADD COLUMN colour {name}", "UPDATE brim_sessions SET colour = 'green'"),
@@ -99,8 +101,6 @@ def _database(kind, url):
 @pytest.fixture
 def opened(kind, url):
     """A function that opens the database of an address which has a store of today in it."""
-    if url is None:
-        pytest.skip("a store in memory has no tables")
     with open_store(url) as store:
         store.append("a", [("note", {"n": 1})])
     made = []
@@ -114,6 +114,7 @@ def opened(kind, url):
         each.close()
 
 
+@DATABASES
 def test_a_migration_keeps_what_is_there(opened):
     database = opened()
     migrate(database, (*VERSIONS, NEXT))
@@ -122,6 +123,7 @@ def test_a_migration_keeps_what_is_there(opened):
     migrate(database, (*VERSIONS, NEXT))
 
 
+@DATABASES
 def test_a_migration_that_fails_leaves_everything_as_it_was(opened):
     database = opened()
     with pytest.raises(StoreError, match="brim_nowhere"):
@@ -133,12 +135,14 @@ def test_a_migration_that_fails_leaves_everything_as_it_was(opened):
         database.rows("SELECT colour FROM brim_sessions")
 
 
+@DATABASES
 def test_a_brim_of_today_refuses_the_tables_of_tomorrow(opened, url):
     migrate(opened(), (*VERSIONS, NEXT))
     with pytest.raises(StoreError, match="written by a newer brim"):
         open_store(url)
 
 
+@DATABASES
 def test_two_that_migrate_at_the_same_time_do_it_once(opened):
     from concurrent.futures import ThreadPoolExecutor
 

@@ -11,6 +11,8 @@ from brim.receipt import handle
 from brim.store import Entry, Purged, SessionRow, open_store
 from brim.store.body import packed, unpacked
 
+from .conftest import DATABASES
+
 HARD = [
     "",
     "\0",
@@ -481,9 +483,8 @@ def test_threads_that_compare_and_swap_never_both_win(store):
     assert store.load("count", "1").body == {"n": 20}
 
 
+@DATABASES
 def test_everything_is_there_after_opening_again(store, url, clock):
-    if url is None:
-        pytest.skip("a store in memory is gone when it is closed")
     store.append("a", [("message", {"n": 1})])
     store.keep("a", {"h": "kept text"})
     store.save("loop", "1", {"n": 1}, version=0)
@@ -495,11 +496,10 @@ def test_everything_is_there_after_opening_again(store, url, clock):
         assert again.lease("q", "w", 1).id == "1"
 
 
+@DATABASES
 def test_a_store_without_a_clock_tells_the_time_of_day(url):
     import time
 
-    if url is None:
-        pytest.skip("the store in memory is given its clock by the fixture")
     with open_store(url) as opened:
         opened.append("a", [("note", {})])
         assert abs(opened.entries("a")[0].at - time.time()) < 60
