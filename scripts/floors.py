@@ -18,6 +18,7 @@ FLOORS = (
         "deciding",
         (
             "replay",
+            "overflow",
             "memory",
             "codebase",
             "fit",

@@ -20,7 +20,8 @@ _RANGES = {
     "settings": "S2.1-2 S2.13-17 S2.19-21 S2.23-25",
     "the profile ecology": "S1.1-23",
     "the profile flow": "S2.1-36 X6",
-    "the profile session": "S3.1 S3.12-13",
+    "the profile session": "S3.1-15",
+    "over time": "S0.13-22 X1 X2 X3 X4 X5 X6 X7 X8 X9",
     "forge": "S0.1-24",
     "broker": "S4.1-16",
 }

@@ -1,4 +1,4 @@
-"""A long thread under a cap: what each query would cost, when it warns, and what is sent."""
+"""A long thread under a cap: it warns, compacts and never goes over; then a loop with sub-ticks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import brim
+from brim.config.resolved import Resolved
 from brim.memory.working import Working
+from brim.store import Store
 
 HERE = Path(__file__).parent
 
@@ -22,11 +24,14 @@ def exchange(number: int) -> list[dict[str, Any]]:
         {"role": "user", "content": f"What does log {number} say?"},
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": f"c{number}", "content": result},
-        {"role": "assistant", "content": f"Log {number} says nothing new."},
+        {
+            "role": "assistant",
+            "content": f"Log {number} says: error E{number}00 in /srv/worker{number}.py. Use queue B.",
+        },
     ]
 
 
-def system(settings: Any) -> str:
+def system(settings: Resolved) -> str:
     """Return what stands before the conversation: instructions, memory within 50,000 tokens, 75 lines of notes."""
     page = Working("\n".join(f"note {i}" for i in range(100)))
     print(f"working memory: {page.warning}")
@@ -39,26 +44,51 @@ def system(settings: Any) -> str:
     return prompt.text
 
 
+def thread(settings: Resolved, said: str, store: Store) -> None:
+    """Let a thread grow past the warning and past the cap, close it, and open it again."""
+    session = settings.session(store=store, id="thread", on_notice=lambda text: print(f"  to the user: {text}"))
+    session.add({"role": "user", "content": "Read the logs with me, one after the other."})
+    for number in range(1, 9):
+        session.add(exchange(number))
+        session.add({"role": "user", "content": "Go on."})
+        estimate, before = session.estimate(said), session.status()
+        state = "over the cap" if estimate > before.budget else "warning" if estimate >= before.warning else "fine"
+        fitted = session.prompt(said)
+        print(f"query {number}: about {estimate:,} tokens ({state}); sent {fitted.used:,} of {fitted.budget:,}")
+    told = session.status()
+    peak = f"{100 * told.peak_utilization:.1f} % of the window"
+    print(f"warned {told.warnings} times, compacted {told.compactions} times, peak {peak}")
+    again = brim.Session.open("thread", store=store)
+    same = again.prompt(said).messages == fitted.messages
+    print(f"opened again, its prompt is {'the same' if same else 'another one'}")
+    found = again.search("E100 worker1")
+    print(f"recalled: {again.recall(found[0].handle).splitlines()[0][:60]}")
+
+
+def loop(settings: Resolved, store: Store) -> None:
+    """Run a loop whose iterations are longer than a tick may be."""
+
+    def act(tick: brim.Tick) -> brim.Step:
+        n = tick.state["n"] = tick.state.get("n", 0) + 1
+        end = "goal" if n == 18 else "iteration" if n % 6 == 0 else "continue"
+        return brim.Step(messages=exchange(n)[1:], end=end, result=f"read up to log {n}" if n % 6 == 0 else None)
+
+    outcome = settings.loop("Read all logs. Never delete one.", act, store=store, id="logs").run()
+    print(f"loop: ended by {outcome.ended} after {outcome.iterations} iterations and {outcome.sub_ticks} sub-ticks")
+    print(f"  results: {'; '.join(outcome.results)}")
+
+
 def main() -> None:
-    """Let a thread grow past the warning and past the cap."""
+    """Show the window, a thread and a loop."""
     config = brim.load_config(HERE)
     settings = config.resolve()
-    window, meter = settings.window(), settings.meter()
+    window = settings.window()
     print(f"window {window.size:,} tokens, budget {window.budget:,}, warning from {window.warning:,}")
     small = config.resolve(profile="small").window()
     print(f"on gpt-4o: window {small.size:,} tokens, budget {small.budget:,}, warning from {small.warning:,}")
-    said = system(settings)
-    thread: list[dict[str, Any]] = [{"role": "user", "content": "Read the logs with me, one after the other."}]
-    for number in range(1, 9):
-        thread += exchange(number)
-        query = [*thread, {"role": "user", "content": "Go on."}]
-        estimate = meter.count(said) + meter.count_messages(query)
-        state = "over the cap" if estimate > window.budget else "warning" if estimate >= window.warning else "fine"
-        fitted = settings.fit_messages(query, system=said)
-        print(f"query {number}: about {estimate:,} tokens ({state}); sent {fitted.used:,} of {fitted.budget:,}")
-        if fitted.receipt.losses:
-            lost = sum(loss.units for loss in fitted.receipt.losses)
-            print(f"  {len(fitted.receipt.losses)} of the older results cleared, {lost:,} tokens")
+    with brim.open_store("sqlite:///:memory:") as store:
+        thread(settings, system(settings), store)
+        loop(settings, store)
 
 
 if __name__ == "__main__":

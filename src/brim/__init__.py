@@ -13,6 +13,7 @@ from brim.errors import (
     InvalidValue,
     LeaseLost,
     ModelError,
+    NoProgress,
     SourceError,
     StoreError,
     UnknownName,
@@ -33,7 +34,10 @@ if _typing.TYPE_CHECKING:
     from brim.history.fitted import Fitted
     from brim.history.history import History, fit_messages
     from brim.history.stable import CachePrices, Stable
+    from brim.loop import Loop, Outcome, Step, Tick
+    from brim.overflow import Overflow, is_overflow
     from brim.pack import Curator, Pack
+    from brim.session import Session, Status
     from brim.store import open_store
 
 __version__ = "0.1.0"
@@ -52,26 +56,35 @@ __all__ = [
     "InvalidType",
     "InvalidValue",
     "LeaseLost",
+    "Loop",
     "Loss",
     "Meter",
     "ModelError",
+    "NoProgress",
+    "Outcome",
+    "Overflow",
     "Pack",
     "Part",
     "Priority",
     "Prompt",
     "Receipt",
     "Section",
+    "Session",
     "Shares",
     "SourceError",
     "Stable",
     "Stage",
+    "Status",
+    "Step",
     "StoreError",
+    "Tick",
     "Truncator",
     "UnknownName",
     "Window",
     "cut",
     "fit",
     "fit_messages",
+    "is_overflow",
     "load_config",
     "meter",
     "open_store",
@@ -83,9 +96,17 @@ _LATER = {
     "Curator": "brim.pack",
     "Fitted": "brim.history.fitted",
     "History": "brim.history.history",
+    "Loop": "brim.loop",
+    "Outcome": "brim.loop",
+    "Overflow": "brim.overflow",
     "Pack": "brim.pack",
+    "Session": "brim.session",
     "Stable": "brim.history.stable",
+    "Status": "brim.session",
+    "Step": "brim.loop",
+    "Tick": "brim.loop",
     "fit_messages": "brim.history.history",
+    "is_overflow": "brim.overflow",
     "open_store": "brim.store",
 }
 """Names that are imported when they are first asked for, so that importing brim stays cheap."""

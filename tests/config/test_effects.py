@@ -17,6 +17,7 @@ from brim.config.keys import SETTINGS, name_of
 from brim.exchange import exchange
 from brim.testing import Scripted
 from pack_probes import PACK_PROBES
+from running_probes import RUNNING
 
 ENGLISH = "The build was green and the tests ran for a while. "
 LINES = "\n".join(f"line {i} of the log" for i in range(60))
@@ -172,6 +173,8 @@ PROBES = {
     "history.classes.low": Probe(messages(*["fixer"] * 40, "mine", "mine"), ["mine"], PRIORITY),
 }
 """A probe for every key that `fit` and `fit_messages` read."""
+
+PROBES |= {key: Probe(*row) for key, row in RUNNING.items()}
 
 PACKS = {
     "budgets.timeout_seconds",

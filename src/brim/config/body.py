@@ -74,7 +74,16 @@ def read_body(path: str, lists: Sequence[str]) -> Body:
         SourceError: the file cannot be read, is no JSON, has a key twice, or is nested too deep.
     """
     text = text_of(path, _MOST_BYTES).removeprefix("\ufeff")
-    return _Reader(STDIN_SHOWN if path == STDIN else path, text).body(lists)
+    return body_of(text, STDIN_SHOWN if path == STDIN else path, lists)
+
+
+def body_of(text: str, place: str, lists: Sequence[str]) -> Body:
+    """Return what a text holds, in the same way; `place` says in errors where it stands.
+
+    Raises:
+        SourceError: it is no JSON, has a key twice, or is nested too deep.
+    """
+    return _Reader(place, text).body(lists)
 
 
 class _Reader:

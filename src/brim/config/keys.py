@@ -15,6 +15,7 @@ from brim.config.kinds import (
     Flag,
     Keep,
     Kind,
+    Line,
     Number,
     Rank,
     Setting,
@@ -27,6 +28,8 @@ from brim.config.kinds import (
     tree,
 )
 from brim.config.presets import DEFAULT, PRESETS
+from brim.config.rules import POLICIES as RULED
+from brim.config.rules import Rules
 from brim.history.options import ORDERS as WITHIN
 from brim.history.options import SELECTIONS
 from brim.render import ORDERS
@@ -163,12 +166,73 @@ _SETTINGS = (
     _row("history.classes.high", Texts(), (), "Agents whose steps are kept long."),
     _row("history.classes.medium", Texts(), (), "Agents whose steps are kept as those of unknown agents."),
     _row("history.classes.low", Texts(), (), "Agents whose steps go first."),
+    _row(
+        "compaction.at",
+        Line(("cap", "warning", "never")),
+        "cap",
+        "Where a session replaces older turns by a summary: over its budget, at the warning, or at a share of it.",
+    ),
+    _row("compaction.keep_turns", Whole(least=1), 3, "Newest turns that a compaction leaves as they are."),
+    _row("compaction.summary_share", Share(), 0.25, "The share of the room that a summary may take."),
+    _row("session.stable", Flag(), True, "Whether a session keeps the start of its prompts the same for the cache."),
+    _row("session.tool_limit", Amount(), "25%", "The most units of one result of a tool, or a share of the budget."),
+    _row("session.memory_limit", Whole(), 50_000, "The most units of memory in a session's prompt."),
+    _row("session.capture", Flag(), False, "Whether the store keeps what is needed to replay each prompt."),
+    _row("loop.tick_cap", Share(), 0.15, "The share of the window from which a tick goes on in a fresh context."),
+    _row("loop.handoff_share", Share(), 0.25, "The share of a tick's budget that a continuation may take."),
+    _row("loop.max_iterations", Whole(least=1), 20, "Iterations that a loop has at the most."),
+    _row("loop.max_sub_ticks", Whole(), 10, "Sub-ticks that one iteration has at the most."),
+    _row("loop.max_steps", Whole(least=1), 1_000, "Steps that one iteration has at the most."),
+    _row("loop.max_cost", Number(most=1_000_000), None, "US dollars that a loop may cost.", null=True),
+    _row("loop.max_seconds", Number(most=31_536_000), None, "Seconds that a loop's steps may take.", null=True),
+    _row("loop.boundary", Choice(("silent", "visible")), "silent", "Whether the user is told of sub-ticks."),
+    _row(
+        "store.url",
+        Text(),
+        None,
+        "Where sessions and loops are kept: `sqlite:///brim.db`, `postgresql://...`.",
+        null=True,
+    ),
     _row("curator.enabled", Flag(), True, "Whether a model may choose files and summarise for a step."),
     _row("curator.model", Text(), None, "The model that curates.", null=True),
     _row("curator.url", Text(), None, "Where that model is served.", null=True),
     _row("curator.files_budget_chars", Whole(), 20_000, "Characters of a pack for files of the codebase."),
     _row("curator.artifacts", Flag(), True, "Whether a pack names the artifacts of earlier steps by path."),
     _row("curator.scent_trail_chars", Whole(), 2_000, "Characters of a pack for the trail of earlier decisions."),
+    _row("gateway.upstream", Text(), None, "Where requests go, such as `https://api.openai.com/v1`.", null=True),
+    _row("gateway.upstream_messages", Text(), None, "Where Anthropic's messages go, if not there.", null=True),
+    _row(
+        "gateway.upstream_key",
+        Text(),
+        None,
+        "The NAME of the variable with the key for upstream; null passes on the client's own.",
+        null=True,
+    ),
+    _row(
+        "gateway.keys", Texts(), (), "NAMES of variables with the keys of clients; without any, everybody may come in."
+    ),
+    _row("gateway.host", Text(), "127.0.0.1", "The address to listen on."),
+    _row("gateway.port", Whole(most=65_535), 8_088, "The port to listen on."),
+    _row("gateway.hosts", Texts(), (), "Host names by which clients may call, beside those of this machine."),
+    _row("gateway.policy", Choice(RULED), "fit", "What is done with a request that is too long."),
+    _row(
+        "gateway.rules", Rules(), (), "What holds for some models, keys or routes; the first rule that matches counts."
+    ),
+    _row("gateway.recall", Flag(), False, "Whether models are offered `brim_recall`, which the gateway answers."),
+    _row(
+        "gateway.on_fault",
+        Choice(("pass", "refuse")),
+        "pass",
+        "What becomes of a request after a fault of brim's: passed on as it came, or refused with 503.",
+    ),
+    _row("gateway.client_policy", Flag(), False, "Whether clients may choose a policy by the header `x-brim-policy`."),
+    _row("gateway.most_bytes", Whole(least=1), 33_554_432, "Bytes of a request's body, unpacked."),
+    _row("gateway.most_values", Whole(least=1), 250_000, "Values that the JSON of a body may have."),
+    _row("gateway.keepalive", Number(most=3_600), 15, "Seconds of silence after which a stream gets a comment."),
+    _row("gateway.timeout", Number(most=86_400), 600, "Seconds that upstream may be silent."),
+    _row("gateway.drain", Number(most=86_400), 30, "Seconds that open streams have when the gateway ends."),
+    _row("gateway.workers", Whole(least=1, most=64), 2, "Threads in which requests are counted and fitted."),
+    _row("gateway.sessions", Whole(least=1), 500, "Conversations that were cut which are kept in memory."),
 )
 
 ANY = "*"
@@ -186,7 +250,12 @@ GROUPS: dict[str, str] = {
     "prompt": "How sections become a prompt.",
     "sections": "Sections by name.",
     "history": "Which steps or turns stay.",
+    "compaction": "When a session summarises its older turns, and how.",
+    "session": "How a conversation over time keeps to its window.",
+    "loop": "Where a loop ends, and where its contexts do.",
+    "store": "Where sessions and loops are kept.",
     "curator": "Who prepares the briefing of a step.",
+    "gateway": "What stands between clients and a model, and makes every request fit.",
 }
 """What each group is for."""
 

@@ -199,6 +199,26 @@ class Share(Kind):
         return {"anyOf": [{"type": "number", **least, "maximum": 1}, {"type": "string", "pattern": _PERCENT}]}
 
 
+@dataclass(frozen=True, slots=True)
+class Line(Kind):
+    """One of some names, or a share of the budget."""
+
+    names: tuple[str, ...]
+
+    @property
+    def expected(self) -> str:
+        """What is taken."""
+        return f"one of {', '.join(self.names)}, or {Share().expected}"
+
+    def takes(self, value: object) -> bool:
+        """Return whether it is one of the names, or a share."""
+        return (isinstance(value, str) and value in self.names) or Share().takes(value)
+
+    def schema(self) -> dict[str, Any]:
+        """Return the names and both ways to write a share."""
+        return {"anyOf": [{"enum": list(self.names)}, *Share().schema()["anyOf"]]}
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Amount(Kind):
     """Units, or a share of the budget: 400 or "20%"."""

@@ -25,8 +25,9 @@ from brim.wire import shape_of, wire
 PARTS = ("system", "user", "assistant", "tool results", "tools", "framing")
 """What the units of a request are told by."""
 
-_LISTS = ("messages", "input")
-_ANSWERS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+LISTS = ("messages", "input")
+"""Keys of a body that hold its messages."""
+ANSWERS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 """Where a body says how long the answer may be."""
 _OF_ANTHROPIC = ("system", "anthropic_version")
 _INDEX = re.compile(r"messages\[(\d+)\]")
@@ -156,9 +157,10 @@ class Request:
         """Return the body with these messages in place of its own."""
         if len(messages) == len(self.messages) and all(map(_is, messages, self.messages)):
             return self.body.text
-        if self.body.items is None:  # a text, which is one message and stays one
-            (message,) = messages
-            return self.body.spliced(_json(message["content"]))
+        if self.body.items is None:  # a text, which is one message and stays one where it can
+            if len(messages) == 1 and isinstance(text := messages[0]["content"], str):
+                return self.body.spliced(_json(text))
+            return self.body.spliced(_json(list(messages)))
         places = {id(raw): span for raw, span in zip(self.messages, self.body.spans, strict=True)}
         return self.body.with_items([places[id(raw)] if id(raw) in places else _json(raw) for raw in messages])
 
@@ -166,7 +168,7 @@ class Request:
         """Return what the window of a model leaves beside the answer that the body asks for."""
         if model is None:
             raise self.body.error("the budget is missing: give one, or name a model whose window to take")
-        asked = {key: value for key in _ANSWERS if (value := self.body.values.get(key)) is not None}
+        asked = {key: value for key in ANSWERS if (value := self.body.values.get(key)) is not None}
         for key, value in asked.items():
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise self.body.error(f"{key} must be a whole number of at least 0, not {shown(value)}", key)
@@ -220,9 +222,17 @@ def read_request(path: str) -> Request:
     Raises:
         SourceError: the file cannot be read, is no JSON, or holds no request.
     """
-    body = read_body(path, _LISTS)
+    return request_of(read_body(path, LISTS))
+
+
+def request_of(body: Body) -> Request:
+    """Return the request that a body is.
+
+    Raises:
+        SourceError: it is none.
+    """
     values = body.values
-    given = [key for key in _LISTS if key in values]
+    given = [key for key in LISTS if key in values]
     if body.items is not None and not given:
         return Request(body=body, key="", messages=body.items, tools=None, system=None)
     if len(given) != 1:

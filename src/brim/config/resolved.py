@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     from brim.config.config import Config
     from brim.fitting import Prompt
     from brim.history.fitted import Fitted
+    from brim.loop import Loop
+    from brim.loop.loop import Act
     from brim.meter.base import Scale
     from brim.section import Section
+    from brim.session import Session
+    from brim.store import Store
     from brim.window import Window
 
 _OUTSIDE = ("env", "flags", "defaults")
@@ -151,6 +155,40 @@ class Resolved:
             DoesNotFit: what has to stay is bigger than the budget.
         """
         return making.history(self, messages, asked)
+
+    def session(self, **asked: Any) -> Session:
+        """Return a session that the settings make; what is asked here stands in for them.
+
+        With `store.url` it is kept in that store, which is opened unless one is given.
+
+        Raises:
+            SourceError: the settings make none.
+            InvalidValue: they name neither a window nor a model.
+        """
+        from brim.config import running
+
+        return running.session(self, asked)
+
+    def loop(self, goal: str, act: Act, **asked: Any) -> Loop:
+        """Return a loop that the settings make; what is asked here stands in for them.
+
+        Raises:
+            SourceError: the settings make none.
+            InvalidValue: they name neither a window nor a model.
+        """
+        from brim.config import running
+
+        return running.loop(self, goal, act, asked)
+
+    def store(self) -> Store | None:
+        """Open the store that is set, if one is.
+
+        Raises:
+            StoreError: it cannot be opened.
+        """
+        from brim.config import running
+
+        return running.store(self)
 
     def _found(self, key: str) -> Value:
         layers = self._layers

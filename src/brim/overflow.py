@@ -1,0 +1,214 @@
+"""Tells whether a provider refused a prompt because it was too long, and how long it may be.
+
+Makers and servers say it in many ways: by a code, by a phrase, by a reason to stop. What they say is matched against a
+table of real answers. A rate limit is something else, although it speaks of tokens and of too many of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from brim.wire import plain
+
+CODES = (
+    "context_length_exceeded",
+    "context_window_exceeded",
+    "contextwindowexceedederror",
+    "exceed_context_size_error",
+    "model_context_window_exceeded",
+    "model_max_prompt_tokens_exceeded",
+    "request_body_too_large_after_decoding",
+    "request_too_large",
+    "string_above_max_length",
+)
+"""What stands in a `code`, a `type`, a reason to stop, or the name of an error's class."""
+
+_N = r"(\d[\d,_.]*\d|\d)"
+_PHRASES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"prompt is too long(?:: (?P<sent>{_N}) tokens > (?P<limit>{_N}) maximum)?",
+        rf"input length and `?max_tokens`? exceed context limit"
+        rf"(?:: (?P<sent>{_N}) \+ (?P<reply>{_N}) > (?P<limit>{_N}))?",
+        rf"maximum context length is (?P<limit>{_N}) tokens(?:[^\d]{{0,60}}"
+        rf"(?P<sent>{_N}) (?:input )?tokens(?: \((?P<input>{_N}) [^)]*?(?P<reply>{_N})?[^)\d]*\))?)?",
+        rf"maximum prompt length is (?P<limit>{_N}) but the request contains (?P<sent>{_N}) tokens",
+        rf"prompt contains (?P<sent>{_N}) tokens.{{0,60}}?(?P<limit>{_N}) maximum context length",
+        rf"input token count(?: \((?P<sent>{_N})\)| of (?P<sent2>{_N}))?"
+        rf" exceeds the (?:maximum|limit)[^\d]{{0,40}}(?P<limit>{_N})",
+        rf"prompt token count of (?P<sent>{_N}) exceeds the limit of (?P<limit>{_N})",
+        rf"exceeded model token limit: (?P<limit>{_N})(?: \(requested: (?P<sent>{_N})\))?",
+        rf"tokens in the prompt cannot exceed (?P<limit>{_N})(?: - received (?P<sent>{_N}))?",
+        rf"`inputs` tokens \+ `max_new_tokens` must be <= (?P<limit>{_N})(?:\. Given: (?P<sent>{_N}) `inputs` tokens"
+        rf" and (?P<reply>{_N}))?",
+        rf"`inputs` must have less than (?P<limit>{_N}) tokens(?:\. Given: (?P<sent>{_N}))?",
+        rf"request \((?P<sent>{_N}) tokens\) exceeds the available context size \((?P<limit>{_N}) tokens\)",
+        r"exceeds? the available context size",
+        r"exceeds? (?:the |this model's |its )?context (?:window|length|size|limit)",
+        r"(?:exceed|too |large|full|fit|beyond|reduce|maximum|over)\w*\b.{0,80}\bcontext window",
+        r"\bcontext window\b.{0,80}\b(?:exceed|too |large|full|fit|beyond|reduce|maximum|over)",
+        r"input is too long",
+        r"too many input tokens",
+        r"input tokens exceeded",
+        r"reduce the length of (?:the |your )?(?:messages|prompt|input|completion)",
+        r"exceeds? (?:the )?maximum (?:number of )?(?:input |prompt )?tokens? (?:allowed|limit|length)",
+        r"greater than the context length",
+        r"maximum context length",
+        r"longer than the model's context length",
+        r"maximum sequence length",
+    )
+)
+"""Phrases of real answers, those with numbers first."""
+
+_RATE = re.compile(
+    r"rate.?limit|tokens per (?:min|day)|per.?minute|\b[TR]P[MD]\b|quota|throttl|too many requests|billing",
+    re.IGNORECASE,
+)
+"""Too much in a while, which a shorter prompt does not put right."""
+_TOLD = ("message", "code", "type", "error_code", "detail", "status", "reason", "error", "msg")
+_BELOW = ("error", "details", "response", "body", "detail", "errors", "metadata", "incomplete_details")
+_STOPS = ("stop_reason", "finish_reason", "native_finish_reason")
+_DEEPEST = 6
+_LONGEST = 4_000
+"""Characters of one message that are looked at."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Overflow:
+    """A prompt that was too long for a model."""
+
+    reason: str
+    """The code or the phrase that told so."""
+    limit: int | None = None
+    """What the model holds, where the answer says so."""
+    sent: int | None = None
+    """What the prompt took, where the answer says so."""
+    reply: int | None = None
+    """What was asked for the reply and counted with it, where the answer says so."""
+
+    @property
+    def factor(self) -> float | None:
+        """By what the prompt has to shrink to fit; `None` where the numbers are not told."""
+        if not self.limit or not self.sent:
+            return None
+        room = self.limit - (self.reply or 0)
+        return room / self.sent if 0 < room < self.sent else None
+
+
+def is_overflow(error: object) -> Overflow | None:
+    """Return what an error or an answer says of a prompt that was too long; nothing where it says something else.
+
+    Args:
+        error: an exception of any client, the body of an answer as text or as JSON values, or a whole answer.
+    """
+    found: Overflow | None = None
+    for each in _chain(error):
+        texts, numbers = [], dict[str, int]()
+        for key, value in _said(each):
+            if isinstance(value, str):
+                texts.append(value[:_LONGEST])
+            elif isinstance(value, int) and not isinstance(value, bool):
+                numbers[key] = value
+        code = next((code for text in texts if (code := _code(text))), None)
+        if code is None and (numbers.get("status_code") == 429 or any(_RATE.search(text) for text in texts)):
+            return None
+        match = _phrase(texts)
+        if code is None and match is None:
+            continue
+        told = _told(match, numbers, code)
+        found = told if found is None or (found.limit is None and told.limit is not None) else found
+    return found
+
+
+def _chain(error: object) -> Iterator[object]:
+    """Yield an error and what caused it; anything else alone."""
+    seen: set[int] = set()
+    each: object = error
+    while each is not None and id(each) not in seen and len(seen) < _DEEPEST:
+        seen.add(id(each))
+        yield each
+        each = (each.__cause__ or each.__context__) if isinstance(each, BaseException) else None
+
+
+def _said(value: object, depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Yield what an answer says of its error, by key; never what a model wrote."""
+    if depth > _DEEPEST or value is None:
+        return
+    if isinstance(value, BaseException):
+        yield "type", type(value).__name__
+        yield "message", str(value)
+        for name in ("status_code", "status", "code", "type", "excerpt"):
+            yield name if name != "status" else "status_code", getattr(value, name, None)
+        yield from _said(getattr(value, "body", None), depth + 1)
+    elif isinstance(value, bytes):
+        yield from _said(value.decode("utf-8", "replace"), depth)
+    elif isinstance(value, str):
+        yield from _of_text(value, depth)
+    elif isinstance(value, list | tuple):
+        for each in value[:8]:
+            yield from _said(each, depth + 1)
+    elif isinstance(values := plain(value), Mapping):
+        yield from _of_mapping(values, depth)
+
+
+def _of_text(text: str, depth: int) -> Iterator[tuple[str, Any]]:
+    """Yield what a text says: as JSON where it is some, else as it stands."""
+    body = text.strip().removeprefix("data:").strip()
+    if body[:1] in ("{", "["):
+        try:
+            yield from _said(json.loads(body), depth + 1)
+        except (ValueError, RecursionError):
+            yield "message", text
+        return
+    yield "message", text
+
+
+def _of_mapping(values: Mapping[str, Any], depth: int) -> Iterator[tuple[str, Any]]:
+    for key in _STOPS:
+        yield key, _stop(values.get(key))
+    choices = values.get("choices")
+    if isinstance(choices, list | tuple) and choices and isinstance(choice := plain(choices[0]), Mapping):
+        for key in _STOPS:
+            yield key, _stop(choice.get(key))
+        yield from _said(choice.get("error"), depth + 1)
+    for key in ("n_ctx", "n_prompt_tokens"):
+        yield key, values.get(key)
+    if isinstance(code := values.get("code"), int):
+        yield "status_code", code
+    answers = any(key in values for key in ("choices", "content", "output"))
+    for key in () if answers else _TOLD:
+        if isinstance(values.get(key), str):
+            yield key, values[key]
+    for key in _BELOW:
+        if not isinstance(values.get(key), str):
+            yield from _said(values.get(key), depth + 1)
+
+
+def _stop(reason: object) -> str | None:
+    """Return a reason to stop that is of a prompt too long; the others tell of answers."""
+    return reason if isinstance(reason, str) and _code(reason) else None
+
+
+def _code(text: str) -> str | None:
+    folded = text.casefold()
+    return next((code for code in CODES if code in folded), None) if len(text) <= 200 or "_" in text else None
+
+
+def _phrase(texts: list[str]) -> re.Match[str] | None:
+    found = (match for phrase in _PHRASES for text in texts if (match := phrase.search(text)))
+    return next(found, None)
+
+
+def _told(match: re.Match[str] | None, numbers: Mapping[str, int], code: str | None) -> Overflow:
+    parts = match.groupdict() if match is not None else {}
+    read = {name: int(re.sub(r"\D", "", digits)) for name, digits in parts.items() if digits}
+    return Overflow(
+        reason=match[0][:120] if match is not None else code or "",
+        limit=read.get("limit") or numbers.get("n_ctx"),
+        sent=read.get("input") or read.get("sent") or read.get("sent2") or numbers.get("n_prompt_tokens"),
+        reply=read.get("reply"),
+    )

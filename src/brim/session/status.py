@@ -1,0 +1,72 @@
+"""How full a session is, and what of it is what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+CATEGORIES = ("system", "tools", "memory", "summary", "user", "assistant", "tool results", "framing")
+"""What the units of a prompt are spent on, in the order in which they are shown."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Status:
+    """How full a session is."""
+
+    session: str
+    model: str | None
+    unit: str
+    exact: bool
+    """Whether the numbers are counts; else they are estimates."""
+    used: int
+    """Units of the last prompt, and of what was added since."""
+    budget: int
+    """Units that a prompt may use."""
+    window: int
+    """Units that the model holds."""
+    warning: int
+    """The use from which to warn."""
+    peak: int
+    """The most that any prompt used."""
+    reported: int | None
+    """Tokens of the last prompt as the provider counted them; unknown is `None`."""
+    warnings: int
+    """How often the warning line was crossed from below."""
+    compactions: int
+    sub_ticks: int
+    """How often a loop went on in a fresh context."""
+    overflows: int
+    """How often a provider refused a prompt as too long."""
+    prompts: int
+    messages: int
+    """Messages of the whole session, those included that are no longer in the prompt."""
+    categories: Mapping[str, int] = field(default_factory=dict)
+    """What the used units are spent on; they add up to `used`."""
+
+    @property
+    def utilization(self) -> float:
+        """The share of the model's window that is used."""
+        return self.used / self.window
+
+    @property
+    def peak_utilization(self) -> float:
+        """The largest share of the window that a prompt used."""
+        return self.peak / self.window
+
+    @property
+    def use(self) -> float:
+        """The share of the budget that is used."""
+        return self.used / self.budget if self.budget else 0.0
+
+    @property
+    def above(self) -> bool:
+        """Whether the use is at or above the warning line."""
+        return self.used >= self.warning
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the status as JSON values."""
+        told = {slot.name: getattr(self, slot.name) for slot in fields(self)}
+        told["categories"] = dict(self.categories)
+        shares = {name: round(getattr(self, name), 6) for name in ("utilization", "peak_utilization", "use")}
+        return {**told, **shares}

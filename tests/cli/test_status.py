@@ -1,0 +1,123 @@
+"""How full a session is, on a page of the terminal, as JSON, and as one line."""
+
+import json
+
+import pytest
+
+import brim as library
+from brim.cli import status
+from brim.loop import Step
+from session.talking import turn, window
+
+
+@pytest.fixture
+def store(here):
+    with library.open_store(f"sqlite:///{here}/brim.db") as made:
+        yield made
+
+
+def talked(store, name, turns=12, **asked):
+    talk = library.Session(window=window(), meter="o200k_base", store=store, id=name, **asked)
+    for i in range(turns):
+        talk.add(turn(i))
+        talk.prompt(system="Be brief.")
+    return talk
+
+
+@pytest.mark.requirement("S3.11")
+def test_the_page_shows_use_by_category_peak_warnings_compactions_and_sub_ticks(brim, store):
+    talked(store, "small", 1)
+    talk = talked(store, "thread", 30)
+    told = talk.status()
+    done = brim("status")
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert lines[0] == "session thread"
+    assert f"{told.used:,} of 2,000 tokens" in lines[1]
+    assert "of a window of 4,000" in lines[1]
+    assert " brim 2,000 " in done.out
+    for name, units in told.categories.items():
+        row = next(line for line in lines if f" {name} " in line)
+        assert f" {units:,} " in row
+    peak = f"{100 * told.peak_utilization:.1f} %"
+    assert lines[-1] == (
+        f"2 recent sessions: peak {peak} of the window, 1 crossed the warning line,"
+        f" {told.compactions} compactions, 0 sub-ticks, 0 overflows"
+    )
+
+
+@pytest.mark.requirement("S3.11")
+def test_everything_on_the_page_is_in_the_json(brim, store):
+    talk = talked(store, "thread", 30)
+    values = json.loads(brim("status", "--json").out)
+    assert values["current"]["status"] == talk.status().to_dict()
+    assert values["recent"]["warned_sessions"] == 1
+    assert values["recent"]["compactions"] == talk.status().compactions
+    assert values["recent"]["peak_utilization"] == pytest.approx(talk.status().peak_utilization, abs=1e-6)
+    assert [row["id"] for row in values["sessions"]] == ["thread"]
+
+
+def test_a_loop_shows_its_goal_and_its_sub_ticks(brim, store):
+    def act(tick):
+        k = tick.state["k"] = tick.state.get("k", 0) + 1
+        return Step(messages=turn(k)[1:], end="goal" if k == 30 else "continue")
+
+    library.Loop("Port it.", act, window=library.Window(4_000), meter="o200k_base", store=store, id="L").run()
+    done = brim("status", "--session", "L")
+    assert done.out.splitlines()[0] == "loop L"
+    assert "1 iteration, ended: goal: Port it." in done.out
+    found = json.loads(brim("status", "--json").out)
+    assert found["recent"]["sub_ticks"] == found["current"]["status"]["sub_ticks"] > 0
+
+
+def test_one_line_is_for_a_status_bar(brim, store):
+    talk = talked(store, "thread", 12)
+    told = talk.status()
+    done = brim("status", "--line")
+    assert done.out.startswith(f"{told.used:,}/2,000 ({100 * told.use:.1f} %)")
+    assert done.out.count("\n") == 1
+    both = brim("status", "--line", "--json").out
+    assert json.loads(both)["status"]["used"] == told.used
+    assert both.count("\n") == 1
+
+
+def test_watching_shows_it_again_until_it_is_ended(brim, store, monkeypatch):
+    talked(store, "thread", 2)
+    naps = []
+
+    def sleep(seconds):
+        naps.append(seconds)
+        if len(naps) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(status.time, "sleep", sleep)
+    done = brim("status", "--line", "--watch", "--every", "0.5")
+    assert done.code == 130
+    assert done.out.count("\n") == 3
+    assert naps == [0.5] * 3
+
+
+def test_the_store_is_the_one_named_that_of_the_settings_or_the_one_here(brim, here, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    with library.open_store(f"sqlite:///{elsewhere}/other.db") as store:
+        talked(store, "far", 1)
+    assert brim("status").code == 2
+    assert "brim.db: there is no such store" in brim("status").err
+    assert not (here / "brim.db").exists()
+    assert brim("status", "--store", f"sqlite:///{elsewhere}/other.db").out.startswith("session far\n")
+    (here / "brim.yaml").write_text(f"store: {{url: 'sqlite:///{elsewhere}/other.db'}}\n")
+    assert brim("status").out.startswith("session far\n")
+
+
+def test_an_empty_store_and_an_unknown_session_are_told(brim, store):
+    assert "no sessions in this store yet" in brim("status").out
+    assert brim("status", "--line").out == "no sessions\n"
+    talked(store, "thread", 1)
+    done = brim("status", "--session", "tread")
+    assert done.code == 2
+    assert "thread" in done.err
+
+
+def test_what_something_else_wrote_is_no_session(brim, store):
+    store.append("notes", [("note", {"x": 1})])
+    assert "no sessions" in brim("status", "--line").out

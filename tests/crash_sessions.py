@@ -1,0 +1,172 @@
+"""Sessions and loops that are killed: opened again they are what they would be, had nobody killed them."""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import Any
+
+from brim.errors import UnknownName
+from brim.loop import Loop, Step, Tick, submit, work
+from brim.session import Session
+from brim.session.aside import Aside
+from brim.store import Store, open_store
+from brim.window import Window
+from crashes import Ack, Place, Scenario
+from session.talking import turn
+
+_WINDOW = Window(6_000, cap=0.5, warn=0.3)
+_LOOPS = 6
+
+
+def _opened(store: Store | None, name: str) -> Session:
+    """Return the session as it was left, or a new one."""
+    if store is not None:
+        try:
+            return Session.open(name, store=store)
+        except UnknownName:
+            pass
+    return Session(_WINDOW, meter="chars", store=store, id=name)
+
+
+def _step(talk: Session) -> str:
+    """Do what comes next: a prompt for the last turn, or another turn; return how far it has come."""
+    told = talk.status()
+    if told.prompts * 4 < told.messages:
+        talk.prompt(system="Be brief.", memory=["tea"])
+    else:
+        talk.add(turn(told.messages // 4))
+    return _far(talk)
+
+
+def _far(talk: Session) -> str:
+    told = talk.status()
+    return str(told.messages + told.prompts)
+
+
+def write_session(place: Place, dice: random.Random, ack: Ack) -> None:
+    """Talk, make prompts and compact."""
+    with open_store(place.url) as store:
+        talk = _opened(store, place.name)
+        while True:
+            ack(_step(talk))
+
+
+def check_session(place: Place, acked: list[str]) -> None:
+    """See that the session is one that was never closed, and has all that was acknowledged."""
+    with open_store(place.url) as store:
+        talk = _opened(store, place.name)
+        far = int(_far(talk))
+        assert far >= max(map(int, acked), default=0), "what was acknowledged is lost"
+        never = _opened(None, place.name)
+        while int(_far(never)) < far:
+            _step(never)
+        assert talk.status() == never.status()
+        if talk.messages:
+            mine, its = (
+                each._work(Aside(system="Be brief.")).run() for each in (talk, never)
+            )  # and nothing is written
+            assert mine.messages == its.messages, "the next prompt is another one"
+        for entry in store.entries(place.name, kinds=["note"])[-5:]:
+            for name in entry.body.get("kept", ()):
+                assert store.text(name) is not None, "a text that left the prompt is lost"
+
+
+class _Acting:
+    """Makes the same steps each time, and acknowledges one when the next is asked for."""
+
+    def __init__(self, ack: Any, until: int | None = None) -> None:
+        self.ack = ack
+        self.until = until
+        self.loop: Loop | None = None
+
+    def __call__(self, tick: Tick) -> Step:
+        k = tick.state.get("k", 0)
+        if k:
+            self.ack(str(k))
+        tick.state["k"] = k + 1
+        if self.loop is not None and k + 1 == self.until:
+            self.loop.stop()
+        return Step(
+            messages=turn(k)[1:], end="iteration" if k % 10 == 9 else "continue", result=k if k % 10 == 9 else None
+        )
+
+
+def _loop(store: Store | None, name: str, act: Any) -> Loop:
+    if store is not None:
+        try:
+            return Loop.resume(name, act=act, store=store)
+        except UnknownName:
+            pass
+    asked = {"max_iterations": 10**6, "tick_cap": 0.4, "clock": lambda: 0.0}
+    return Loop("Port it.", act, window=_WINDOW, meter="chars", store=store, id=name, **asked)
+
+
+def write_loop(place: Place, dice: random.Random, ack: Ack) -> None:
+    """Run a loop without an end."""
+    with open_store(place.url) as store:
+        _loop(store, place.name, _Acting(ack)).run()
+
+
+def check_loop(place: Place, acked: list[str]) -> None:
+    """See that no acknowledged step is lost or made twice, and that the context is that of a loop never killed."""
+    with open_store(place.url) as store:
+        made = _loop(store, place.name, _Acting(lambda _: None))
+        steps = made.progress.steps
+        assert steps >= max(map(int, acked), default=0), "a step that was acknowledged is lost"
+        _in_order(store, place.name)
+        if not steps:
+            return
+        act = _Acting(lambda _: None, until=steps)
+        never = act.loop = _loop(None, place.name, act)
+        never.run()
+        mine, its = ({**each.progress.to_dict(), "seconds": 0, "ended": None} for each in (made, never))
+        if mine["sub_ticks"] == its["sub_ticks"]:  # A context that has just begun has not got to its step yet.
+            assert mine == its
+            assert made.session.messages == never.session.messages, "the context is another one"
+        else:
+            assert mine["sub_ticks"] == its["sub_ticks"] + 1
+
+
+def _in_order(store: Store, name: str) -> int:
+    events = [entry.body for entry in store.entries(name, kinds=["event"]) if entry.body["event"] == "step"]
+    made = [body["progress"]["steps"] for body in events]
+    assert made == list(range(1, len(made) + 1)), f"steps were made twice or lost: {made}"
+    return len(made)
+
+
+def write_ticks(place: Place, dice: random.Random, ack: Ack) -> None:
+    """Take ticks of several loops, with another worker."""
+    with open_store(place.url) as store:
+        for i in range(_LOOPS):
+            name = f"{place.name} {i}"
+            if not store.entries(name, limit=1):
+                try:
+                    submit(_loop(store, name, _Acting(None)), store, place.name)
+                except Exception:  # The other worker was faster.
+                    continue
+        work(
+            store,
+            str(os.getpid()),
+            lambda name: _Acting(lambda k: ack(f"{name.rpartition(' ')[2]} {k}")),
+            queue=place.name,
+            seconds=0.2,
+            idle=0.005,
+        )
+
+
+def check_ticks(place: Place, acked: list[str]) -> None:
+    """See that each step of each loop was made once, and that what was acknowledged is there."""
+    with open_store(place.url) as store:
+        for i in range(_LOOPS):
+            steps = _in_order(store, f"{place.name} {i}")
+            told = [int(line.split()[1]) for line in acked if line.split()[0] == str(i)]
+            assert steps >= max(told, default=0), "a step that was acknowledged is lost"
+
+
+RUNNING = {
+    "sessions and compactions": Scenario(write=write_session, check=check_session),
+    "loop steps": Scenario(write=write_loop, check=check_loop),
+    "ticks of two workers": Scenario(write=write_ticks, check=check_ticks, workers=2),
+}
+"""What is killed, by name."""

@@ -1,0 +1,132 @@
+"""Events reach whoever watches, as lines, metrics and spans, and hold no text of a prompt."""
+
+import io
+import json
+import logging
+import re
+
+import pytest
+
+from brim import observe
+from brim.errors import InvalidValue
+from brim.observe.log import JsonLines, Logged
+from brim.observe.metrics import Family, Metrics
+
+
+def event(name="prompt_assembled", **fields):
+    return observe.Event(name=name, at=1_700_000_000.5, session="s1", model="gpt-5", fields=fields)
+
+
+class Seen:
+    def __init__(self):
+        self.events = []
+
+    def observe(self, event):
+        self.events.append(event)
+
+
+class Broken:
+    def observe(self, event):
+        raise RuntimeError("the collector is down")
+
+
+def test_an_event_reaches_those_who_watch_the_process_and_those_it_is_given():
+    everywhere, here = Seen(), Seen()
+    end = observe.watch(everywhere)
+    observe.emit(event(), [here])
+    end()
+    end()
+    observe.emit(event(), [here])
+    assert (len(everywhere.events), len(here.events)) == (1, 2)
+
+
+def test_an_observer_that_fails_is_logged_and_the_others_are_still_told(caplog):
+    seen = Seen()
+    observe.emit(event(), [Broken(), seen])
+    assert len(seen.events) == 1
+    assert "Broken could not take 'prompt_assembled'" in caplog.text
+
+
+def test_a_name_that_nobody_knows_is_refused():
+    with pytest.raises(InvalidValue, match="event name"):
+        event("prompt_asembled")
+
+
+def test_a_line_of_json_holds_the_event_and_its_fields():
+    out = io.StringIO()
+    JsonLines(out).observe(event(used_tokens=10, odd={1, 2} - {2}))
+    assert json.loads(out.getvalue()) == {
+        "event": "prompt_assembled",
+        "at": 1_700_000_000.5,
+        "session": "s1",
+        "model": "gpt-5",
+        "used_tokens": 10,
+        "odd": "{1}",
+    }
+    assert out.getvalue().count("\n") == 1
+
+
+def test_warnings_are_logged_as_warnings_and_the_rest_as_information(caplog):
+    with caplog.at_level(logging.INFO, "brim.events"):
+        Logged().observe(event())
+        Logged().observe(event("warning"))
+    assert [record.levelno for record in caplog.records] == [logging.INFO, logging.WARNING]
+
+
+def test_metrics_count_what_the_events_say():
+    metrics = Metrics()
+    metrics.observe(event(used_tokens=900, budget_tokens=1000, truncated=True, stable_prefix=800))
+    metrics.observe(event(used_tokens=100, budget_tokens=1000))
+    metrics.observe(event("compacted", freed=500, trigger="cap"))
+    metrics.observe(event("warning"))
+    metrics.observe(event("sub_tick"))
+    metrics.observe(event("overflow", retried=True))
+    assert metrics.prompts.value(model="gpt-5") == 2
+    assert metrics.input.value(model="gpt-5") == 2
+    assert metrics.truncated.value(model="gpt-5") == 1
+    assert metrics.compactions.value(model="gpt-5", trigger="cap") == 1
+    assert metrics.freed.value(model="gpt-5") == 500
+    assert metrics.warnings.value(model="gpt-5") == metrics.sub_ticks.value(model="gpt-5") == 1
+    assert metrics.overflows.value(model="gpt-5", retried="true") == 1
+    page = metrics.text()
+    assert 'brim_input_tokens_sum{model="gpt-5"} 1000' in page
+    assert 'brim_budget_use_ratio_bucket{model="gpt-5",le="0.1"} 1' in page
+    assert 'brim_budget_use_ratio_bucket{model="gpt-5",le="+Inf"} 2' in page
+
+
+def test_the_page_keeps_to_the_text_format():
+    metrics = Metrics()
+    metrics.observe(observe.Event(name="warning", at=0.0, model='a"b\\c\nd'))
+    metrics.observe(event(used_tokens=5, budget_tokens=10))
+    page = metrics.text()
+    assert page.endswith("\n")
+    line = re.compile(
+        r'[a-z_]+(\{[a-z_]+="(?:[^"\\\n]|\\["\\n])*"(,[a-z_]+="(?:[^"\\\n]|\\["\\n])*")*\})? [0-9.e+-]+|# (HELP|TYPE) .+'
+    )
+    for each in page.splitlines():
+        assert line.fullmatch(each), each
+
+
+def test_the_cells_of_a_histogram_add_up_from_below():
+    family = Family("f", "histogram", "told", (1, 2))
+    for value in (0.5, 1, 1.5, 9):
+        family.see(value)
+    lines = family.lines()
+    assert lines[2:] == ['f_bucket{le="1"} 2', 'f_bucket{le="2"} 3', 'f_bucket{le="+Inf"} 4', "f_sum 12", "f_count 4"]
+
+
+def test_a_counter_never_goes_down_and_labels_are_bounded():
+    family = Family("c", "counter", "told")
+    with pytest.raises(InvalidValue, match="never goes down"):
+        family.add(-1)
+    for i in range(1_100):
+        family.add(model=f"m{i}")
+    assert len(family.lines()) == 2 + 1_001
+    assert family.value(model="other") == 100
+
+
+def test_a_gauge_is_what_it_was_last_set_to():
+    family = Family("g", "gauge", "told")
+    family.put(4)
+    family.put(2.5)
+    assert family.lines()[-1] == "g 2.5"
