@@ -92,7 +92,8 @@ def condensed(said: Sequence[Said], limit: int, meter: Scale, previous: str = ""
     spent = sum(_cost(fact.text, meter) for fact in kept)
     spoken = _best(lines, [fact.text for fact in kept], limit - spent, meter)
     spent += sum(_cost(line.text, meter) for line in spoken)
-    late = [fact for fact in facts if fact not in kept and fact.must]
+    taken = set(map(id, kept))
+    late = [fact for fact in facts if fact.must and id(fact) not in taken]
     told = "\n".join([*(fact.text for fact in kept if fact.kind in SPOKEN), *(line.text for line in spoken)])
     kept += _affordable(late, limit - spent, meter, told)
     return _within(kept, spoken, limit, meter)
