@@ -151,12 +151,17 @@ def write_purges(place: Place, dice: random.Random, ack: Ack) -> None:
         turn = max((int(name.rpartition("/")[2]) for name in names), default=0)
         while True:
             turn += 1
-            name, own = f"{place.name}/{turn}", f"{place.name} turn{turn} {_text(dice.randint(1, 50))}"
+            name, own = f"{place.name}/{turn}", f"{_word(place)} turn{turn} {_text(dice.randint(1, 50))}"
             store.append(name, [("note", {"own": handle(own)})])
             store.keep(name, {handle(own): own, handle(shared): shared})
             for old in _ours(store, place.name)[2:]:
                 store.purge(session=old)
             ack(str(turn))
+
+
+def _word(place: Place) -> str:
+    """Return a word that no other place has: on a server, all of them share one store."""
+    return f"place{handle(place.name)[-12:]}"
 
 
 def _ours(store: Store, prefix: str) -> list[str]:
@@ -172,7 +177,7 @@ def check_purges(place: Place, acked: list[str]) -> None:
         last = _number(acked)
         assert not last or int(names[0].rpartition("/")[2]) >= last
         assert len(names) <= 4, f"{names} should have been purged"
-        kept = {each.handle for each in store.search(place.name, limit=1_000)}
+        kept = {each.handle for each in store.search(_word(place), limit=1_000)}
         for name in names:
             if name.rpartition("/")[2] in acked:
                 own = store.entries(name)[0].body["own"]
