@@ -7,7 +7,7 @@ PROVE  ?= --share 1
 BENCH  ?= --footprint
 CRASH  ?= --kills 300
 
-.PHONY: demo test test-llm test-services crash check prove faults bench dist requirements clean
+.PHONY: demo test test-llm test-services crash check prove prove-gateway faults bench dist requirements clean
 
 demo: $(VENV)/.core
 	@$(BIN)/brim demo
@@ -19,6 +19,15 @@ test: $(VENV)/.test
 test-services: $(VENV)/.services
 	@$(BIN)/python -m pytest -m services
 	$(BIN)/python scripts/crash.py --postgres --kills 60
+
+# The page of the studio, from its sources: needs Node 20 or newer. Without a lock file, since one names its registry;
+# the versions stand in package.json.
+studio:
+	cd src/brim/studio/page && npm install --no-package-lock --no-audit --no-fund && npm run check && npm run build
+
+# The page in a real browser: Chromium must be installed (apt-get install chromium), or BRIM_CHROMIUM names it.
+test-ui: $(VENV)/.ui studio
+	$(BIN)/python -m pytest -m ui tests/studio
 
 # Writers are killed at random moments; what they were told to be written must be there.
 crash: $(VENV)/.test
@@ -32,6 +41,10 @@ check: $(VENV)/.check
 
 prove: $(VENV)/.test
 	$(BIN)/python scripts/prove.py $(PROVE)
+
+# On real sockets, some minutes: overflows, leaked streams, byte identity, bombs, overhead.
+prove-gateway: $(VENV)/.test
+	$(BIN)/python scripts/gateway_proof.py $(GATEWAY)
 
 faults: $(VENV)/.test
 	$(BIN)/python scripts/faults.py
@@ -64,6 +77,10 @@ $(VENV)/.test: pyproject.toml | $(BIN)/python
 
 $(VENV)/.services: pyproject.toml | $(BIN)/python
 	$(PIP) -e '.[test,postgres]'
+	@touch $@ $(VENV)/.core $(VENV)/.test
+
+$(VENV)/.ui: pyproject.toml | $(BIN)/python
+	$(PIP) -e '.[test,ui]'
 	@touch $@ $(VENV)/.core $(VENV)/.test
 
 $(VENV)/.check: pyproject.toml | $(BIN)/python

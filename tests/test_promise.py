@@ -4,7 +4,7 @@ import pytest
 
 import promise
 
-_FITS = 3000
+_FITS = 1500
 _BLOCKS = 30
 
 

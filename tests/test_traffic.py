@@ -4,7 +4,7 @@ import pytest
 
 import traffic
 
-_HISTORIES, _GROWING, _BLOCKS = 1000, 400, 20
+_HISTORIES, _GROWING, _BLOCKS = 500, 160, 20
 
 
 @pytest.mark.parametrize("block", range(_BLOCKS))

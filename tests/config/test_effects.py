@@ -16,6 +16,7 @@ import brim
 from brim.config.keys import SETTINGS, name_of
 from brim.exchange import exchange
 from brim.testing import Scripted
+from gateway_probes import GATEWAY
 from pack_probes import PACK_PROBES
 from running_probes import RUNNING
 
@@ -175,6 +176,7 @@ PROBES = {
 """A probe for every key that `fit` and `fit_messages` read."""
 
 PROBES |= {key: Probe(*row) for key, row in RUNNING.items()}
+PROBES |= {key: Probe(*row) for key, row in GATEWAY.items()}
 
 PACKS = {
     "budgets.timeout_seconds",

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 import brim
-from brim.cli import check, config, count, demo, doctor, fit, flow, models, output, replay
+from brim.cli import check, config, count, demo, doctor, fit, flow, gateway, models, output, replay, status, studio
 from brim.errors import BrimError, DoesNotFit
 
 DONE = 0
@@ -51,7 +51,7 @@ def _brim(
     """Fill an LLM's context window to the brim and never over it."""
 
 
-for command in (demo, count, fit, check, replay, models, doctor):
+for command in (demo, count, fit, check, replay, status, models, doctor, gateway, studio):
     app.command(command.__name__.rpartition(".")[2])(command.run)
 
 app.add_typer(config.app)

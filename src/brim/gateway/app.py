@@ -1,0 +1,72 @@
+"""The gateway as an ASGI application: guard, route, and every refusal in the shape of its route."""
+
+from __future__ import annotations
+
+import traceback
+
+from brim.gateway import relay
+from brim.gateway.deciding import LOG
+from brim.gateway.guard import Receive, Scope, Send, admitted
+from brim.gateway.problems import Problem
+from brim.gateway.relay import Left
+from brim.gateway.routes import route_of, served
+from brim.gateway.settings import Settings
+from brim.gateway.state import State
+
+
+class App:
+    """One gateway."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.state = State(settings)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection's request, or the life of the server."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "http":
+            await self._request(scope, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        while True:
+            event = await receive()
+            if event["type"] == "lifespan.startup":
+                await self.state.open()
+                await send({"type": "lifespan.startup.complete"})
+            elif event["type"] == "lifespan.shutdown":
+                await self.state.close()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+    async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        route, known = route_of(scope["path"]), "brim-unknown"
+        began = False
+
+        async def sending(event: dict[str, object]) -> None:
+            nonlocal began
+            began = True
+            await send(event)
+
+        try:
+            incoming = admitted(scope, self.state.settings, self.state.keys)
+            known = incoming.id
+            await served(self.state, incoming, receive, sending)  # type: ignore[arg-type]
+        except Left:
+            self.state.tally.requests.add(route=route, model="other", outcome="left")
+        except Problem as problem:
+            if began:
+                raise  # The server breaks the connection, so that the client sees that its answer is not whole.
+            self.state.tally.requests.add(route=route, model="other", outcome=f"refused_{problem.status}")
+            headers = [("content-type", "application/json"), ("x-brim-request-id", known), *problem.headers.items()]
+            await relay.whole(send, problem.status, headers, problem.body(route, known))
+        except Exception as error:
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            LOG.error("%s: %s at %s:%d", known, type(error).__name__, where.name, where.lineno)
+            self.state.tally.faults.add(kind="fault", became="refuse")
+            if began:
+                raise Left from None
+            fault = Problem(503, "a fault of the gateway's; the request was not answered")
+            headers = [("content-type", "application/json"), ("x-brim-request-id", known)]
+            await relay.whole(send, fault.status, headers, fault.body(route, known))

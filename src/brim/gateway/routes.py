@@ -1,0 +1,162 @@
+"""Which path leads where. What is not listed here is passed on as it came, to the upstream of the settings."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import aiohttp
+
+from brim.gateway import ask as asking
+from brim.gateway import fitting, relay
+from brim.gateway.exchange import Exchange
+from brim.gateway.fitting import Plan
+from brim.gateway.guard import Incoming, Receive, Send, read_body
+from brim.gateway.policy import ruled
+from brim.gateway.problems import MESSAGES, RESPONSES, Problem
+from brim.gateway.state import State
+from brim.gateway.upstream import Headers, address, returned_headers, sent_headers, told
+from brim.observe.metrics import CONTENT_TYPE
+
+FITTED = {"/chat/completions": "chat", "/responses": "responses", "/messages": "messages"}
+"""Paths whose requests are fitted, without the `/v1` before them."""
+COUNTED = {"/messages/count_tokens": MESSAGES, "/responses/input_tokens": RESPONSES}
+"""Paths that count a request."""
+OWN = ("/healthz", "/readyz", "/metrics")
+_NONE = (404, 405, 501)
+"""Statuses of a server that has no such path."""
+_METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "HEAD")
+
+
+def route_of(path: str) -> str:
+    """Return the route by whose shape a client of a path is answered."""
+    short = shortened(path)
+    return FITTED.get(short) or COUNTED.get(short) or "chat"
+
+
+def shortened(path: str) -> str:
+    """Return a path by which routes are told apart, however it was written."""
+    folded = path.lower()
+    return folded[3:] if folded.startswith("/v1/") else folded
+
+
+async def served(state: State, incoming: Incoming, receive: Receive, send: Send) -> None:
+    """Answer one request.
+
+    Raises:
+        Problem: it is refused.
+    """
+    short = shortened(incoming.path)
+    if incoming.path in OWN:
+        await _own(state, incoming, send)
+    elif short in FITTED or short in COUNTED:
+        if incoming.method != "POST":
+            raise Problem(405, f"{incoming.path} takes POST", headers={"allow": "POST"})
+        if not await read_body(incoming, receive, state.settings):
+            return
+        async with relay.listening(receive):
+            if short in FITTED:
+                await Exchange(state, incoming, FITTED[short], send).run()
+            else:
+                await _count(state, incoming, COUNTED[short], send)
+    else:
+        if incoming.method not in _METHODS:
+            raise Problem(405, f"{incoming.method} is not passed on", headers={"allow": ", ".join(_METHODS)})
+        if not await read_body(incoming, receive, state.settings):
+            return
+        async with relay.listening(receive):
+            await _pass(state, incoming, send)
+
+
+async def _own(state: State, incoming: Incoming, send: Send) -> None:
+    """Answer what is asked of the gateway itself."""
+    if incoming.method not in ("GET", "HEAD"):
+        raise Problem(405, f"{incoming.path} takes GET", headers={"allow": "GET"})
+    if incoming.path == "/metrics":
+        state.tally.store.put(state.keeping.failed)
+        page = state.tally.metrics.text().encode()
+        await relay.whole(send, 200, [("content-type", CONTENT_TYPE)], page)
+        return
+    well = incoming.path == "/healthz" or state.ready
+    body = json.dumps({"status": "ok" if well else "starting"}).encode()
+    await relay.whole(send, 200 if well else 503, [("content-type", "application/json")], body)
+
+
+def _headers(state: State, incoming: Incoming, route: str) -> Headers:
+    return sent_headers(incoming.headers, state.settings, route)
+
+
+async def _pass(state: State, incoming: Incoming, send: Send) -> None:
+    """Pass on a request as it came, and its answer as it comes."""
+    settings = state.settings
+    route = "messages" if incoming.header("anthropic-version") else "other"
+    url = address(settings.base(route), incoming.target, incoming.query)
+    response = await state.upstream.send(
+        incoming.method, url, _headers(state, incoming, route), incoming.raw or None, settings.timeout
+    )
+    mine = [("x-brim-request-id", incoming.id), ("x-brim-passthrough", "route")]
+    try:
+        headers = [*returned_headers(response, whole=True), *mine]
+        if shortened(incoming.path) == "/models" and response.status == 200:
+            said = await told(response)
+            state.windows.take(settings.base(route), _json(said))
+            await relay.whole(send, 200, [*returned_headers(response, whole=False), *mine], said)
+            return
+        await relay.start(send, response.status, headers)
+        await relay.bytes_through(response, send)
+    except (aiohttp.ClientError, TimeoutError) as error:
+        raise relay.lost(error) from error
+    finally:
+        response.close()
+
+
+async def _count(state: State, incoming: Incoming, route: str, send: Send) -> None:
+    """Answer how many tokens a request has: by upstream, and by brim's own count where upstream has no such path."""
+    settings = state.settings
+    url = address(settings.base(route), "/v1" + shortened(incoming.path), incoming.query)
+    mine: Headers = [("x-brim-request-id", incoming.id)]
+    try:
+        response = await state.upstream.send(
+            "POST", url, _headers(state, incoming, route), incoming.raw, settings.timeout
+        )
+        try:
+            if response.status not in _NONE:
+                said = await told(response)
+                await relay.whole(send, response.status, [*returned_headers(response, whole=False), *mine], said)
+                return
+        finally:
+            response.close()
+    except (Problem, aiohttp.ClientError, TimeoutError):
+        pass  # Counting needs no server.
+    values, method = await state.work(_counted, state, incoming, route)
+    body = json.dumps(values).encode()
+    mine += [("content-type", "application/json"), ("x-brim-count-method", method)]
+    await relay.whole(send, 200, mine, body)
+
+
+def _counted(state: State, incoming: Incoming, route: str) -> tuple[dict[str, Any], str]:
+    """Return the count of a request by brim, and how it was counted.
+
+    Raises:
+        Problem: it cannot be read.
+    """
+    ask = asking.read(route, incoming.body, state.settings.most_values)
+    if ask.request is None:
+        raise Problem(400, ask.problem)
+    rule = ruled(state.settings.rules, ask.model, incoming.key, route, state.settings.usual)
+    plan = Plan(rule=rule, policy="warn", scale=state.meters.scale(ask.model, rule.meter), room=None)
+    try:
+        weight = fitting.weigh(ask, plan.scale, state.meters)
+    except ValueError as error:
+        raise Problem(400, str(error)) from error
+    counted: dict[str, Any] = {"input_tokens": weight.units}
+    if route == RESPONSES:
+        counted = {"object": "response.input_tokens", **counted}
+    return counted, plan.method if weight.exact or plan.method != "exact" else "estimate"
+
+
+def _json(raw: bytes) -> Any:
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,263 @@
+"""A recorded demo, made by brim's own code: a conversation that was compacted, a loop, a flow that ran, a gateway.
+
+It is the same each time: time and what is said come from here. It lives in a folder of its own, so whatever is tried
+out in it touches nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from brim.studio.desk import FILE, Desk
+
+_START = 1_790_000_000.0
+"""When the demo begins, in seconds since 1970."""
+_MODEL = "gpt-5"
+_SYSTEM = (
+    "You are the engineer on call for the orders service. Find out what is wrong, say what you know and what you only "
+    "suspect, and change nothing in production before somebody has agreed to it."
+)
+_TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": name,
+            "description": told,
+            "parameters": {"type": "object", "properties": {"what": {"type": "string", "description": "Which one."}}},
+        },
+    }
+    for name, told in (
+        ("read_log", "Read the newest lines of a service's log."),
+        ("query_metrics", "Read a metric of the last hour, minute by minute."),
+        ("read_file", "Read a file of the repository."),
+    )
+]
+_SERVICES = ("checkout", "payments", "inventory", "shipping", "search", "mail")
+_FINDINGS = (
+    "The queue of {service} grows by 40 orders a minute since 14:07.",
+    "{service} retries without a pause, so each failure becomes five requests.",
+    "The pool of {service} has 20 connections and 20 are in use.",
+    "We decided to leave {service} as it is and to slow its callers down.",
+    "The certificate of {service} is fine until March; it is not the cause.",
+    "Ticket OPS-{number} asks for a limit on retries in {service}.",
+)
+_YAML = """\
+# The settings of the demo: change them, save, undo.
+model: gpt-5
+window:
+  cap: 0.20        # a fifth of the window is enough for a step
+  warn: 0.15
+budgets:
+  context_budget_chars: 200000
+profiles:
+  quick:
+    description: Small budgets for small models.
+    budget_overrides:
+      context_budget_chars: 60000
+"""
+_BUILD = """\
+flow: build
+description: From a ticket to a reviewed change.
+budget_overrides:
+  context_budget_chars: 12000   # the plan and the newest step are what counts
+  history_max_recent_chars: 6000
+steps:
+  - id: load
+    agent: context-loader
+    task: Gather what the ticket touches.
+  - id: plan
+    agent: work-planner
+    task: Plan the change.
+    artifacts: [plan.md]
+  - id: code
+    agent: code-implementer
+    task: Make the change.
+    budget_overrides:
+      context_budget_chars: 18000   # needs the whole plan
+    teaching_notes:
+      inputs: [plan.md]
+      emphasizes: [retries, timeouts]
+  - id: test
+    agent: test-author
+    task: Write the tests.
+  - id: review
+    agent: code-critic
+    task: Review it.
+    teaching_notes:
+      emphasizes: [error handling]
+"""
+_DEPLOY = """\
+flow: deploy
+description: Put it out, and watch.
+budget_overrides:
+  context_budget_chars: 900000   # beyond what is allowed: the guardrail lowers it
+steps:
+  - id: ship
+    agent: deployer
+    task: Roll it out to one machine in ten.
+  - id: watch
+    agent: monitor
+    task: Watch the error rate for an hour.
+"""
+
+
+class _Clock:
+    """Time that passes by itself, a little at each look."""
+
+    def __init__(self, start: float) -> None:
+        self.now = start
+
+    def __call__(self) -> float:
+        self.now += 3.7
+        return self.now
+
+
+def desk(folder: str) -> Desk:
+    """Record the demo into a folder that is empty, and return the desk that looks at it."""
+    from brim.store import open_store
+
+    url = FILE + os.path.join(folder, "demo.db")
+    clock = _Clock(_START)
+    with open_store(url, clock=clock) as store, store.transaction():
+        _gateway(store)
+        _loop(store, clock)
+        _session(store, clock)
+    _flows(folder)
+    return Desk(name="demo", url=url, config=folder, runs=os.path.join(folder, "runs"))
+
+
+def _session(store: Any, clock: _Clock) -> None:
+    """Record a conversation of an afternoon: it warns, is compacted twice, and one result is cut."""
+    from brim.session import Session
+    from brim.window import Window
+
+    window = Window(32_000, reserve=2_000, cap=0.20, warn=0.15)
+    session = Session(window, model=_MODEL, store=store, id="orders-incident", clock=clock, capture=True)
+    last = 0
+    for i in range(34):
+        question, call, result, answer = _turn(i)
+        session.add(question)
+        last = _asked(session, last)
+        session.add([call, result])
+        last = _asked(session, last)
+        session.add(answer)
+    session.add(
+        {"role": "user", "content": "Write the summary for the morning: what we know, what we decided, what is open."}
+    )
+    _asked(session, last)
+
+
+def _asked(session: Any, last: int) -> int:
+    """Make a prompt, report what a provider would have, and return how much of it a cache would have held."""
+    memory = ["The on-call rota changes at 18:00.", "Nadia owns payments; ask her before anything is restarted there."]
+    fitted = session.prompt(system=_SYSTEM, tools=_TOOLS, memory=memory)
+    session.record_usage(input_tokens=fitted.used, output_tokens=120, cached_tokens=min(last, fitted.stable_prefix))
+    return int(fitted.used)
+
+
+def _turn(i: int) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Return a question, a call, its result and the answer."""
+    chance = random.Random(i)
+    service = _SERVICES[i % len(_SERVICES)]
+    finding = _FINDINGS[i % len(_FINDINGS)].format(service=service, number=4_000 + 7 * i)
+    call = {
+        "id": f"call-{i}",
+        "type": "function",
+        "function": {"name": "read_log", "arguments": f'{{"what": "{service}"}}'},
+    }
+    lines = 600 if i == 9 else chance.randint(8, 26)
+    log = "\n".join(_line(chance, service, n) for n in range(lines))
+    asked = (
+        f"What does {service} say?",
+        f"Is {service} part of it?",
+        f"Look at {service} again, its error rate moved.",
+        f"Before we go on: could {service} be the cause rather than the victim?",
+    )
+    return (
+        {"role": "user", "content": asked[i % len(asked)]},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": f"call-{i}", "content": log},
+        {
+            "role": "assistant",
+            "content": f"{finding} I read {lines} lines of its log; the pattern is the same as before.",
+        },
+    )
+
+
+def _line(chance: random.Random, service: str, n: int) -> str:
+    order = chance.randint(10_000, 99_999)
+    if chance.random() < 0.12:
+        return f"14:{n % 60:02d} ERROR {service} order {order}: upstream timed out after 2,000 ms (attempt {n % 5 + 1})"
+    return f"14:{n % 60:02d} INFO  {service} order {order} done in {chance.randint(20, 900)} ms"
+
+
+def _loop(store: Any, clock: _Clock) -> None:
+    """Record a loop whose iterations go on in fresh contexts."""
+    from brim.loop import Loop, Step
+    from brim.window import Window
+
+    done = 0
+
+    def act(tick: Any) -> Any:
+        nonlocal done
+        chance = random.Random(1_000 + done)
+        done += 1
+        text = " ".join(_line(chance, _SERVICES[done % 6], n) for n in range(9))
+        said = {"role": "assistant", "content": f"Batch {done}: I checked the orders of this minute. {text}"}
+        usage = {"input_tokens": tick.used, "output_tokens": 90}
+        if done >= 24:
+            return Step(messages=[said], end="goal", result={"batch": done, "wrong": 0}, usage=usage)
+        end = "iteration" if done % 6 == 0 else "continue"
+        return Step(messages=[said], end=end, result={"batch": done, "wrong": done % 3}, usage=usage)
+
+    goal = "Go through the orders of the incident, minute by minute, and list those that were charged twice."
+    window = Window(16_000)
+    Loop(goal, act, window=window, model=_MODEL, store=store, id="orders-recount", tick_cap=0.12, clock=clock).run()
+
+
+def _gateway(store: Any) -> None:
+    """Record what a gateway writes of the requests that it had to cut."""
+    from brim.store import META
+
+    for talk, model, size in (("support-bot", "gpt-5-mini", 9_000), ("code-agent", "claude-sonnet-4-5", 60_000)):
+        for i in range(12):
+            before = size + i * size // 9
+            told = {
+                "used": min(before, int(size * 1.2)) - 37 * (i % 5),
+                "budget": int(size * 1.2),
+                "unit": "tokens",
+                "exact": model.startswith("gpt"),
+                "messages": 20 + i,
+                "truncated": before > size * 1.2,
+                "model": model,
+                "before": before,
+            }
+            store.append(talk, [("prompt", told), (META, {"kind": "gateway", "status": told})])
+
+
+def _flows(folder: str) -> None:
+    """Write the settings and the flows, and run one of them with answers from here."""
+    from brim.config import load_config
+    from brim.flow.run import run_flow
+    from brim.testing import Scripted
+
+    os.makedirs(os.path.join(folder, "flows"), exist_ok=True)
+    for name, text in (("brim.yaml", _YAML), ("flows/build.yaml", _BUILD), ("flows/deploy.yaml", _DEPLOY)):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    answers = list(_answers())
+    clock = _Clock(_START)
+    base = os.path.join(folder, "runs")
+    run_flow(load_config(folder), "build", Scripted(answers), run_base=base, clock=clock)
+    run_flow(load_config(folder), "deploy", Scripted(answers[:2]), run_base=base, clock=clock)
+
+
+def _answers() -> Iterator[str]:
+    for i, name in enumerate(("load", "plan", "code", "test", "review")):
+        chance = random.Random(50 + i)
+        points = [_FINDINGS[n % 6].format(service=_SERVICES[n % 6], number=4_000 + n) for n in range(30 + 30 * i)]
+        lines = [f"- {point} Seen {chance.randint(2, 400)} times." for point in points]
+        yield f"# {name}\n\n" + "\n".join(lines)

@@ -1,0 +1,2 @@
+// Style sheets are bundled, and say nothing to the code.
+declare module "*.css";

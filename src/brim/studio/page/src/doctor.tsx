@@ -1,0 +1,58 @@
+// Doctor: what is wrong, what could be better, what to type; and facts about this studio.
+import { useEffect, useMemo } from "preact/hooks";
+import { load } from "./api";
+import { Head, Problem, Waiting } from "./parts";
+import type { Session } from "./types";
+
+interface Finding {
+  check: string;
+  level: string;
+  seen: string;
+  why: string;
+  do: string;
+  commands: string[];
+}
+
+interface Told {
+  healthy: boolean;
+  findings: Finding[];
+  checks: string[];
+  files: string[];
+  receipts: number;
+  facts: { name: string; told: string }[];
+}
+
+export function Doctor(_: { sessions: Session[]; session: string | null }) {
+  const found = useMemo(() => load<Told>(() => ({ view: "doctor" })), []);
+  useEffect(() => found.stop, [found]);
+  const { value, problem } = found.state.value;
+  if (problem) return <Problem told={problem} />;
+  if (!value) return <Waiting />;
+  return (
+    <>
+      <Head title="Doctor">
+        <p class="lead">
+          <span class={`badge ${value.healthy ? "good" : "dropped"}`}>{value.healthy ? "healthy" : "something is wrong"}</span> {value.checks.length} checks over {value.files.length} files of settings and {value.receipts} receipts
+        </p>
+      </Head>
+      {value.findings.map((finding) => (
+        <section class={`card finding ${finding.level}`} key={finding.seen}>
+          <h2><span class={`badge ${finding.level === "wrong" ? "dropped" : "soft"}`}>{finding.level}</span> {finding.check}</h2>
+          <p>{finding.seen}</p>
+          <p class="soft">{finding.why}</p>
+          <p>{finding.do}</p>
+          {finding.commands.map((line) => <pre key={line} tabIndex={0}>{line}</pre>)}
+        </section>
+      ))}
+      {value.findings.length === 0 && <section class="card"><p>Nothing to put right.</p></section>}
+      <section class="card">
+        <h2>This studio</h2>
+        <dl class="facts many">
+          {value.facts.map((fact) => (
+            <div key={fact.name}><dt>{fact.name}</dt><dd>{fact.told}</dd></div>
+          ))}
+        </dl>
+      </section>
+    </>
+  );
+}

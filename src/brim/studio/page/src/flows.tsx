@@ -1,0 +1,190 @@
+// Flows: flow, step, inspector. The context budget that holds, where it comes from, and how to change it.
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import { changed, load, post } from "./api";
+import { Empty, Head, n, Problem, shown, Waiting } from "./parts";
+import { asked, link } from "./route";
+import type { Flows as Told, Plan, Session, Setting } from "./types";
+
+const BUDGETS = ["context_budget_chars", "history_max_recent_chars", "history_max_older_chars"];
+const TITLES: Record<string, string> = {
+  context_budget_chars: "Whole history",
+  history_max_recent_chars: "Newest step",
+  history_max_older_chars: "Each older step",
+};
+
+interface Settings {
+  values: Setting[];
+  preset: string | null;
+  warnings: string[];
+}
+
+export function Flows(_: { sessions: Session[]; session: string | null }) {
+  const found = useMemo(() => load<Told>(() => ({ view: "flows" })), []);
+  useEffect(() => found.stop, [found]);
+  const { value, problem } = found.state.value;
+  if (problem) return <Problem told={problem} />;
+  if (!value) return <Waiting />;
+  const flow = asked.value.get("flow") ?? "";
+  const step = asked.value.get("step") ?? "";
+  return (
+    <>
+      <Head title="Flows">
+        <p class="lead">{value.path ? `Settings of ${value.path}` : "No brim.yaml here: what you see are the defaults."}</p>
+      </Head>
+      {value.flows.length === 0 && (
+        <Empty>
+          <h2>No flows yet</h2>
+          <p>Put one into <code>flows/NAME.yaml</code> beside <code>brim.yaml</code>: steps, and budgets for each of them.</p>
+        </Empty>
+      )}
+      <section class="split flows">
+        <nav class="card tree" aria-label="Flows and steps">
+          <a href={link("flows", { flow: null, step: null })} aria-current={!flow ? "true" : undefined}>
+            Project
+          </a>
+          {value.flows.map((each) => (
+            <div key={each.name}>
+              <a href={link("flows", { flow: each.name, step: null })} aria-current={flow === each.name && !step ? "true" : undefined}>
+                <b>{each.name}</b> {each.own > 0 && <span class="badge over">{each.own} own</span>}
+              </a>
+              <ol>
+                {each.steps.map((one) => (
+                  <li key={one.id}>
+                    <a href={link("flows", { flow: each.name, step: one.id })} aria-current={flow === each.name && step === one.id ? "true" : undefined}>
+                      {one.id} <span class="soft">{one.agent}</span> {one.own > 0 && <span class="badge over">{one.own} own</span>}
+                    </a>
+                  </li>
+                ))}
+              </ol>
+            </div>
+          ))}
+        </nav>
+        <Inspector key={`${flow} ${step}`} flow={flow} step={step} told={value} />
+      </section>
+    </>
+  );
+}
+
+function Inspector({ flow, step, told }: { flow: string; step: string; told: Told }) {
+  const found = useMemo(() => load<Settings>(() => ({ view: "settings", asked: { flow, step } })), [flow, step]);
+  useEffect(() => found.stop, [found]);
+  const plan = useSignal<Plan | null>(null);
+  const said = useSignal<string | null>(null);
+  const wrong = useSignal<string | null>(null);
+  const only = useSignal(true);
+  const { value, problem } = found.state.value;
+  const here = told.flows.find((each) => each.name === flow);
+  const one = here?.steps.find((each) => each.id === step);
+  if (problem) return <Problem told={problem} />;
+  if (!value) return <Waiting />;
+  const place = { flow: flow || null, step: step || null };
+  const look = async (key: string, text: string) => {
+    said.value = wrong.value = null;
+    plan.value = await post<Plan>("plan", { key, value: text, ...place }).catch((error: Error) => ((wrong.value = error.message), null));
+    if (plan.value && !plan.value.changed) {
+      said.value = "It is so already.";
+      plan.value = null;
+    }
+  };
+  const save = async () => {
+    const id = plan.value?.id;
+    plan.value = null;
+    await post<Plan>("save", { id }).then(
+      (done) => ((said.value = `Saved to ${done.path}.`), (changed.value += 1)),
+      (error: Error) => (wrong.value = error.message),
+    );
+  };
+  const undo = async () => {
+    await post<Plan>("undo").then(
+      (done) => ((said.value = `Taken back in ${done.path}.`), (wrong.value = null), (changed.value += 1)),
+      (error: Error) => (wrong.value = error.message),
+    );
+  };
+  const rows = value.values.filter((row) => !BUDGETS.includes(row.key) && (!only.value || row.origin !== "defaults"));
+  return (
+    <div>
+      <section class="card" aria-labelledby="budget">
+        <div class="tools">
+          <h2 id="budget">Context Budget</h2>
+          <span class="soft">{step ? `${flow} / ${step}` : flow || "the project"}</span>
+          {value.preset && <span class="badge good">preset {value.preset}</span>}
+          <button disabled={told.saved === 0} onClick={() => void undo()}>Undo{told.saved ? ` (${told.saved})` : ""}</button>
+        </div>
+        {one?.task && <p class="soft">{one.task}</p>}
+        {here && !step && here.description && <p class="soft">{here.description}</p>}
+        {value.warnings.map((warning) => <p class="guard" role="note" key={warning}>{warning}</p>)}
+        {BUDGETS.map((key) => {
+          const row = value.values.find((each) => each.key === key);
+          return row && <Budget key={`${key} ${shown(row.value)}`} row={row} look={look} />;
+        })}
+        <div class="presets" role="group" aria-label="Presets">
+          {Object.entries(told.presets).map(([name, budgets]) => (
+            <button key={name} aria-pressed={value.preset === name} title={Object.values(budgets).map(n).join(" / ")} onClick={() => void look("budgets.preset", name)}>
+              {name} <small>{n(budgets.context_budget_chars)}</small>
+            </button>
+          ))}
+        </div>
+        {wrong.value && <Problem told={wrong.value} />}
+        {said.value && <p role="status" class="said">{said.value}</p>}
+        {plan.value && (
+          <div class="diff" role="dialog" aria-label="What changes">
+            <h3>What changes</h3>
+            <pre tabIndex={0}>
+              {plan.value.diff.split("\n").map((line, i) => (
+                <span key={i} class={line.startsWith("+") ? "plus" : line.startsWith("-") ? "minus" : ""}>{line + "\n"}</span>
+              ))}
+            </pre>
+            <div class="tools">
+              <button class="main" onClick={() => void save()}>Save</button>
+              <button onClick={() => (plan.value = null)}>Leave it</button>
+            </div>
+          </div>
+        )}
+      </section>
+      <section class="card" aria-label="Other settings">
+        <div class="tools">
+          <h2>Other settings</h2>
+          <label class="check"><input type="checkbox" checked={only.value} onChange={(event) => (only.value = event.currentTarget.checked)} /> only those that are set</label>
+        </div>
+        <div class="scroll" tabIndex={0} role="region" aria-label="Other settings">
+          <table>
+            <thead><tr><th>setting</th><th>value</th><th>origin</th><th>stands above</th></tr></thead>
+            <tbody>
+              {rows.map((row) => (
+                <tr key={row.key} class={row.override ? "on" : ""}>
+                  <th scope="row" title={row.about}>{row.key}</th>
+                  <td>{shown(row.value)}</td>
+                  <td><Origin row={row} /></td>
+                  <td class="soft">{row.over && row.over.origin !== "defaults" ? `${shown(row.over.value)} (${row.over.origin})` : ""}</td>
+                </tr>
+              ))}
+              {rows.length === 0 && <tr><td colSpan={4} class="soft">Nothing but the defaults.</td></tr>}
+            </tbody>
+          </table>
+        </div>
+      </section>
+    </div>
+  );
+}
+
+function Origin({ row }: { row: Setting }) {
+  return <span class={`badge ${row.override ? "over" : "soft"}`} title={row.where}>{row.override ? "override: " : ""}{row.origin}</span>;
+}
+
+function Budget({ row, look }: { row: Setting; look: (key: string, text: string) => Promise<void> }) {
+  const text = useSignal(String(row.value));
+  return (
+    <form class={`budget${row.override ? " override" : ""}`} onSubmit={(event) => (event.preventDefault(), void look(row.key, text.value))}>
+      <label>
+        <span><b>{TITLES[row.key]}</b> <code>{row.key}</code></span>
+        <input type="number" min={0} value={text.value} onInput={(event) => (text.value = event.currentTarget.value)} />
+      </label>
+      <button type="submit" disabled={text.value === String(row.value) || !text.value}>Show the change</button>
+      <p class="soft">
+        <Origin row={row} /> {row.where && <span class="clip">{row.where}</span>}{" "}
+        {row.over && <>stands above {shown(row.over.value)} ({row.over.origin})</>}
+      </p>
+    </form>
+  );
+}

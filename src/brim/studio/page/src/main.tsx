@@ -1,0 +1,136 @@
+// The frame around the screens: where one is, which desk, which session, light or dark.
+import { signal } from "@preact/signals";
+import { render } from "preact";
+import { useEffect } from "preact/hooks";
+import { get, load } from "./api";
+import { ContextNow } from "./context";
+import { Doctor } from "./doctor";
+import { Flows } from "./flows";
+import { Gateway } from "./gateway";
+import { Lab } from "./lab";
+import { Ledger } from "./ledger";
+import { Models } from "./models";
+import { Problem, Waiting } from "./parts";
+import { Receipts } from "./receipts";
+import { asked, begins, desk, go, link, screen, SCREENS } from "./route";
+import { Timeline } from "./timeline";
+import type { Session } from "./types";
+import "uplot/dist/uPlot.min.css";
+import "./style.css";
+
+const sessions = load<{ sessions: Session[]; store: string }>(() => ({ view: "sessions" }), true).state;
+const theme = signal(localStorage.getItem("brim-theme") ?? "auto");
+
+const VIEWS: Record<string, (props: { sessions: Session[]; session: string | null }) => preact.JSX.Element> = {
+  context: ContextNow,
+  lab: Lab,
+  timeline: Timeline,
+  ledger: Ledger,
+  receipts: Receipts,
+  flows: Flows,
+  models: Models,
+  gateway: Gateway,
+  doctor: Doctor,
+};
+const OF_SESSIONS = ["context", "timeline", "ledger"];
+
+function Studio() {
+  const found = sessions.value;
+  const all = found.value?.sessions ?? [];
+  const session = asked.value.get("session") ?? all[0]?.id ?? null;
+  const View = VIEWS[screen.value];
+  const named = SCREENS.find(([name]) => name === screen.value)?.[1];
+  useEffect(() => {
+    document.title = `${named ?? "Not found"} · brim studio`;
+    document.querySelector(".rail [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  }, [named]);
+  return (
+    <div class="frame">
+      <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.getElementById("main")?.focus())}>
+        Go to the content
+      </a>
+      <nav class="rail" aria-label="Screens">
+        <a class="brand" href={link("context")}>
+          <img src="/icon.svg" alt="" width="26" height="26" />
+          <span>brim</span>
+        </a>
+        <ul>
+          {SCREENS.map(([name, title]) => (
+            <li key={name}>
+              <a href={link(name)} aria-current={screen.value === name ? "page" : undefined}>
+                {title}
+              </a>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <div class="side">
+        <div class="top">
+          {OF_SESSIONS.includes(screen.value) && all.length > 0 && (
+            <label>
+              <span>Session</span>
+              <select value={session ?? ""} onChange={(event) => go(screen.value, { session: event.currentTarget.value })}>
+                {all.map((row) => (
+                  <option key={row.id} value={row.id}>
+                    {row.id} ({row.kind})
+                  </option>
+                ))}
+              </select>
+            </label>
+          )}
+          <span class="grow" />
+          <div class="switch" role="group" aria-label="What to look at">
+            {["mine", "demo"].map((name) => (
+              <button
+                key={name}
+                aria-pressed={desk.value === name}
+                onClick={() => go(screen.value, { desk: name, session: null, source: null, id: null, flow: null, step: null })}
+              >
+                {name === "mine" ? "Mine" : "Demo"}
+              </button>
+            ))}
+          </div>
+          <label>
+            <span class="away">Light or dark</span>
+            <select
+              value={theme.value}
+              onChange={(event) => {
+                theme.value = event.currentTarget.value;
+                localStorage.setItem("brim-theme", theme.value);
+              }}
+            >
+              <option value="auto">Auto</option>
+              <option value="light">Light</option>
+              <option value="dark">Dark</option>
+            </select>
+          </label>
+        </div>
+        <main id="main" tabIndex={-1}>
+          {found.problem && <Problem told={found.problem} />}
+          {found.loading ? (
+            <Waiting />
+          ) : View ? (
+            <View key={`${screen.value} ${desk.value}`} sessions={all} session={session} />
+          ) : (
+            <Problem told={`There is no screen called ${screen.value}.`} />
+          )}
+        </main>
+      </div>
+    </div>
+  );
+}
+
+addEventListener("keydown", (event) => {
+  const typing = event.target instanceof HTMLElement && /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
+  if (event.key !== "/" || typing) return;
+  const box = document.querySelector<HTMLInputElement>("[data-search]");
+  if (box) event.preventDefault();
+  box?.focus();
+});
+theme.subscribe((value) => {
+  if (value === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = value;
+});
+get<{ begins: string }>("about", { desk: "mine" })
+  .then((told) => (begins.value = told.begins))
+  .finally(() => render(<Studio />, document.getElementById("studio")!));

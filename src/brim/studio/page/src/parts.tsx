@@ -1,0 +1,120 @@
+// Small pieces that several screens are made of.
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { desk, go, screen } from "./route";
+
+export const n = (value: number | null | undefined): string =>
+  value === null || value === undefined ? "unknown" : value.toLocaleString("en");
+
+export const share = (part: number, whole: number): string =>
+  whole ? `${((100 * part) / whole).toFixed(1)} %` : "unknown";
+
+export const when = (at: number): string =>
+  new Date(at * 1000).toLocaleString("en", { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+
+export const dollars = (value: number | null): string =>
+  value === null ? "unknown" : value < 0.01 ? `$${value.toFixed(5)}` : `$${value.toFixed(2)}`;
+
+export function shown(value: unknown): string {
+  if (value === null || value === undefined) return "-";
+  if (typeof value === "number") return n(value);
+  if (Array.isArray(value)) return value.map(String).join(", ") || "-";
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+export function Head({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <header class="head">
+      <h1>{title}</h1>
+      {children}
+    </header>
+  );
+}
+
+export function Empty({ children }: { children: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <svg viewBox="0 0 64 64" aria-hidden="true">
+        <path class="glass" d="M14 8v40a8 8 0 0 0 8 8h20a8 8 0 0 0 8-8V8" />
+        <path class="brim" d="M8 20h48" />
+      </svg>
+      <div>{children}</div>
+      {desk.value !== "demo" && (
+        <button class="main" onClick={() => go(screen.value, { desk: "demo", session: null })}>
+          Load the demo
+        </button>
+      )}
+    </div>
+  );
+}
+
+export function Problem({ told }: { told: string }) {
+  return (
+    <p class="problem" role="alert">
+      {told}
+    </p>
+  );
+}
+
+export function Waiting() {
+  return (
+    <p class="waiting" role="status">
+      Reading…
+    </p>
+  );
+}
+
+export function Bar({ part, whole, colour }: { part: number; whole: number; colour?: string }) {
+  const percent = Math.min(100, (100 * part) / Math.max(1, whole));
+  return (
+    <span class="bar" aria-hidden="true">
+      <span style={{ width: `${percent}%`, background: colour ?? "var(--water)" }} />
+    </span>
+  );
+}
+
+interface ListProps<T> {
+  items: readonly T[];
+  height: number;
+  label: string;
+  row: (item: T, i: number) => ComponentChildren;
+}
+
+/** A list of thousands of rows of which only those in sight are drawn. */
+export function Long<T>({ items, height, label, row }: ListProps<T>) {
+  const top = useSignal(0);
+  const view = useSignal(600);
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!box.current) return;
+    const seen = new ResizeObserver(() => (view.value = box.current?.clientHeight ?? 600));
+    seen.observe(box.current);
+    return () => seen.disconnect();
+  }, []);
+  const first = Math.max(0, Math.floor(top.value / height) - 4);
+  const last = Math.min(items.length, Math.ceil((top.value + view.value) / height) + 4);
+  return (
+    <div
+      class="long"
+      ref={box}
+      tabIndex={0}
+      role="region"
+      aria-label={label}
+      onScroll={(event) => (top.value = event.currentTarget.scrollTop)}
+    >
+      <ul style={{ height: `${items.length * height}px` }}>
+        {items.slice(first, last).map((item, i) => (
+          <li
+            key={first + i}
+            style={{ top: `${(first + i) * height}px`, height: `${height}px` }}
+            aria-setsize={items.length}
+            aria-posinset={first + i + 1}
+          >
+            {row(item, first + i)}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,168 @@
+// Receipts: every prompt and every step, filtered, opened, and two of them side by side.
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import { load } from "./api";
+import { Bar, Empty, Head, Long, n, Problem, share, shown, Waiting, when } from "./parts";
+import { asked, go, link } from "./route";
+import type { Part, Receipt, Session } from "./types";
+
+interface Listed {
+  receipts: Receipt[];
+  found: number;
+  all: number;
+  from: number;
+}
+
+export function Receipts(_: { sessions: Session[]; session: string | null }) {
+  const query = () => {
+    const told: Record<string, string> = {};
+    for (const name of ["text", "kind", "lost", "from"]) if (asked.value.get(name)) told[name] = asked.value.get(name)!;
+    return told;
+  };
+  const found = useMemo(() => load<Listed>(() => ({ view: "receipts", asked: query() })), []);
+  useEffect(() => found.stop, [found]);
+  const picked = useSignal<string[]>([]);
+  const { value, problem } = found.state.value;
+  const id = asked.value.get("id");
+  const beside = asked.value.get("beside");
+  if (problem) return <Problem told={problem} />;
+  if (!value) return <Waiting />;
+  if (value.all === 0)
+    return (
+      <Empty>
+        <h1>No receipts yet</h1>
+        <p>Sessions write one for each prompt, <code>brim flow run</code> one for each step.</p>
+      </Empty>
+    );
+  const set = (change: Record<string, string | null>) => go("receipts", { from: null, ...change }, true);
+  const pick = (each: string) => (picked.value = picked.value.includes(each) ? picked.value.filter((one) => one !== each) : [...picked.value, each].slice(-2));
+  return (
+    <>
+      <Head title="Receipts">
+        <p class="lead">
+          {n(value.found)} of {n(value.all)}
+        </p>
+      </Head>
+      <section class="card">
+        <div class="tools">
+          <input type="search" data-search placeholder="Session, flow, agent, model  ( / )" aria-label="Search receipts" value={asked.value.get("text") ?? ""} onInput={(event) => set({ text: event.currentTarget.value })} />
+          <select aria-label="Kind" value={asked.value.get("kind") ?? ""} onChange={(event) => set({ kind: event.currentTarget.value })}>
+            <option value="">prompts and steps</option>
+            <option value="prompt">prompts</option>
+            <option value="step">steps of flows</option>
+          </select>
+          <label class="check">
+            <input type="checkbox" checked={asked.value.get("lost") === "1"} onChange={(event) => set({ lost: event.currentTarget.checked ? "1" : null })} /> lost something
+          </label>
+          <button disabled={picked.value.length !== 2} onClick={() => go("receipts", { id: picked.value[0]!, beside: picked.value[1]! })}>
+            Compare {picked.value.length} of 2
+          </button>
+        </div>
+        <Long
+          items={value.receipts}
+          height={50}
+          label="Receipts"
+          row={(row) => (
+            <div class={`row receipt${row.id === id ? " on" : ""}`}>
+              <input type="checkbox" aria-label={`Pick ${row.title}`} checked={picked.value.includes(row.id)} onChange={() => pick(row.id)} />
+              <a class="what" href={link("receipts", { id: row.id, beside: null })}>
+                <b>{row.title}</b>{" "}
+                {row.truncated && <span class="badge warn">lost something</span>}
+                {row.status === "failed" && <span class="badge dropped">failed</span>}
+                <span class="clip soft">{when(row.at)} · {row.model ?? "no model named"}</span>
+              </a>
+              <Bar part={row.used ?? 0} whole={row.budget ?? 1} />
+              <span class="num">{n(row.used)}<small> of {n(row.budget)} {row.unit}</small></span>
+            </div>
+          )}
+        />
+        {value.found > value.receipts.length && (
+          <div class="tools">
+            <button disabled={value.from === 0} onClick={() => go("receipts", { from: String(Math.max(0, value.from - 500)) })}>Newer</button>
+            <span class="soft">{n(value.from + 1)} to {n(value.from + value.receipts.length)}</span>
+            <button disabled={value.from + value.receipts.length >= value.found} onClick={() => go("receipts", { from: String(value.from + 500) })}>Older</button>
+          </div>
+        )}
+      </section>
+      {id && beside ? <Compare before={id} after={beside} key={id + beside} /> : id && <One id={id} key={id} />}
+    </>
+  );
+}
+
+function One({ id }: { id: string }) {
+  const found = useMemo(() => load<{ id: string; values: Record<string, unknown>; parts: Part[]; replayable: boolean }>(() => ({ view: "receipt", asked: { id } })), [id]);
+  useEffect(() => found.stop, [found]);
+  const { value, problem } = found.state.value;
+  if (problem) return <Problem told={problem} />;
+  if (!value) return <Waiting />;
+  const small = Object.entries(value.values).filter(([, each]) => each === null || typeof each !== "object");
+  return (
+    <section class="card" aria-label="Receipt">
+      <div class="tools">
+        <h2>{id}</h2>
+        {value.replayable && <a class="button" href={link("lab", { source: `receipt:${id}` })}>Open in the budget lab</a>}
+        <a class="button" href={link("receipts", { id: null })}>Close</a>
+      </div>
+      <dl class="facts many">
+        {small.filter(([, each]) => String(each).length < 90).map(([name, each]) => (
+          <div key={name}>
+            <dt>{name.replaceAll("_", " ")}</dt>
+            <dd>{shown(each)}</dd>
+          </div>
+        ))}
+      </dl>
+      {value.parts.length > 0 ? (
+        <div class="scroll" tabIndex={0} role="region" aria-label="Parts">
+          <table>
+            <thead><tr><th>part</th><th>state</th><th class="num">size</th><th class="num">used</th><th>why</th></tr></thead>
+            <tbody>
+              {value.parts.slice(0, 400).map((part) => (
+                <tr key={part.name}>
+                  <th scope="row">{part.name}</th>
+                  <td><span class={`badge ${part.state}`}>{part.state}</span></td>
+                  <td class="num">{n(part.size)}</td>
+                  <td class="num">{n(part.used)}</td>
+                  <td class="soft">{part.reason}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      ) : (
+        <p class="soft">Only the sums were kept. A session with capture=True keeps the whole receipt of each prompt.</p>
+      )}
+      <details>
+        <summary>As JSON</summary>
+        <pre tabIndex={0}>{JSON.stringify(value.values, null, 2).slice(0, 60_000)}</pre>
+      </details>
+    </section>
+  );
+}
+
+function Compare({ before, after }: { before: string; after: string }) {
+  const found = useMemo(() => load<{ rows: { name: string; before: Part | null; after: Part | null; same: boolean }[] }>(() => ({ view: "compare", asked: { before, after } })), [before, after]);
+  useEffect(() => found.stop, [found]);
+  const { value, problem } = found.state.value;
+  if (problem) return <Problem told={problem} />;
+  if (!value) return <Waiting />;
+  const rows = value.rows.filter((row) => !row.same);
+  const cell = (part: Part | null) => (part ? <><span class={`badge ${part.state}`}>{part.state}</span> {n(part.used)} {part.size !== null && <small>({share(part.used ?? 0, part.size)})</small>}</> : <span class="soft">absent</span>);
+  return (
+    <section class="card" aria-label="Comparison">
+      <div class="tools">
+        <h2>{rows.length} of {value.rows.length} parts differ</h2>
+        <a class="button" href={link("receipts", { id: null, beside: null })}>Close</a>
+      </div>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Parts that differ">
+        <table>
+          <thead><tr><th>part</th><th>{before}</th><th>{after}</th></tr></thead>
+          <tbody>
+            {rows.slice(0, 400).map((row) => (
+              <tr key={row.name}><th scope="row">{row.name}</th><td>{cell(row.before)}</td><td>{cell(row.after)}</td></tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,283 @@
+"""Sessions as the page shows them: what fills the context now, how it came to that, and what left it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from brim.errors import BrimError, InvalidValue, UnknownName
+from brim.session.overview import Row, overview
+from brim.session.session import Session
+from brim.session.status import CATEGORIES
+from brim.session.view import View
+from brim.store.base import Entry, Store
+from brim.studio.desk import Desk
+from brim.wire import wire
+
+_MOST_SESSIONS = 500
+_MOST_TEXT = 20_000
+"""Characters of a message that are shown at once; the rest comes on request."""
+_MOST_LEFT = 300
+"""Texts of one edit that are listed."""
+_EXCERPT = 180
+_FREES = {
+    "system": "a shorter system prompt",
+    "tools": "fewer tools, or shorter descriptions of them",
+    "memory": "a lower memory_limit, or less memory given to prompt()",
+    "summary": "a lower summary_share",
+    "user": "compaction, once a turn is older than the newest {keep_turns}",
+    "assistant": "compaction, once a turn is older than the newest {keep_turns}",
+    "tool results": "a lower tool_limit for those to come, compaction for those that are there",
+    "framing": "fewer messages: this is what stands around them",
+    "new": "nothing yet: it was added since the last prompt",
+}
+"""What makes each category smaller."""
+
+
+def listed(desk: Desk) -> dict[str, Any]:
+    """Return the sessions and loops of the store, the last written first."""
+    store = desk.store()
+    rows = [] if store is None else overview(store, recent=_MOST_SESSIONS).recent
+    return {"sessions": [row.to_dict() for row in rows if row.kind != "gateway"], "store": desk.url}
+
+
+def row_of(store: Store, session: str) -> Row:
+    """Return what the store knows of one session.
+
+    Raises:
+        UnknownName: there is none of this id, or a gateway's conversation has it.
+    """
+    found = overview(store, session).current
+    if found is None or found.kind == "gateway":
+        raise UnknownName("session", session, [row.id for row in store.sessions(limit=_MOST_SESSIONS)])
+    return found
+
+
+def context(desk: Desk, session: str) -> dict[str, Any]:
+    """Return what fills a session's context: its status, a row for each category, and every message.
+
+    Raises:
+        UnknownName: no such session.
+    """
+    store = desk.needed()
+    row = row_of(store, session)
+    told: dict[str, Any] = {**row.to_dict(), "pieces": [], "problem": None, "settings": None, "unfinished": False}
+    try:
+        opened = Session.open(session, store=store)
+    except BrimError as error:  # Begun with a meter of the caller's own: its numbers are known, its messages are not.
+        return {**told, "rows": _rows(row.status, 3), "problem": str(error)}
+    status = opened.status().to_dict()
+    settings = opened.settings
+    told |= {"status": status, "settings": settings.to_dict(), "unfinished": opened.unfinished}
+    told["rows"] = _rows(status, settings.keep_turns)
+    told["pieces"] = _pieces(opened)
+    told["shape"] = opened.shape
+    return told
+
+
+def _rows(status: Mapping[str, Any], keep_turns: int) -> list[dict[str, Any]]:
+    """Return a row for each category that takes anything, in the order in which the terminal shows them."""
+    from brim.meter import catalogue
+
+    price = None
+    if status.get("model"):
+        try:
+            prices = catalogue.find(status["model"]).prices
+            price = prices.input if prices is not None else None
+        except BrimError:
+            price = None
+    rows = []
+    for name in (*CATEGORIES, "new"):
+        units = status["categories"].get(name, 0)
+        if units > 0:
+            cost = None if price is None or status["unit"] != "tokens" else round(units * price / 1_000_000, 6)
+            frees = _FREES[name].format(keep_turns=keep_turns)
+            rows.append({"name": name, "units": units, "cost_usd": cost, "frees": frees})
+    return rows
+
+
+def _pieces(opened: Session) -> list[dict[str, Any]]:
+    """Return every message of the conversation with what it is, what it takes, its age and its text."""
+    view = View(opened.meter, opened.messages, stable=False, shape=opened.shape)
+    book = view.history.book
+    turns = len(book.starts)
+    found = []
+    for at, (message, units) in enumerate(zip(book.messages, book.units, strict=True)):
+        sums = view.categories_of([book.raws[at]])
+        turn = book.turn_of(at)
+        text = message.text()
+        found.append(
+            {
+                "at": at,
+                "category": max(sums, key=lambda name: sums[name]) if sums else "framing",
+                "role": message.role,
+                "units": units,
+                "age": turns - 1 - turn,
+                "turn": turn,
+                "chars": len(text),
+                "text": text[:_MOST_TEXT],
+            }
+        )
+    return found
+
+
+def timeline(desk: Desk, session: str) -> dict[str, Any]:
+    """Return a session over time: a point for each prompt, and a mark for whatever else happened.
+
+    Raises:
+        UnknownName: no such session.
+    """
+    store = desk.needed()
+    row = row_of(store, session)
+    entries = store.entries(session, kinds=["prompt", "usage", "warning", "compaction", "event"])
+    points: list[dict[str, Any]] = []
+    marks: list[dict[str, Any]] = []
+    for entry in entries:
+        if entry.kind == "prompt":
+            points.append(_point(entry))
+        elif entry.kind == "usage" and points:
+            points[-1] |= {name: entry.body.get(name) for name in ("input", "output", "cached")}
+        elif (mark := _mark(entry)) is not None:
+            marks.append({**mark, "number": entry.number, "at": entry.at, "prompt": len(points)})
+    lines = {name: row.status[name] for name in ("budget", "window", "warning")}
+    return {**row.to_dict(), "points": points, "marks": marks, "lines": lines}
+
+
+def _point(entry: Entry) -> dict[str, Any]:
+    body = entry.body
+    told = {name: body.get(name) for name in ("used", "budget", "categories", "stable_prefix", "truncated", "messages")}
+    return {"number": entry.number, "at": entry.at, **told, "input": None, "output": None, "cached": None}
+
+
+def _mark(entry: Entry) -> dict[str, Any] | None:
+    """Return what an entry marks on the line of time; nothing for one that is nothing to look at."""
+    body = entry.body
+    if entry.kind == "warning":
+        return {"kind": "warning", "told": f"{body['used_tokens']:,} reached the warning line"}
+    if entry.kind == "compaction" and body["trigger"] != "sub_tick":
+        made = body["compacted"]
+        told = (
+            f"{made['before']:,} to {made['after']:,}: {made['reason']}" if made else f"begun anew: {body['trigger']}"
+        )
+        return {"kind": "compaction", "told": told}
+    progress = body.get("progress", {})
+    if body.get("event") == "sub_tick":
+        return {"kind": "sub_tick", "told": f"iteration {progress.get('iterations', 0) + 1} goes on in a fresh context"}
+    if body.get("event") == "overflow":
+        return {"kind": "overflow", "told": f"the provider refused {body['used_tokens']:,}"}
+    if body.get("event") == "step" and body.get("end") != "continue":
+        ended = "the goal is reached" if body["end"] == "goal" else f"iteration {progress.get('iterations')} is done"
+        return {"kind": "iteration", "told": ended}
+    return None
+
+
+def ledger(desk: Desk, session: str) -> dict[str, Any]:
+    """Return every edit of a session's context, the newest first: when, why, before and after, and what left.
+
+    Raises:
+        UnknownName: no such session.
+    """
+    store = desk.needed()
+    row = row_of(store, session)
+    edits: list[dict[str, Any]] = []
+    waits: dict[str, Any] | None = None
+    used: int | None = None
+    for entry in store.entries(session, kinds=["prompt", "compaction", "message", "note"]):
+        if entry.kind == "note":
+            if waits is not None and entry.body.get("kept"):
+                waits["left"] = list(entry.body["kept"])
+                if waits not in edits:
+                    edits.append(waits)
+            waits = None
+            continue
+        made = _edit(entry, used)
+        if entry.kind == "prompt":
+            used = entry.body["used"]
+            if edits and edits[-1]["after"] is None:
+                edits[-1]["after"] = used
+        if made is not None:
+            waits = made
+        elif entry.kind == "message":
+            waits = None
+        if entry.kind == "compaction" and made is not None:
+            edits.append(made)
+    for each in edits:
+        each["texts"] = _excerpts(store, each["left"][:_MOST_LEFT])
+        each["more"] = max(0, len(each.pop("left")) - _MOST_LEFT)
+    return {**row.to_dict(), "edits": edits[::-1]}
+
+
+def _edit(entry: Entry, used: int | None) -> dict[str, Any] | None:
+    """Return the edit that an entry is, before it is known what left with it; nothing for one that is none."""
+    body = entry.body
+    told: dict[str, Any] = {"number": entry.number, "at": entry.at, "left": []}
+    told |= {"summary": None, "replaced": None, "trigger": None}
+    if entry.kind == "compaction":
+        made = body["compacted"]
+        kind = "sub_tick" if body["trigger"] == "sub_tick" else "compaction" if made else "restart"
+        told |= {"kind": kind, "trigger": body["trigger"], "before": used, "after": None, "reason": ""}
+        if made:
+            told |= {name: made[name] for name in ("before", "after", "reason", "summary", "replaced")}
+        elif body["view"]:
+            told["reason"] = "The work goes on in a fresh context, which begins with what was handed over."
+            told["summary"] = _said(body["view"][0], body["shape"])
+        return told
+    if entry.kind == "message" and "sent" in body:
+        reason = "A result of a tool was longer than tool_limit, so it was cut by its shape."
+        return {**told, "kind": "cut", "before": None, "after": None, "reason": reason}
+    if entry.kind == "prompt" and body.get("truncated"):
+        reason = "The conversation did not fit the budget, so turns were left out of this prompt."
+        return {**told, "kind": "left out", "before": body["units"], "after": body["used"], "reason": reason}
+    return None
+
+
+def _said(message: Any, shape: str | None) -> str:
+    try:
+        return wire(shape or "openai").read(message, 0).text()
+    except BrimError:
+        return ""
+
+
+def _excerpts(store: Store, handles: Sequence[str]) -> list[dict[str, Any]]:
+    found = []
+    for handle in handles:
+        text = store.text(handle)
+        if text is not None:
+            excerpt = " ".join(text[: 4 * _EXCERPT].split())[:_EXCERPT]
+            found.append({"handle": handle, "chars": len(text), "excerpt": excerpt})
+    return found
+
+
+def text(desk: Desk, handle: str) -> dict[str, Any]:
+    """Return a text that left a prompt.
+
+    Raises:
+        UnknownName: the store keeps no such text.
+    """
+    found = desk.needed().text(handle)
+    if found is None:
+        raise UnknownName("kept text", handle, [], "It may have been purged")
+    return {"handle": handle, "text": found}
+
+
+def search(desk: Desk, query: str, session: str | None) -> dict[str, Any]:
+    """Return the texts that left prompts and share words with a query, the best first."""
+    found = desk.needed().search(query, session=session, limit=50) if query.strip() else []
+    return {"query": query, "found": [each._asdict() for each in found]}
+
+
+def restore(desk: Desk, session: str, handle: str) -> dict[str, Any]:
+    """Bring a text back: it becomes the newest message of its session, which the next prompt always holds.
+
+    Raises:
+        UnknownName: no such session, or it keeps no such text.
+        InvalidValue: a call waits for its result, so no message can stand here.
+    """
+    opened = Session.open(session, store=desk.needed())
+    if opened.unfinished:
+        told = "at a place where a message may stand: a call waits for its result, so restore once that has come"
+        raise InvalidValue("the session", session, told)
+    whole = opened.recall(handle)
+    before = opened.estimate()
+    opened.add(wire(opened.shape).say(f"Brought back from earlier ({handle}):\n{whole}"))
+    return {"handle": handle, "units": opened.estimate() - before, "number": opened.number}

@@ -1,0 +1,89 @@
+"""A model with a hard window on a real socket, and gateways before it."""
+
+import contextlib
+import http.client
+import json
+
+import anthropic
+import openai
+import pytest
+
+from brim.gateway.app import App
+from brim.gateway.policy import Rule
+from brim.gateway.settings import Settings
+from model_server import ModelServer, running
+
+
+@pytest.fixture(scope="module")
+def served_model():
+    server = ModelServer()
+    with running(server) as url:
+        yield server, url
+
+
+@pytest.fixture
+def upstream(served_model):
+    """The server, as new."""
+    server, _ = served_model
+    server.__init__()
+    return server
+
+
+@pytest.fixture
+def gateway(served_model, upstream):
+    """Start gateways before the server, and return the address and the application of each."""
+    with contextlib.ExitStack() as stack:
+
+        def start(**told):
+            rule = {name: told.pop(name) for name in ("policy", "window", "meter", "recall") if name in told}
+            usual = Rule(**{"policy": "fit", "window": upstream.window, **rule})
+            app = App(Settings(**{"upstream": served_model[1] + "/v1", "usual": usual, **told}))
+            return stack.enter_context(running(app)), app
+
+        yield start
+
+
+@pytest.fixture
+def chat():
+    """Make clients of OpenAI's that are closed in the end."""
+    with contextlib.ExitStack() as stack:
+        yield lambda url, key="sk-test", **more: stack.enter_context(
+            openai.OpenAI(base_url=url + "/v1", api_key=key, max_retries=0, **more)
+        )
+
+
+@pytest.fixture
+def claude():
+    """Make clients of Anthropic's that are closed in the end."""
+    with contextlib.ExitStack() as stack:
+        yield lambda url, key="sk-test", **more: stack.enter_context(
+            anthropic.Anthropic(base_url=url, api_key=key, max_retries=0, **more)
+        )
+
+
+def conversation(turns, words=20):
+    """A chat that grows: the task, then answers and questions in turn."""
+    said = [{"role": "user", "content": "The task: find out why the build is slow, and say so in one line."}]
+    for i in range(turns):
+        said.append(
+            {"role": "assistant", "content": f"Step {i}: " + "looked at the log and found nothing. " * (words // 7)}
+        )
+        said.append({"role": "user", "content": f"Go on with part {i}."})
+    return said
+
+
+def post(url, body, path="/v1/chat/completions", **headers):
+    """Send bytes as they are, and return the status, the headers and the body of the answer."""
+    host, port = url.removeprefix("http://").split(":")
+    connection = http.client.HTTPConnection(host, int(port), timeout=20)
+    told = {"content-type": "application/json", **{name.replace("_", "-"): value for name, value in headers.items()}}
+    try:
+        connection.request("POST", path, body, told)
+        answer = connection.getresponse()
+        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+    finally:
+        connection.close()
+
+
+def asked(messages, **more):
+    return json.dumps({"model": "gpt-4o", "messages": messages, **more}).encode()

@@ -1,0 +1,91 @@
+"""What fits is sent as it came, whatever its JSON looks like; what is cut is copied, not written anew."""
+
+import gzip
+import json
+import socket
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from gateway.bodies import bodies
+from gateway.conftest import asked, conversation, post
+
+
+def test_a_body_that_fits_arrives_byte_for_byte(gateway, upstream):
+    url, _ = gateway()
+
+    @settings(max_examples=60, suppress_health_check=list(HealthCheck))
+    @given(bodies())
+    def check(body):
+        status, headers, _ = post(url, body)
+        assert status == 200, headers
+        assert upstream.bodies[-1] == body
+        assert headers["x-brim-edits"] == "0"
+
+    check()
+
+
+def test_what_is_not_cut_keeps_its_bytes(gateway, upstream):
+    url, _ = gateway()
+    said = conversation(60)
+    body = (
+        asked(said)
+        .decode()
+        .replace('"model": "gpt-4o"', r'"temperature":0.70,  "model":"gpt-4o", "n": 1.0, "stop":["caf\u00e9"]')
+    )
+    first = r'{"role":  "user", "content":"Find out why the b\u0075ild is slow."}'
+    body = body.replace(json.dumps(said[0]), first)
+    status, headers, _ = post(url, body.encode())
+    sent = upstream.bodies[-1].decode()
+    assert status == 200
+    assert int(headers["x-brim-edits"]) > 0
+    assert r'"temperature":0.70,  "model":"gpt-4o", "n": 1.0, "stop":["caf\u00e9"]' in sent
+    assert first in sent
+    assert json.dumps(said[-1]) in sent
+
+
+def test_apacked_body_goes_on_as_it_came_where_it_fits(gateway, upstream):
+    url, _ = gateway()
+    packed = gzip.compress(asked(conversation(2)))
+    assert post(url, packed, content_encoding="gzip")[0] == 200
+    assert upstream.bodies[-1] == packed
+    assert post(url, gzip.compress(asked(conversation(60))), content_encoding="gzip")[0] == 200
+    assert "content-encoding" not in upstream.headers[-1]
+    assert json.loads(upstream.bodies[-1])["model"] == "gpt-4o"
+
+
+def test_a_long_body_with_a_key_twice_is_refused_since_it_can_be_read_in_two_ways(gateway, upstream):
+    url, _ = gateway()
+    body = asked(conversation(60)).replace(b'"model"', b'"n": 1, "n": 2, "model"')
+    status, _, answer = post(url, body)
+    assert status == 400
+    assert "stands twice" in json.loads(answer)["error"]["message"]
+    assert not upstream.bodies
+
+
+def test_headers_of_the_client_go_on_and_those_for_this_hop_do_not(gateway, upstream):
+    url, _ = gateway()
+    post(url, asked(conversation(1)), authorization="Bearer sk-own", x_custom="kept", connection="x-gone", x_gone="1",
+         x_brim_session_id="s", cookie="c=1", x_forwarded_host="evil")  # fmt: skip
+    sent = upstream.headers[-1]
+    assert sent["authorization"] == "Bearer sk-own"
+    assert sent["x-custom"] == "kept"
+    assert not {"x-gone", "x-brim-session-id", "cookie", "x-forwarded-host"} & set(sent)
+
+
+@pytest.mark.parametrize("cut", [1, 7, 64])
+def test_a_stream_keeps_the_bytes_of_upstream_wherever_they_are_split(gateway, upstream, cut):
+    url, _ = gateway()
+    body = asked(conversation(1), stream=True)
+    host, port = url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as link:
+        head = (
+            f"POST /v1/chat/completions HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        )
+        for at in range(0, len(body), 300 * cut):
+            link.sendall((head if at == 0 else b"") + body[at : at + 300 * cut])
+        said = b""
+        while not said.endswith(b"0\r\n\r\n"):
+            said += link.recv(65_536)
+    assert said.count(b"data: ") == 7
+    assert b"data: [DONE]\n\n" in said

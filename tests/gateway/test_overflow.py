@@ -1,0 +1,100 @@
+"""A provider that says that a prompt was too long is believed: once more, smaller, and from then on at once."""
+
+import json
+import time
+
+import openai
+import pytest
+
+from brim.errors import InvalidValue
+from brim.gateway.settings import Settings
+from gateway.conftest import asked, conversation, post
+
+
+def test_the_window_of_an_unknown_model_is_learned_from_its_refusal(gateway, upstream):
+    url, app = gateway(window=None)
+    body = asked(conversation(60)).replace(b"gpt-4o", b"mystery-1")
+    status, headers, _ = post(url, body)
+    assert status == 200
+    assert headers["x-brim-retried"] == "1"
+    assert upstream.refused == 1
+    assert app.state.windows.told("mystery-1").size == upstream.window
+    status, headers, _ = post(url, body)
+    assert (status, upstream.refused) == (200, 1)
+    assert "x-brim-retried" not in headers
+
+
+def test_a_refusal_without_numbers_is_retried_with_three_quarters(gateway, upstream):
+    url, _ = gateway(window=1_200, stable=False)
+    upstream.tells_numbers = False
+    status, headers, _ = post(url, asked(conversation(60), max_tokens=1))
+    assert (status, headers.get("x-brim-retried")) == (200, "1")
+    status, headers, _ = post(url, asked(conversation(62), max_tokens=1))
+    assert (status, headers.get("x-brim-retried")) == (200, None)
+
+
+def test_a_window_that_the_server_tells_is_used(gateway, upstream):
+    url, _ = gateway(window=None)
+    upstream.tells_window = True
+    status, _, _ = post(url, asked(conversation(60)).replace(b"gpt-4o", b"local-model"))
+    assert (status, upstream.refused) == (200, 0)
+    assert "/props" in upstream.paths
+
+
+def test_a_second_refusal_reaches_the_client_as_it_was(gateway, upstream):
+    url, _ = gateway()
+    told = {"error": {"message": "prompt is too long: 1100 tokens > 1000 maximum", "type": "invalid_request_error"}}
+    upstream.script = [(400, told), (400, told)]
+    status, headers, answer = post(url, asked(conversation(60)))
+    assert (status, json.loads(answer), headers["x-brim-retried"]) == (400, told, "1")
+    assert len(upstream.bodies) == 2
+
+
+def test_another_refusal_is_not_retried(gateway, upstream):
+    url, _ = gateway()
+    told = {"error": {"message": "Rate limit reached: tokens per min (TPM): Limit 1000", "code": "rate_limit_exceeded"}}
+    upstream.script = [(429, told)]
+    assert post(url, asked(conversation(60)))[0] == 429
+    upstream.script = [(400, {"error": {"message": "temperature must be at most 2"}})]
+    assert post(url, asked(conversation(60)))[0] == 400
+    assert len(upstream.bodies) == 2
+
+
+def test_a_refusal_at_the_start_of_a_stream_is_retried(gateway, upstream):
+    url, _ = gateway()
+    event = b'event: error\ndata: {"type":"error","error":{"code":"context_length_exceeded","message":"too long"}}\n\n'
+
+    upstream.script = [(200, event, [(b"content-type", b"text/event-stream")])]
+    status, headers, answer = post(url, asked(conversation(60), stream=True))
+    assert (status, headers["x-brim-retried"]) == (200, "1")
+    assert b"too long" not in answer
+    assert answer.endswith(b"data: [DONE]\n\n")
+
+
+def test_usage_corrects_the_count_of_a_model_that_nobody_knows(gateway, upstream):
+    url, _ = gateway()
+    body = asked(conversation(8)).replace(b"gpt-4o", b"mystery-2")
+    before = int(post(url, body)[1]["x-brim-tokens-before"])
+    headers = post(url, body)[1]
+    until = time.monotonic() + 3
+    while headers["x-brim-count-method"] != "calibrated" and time.monotonic() < until:
+        headers = post(url, body)[1]
+    true = upstream.size("chat", json.loads(body))
+    assert headers["x-brim-count-method"] == "calibrated"
+    assert true <= int(headers["x-brim-tokens-before"]) < before
+
+
+def test_what_has_to_stay_and_is_too_long_is_refused_as_the_provider_would(gateway, upstream, chat):
+    url, _ = gateway(window=40)
+    system = {"role": "system", "content": "A rule that has to stay. " * 40}
+    with pytest.raises(openai.BadRequestError) as caught:
+        chat(url).chat.completions.create(model="gpt-4o", messages=[system, *conversation(3)])
+    assert caught.value.code == "context_length_exceeded"
+    assert caught.value.response.headers["x-should-retry"] == "false"
+    assert not upstream.bodies
+
+
+def test_a_public_address_without_keys_is_refused():
+    with pytest.raises(InvalidValue, match="gateway.keys"):
+        Settings(upstream="http://127.0.0.1:1/v1", host="0.0.0.0")
+    assert Settings(upstream="http://127.0.0.1:1/v1", host="0.0.0.0", keys=("KEY",)).keys == ("KEY",)

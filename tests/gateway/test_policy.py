@@ -1,0 +1,112 @@
+"""What is done with a long request, by model, key and route; and what becomes of it after a fault of ours."""
+
+import json
+
+import pytest
+
+from brim.gateway import fitting
+from brim.gateway.policy import Rule
+from gateway.conftest import asked, conversation, post
+
+LONG = conversation(60)
+
+
+def test_warn_sends_it_as_it_came_and_says_how_much_it_is_over(gateway, upstream):
+    url, _ = gateway(policy="warn")
+    body = asked(LONG)
+    _, headers, _ = post(url, body)
+    assert upstream.bodies[-1] == body
+    assert int(headers["x-brim-over"]) == int(headers["x-brim-tokens-before"]) - upstream.window
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "words"),
+    [
+        ("/v1/chat/completions", "context_length_exceeded", "maximum context length is 1000 tokens"),
+        ("/v1/messages", None, "prompt is too long"),
+        ("/v1/responses", "context_length_exceeded", "exceeds the context window"),
+    ],
+)
+def test_refuse_answers_as_the_provider_would(gateway, upstream, path, code, words):
+    url, _ = gateway(policy="refuse")
+    key = "input" if path == "/v1/responses" else "messages"
+    status, headers, answer = post(url, json.dumps({"model": "gpt-4o", "max_tokens": 1, key: LONG}).encode(), path)
+    told = json.loads(answer)["error"]
+    assert status == 400
+    assert words in told["message"]
+    assert told.get("code") == code
+    assert headers["x-should-retry"] == "false"
+    assert not upstream.bodies
+
+
+def test_our_refusals_are_known_as_such_by_our_own_table(gateway, upstream):
+    import brim.overflow
+
+    url, _ = gateway(policy="refuse")
+    for path in ("/v1/chat/completions", "/v1/messages"):
+        _, _, answer = post(url, asked(LONG, max_tokens=1), path)
+        assert brim.overflow.is_overflow(answer) is not None
+
+
+def test_pass_counts_nothing(gateway, upstream):
+    url, _ = gateway(policy="pass")
+    _, headers, _ = post(url, asked(LONG))
+    assert headers["x-brim-passthrough"] == "policy"
+    assert "x-brim-tokens-before" not in headers
+
+
+def test_rules_hold_by_model_key_and_route(gateway, upstream, monkeypatch):
+    monkeypatch.setenv("TEAM_A", "key-a")
+    monkeypatch.setenv("TEAM_B", "key-b")
+    rules = (
+        Rule(model="gpt-4*", key="TEAM_B", policy="refuse"),
+        Rule(route="messages", policy="pass"),
+        Rule(model="small-*", window=200),
+    )
+    url, _ = gateway(keys=("TEAM_A", "TEAM_B"), rules=rules)
+    assert post(url, asked(LONG), authorization="Bearer key-a")[1]["x-brim-policy"] == "fit"
+    assert post(url, asked(LONG), authorization="Bearer key-b")[0] == 400
+    assert post(url, asked(LONG, max_tokens=1), "/v1/messages", x_api_key="key-a")[1]["x-brim-policy"] == "pass"
+    small = asked(LONG).replace(b"gpt-4o", b"small-1")
+    assert int(post(url, small, authorization="Bearer key-b")[1]["x-brim-tokens-after"]) <= 200
+    assert "authorization" not in upstream.headers[-1]
+
+
+def test_a_client_chooses_only_where_it_may(gateway, upstream):
+    url, _ = gateway()
+    assert post(url, asked(LONG), x_brim_policy="pass")[1]["x-brim-policy"] == "fit"
+    url, _ = gateway(client_policy=True)
+    assert post(url, asked(LONG), x_brim_policy="warn")[1]["x-brim-policy"] == "warn"
+    assert post(url, asked(LONG), x_brim_policy="nonsense")[0] == 400
+    assert int(post(url, asked(LONG), x_brim_budget="300")[1]["x-brim-tokens-after"]) <= 300
+    assert post(url, asked(LONG), x_brim_budget="-1")[0] == 400
+
+
+@pytest.mark.parametrize("place", ["weigh_view", "whole", "cut"])
+def test_after_a_fault_of_ours_nothing_altered_is_sent(gateway, upstream, monkeypatch, place):
+    def broken(*given, **more):
+        raise ZeroDivisionError("secret text of a prompt")
+
+    url, app = gateway()
+    strict, _ = gateway(on_fault="refuse")
+    monkeypatch.setattr(fitting, place, broken)
+    body = asked(LONG)
+    status, headers, _ = post(url, body)
+    assert headers["x-brim-passthrough"] == "fault"
+    assert status == 400  # of upstream, whose window is hard
+    assert upstream.bodies[-1] == body
+    assert app.state.tally.faults.value(kind="fault", became="pass") == 1
+    status, _, answer = post(strict, body)
+    assert status == 503
+    assert b"secret" not in answer
+    assert len(upstream.bodies) == 1
+
+
+def test_a_message_of_a_kind_that_nobody_knows_is_for_upstream_to_judge(gateway, upstream):
+    url, _ = gateway()
+    body = asked([{"role": "critic", "content": "new in this world"}])
+    _, headers, _ = post(url, body)
+    assert headers["x-brim-passthrough"] == "unreadable"
+    assert upstream.bodies[-1] == body
+    strict, _ = gateway(on_fault="refuse")
+    assert post(strict, body)[0] == 400

@@ -1,0 +1,109 @@
+"""Streams: signs of life in gaps, an end that says so, and an upstream that is closed when the client goes."""
+
+import asyncio
+import json
+import socket
+import time
+
+from brim.gateway.relay import KEEPALIVE, Stream
+from gateway.conftest import asked, conversation, post
+from model_server import running
+
+
+def opened(url, body):
+    host, port = url.removeprefix("http://").split(":")
+    link = socket.create_connection((host, int(port)), timeout=10)
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: {len(body)}\r\n\r\n"
+    link.sendall(head.encode() + body)
+    return link
+
+
+def settled(look, seconds=2.0):
+    until = time.monotonic() + seconds
+    while not look() and time.monotonic() < until:
+        time.sleep(0.005)
+    return look()
+
+
+def test_a_client_that_leaves_closes_upstream_at_once(gateway, upstream):
+    url, app = gateway()
+    upstream.pause, upstream.pieces = 0.4, 100
+    link = opened(url, asked(conversation(1), stream=True))
+    assert link.recv(1_000)
+    assert settled(lambda: upstream.open == 1)
+    left = time.monotonic()
+    link.close()
+    assert settled(lambda: upstream.closed)
+    assert upstream.closed[None] - left < 0.1
+    assert settled(lambda: app.state.tally.streams.value() == 0)
+
+
+def test_a_client_that_leaves_before_the_answer_ends_the_request_too(gateway, upstream):
+    url, app = gateway()
+    upstream.pause, upstream.pieces = 5, 100
+    link = opened(url, asked(conversation(60), stream=True))
+    assert settled(lambda: upstream.open == 1)
+    link.close()
+    assert settled(lambda: upstream.open == 0)
+    assert settled(lambda: app.state.tally.requests.value(route="chat", model="other", outcome="left") == 1)
+
+
+def test_in_a_gap_a_comment_says_that_the_stream_lives(gateway, upstream):
+    url, _ = gateway(keepalive=0.05)
+    upstream.pause, upstream.pieces = 0.2, 3
+    _, _, answer = post(url, asked(conversation(1), stream=True))
+    assert answer.count(KEEPALIVE) >= 3
+    assert answer.replace(KEEPALIVE, b"").count(b"data: ") == 5
+    assert all(part.startswith((b"data: ", b": ")) for part in answer.split(b"\n\n") if part)
+
+
+def test_an_upstream_that_breaks_off_is_told_as_an_event(gateway, upstream):
+    url, _ = gateway()
+    _, _, answer = post(url, asked(conversation(1), stream=True, user="reset"))
+    last = answer.rstrip().split(b"\n\n")[-1]
+    assert json.loads(last.removeprefix(b"data: "))["error"]["message"] == "upstream broke off its answer"
+
+
+def test_an_upstream_that_is_not_there_is_a_502(gateway, upstream):
+    url, _ = gateway(upstream="http://127.0.0.1:9/v1")
+    status, _, answer = post(url, asked(conversation(1)))
+    assert status == 502
+    assert "cannot be reached" in json.loads(answer)["error"]["message"]
+
+
+def test_usage_is_seen_wherever_a_stream_is_split():
+    said = (
+        b'data: {"choices":[]}\r\n\r\ndata: {"usage": {"prompt_tokens": 7}, "x": "'
+        + b"y" * 50
+        + b'"}\n\ndata: [DONE]\n\n'
+    )
+    for size in (1, 2, 5, 17, 1_000):
+        stream = Stream()
+        for at in range(0, len(said), size):
+            stream.feed(said[at : at + size])
+        assert stream.usage == {"prompt_tokens": 7}
+        assert stream.between
+    stream = Stream()
+    stream.feed(b"data: half")
+    assert not stream.between
+
+
+async def halting(scope, receive, send):
+    """A server that stops in the middle of an event."""
+    if scope["type"] == "lifespan":
+        for _ in range(2):
+            await send({"type": (await receive())["type"] + ".complete"})
+        return
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
+    for piece in (b"data: first\n\n", b"data: ha", b"lf\n\n", b"data: [DONE]\n\n"):
+        await asyncio.sleep(0.15)
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def test_no_comment_stands_in_the_middle_of_an_event(gateway, upstream):
+    with running(halting) as url:
+        before, _ = gateway(upstream=url + "/v1", keepalive=0.05)
+        _, _, answer = post(before, asked(conversation(1), stream=True))
+    assert b"data: half\n\n" in answer
+    assert KEEPALIVE in answer

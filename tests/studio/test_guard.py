@@ -1,0 +1,136 @@
+"""Who may come in to the studio, over real sockets."""
+
+import json
+import socket
+
+import pytest
+
+from brim.errors import InvalidValue
+from brim.studio.guard import Door
+
+JSON = {"Content-Type": "application/json"}
+
+
+def test_without_the_token_neither_the_page_nor_a_view_nor_a_file_is_served(served):
+    for path in ("/", "/api/sessions", "/api/about?desk=demo", "/studio.js", "/index.html", "/nothing"):
+        status, _, body = served.ask(path, cookie=False)
+        assert status == 401, path
+        assert b"orders-incident" not in body
+
+
+def test_the_printed_address_becomes_a_cookie_that_scripts_cannot_read(served):
+    status, headers, body = served.ask(f"/?token={served.door.token}", cookie=False)
+    assert status == 200
+    cookie = headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    assert served.door.token.encode() not in body
+    told = cookie.partition(";")[0]
+    assert served.ask("/api/about", headers={"Cookie": told}, cookie=False)[0] == 200
+
+
+@pytest.mark.parametrize("token", ["", "x", "é", "A" * 4_000])
+def test_a_wrong_token_opens_nothing(served, token):
+    from urllib.parse import quote
+
+    assert served.ask(f"/?token={quote(token)}", cookie=False)[0] == 401
+    wrong = {"Cookie": f"{served.door.cookie}={quote(token)}"}
+    assert served.ask("/api/about", headers=wrong, cookie=False)[0] == 401
+    assert served.ask("/api/about", headers={"Authorization": f"Bearer {quote(token)}"}, cookie=False)[0] == 401
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "evil.example:{port}", "", "10.0.0.7:{port}"],
+)
+def test_a_name_that_was_rebound_to_this_machine_is_refused(served, host):
+    status, _, _ = served.ask("/api/sessions?desk=demo", headers={"Host": host.format(port=served.door.port)})
+    assert status == 421
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]"])
+def test_the_names_of_this_machine_are_taken(served, host):
+    assert served.ask("/api/about", headers={"Host": f"{host}:{served.door.port}"})[0] == 200
+
+
+def test_two_hosts_are_refused(served):
+    with socket.create_connection(("127.0.0.1", served.door.port)) as line:
+        own = f"127.0.0.1:{served.door.port}"
+        line.sendall(
+            f"GET /api/about HTTP/1.1\r\nHost: {own}\r\nHost: evil.example\r\nCookie: {served.cookie}\r\n\r\n".encode()
+        )
+        assert b" 400 " in line.recv(200).partition(b"\r\n")[0] + b" "
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://127.0.0.1:{port}", "http://127.0.0.1:1"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_page_of_another_origin_is_refused_even_with_the_cookie(served, origin, method):
+    headers = {**JSON, "Origin": origin.format(port=served.door.port)}
+    status, told, _ = served.ask("/api/about", method=method, headers=headers, body="{}")
+    assert status == 403
+    assert not [name for name in told if name.lower().startswith("access-control")]
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_what_the_browser_calls_another_site_is_refused(served, site):
+    assert served.ask("/api/about", headers={"Sec-Fetch-Site": site})[0] == 403
+    assert served.ask("/api/undo", method="POST", headers={**JSON, "Sec-Fetch-Site": site}, body="{}")[0] == 403
+
+
+def test_a_write_must_be_json_and_come_from_the_page_or_with_the_token(served):
+    own = {"Sec-Fetch-Site": "same-origin"}
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
+        assert served.ask("/api/undo", method="POST", headers={**own, "Content-Type": kind}, body="{}")[0] == 415
+    assert served.ask("/api/undo", method="POST", headers=JSON, body="{}")[0] == 403
+    bearer = {**JSON, "Authorization": f"Bearer {served.door.token}"}
+    assert served.ask("/api/fit", method="POST", headers=bearer, body="{}", cookie=False)[0] == 400
+
+
+def test_every_answer_forbids_frames_and_whatever_is_written_into_the_page(served):
+    for path, cookie in (("/", True), ("/api/about", True), ("/", False), ("/api/none", True)):
+        _, headers, _ = served.ask(path, cookie=cookie)
+        policy = headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-frame-options"] == "DENY"
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize(
+    "path", ["/../guard.py", "/..%2fguard.py", "/static/../app.py", "/%2e%2e/app.py", "//etc/passwd", "/app.py"]
+)
+def test_only_the_files_of_the_page_are_served_whatever_a_path_says(served, path):
+    status, _, body = served.ask(path)
+    assert status == 404
+    assert b"import" not in body
+
+
+def test_a_body_that_is_too_long_is_refused_before_it_is_read(served):
+    headers = {**JSON, "Sec-Fetch-Site": "same-origin", "Content-Length": "99999999999"}
+    assert served.ask("/api/fit", method="POST", headers=headers)[0] == 413
+
+
+@pytest.mark.parametrize("body", ["", "[]", "nonsense", '{"a":' * 2_000])
+def test_a_body_that_is_no_object_is_refused_with_a_sentence(served, body):
+    headers = {**JSON, "Sec-Fetch-Site": "same-origin"}
+    status, _, answer = served.ask("/api/fit", method="POST", headers=headers, body=body)
+    assert status == 400
+    assert "JSON" in json.loads(answer)["problem"]
+
+
+def test_another_address_than_loopback_needs_a_token_of_the_users_own():
+    with pytest.raises(InvalidValue, match="--token"):
+        Door(host="0.0.0.0")
+    with pytest.raises(InvalidValue, match="16 characters"):
+        Door(host="0.0.0.0", token="short", chosen=True)
+    door = Door(host="0.0.0.0", token="long enough to be safe", chosen=True, names=("studio.example",))
+    assert door.knows("10.1.2.3:8090")
+    assert door.knows("Studio.example:8090")
+    assert not door.knows("evil.example:8090")
+
+
+def test_the_token_is_new_at_each_start_and_stays_out_of_what_is_printed():
+    first, second = Door(), Door()
+    assert first.token != second.token
+    assert first.token not in repr(first)
