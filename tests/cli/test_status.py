@@ -120,4 +120,5 @@ def test_an_empty_store_and_an_unknown_session_are_told(brim, store):
 
 def test_what_something_else_wrote_is_no_session(brim, store):
     store.append("notes", [("note", {"x": 1})])
+    store.append("gateway/1", [("meta", {"kind": "gateway", "status": {"used": 7, "budget": 9}})])
     assert "no sessions" in brim("status", "--line").out

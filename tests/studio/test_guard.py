@@ -111,6 +111,17 @@ def test_a_body_that_is_too_long_is_refused_before_it_is_read(served):
     assert served.ask("/api/fit", method="POST", headers=headers)[0] == 413
 
 
+def test_a_body_that_does_not_say_how_long_it_is_ends_at_the_limit(served):
+    headers = {**JSON, "Sec-Fetch-Site": "same-origin"}
+    pieces = (b'{"a": "' if i == 0 else b"x" * 1_000_000 for i in range(18))
+    try:
+        status, _, answer = served.ask("/api/fit", method="POST", headers=headers, body=pieces)
+    except ConnectionError:  # It hung up before all was sent.
+        return
+    assert status == 413
+    assert b"too long" in answer
+
+
 @pytest.mark.parametrize("body", ["", "[]", "nonsense", '{"a":' * 2_000])
 def test_a_body_that_is_no_object_is_refused_with_a_sentence(served, body):
     headers = {**JSON, "Sec-Fetch-Site": "same-origin"}

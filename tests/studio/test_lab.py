@@ -30,7 +30,13 @@ def fresh(source, budget, desk):
         options = {key: value for key, value in given.options.items() if value is not None}
         return brim.fit(list(given.sections), budget, model=given.model, meter=given.meter, **options).receipt
     session = brim.Session.open(source.partition(":")[2], store=desk.needed())
-    return brim.fit_messages(session.messages, budget, meter=session.meter, shape=session.shape).receipt
+    told = {"meter": session.meter, "shape": session.shape}
+    summary = [i for i, each in enumerate(session.messages) if "CONTEXT_SUMMARY" in str(each["content"])]
+    assert len(summary) == 1
+    try:
+        return brim.fit_messages(session.messages, budget, pin=summary, **told).receipt
+    except DoesNotFit:
+        return brim.fit_messages(session.messages, budget, **told).receipt
 
 
 @settings(max_examples=25, deadline=None)

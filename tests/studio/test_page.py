@@ -277,6 +277,7 @@ def test_a_strangers_page_neither_reads_nor_writes_nor_frames_the_studio(chromiu
     assert "orders-incident" not in "".join(frame.content() for frame in page.frames)
     made.context.close()
     server.shutdown()
+    server.server_close()
 
 
 def test_a_newcomer_sees_the_demo_within_ten_seconds(chromium, tmp_path):

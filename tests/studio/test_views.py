@@ -98,6 +98,9 @@ def test_a_message_is_not_poured_back_between_a_call_and_its_result(alone):
 def test_receipts_are_filtered_and_compared(served):
     told = served.get("receipts")[1]
     assert told["found"] == told["all"] == len(told["receipts"]) > 90
+    lost = served.get("receipts", lost="1")[1]
+    assert 0 < lost["found"] < told["found"]
+    assert all(row["truncated"] for row in lost["receipts"])
     steps = served.get("receipts", kind="step", text="build")[1]["receipts"]
     assert len(steps) == 5
     one = served.get("receipt", id=steps[0]["id"])[1]

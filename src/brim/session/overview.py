@@ -89,9 +89,9 @@ def overview(store: Store, session: str | None = None, recent: int = RECENT) -> 
 
 
 def _row(row: SessionRow) -> Row | None:
-    """Return a session, unless something else than sessions wrote it."""
+    """Return a session, unless something else wrote it, such as a gateway, which knows of no peak."""
     status = row.meta.get("status")
-    if not isinstance(status, Mapping):
+    if not isinstance(status, Mapping) or "peak_utilization" not in status:
         return None
     about = {name: value for name, value in row.meta.items() if name not in ("status", "kind")}
     return Row(id=row.id, kind=str(row.meta.get("kind", "session")), updated=row.updated, status=status, about=about)

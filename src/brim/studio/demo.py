@@ -1,7 +1,8 @@
-"""A recorded demo, made by brim's own code: a conversation that was compacted, a loop, a flow that ran, a gateway.
+"""A demo recorded by brim's own sessions, loops and flows, and a few rows such as a gateway writes.
 
-It is the same each time: time and what is said come from here. It lives in a folder of its own, so whatever is tried
-out in it touches nothing else.
+It is the same each time: time, what is said, what the provider is said to have counted and cached, and the numbers of
+the gateway's requests come from here; no model was asked. It lives in a folder of its own, so whatever is tried out
+in it touches nothing else.
 """
 
 from __future__ import annotations
@@ -219,7 +220,7 @@ def _loop(store: Any, clock: _Clock) -> None:
 
 
 def _gateway(store: Any) -> None:
-    """Record what a gateway writes of the requests that it had to cut."""
+    """Write rows of the shape that a gateway writes, with numbers made up here."""
     from brim.store import META
 
     for talk, model, size in (("support-bot", "gpt-5-mini", 9_000), ("code-agent", "claude-sonnet-4-5", 60_000)):

@@ -12,6 +12,7 @@ from threading import RLock
 from time import monotonic
 from typing import Any
 
+from brim.compact import mark
 from brim.errors import DoesNotFit, InvalidType, InvalidValue, UnknownName
 from brim.history.history import History
 from brim.receipt import Receipt
@@ -104,15 +105,25 @@ def _session(desk: Desk, source: str, name: str) -> Source:
         return known
     history = History(meter=session.meter, shape=session.shape)
     history.extend(session.messages)
+    summaries = _summaries(history)
 
     def fit(budget: int, choices: Mapping[str, Any]) -> Receipt:
-        return history.fit(budget, **choices).receipt
+        try:
+            return history.fit(budget, pin=summaries, **choices).receipt
+        except DoesNotFit:  # As the session does: better less of the summary than no prompt.
+            return history.fit(budget, **choices).receipt
 
     made = Source(
         id=source, title=name, kind="messages", budget=session.budget, model=session.settings.model, refit=fit
     )
     desk.keep(key, made)
     return made
+
+
+def _summaries(history: History) -> list[int]:
+    """Return which messages stand for what was compacted: a session always keeps them."""
+    book = history.book
+    return [book.indexes[at] for at, each in enumerate(book.messages) if mark.piece_of(each) is not None]
 
 
 def _captured(source: str, title: str, receipt: Receipt) -> Source:
