@@ -162,7 +162,7 @@ def _stage(path: str, data: bytes) -> tuple[str, str]:
             file.write(data)
         if os.path.exists(target):
             os.chmod(beside, S_IMODE(os.stat(target).st_mode))
-    except BaseException:
+    except BaseException:  # Whatever ended it, nothing half-written stays.
         os.unlink(beside)
         raise
     return beside, target

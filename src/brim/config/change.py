@@ -148,7 +148,7 @@ def replace(path: str, content: bytes) -> None:
         if os.path.exists(path):
             os.chmod(beside, S_IMODE(os.stat(path).st_mode))
         os.replace(beside, path)
-    except BaseException:
+    except BaseException:  # Whatever ended it, nothing half-written stays.
         if os.path.lexists(beside):
             os.unlink(beside)
         raise

@@ -126,6 +126,6 @@ def _replace(path: str, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
-    except BaseException:
+    except BaseException:  # Whatever ended it, nothing half-written stays.
         os.unlink(beside)
         raise

@@ -61,7 +61,7 @@ class App:
             self.state.tally.requests.add(route=route, model="other", outcome=f"refused_{problem.status}")
             headers = [("content-type", "application/json"), ("x-brim-request-id", known), *problem.headers.items()]
             await relay.whole(send, problem.status, headers, problem.body(route, known))
-        except Exception as error:
+        except Exception as error:  # A fault of ours is told as one, and never as an answer.
             where = traceback.extract_tb(error.__traceback__)[-1]
             LOG.error("%s: %s at %s:%d", known, type(error).__name__, where.name, where.lineno)
             self.state.tally.faults.add(kind="fault", became="refuse")

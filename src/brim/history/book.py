@@ -138,7 +138,7 @@ class Book:
             if shape is None:
                 self._decide(raws)
             self._read(raws)
-        except Exception:
+        except Exception:  # Whatever is wrong with one message, none of them is added.
             self.shape = shape
             self._again(chosen, given[:had])
             raise

@@ -213,7 +213,7 @@ class Loop:
             step: object
             try:
                 step = yield tick
-            except Exception as error:
+            except Exception as error:  # A caller's own act may raise anything; only an overflow is tried again.
                 self._smaller(error, tick)
                 step = yield (tick := self._tick())
             self._take(brief.checked(step), tick, max(0.0, self.session.clock() - began))
