@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "brim"
 
 FLOORS = (
     ("edges", ("__main__", "cli", "gateway", "studio", "integrations", "testing")),
-    ("running", ("flow", "loop", "session", "pack", "exchange", "config", "store", "observe", "llm")),
+    ("running", ("flow", "loop", "conversation", "session", "pack", "exchange", "config", "store", "observe", "llm")),
     (
         "deciding",
         (

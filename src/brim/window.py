@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _WARN_OF_BUDGET = Fraction(85, 100)
 """Use above this share of the budget is where prompts were seen to start failing."""
+_ANSWER_SHARE, _ANSWER_MOST = 8, 4_096
+"""What is left for an answer of which nobody said how long it may be: one part in so many, at the most so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,3 +86,8 @@ class Window:
         if self.warn is None:
             return int(_WARN_OF_BUDGET * self.budget)
         return int(fraction("Window warn", self.warn) * self.size)
+
+
+def answer_room(size: int) -> int:
+    """Return the units to keep free for an answer of which nobody said how long it may be."""
+    return min(size // _ANSWER_SHARE, _ANSWER_MOST)

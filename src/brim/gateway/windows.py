@@ -14,7 +14,7 @@ from brim.gateway.known import known
 from brim.gateway.policy import Rule
 from brim.gateway.settings import Settings
 from brim.overflow import Overflow
-from brim.window import Window
+from brim.window import Window, answer_room
 
 KIND = "gateway-window"
 """The kind of document in which a store keeps what refusals told."""
@@ -30,8 +30,6 @@ _NO_NUMBERS = 0.75
 """What a prompt shrinks to after a refusal that told no numbers."""
 _MARGIN = 0.95
 """What of the told room is used after a refusal that did."""
-_ANSWER_SHARE, _ANSWER_MOST = 8, 4_096
-"""What is left for the answer when a request has to be cut and does not say: one part in so many, at the most so."""
 _FIELDS = ("max_model_len", "context_length", "context_window", "max_context_length", "max_input_tokens", "n_ctx")
 """Where lists of models say how much each holds."""
 
@@ -87,7 +85,7 @@ class Windows:
             budget = int(budget * (1 - fraction("safety_margin", settings.margin)))
         if told is not None and told.ratio > 1:
             budget = int(budget / told.ratio)
-        left = 0 if answer or settings.reserve else min(size // _ANSWER_SHARE, _ANSWER_MOST)
+        left = 0 if answer or settings.reserve else answer_room(size)
         return Room(window=size, fits=max(1, budget), target=max(1, budget - left), source=source)
 
     def _size(

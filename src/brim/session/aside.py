@@ -36,19 +36,21 @@ class Aside:
     """Whether some of it is left out."""
 
     @classmethod
-    def of(cls, system: Any, tools: Tools | None, memory: Memory | None, limit: int, scale: Scale) -> Aside:
-        """Return what is sent beside the conversation, with memory cut to a limit.
+    def of(
+        cls, system: Any, tools: Tools | None, memory: Memory | None, limit: int, scale: Scale, *, pinned: str = ""
+    ) -> Aside:
+        """Return what is sent beside the conversation, with memory cut to a limit and what is pinned before it.
 
         Raises:
             InvalidValue: memory that cannot be.
         """
         sections = _sections(memory)
         if not sections:
-            return cls(system=system, tools=tools)
+            return cls(system=system, tools=tools, memory=pinned, size=scale.count(pinned))
         room = max(0, limit - scale.load(HEAD + "\n\n"))
-        whole = sum(scale.count(section.text) for section in sections)
+        whole = sum(scale.count(section.text) for section in sections) + scale.count(pinned)
         made = fit(sections, room, meter=scale)
-        text = f"{HEAD}\n\n{made.text}" if made.text.strip() else ""
+        text = "\n\n".join([*([pinned] if pinned else []), *([HEAD, made.text] if made.text.strip() else [])])
         return cls(system=system, tools=tools, memory=text, size=whole, cut=made.receipt.truncated)
 
     def room(self, view: View) -> int:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from brim.errors import Conflict
 from brim.meter import Meter, Scale, meter, meter_for
 from brim.meter.calibrated import Calibrated, Calibration, Mix, begin
+from brim.meter.estimate import OTHER
 from brim.store.base import Store
 
 KIND = "calibration"
@@ -43,7 +44,7 @@ class Calibrating:
         self._inner = self._plain if not self.learns else _estimate(given, model, self._plain)
         self.calibration = calibration or (begin(self._inner, model) if self.learns else None)
         """What is known of the model by now."""
-        self.meter: Scale = self._plain
+        self.meter: Scale = self._plain if given != OTHER else Calibrated(self._inner, begin(self._inner))
         """What counts the conversation."""
         self.sent: Sent | None = None
         self.recount()

@@ -70,6 +70,8 @@ class Read:
     """What the conversation is counted by: what was known of the model when it was last counted."""
     learnt: list[Body] = field(default_factory=list)
     """What was learnt since."""
+    pins: Mapping[str, str] = field(default_factory=dict)
+    """Texts that every prompt holds, by their handles."""
 
     def take(self, entry: Entry) -> None:
         """Take in one more entry."""
@@ -92,6 +94,8 @@ class Read:
                 self.learnt.append(body)
             if self.last is not None and "units" in body:
                 self.last = self.last._replace(units=body["units"])
+        if "pins" in body:
+            self.pins = dict.fromkeys(body["pins"], "")
         if "counts" in body:
             self.counts = Counts.from_dict(body["counts"])
 
@@ -106,4 +110,5 @@ def read(store: Store, session: str) -> Read | None:
     start = made.number = compactions[-1].number - 1 if compactions else 1
     for entry in store.entries(session, after=start):
         made.take(entry)
+    made.pins = {name: text for name in made.pins if (text := store.text(name)) is not None}
     return made

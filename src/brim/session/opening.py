@@ -60,4 +60,5 @@ def resumed(told: Read, meter: Any) -> State:
         counts=told.counts,
         compacted=told.compacted,
         last=told.last,
+        pins=told.pins,
     )

@@ -34,12 +34,19 @@ class Prompting:
     summarise: Any = None
     capture: bool = False
     query: str | None = None
+    most: int | None = None
+    """Units of this one prompt, where they are fewer than the session's own."""
     lines: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
     """What is to be written to the log."""
     texts: dict[str, str] = field(default_factory=dict)
     """What left the prompt, by handle."""
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     """What is to be told, once it is written."""
+
+    @property
+    def budget(self) -> int:
+        """Units that the prompt may use."""
+        return self.state.budget if self.most is None else min(self.state.budget, self.most)
 
     def run(self) -> Fitted:
         """Return the prompt.
@@ -49,7 +56,7 @@ class Prompting:
         """
         estimate = self._estimate()
         self.warn(estimate + self.state.counts.drift)
-        line = self.state.settings.line(self.state.budget)
+        line = self.state.settings.line(self.budget)
         if line is not None and estimate >= line and self.state.view.units >= self.state.counts.wait:
             self._compact()
         return self._fit()
@@ -69,7 +76,7 @@ class Prompting:
     def _compact(self) -> None:
         """Replace older turns by a summary, if that pays; if not, wait until there is more to replace."""
         state = self.state
-        room = state.budget - self.aside.units(state.view)
+        room = self.budget - self.aside.units(state.view)
         made = shrinking.planned(state.view, state.settings, room, state.compacted)
         compacted = None
         if made is not None:
@@ -158,7 +165,7 @@ class Prompting:
 
     def _fit(self) -> Fitted:
         state, aside = self.state, self.aside
-        view, budget, whole = state.view, state.budget, self._estimate()
+        view, budget, whole = state.view, self.budget, self._estimate()
         fitted = view.fit(
             max(0, budget - aside.room(view)),
             tools=aside.tools,
@@ -210,4 +217,5 @@ def compaction(state: State, trigger: str) -> dict[str, Any]:
         "compacted": state.compacted.to_dict() if state.compacted is not None else None,
         "counts": state.counts.to_dict(),
         "calibration": state.calibrating.to_dict(),
+        "pins": list(state.pins),
     }

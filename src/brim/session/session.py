@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
+from brim.amount import units
 from brim.compact.plan import Plan, apply
 from brim.errors import InvalidValue, UnknownName
 from brim.history.fitted import Fitted
@@ -20,20 +21,21 @@ from brim.meter import Meter, Scale
 from brim.observe import Observer
 from brim.overflow import Overflow
 from brim.section import check_choice
-from brim.session import recall, shrinking
+from brim.session import pins, shrinking
 from brim.session.aside import Aside, Memory
 from brim.session.calibrating import Sent, share
 from brim.session.growth import bounded
 from brim.session.journal import Journal, Lines, read
 from brim.session.opening import begun, resumed
 from brim.session.prompting import Prompting
+from brim.session.recalling import Recalling
 from brim.session.settings import Settings
 from brim.session.state import State
 from brim.session.status import Status
 from brim.session.telling import Telling
 from brim.session.usage import Reported, reported
 from brim.session.view import jsonable
-from brim.store.base import META, Found, Store
+from brim.store.base import META, Store
 from brim.window import Window
 from brim.wire import shape_of, wire
 
@@ -43,7 +45,7 @@ MORE = ("compact_at", "summary_share", "tool_limit", "memory_limit", "shape")
 """Settings that are given by name."""
 
 
-class Session:
+class Session(Recalling):
     """A conversation that lasts."""
 
     def __init__(
@@ -218,6 +220,7 @@ class Session:
         tools: Tools | None = None,
         memory: Memory | None = None,
         query: str | None = None,
+        budget: int | None = None,
     ) -> Fitted:
         """Return the prompt for the next call: it fits the budget, and a provider accepts it.
 
@@ -230,6 +233,7 @@ class Session:
             memory: a text, entries with the best first, or `{"pinned": ..., "recalled": ...}`. It stands at the end,
                 where it may change without moving what the cache holds.
             query: what older turns are chosen by, in a session that is not stable.
+            budget: units that this one prompt may use, where they are fewer than the session's own.
 
         Raises:
             DoesNotFit: what has to stay is bigger than the budget.
@@ -238,8 +242,7 @@ class Session:
         """
         if query is not None and self.settings.stable:
             raise InvalidValue("query", query, "left out in a stable session: stable=False chooses turns by it")
-        aside = Aside.of(system, tools, memory, self.settings.most_memory, self.meter)
-        work = self._work(aside, query)
+        work = self._work(self._aside(system, tools, memory), query, budget)
         fitted = work.run()
         apart = None if self.shape == "openai" else system
         work.state.calibrating.sent = Sent(fitted.messages, tools, apart, self.shape, fitted.used)
@@ -248,12 +251,12 @@ class Session:
 
     def estimate(self, system: Any = None, tools: Tools | None = None) -> int:
         """Return the units of the next prompt, if nothing were left out."""
-        return self._state.view.units + Aside(system=system, tools=tools).units(self._state.view)
+        return self._state.view.units + self._aside(system, tools).units(self._state.view)
 
     def plan_compaction(self, system: Any = None, tools: Tools | None = None) -> Plan | None:
         """Return what a summary should replace now, for a caller who makes it elsewhere; nothing if it does not pay."""
         state = self._state
-        room = state.budget - Aside(system=system, tools=tools).units(state.view)
+        room = state.budget - self._aside(system, tools).units(state.view)
         return shrinking.planned(state.view, self.settings, room, state.compacted)
 
     def compact(self, plan: Plan | None = None, summary: str | None = None) -> bool:
@@ -344,31 +347,18 @@ class Session:
         """Tell the user something, by `on_notice` and in `notices`."""
         self._telling.notify(text)
 
-    def recall(self, handle: str) -> str:
-        """Return a text that left the prompt, by its handle or the start of it.
+    def _aside(self, system: Any, tools: Tools | None, memory: Memory | None = None) -> Aside:
+        """Return what stands beside the conversation, with what is pinned."""
+        pinned = pins.written(self._state.pins)
+        return Aside.of(system, tools, memory, self.settings.most_memory, self.meter, pinned=pinned)
 
-        Raises:
-            UnknownName: this session keeps no such text.
-        """
-        return self._journal.shelf.text(handle)
-
-    def search(self, query: str, limit: int = 20) -> list[Found]:
-        """Return the texts that left the prompt and share words with a query, the best first."""
-        return self._journal.shelf.search(query, limit)
-
-    def recall_tool(self, shape: str | None = None) -> dict[str, Any]:
-        """Return the definition of the tool by which a model brings back what left its prompt."""
-        return recall.tool(shape or self.shape)
-
-    def answer_recall(self, arguments: Any, budget: int | None = None) -> str:
-        """Return what that tool answers to the arguments of a call, in at most `budget` units."""
-        limit = self.settings.longest_result if budget is None else budget
-        return recall.answered(arguments, self._journal.shelf, limit, self.meter)
-
-    def _work(self, aside: Aside, query: str | None = None) -> Prompting:
+    def _work(self, aside: Aside, query: str | None = None, most: int | None = None) -> Prompting:
         """Return the work on a copy of the state."""
         state = self._state.copy()
-        return Prompting(state=state, aside=aside, summarise=self._summarise, capture=self._capture, query=query)
+        if most is not None:
+            units("budget", most)
+        asked = {"summarise": self._summarise, "capture": self._capture, "query": query, "most": most}
+        return Prompting(state=state, aside=aside, **asked)
 
     def _done(self, work: Prompting) -> None:
         """Write what a piece of work has gathered, take over its state, and tell of it."""

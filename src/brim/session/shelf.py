@@ -41,13 +41,21 @@ class Shelf:
         Raises:
             UnknownName: this session keeps no such text.
         """
+        return self.find(handle)[1]
+
+    def find(self, handle: str) -> tuple[str, str]:
+        """Return a handle by itself or its start, and its text.
+
+        Raises:
+            UnknownName: this session keeps no such text.
+        """
         found = self._text(handle)
         if found is not None:
-            return found
+            return handle, found
         if len(handle) >= _SHORTEST:
             for name in self.handles():
                 if name.startswith(handle) and (found := self._text(name)) is not None:
-                    return found
+                    return name, found
         advice = "A handle is b2: and at least five characters; search() finds texts by their words"
         raise UnknownName("kept text", handle, self.handles(), advice)
 

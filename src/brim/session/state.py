@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from brim.compact.compacted import Compacted
@@ -35,6 +35,8 @@ class State:
     counts: Counts
     compacted: Compacted | None = None
     last: Last | None = None
+    pins: Mapping[str, str] = field(default_factory=dict)
+    """Texts that every prompt holds, by their handles."""
 
     def copy(self) -> State:
         """Return one that can become another without this one; the view is taken over."""

@@ -1,0 +1,37 @@
+"""Texts that left the prompt and were pinned: every prompt holds them until they are unpinned.
+
+They stand at the end with memory, where they move nothing that the cache holds, and are never cut. So together they
+may take a quarter of the budget and no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from brim.errors import InvalidValue
+from brim.meter.base import Scale
+
+HEAD = "## Pinned"
+"""What stands over the pins in a prompt."""
+_SHARE = 4
+"""The part of the budget, one in so many, that pins may take."""
+
+
+def written(pins: Mapping[str, str]) -> str:
+    """Return the pins as a prompt holds them; nothing where there are none."""
+    return "\n\n".join([HEAD, *pins.values()]) if pins else ""
+
+
+def added(pins: Mapping[str, str], handle: str, text: str, budget: int, scale: Scale) -> dict[str, str]:
+    """Return the pins with one more.
+
+    Raises:
+        InvalidValue: together they would take too much of the budget.
+    """
+    made = {**pins, handle: text}
+    units, most = scale.count(written(made)), budget // _SHARE
+    if units > most:
+        had = scale.count(written(pins)) if pins else 0
+        told = f"small enough: with it the pins take {units:,} of at most {most:,} {scale.unit}; unpin some of {had:,}"
+        raise InvalidValue("pin", handle, told if had else told.partition("; unpin")[0] + "; restore it instead")
+    return made
