@@ -64,3 +64,20 @@ def test_the_margin_for_estimates_is_left_free_and_an_exact_meter_needs_none(pro
 def test_the_model_that_is_asked_for_brings_its_window(project):
     settings = project("window: {size: 4000}\n").resolve()
     assert settings.session(model="gpt-5").status().window == brim.Window.of("gpt-5").size
+
+
+def test_the_conversations_of_a_program_keep_to_the_settings_that_are_set(project, tmp_path):
+    url = f"sqlite:///{tmp_path}/brim.db"
+    settings = project(
+        f"model: gpt-5\nwindow: {{size: 900}}\nsession: {{stable: false}}\nstore: {{url: '{url}'}}\n"
+    ).resolve()
+    request = settings.conversations().request([{"role": "user", "content": "hello"}], session="s")
+    assert request.session.settings.window.size == 900
+    assert request.session.settings.stable is False
+    assert request.session.settings.tool_limit == "100%", "a request that fits is sent as it came"
+    assert brim.open_store(url).entries("s", limit=1)
+    bare = project("").resolve().conversations(model="gpt-5")
+    assert (
+        bare.request([{"role": "user", "content": "hello"}]).session.settings.window.size
+        == brim.Window.of("gpt-5").size
+    )

@@ -14,6 +14,7 @@ from brim.errors import UnknownName
 
 if TYPE_CHECKING:
     from brim.config.config import Config
+    from brim.conversation import Conversations
     from brim.fitting import Prompt
     from brim.history.fitted import Fitted
     from brim.loop import Loop
@@ -168,6 +169,18 @@ class Resolved:
         from brim.config import running
 
         return running.session(self, asked)
+
+    def conversations(self, **asked: Any) -> Conversations:
+        """Return what fits the requests of a program as the settings say; what is asked here stands in for them.
+
+        With `store.url` each conversation is kept in that store.
+
+        Raises:
+            SourceError: the settings make none.
+        """
+        from brim.config import running
+
+        return running.conversations(self, asked)
 
     def loop(self, goal: str, act: Act, **asked: Any) -> Loop:
         """Return a loop that the settings make; what is asked here stands in for them.

@@ -1,4 +1,4 @@
-"""What settings make that lasts: a store, a session, a loop."""
+"""What settings make that lasts: a store, a session, the conversations of a program, a loop."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from brim.amount import fraction
 from brim.config import making
+from brim.conversation import Conversations
 from brim.errors import InvalidValue
 from brim.loop.loop import Act, Loop
 from brim.session.session import Session
@@ -60,6 +61,17 @@ def store(settings: Resolved) -> Store | None:
 def session(settings: Resolved, asked: Mapping[str, Any]) -> Session:
     """Return a session that the settings make."""
     return Session(**_told(settings, _SESSION, asked))
+
+
+def conversations(settings: Resolved, asked: Mapping[str, Any]) -> Conversations:
+    """Return the conversations of a program, kept as the settings say; what is not set is as it is without any."""
+    told = {name: settings.value(key) for name, key in _SESSION.items() if settings.is_set(key)}
+    told |= {"model": settings.value("model"), "meter": settings.value("meter")}
+    if "window" not in asked:
+        told["window"] = making.window(settings)
+    if "store" not in asked:
+        told["store"] = store(settings)
+    return Conversations(**{**told, **asked})
 
 
 def loop(settings: Resolved, goal: str, act: Act, asked: Mapping[str, Any]) -> Loop:
