@@ -13,7 +13,23 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "brim"
 
 FLOORS = (
     ("edges", ("__main__", "cli", "gateway", "studio", "integrations", "testing")),
-    ("running", ("flow", "loop", "conversation", "session", "pack", "exchange", "config", "store", "observe", "llm")),
+    (
+        "running",
+        (
+            "audit",
+            "flow",
+            "loop",
+            "conversation",
+            "session",
+            "pack",
+            "exchange",
+            "config",
+            "store",
+            "observe",
+            "llm",
+            "listener",
+        ),
+    ),
     (
         "deciding",
         (
@@ -33,7 +49,7 @@ FLOORS = (
             "compact",
         ),
     ),
-    ("counting", ("meter", "window", "source")),
+    ("counting", ("meter", "window", "source", "sink")),
     ("values", ("wire", "message", "section", "receipt", "transcript", "schema", "shares", "amount", "memo", "errors")),
 )
 HEIGHT = {room: height for height, (_, rooms) in enumerate(reversed(FLOORS)) for room in rooms}

@@ -6,10 +6,9 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from errno import EISDIR
-from stat import S_IMODE
 from typing import TYPE_CHECKING, Any
 
+from brim import sink
 from brim.amount import units
 from brim.errors import InvalidValue, SourceError
 
@@ -136,7 +135,8 @@ def write_files(contents: Mapping[str, str]) -> None:
             if os.path.exists(at) and not os.path.isfile(at) and not os.path.isdir(at):
                 streams[at] = encoded(text)
             else:
-                staged[at] = _stage(at, encoded(text))
+                target = os.path.realpath(at)
+                staged[at] = (sink.staged(target, encoded(text)), target)
         for at, data in streams.items():
             with open(at, "wb") as file:
                 file.write(data)
@@ -148,24 +148,6 @@ def write_files(contents: Mapping[str, str]) -> None:
     finally:
         for beside, _ in staged.values():
             os.unlink(beside)
-
-
-def _stage(path: str, data: bytes) -> tuple[str, str]:
-    """Write bytes beside the place where they belong, and return both paths."""
-    target = os.path.realpath(path)
-    if os.path.isdir(target):
-        raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
-    beside = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.{os.getpid()}.tmp")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(data)
-        if os.path.exists(target):
-            os.chmod(beside, S_IMODE(os.stat(target).st_mode))
-    except BaseException:  # Whatever ended it, nothing half-written stays.
-        os.unlink(beside)
-        raise
-    return beside, target
 
 
 def told(count: int, noun: str) -> str:

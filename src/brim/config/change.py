@@ -1,4 +1,4 @@
-"""Change one setting in the file that it belongs to: planned, checked, and only then written.
+"""Change or remove settings in the file that they belong to: planned, checked, and only then written.
 
 The new text is read as settings before it takes the place of the old, so a file that was good stays good.
 """
@@ -6,17 +6,18 @@ The new text is read as settings before it takes the place of the old, so a file
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import unified_diff
-from stat import S_IMODE
 from typing import Any
 
 from brim.config import project
 from brim.config.config import Config, check_text
-from brim.config.edit import with_value
+from brim.config.edit import with_value, without_value
 from brim.config.given import value_of
 from brim.config.keys import BARE, SETTINGS, name_of, setting_of
 from brim.errors import InvalidValue, SourceError, UnknownName
+from brim.sink import put
 from brim.source import Keys, parse, text_of
 
 _MOST_BYTES = 10_000_000
@@ -48,7 +49,7 @@ class Change:
         if os.path.exists(self.path) and text_of(self.path, _MOST_BYTES) != self.before:
             raise SourceError(self.path, "the file was changed by somebody else in the meantime; try again")
         try:
-            replace(os.path.realpath(self.path), self.after.encode("utf-8"))
+            put(os.path.realpath(self.path), self.after.encode("utf-8"))
         except OSError as error:
             raise SourceError(self.path, f"it cannot be written: {(error.strerror or str(error)).lower()}") from error
 
@@ -56,7 +57,7 @@ class Change:
 def plan(
     config: Config,
     key: str,
-    text: str,
+    text: str | None,
     *,
     file: str | None = None,
     profile: str | None = None,
@@ -65,11 +66,46 @@ def plan(
 ) -> Change:
     """Return the change that gives a setting another value: the project's, or that of a profile, a flow or a step.
 
+    Without a text the setting is removed there, so that the value below it holds again.
+
     Raises:
         UnknownName: no such setting, profile, flow or step.
         InvalidValue: the setting cannot have this value, or cannot stand there.
-        SourceError: the file cannot be read or changed.
+        SourceError: the file cannot be read or changed, or does not set what is to be removed.
     """
+    return plan_all(config, {key: text}, file=file, profile=profile, flow=flow, step=step)
+
+
+def plan_all(
+    config: Config,
+    texts: Mapping[str, str | None],
+    *,
+    file: str | None = None,
+    profile: str | None = None,
+    flow: str | None = None,
+    step: str | int | None = None,
+) -> Change:
+    """Return the change of several settings of one place, made together or not at all; see `plan`."""
+    values = {key: _checked(key, text, profile=profile, flow=flow) for key, text in texts.items()}
+    path, kind, base = _place(config, file, profile, flow, step)
+    if path.endswith(".toml"):
+        raise SourceError(path, "only YAML is edited; change this file by hand, or name another with --file")
+    project.check_inside(path, config.root or os.path.dirname(path) or ".")
+    before = after = text_of(path, _MOST_BYTES) if os.path.lexists(path) else ""
+    for key, value in values.items():
+        keys = (*base, *_spelled(BARE.get(key, key), after, path, base))
+        if texts[key] is None:
+            after = without_value(after, path, keys, len(base), project.MOST_VALUES)
+        else:
+            after = with_value(after, path, keys, value, project.MOST_VALUES)
+    check_text(path, after, kind)
+    names = [name_of(BARE.get(key, key)) for key in values]
+    one = next(iter(values.values())) if len(values) == 1 else None
+    return Change(path=path, key=", ".join(names), value=one, before=before, after=after)
+
+
+def _checked(key: str, text: str | None, *, profile: str | None, flow: str | None) -> Any:
+    """Return the value of a text, if the setting can have it there; nothing where it is to be removed."""
     full = BARE.get(key, key)
     setting = setting_of(full)
     if setting is None or full in ("sections", ""):
@@ -78,18 +114,12 @@ def plan(
         raise InvalidValue("--profile", profile, "left out where --flow is given")
     if setting.top and (profile or flow):
         raise InvalidValue(key, text, "set at the top of the file, not in a profile, a flow or a step")
+    if text is None:
+        return None
     value = value_of(setting, text, key)
     if not setting.takes(value):
         raise InvalidValue(key, value, setting.expected)
-    path, kind, base = _place(config, file, profile, flow, step)
-    if path.endswith(".toml"):
-        raise SourceError(path, "only YAML is edited; change this file by hand, or name another with --file")
-    project.check_inside(path, config.root or os.path.dirname(path) or ".")
-    before = text_of(path, _MOST_BYTES) if os.path.lexists(path) else ""
-    keys = (*base, *_spelled(full, before, path, base))
-    after = with_value(before, path, keys, value, project.MOST_VALUES)
-    check_text(path, after, kind)
-    return Change(path=path, key=name_of(full), value=value, before=before, after=after)
+    return value
 
 
 def _place(
@@ -133,27 +163,3 @@ def _spelled(full: str, text: str, path: str, base: Keys) -> Keys:
     group = "budget_overrides" if base or project.kind_of(path) != "top" else "budgets"
     group = next((name for name in ("budgets", "budget_overrides") if name in there), group)
     return (group, full.removeprefix("budgets."))
-
-
-def replace(path: str, content: bytes) -> None:
-    """Put other bytes in place of a file: whoever reads it sees the old ones or the new ones."""
-    folder = os.path.dirname(path) or "."
-    beside = os.path.join(folder, f".{os.path.basename(path)}.{os.getpid()}.tmp")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        if os.path.exists(path):
-            os.chmod(beside, S_IMODE(os.stat(path).st_mode))
-        os.replace(beside, path)
-    except BaseException:  # Whatever ended it, nothing half-written stays.
-        if os.path.lexists(beside):
-            os.unlink(beside)
-        raise
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

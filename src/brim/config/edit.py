@@ -1,4 +1,4 @@
-"""Change one value of a YAML text and leave every other byte as it was.
+"""Change or remove one value of a YAML text and leave every other byte as it was.
 
 The marks of the parser say where things stand; only the place of the value is written anew. What the new text says is
 read again and compared with what it should say, so an edit is right or refused.
@@ -41,6 +41,46 @@ def with_value(text: str, path: str, keys: Keys, value: Any, most: int = 1_000_0
         line = before.line(*keys)
         raise SourceError(path, f"{place(keys)} cannot be changed without changing more; edit it by hand", line=line)
     return made
+
+
+def without_value(text: str, path: str, keys: Keys, kept: int = 0, most: int = 1_000_000) -> str:
+    """Return the text without the value at `keys`, and without the mappings that this leaves empty.
+
+    The first `kept` keys stay, whatever they lead to. A comment on a line of the value goes with it.
+
+    Raises:
+        SourceError: nothing is there, or it cannot be removed without touching another.
+    """
+    before = parse(text, path, most)
+    wanted = _without(before.values, keys, kept)
+    if wanted == before.values:
+        raise SourceError(path, f"{place(keys)} is not set here, so there is nothing to remove")
+    marked = text.removeprefix("\ufeff")
+    made = text[: len(text) - len(marked)] + _Edit(marked, path).removed(keys, kept)
+    try:
+        after = parse(made, path, most).values or {}
+    except SourceError:
+        after = None
+    if after != wanted:
+        line = before.line(*keys)
+        raise SourceError(path, f"{place(keys)} cannot be removed without changing more; edit it by hand", line=line)
+    return made
+
+
+def _without(values: Any, keys: Keys, kept: int) -> Any:
+    """Return values without the one at `keys`, nor the mappings that are empty then."""
+    key, *rest = keys
+    if isinstance(values, list) and isinstance(key, int) and rest:
+        return [_without(item, tuple(rest), kept - 1) if i == key else item for i, item in enumerate(values)]
+    if not isinstance(values, Mapping) or key not in values:
+        return values
+    known = dict(values)
+    inner = _without(known[str(key)], tuple(rest), kept - 1) if rest else {}
+    if rest and (inner or kept > 0 or inner == known[str(key)]):
+        known[str(key)] = inner
+    else:
+        del known[str(key)]
+    return known
 
 
 def _refuse_lists(values: Any, path: str, keys: Keys) -> None:
@@ -108,6 +148,44 @@ class _Edit:
                 return self._filled(name, child, keys[i + 1 :], value)
             node = child
         raise SourceError(self._path, "nothing is named that could be changed")
+
+    def removed(self, keys: Keys, kept: int) -> str:
+        """Return the text without a value that is there; what would be an empty mapping goes as a whole."""
+        way: list[tuple[Any, Any, Any]] = []
+        node: Any = self._root
+        for key in keys:
+            name, child = self._child(node, key) or (None, None)
+            way.append((node, name, child))
+            node = child
+        depth = len(way) - 1
+        while depth > kept and len(way[depth][0].value) == 1:
+            depth -= 1
+        node, name, child = way[depth]
+        return self._cut(node, name, child) if node.flow_style else self._lines_cut(node, name, child)
+
+    def _cut(self, node: Any, name: Any, child: Any) -> str:
+        """Return the text without an entry between braces."""
+        at = next(i for i, (known, _) in enumerate(node.value) if known is name)
+        start, end = self._at(name.start_mark), max(self._span(child).end, self._at(name.end_mark))
+        if at + 1 < len(node.value):
+            end = self._at(node.value[at + 1][0].start_mark)
+        elif at:
+            start = self._span(node.value[at - 1][1]).end
+        return self._text[:start] + self._text[end:]
+
+    def _lines_cut(self, node: Any, name: Any, child: Any) -> str:
+        """Return the text without the lines of an entry."""
+        start = self._at(name.start_mark)
+        begin = self._line_start(start)
+        if self._text[begin:start].strip():  # The first of a list's item: the next entry moves up beside the dash.
+            others = [self._at(each.start_mark) for each, _ in node.value if self._at(each.start_mark) > start]
+            end = min(others, default=start)
+            if not others or "#" in self._text[max(self._span(child).end, start) : end]:
+                raise SourceError(self._path, "it cannot be removed alone; edit it by hand", line=name.start_mark.line)
+            return self._text[:start] + self._text[end:]
+        end = self._line_end(max(self._span(child).end, self._at(name.end_mark)))
+        found = _BREAK.match(self._text, end)
+        return self._text[:begin] + self._text[found.end() if found else end :]
 
     def _child(self, node: Any, key: str | int) -> tuple[Any, Any] | None:
         """Return the key and the value of an entry, or the item of a list."""

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from brim.errors import InvalidValue, SourceError
+from brim.sink import put
 from brim.source import text_of
 
 _LONGEST = 80
@@ -64,7 +65,7 @@ class Receipts:
         path = self.path(*step)
         try:
             os.makedirs(self.directory, exist_ok=True)
-            _replace(path, json.dumps(values, indent=2, ensure_ascii=True).encode() + b"\n")
+            put(path, json.dumps(values, indent=2, ensure_ascii=True).encode() + b"\n")
         except OSError as error:
             raise SourceError(path, f"it cannot be written: {(error.strerror or str(error)).lower()}") from error
         return path
@@ -114,18 +115,3 @@ def safe(name: str) -> str:
         return told
     digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
     return f"{told[: _LONGEST - 17].rstrip('%')}-{digest}"
-
-
-def _replace(path: str, data: bytes) -> None:
-    """Write bytes beside the place where they belong, and put them there once they are on the disk."""
-    beside = os.path.join(os.path.dirname(path), f".{os.getpid()}.tmp")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o666)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException:  # Whatever ended it, nothing half-written stays.
-        os.unlink(beside)
-        raise
