@@ -108,6 +108,29 @@ def test_a_history_that_was_taken_back_is_another_conversation():
     assert len(conversations) == 2
 
 
+def marked(messages: list[dict], at: int) -> list[dict]:
+    """Return messages of Anthropic's shape with a mark for the cache on one of them."""
+    made = [{**raw, "content": [dict(part) for part in raw["content"]]} for raw in messages]
+    made[at]["content"][-1]["cache_control"] = {"type": "ephemeral"}
+    return made
+
+
+def test_marks_for_the_cache_that_move_are_no_other_conversation():
+    said = [{"role": "user", "content": [{"type": "text", "text": "task " * 20}]}]
+    conversations = Conversations(1_200, model="gpt-4o")
+    for i in range(14):
+        use = {"type": "tool_use", "id": f"t{i}", "name": "read", "input": {"line": i}}
+        result = {"type": "tool_result", "tool_use_id": f"t{i}", "content": "worker ok " * 60}
+        said += [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+        given = marked(said, -1)
+        request = conversations.request(given, shape="anthropic")
+        assert request.fitted.used <= 1_200
+        assert request.messages[-1] is given[-1], "the newest has its mark"
+        assert str(request.messages).count("cache_control") == 1
+    assert len(conversations) == 1
+    assert request.changed
+
+
 def test_the_longest_unused_conversation_is_forgotten_first():
     conversations = Conversations(4_000, model="gpt-4o", most=2)
     tasks = [{"role": "user", "content": f"task {i}"} for i in range(3)]
@@ -244,3 +267,17 @@ def test_every_request_of_any_conversation_fits_and_is_legal(sizes, window, stab
         assert legal(request.messages)
         changed = [a for a, place in zip(request.messages, request.places, strict=True) if place is None]
         assert request.changed == bool(changed or len(request.messages) != len(messages))
+
+
+def test_a_named_conversation_that_another_model_goes_on_with_is_that_models_own(tmp_path):
+    store = brim.open_store(f"sqlite:///{tmp_path / 'brim.db'}")
+    said = [{"role": "user", "content": "Hello"}]
+    blocks = [{"role": "user", "content": [{"type": "text", "text": "Hello"}]}]
+    for _ in range(2):
+        conversations = Conversations(2_000, store=store)
+        first = conversations.request(said, model="gpt-5", shape="openai", session="talk")
+        other = conversations.request(blocks, model="claude-sonnet-4-5", shape="anthropic", session="talk")
+        again = conversations.request(said, model="gpt-5", shape="openai", session="talk")
+        assert [each.session.id for each in (first, other, again)] == ["talk", "talk/claude-sonnet-4-5", "talk"]
+        assert other.session.shape == "anthropic"
+    assert {row.id for row in store.sessions()} == {"talk", "talk/claude-sonnet-4-5"}

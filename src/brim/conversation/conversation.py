@@ -14,6 +14,8 @@ from brim.overflow import Overflow
 from brim.session.session import Session
 from brim.session.view import jsonable
 
+_MARK = "cache_control"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Beside:
@@ -49,8 +51,8 @@ class Conversation:
         had, stored = len(self._known), self._stored
         if had > len(messages):
             return None
-        start = [jsonable(raw) for raw in messages[:stored]]
-        return had if [*start, *messages[stored:had]] == self._known else None
+        start = [*(jsonable(raw) for raw in messages[:stored]), *messages[stored:had]]
+        return had if start == self._known or [*map(bare, start)] == [*map(bare, self._known)] else None
 
     def restart(self, messages: Sequence[Any]) -> None:
         """Go on with messages that do not begin as those that are known."""
@@ -86,7 +88,7 @@ class Conversation:
                 return self._prompted(given, beside, retried=True)
 
         return Request(
-            messages=[raw if place is None else given[place] for raw, place in zip(sent, places, strict=True)],
+            messages=[bare(raw) if place is None else given[place] for raw, place in zip(sent, places, strict=True)],
             places=places,
             changed=changed,
             session=session,
@@ -108,6 +110,20 @@ class Conversation:
             self._places, self._stored = {}, 0
         for place in range(had, len(messages)):
             self._places[id(messages[place])] = place
+
+
+def bare(raw: Any) -> Any:
+    """Return a message without the marks by which a client tells the provider what to cache.
+
+    They move from request to request, so that the same message comes with and without one; and a provider takes only a
+    few, so that a message which brim has changed does without.
+    """
+    if not isinstance(raw, dict) or not isinstance(content := raw.get("content"), list):
+        return raw
+    if not any(isinstance(part, dict) and _MARK in part for part in content):
+        return raw
+    parts = [{k: v for k, v in part.items() if k != _MARK} if isinstance(part, dict) else part for part in content]
+    return {**raw, "content": parts}
 
 
 def _paired(raws: Sequence[Any], known: list[Any]) -> dict[int, int]:

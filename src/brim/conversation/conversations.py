@@ -138,8 +138,10 @@ class Conversations:
         found = self._known.get(name) if name is not None else None
         if name is None or found is None:
             name = name or uuid4().hex
-            found = (key, self._opened(name, key, window))
-            self._known[name] = found
+            opened = self._opened(name, key, window)
+            found = self._known[name] = ((opened.session.settings.model, opened.session.settings.shape), opened)
+        if found[0] != key:  # Another model has another window and another count, and may have another shape.
+            return self._found(messages, key, f"{name}/{key[0] or key[1]}", window)
         self._known.move_to_end(name)
         while len(self._known) > self._most:
             self._known.popitem(last=False)

@@ -1,0 +1,109 @@
+"""One call of a model as the fields that a client sends, in the form of Chat Completions, Responses or Messages.
+
+A call that needs nothing is sent as it came. Marks for the provider's cache move from message to message as a
+conversation grows, so they do not tell what a message is: they are left out of what is compared and cut, and a message
+that is sent whole has them as the caller set them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from brim.config.request import ANSWERS
+from brim.conversation.conversations import Conversations
+from brim.conversation.request import Request
+from brim.session.view import jsonable
+from brim.wire import plain
+
+_LISTS = {"openai": "messages", "responses": "input", "anthropic": "messages"}
+_SYSTEMS = {"responses": "instructions", "anthropic": "system"}
+HELD = ("previous_response_id", "conversation", "prompt")
+"""Fields of Responses by which the provider puts in what only it has: such a call cannot be counted here."""
+MARKS = ("cache_control", "prompt_cache_breakpoint")
+"""Where the provider's cache shall reach to."""
+_OWN = ("input", "arguments")
+"""What a model has said to a tool; its words are no marks."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Call:
+    """What a client is about to send."""
+
+    shape: str
+    values: Mapping[str, Any]
+    """The fields as the caller gave them, those that can be read but once as lists."""
+    messages: list[Any]
+    """The messages as the caller gave them."""
+
+    @classmethod
+    def of(cls, values: Any, shape: str) -> Call | None:
+        """Return the call that these fields are; nothing where its messages are not to be seen.
+
+        Args:
+            values: the fields of the body.
+            shape: `openai`, `responses` or `anthropic`.
+        """
+        if not isinstance(values, Mapping) or (shape == "responses" and any(_given(values, key) for key in HELD)):
+            return None
+        given = _given(values, _LISTS[shape])
+        if isinstance(given, str) and given and shape == "responses":
+            return cls(shape=shape, values=values, messages=[{"role": "user", "content": given}])
+        if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+            return None
+        messages = list(given)
+        listed = {_LISTS[shape]: messages, **{key: each for key in ("tools",) if (each := _listed(values, key))}}
+        return cls(shape=shape, values={**values, **listed}, messages=messages)
+
+    def fit(self, conversations: Conversations, session: str | None = None) -> Request:
+        """Return the request that fits.
+
+        Args:
+            conversations: those of the program.
+            session: the name of the conversation; without it, the one whose messages these begin with.
+
+        Raises:
+            DoesNotFit: what has to stay is bigger than the budget.
+            InvalidValue: a message or a tool that cannot be.
+        """
+        model = _given(self.values, "model")
+        answers = [value for key in ANSWERS if isinstance(value := _given(self.values, key), int)]
+        old = [{"type": "function", "function": plain(each)} for each in _listed(self.values, "functions")]
+        return conversations.request(
+            [bare(raw) for raw in self.messages],
+            model=model if isinstance(model, str) else None,
+            tools=[*map(plain, _listed(self.values, "tools")), *old] or None,
+            system=bare(_given(self.values, _SYSTEMS.get(self.shape, ""))),
+            shape=self.shape,
+            answer=max(answers, default=None),
+            session=session,
+        )
+
+    def written(self, request: Request) -> Mapping[str, Any]:
+        """Return the fields to send: those that came, with what fits in the place of the messages."""
+        if not request.changed:
+            return self.values
+        return {**self.values, _LISTS[self.shape]: request.written(self.messages, lambda raw: raw)}
+
+
+def bare(value: Any) -> Any:
+    """Return a message as JSON values of its own, without marks for the provider's cache."""
+    known = plain(value)
+    if isinstance(known, Mapping):
+        kept = ((key, each) for key, each in known.items() if key not in MARKS)
+        return {key: jsonable(each) if key in _OWN else bare(each) for key, each in kept}
+    if isinstance(known, list | tuple):
+        return [bare(each) for each in known]
+    return known
+
+
+def _given(values: Mapping[str, Any], key: str) -> Any:
+    """Return a field; nothing where it is one of the objects by which a client says that it was not given."""
+    value = values.get(key)
+    return None if type(value).__name__ in ("NotGiven", "Omit") else value
+
+
+def _listed(values: Mapping[str, Any], key: str) -> list[Any]:
+    value = _given(values, key)
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping) else []
