@@ -15,6 +15,7 @@ from typing import Any
 from brim.config.keys import FLOW_KEYS, GROUPS, PROFILE_KEYS, SETTINGS, STEP_KEYS, TOP_KEYS
 from brim.config.presets import PRESETS, WINDOWS, Budgets
 from brim.config.project import SHIPPED
+from generated import run, safe
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "config.md"
 
@@ -63,9 +64,9 @@ def _rows(keys: list[str]) -> Iterator[str]:
         place = " At the top of the file." if setting.top else ""
         cells = (
             f"`{key}`",
-            _safe(setting.expected),
+            safe(setting.expected),
             f"`{_default(setting.default)}`",
-            _safe(setting.doc + place),
+            safe(setting.doc + place),
             f"`{setting.variable}`",
         )
         yield f"| {' | '.join(cells)} |"
@@ -92,28 +93,10 @@ def _budgets(title: str, values: Budgets) -> str:
 
 
 def _aside(title: str, keys: Mapping[str, str]) -> str:
-    rows = "\n".join(f"| `{key}` | {_safe(told)} |" for key, told in keys.items())
+    rows = "\n".join(f"| `{key}` | {safe(told)} |" for key, told in keys.items())
     more = f"Shipped profiles: {', '.join(f'`{name}`' for name in SHIPPED)}.\n\n" if title == "profile" else ""
     return f"## What a {title} says beside settings\n\n{more}| | |\n|---|---|\n{rows}\n"
 
 
-def _safe(text: str) -> str:
-    """Return a text in which Markdown finds nothing to read as its own."""
-    return text.replace("|", "\\|").replace("*", "\\*")
-
-
-def main() -> int:
-    """Write the page, or say whether it is up to date."""
-    wanted = page()
-    if "--check" in sys.argv[1:]:
-        if PAGE.is_file() and PAGE.read_text("utf-8") == wanted:
-            return 0
-        print(f"{PAGE} is out of date: run python scripts/config_reference.py", file=sys.stderr)
-        return 1
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(wanted, "utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(PAGE, page))

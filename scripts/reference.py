@@ -17,6 +17,7 @@ from typing import Any
 from typer.main import get_command
 
 from brim.cli import app
+from generated import run, safe
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "cli.md"
 
@@ -101,35 +102,17 @@ def _command(name: str, command: Any) -> Iterator[str]:
         if label.startswith("Example"):
             yield f"{label}:\n\n```\n{example}\n```\n"
         else:
-            yield _safe(text) + "\n"
+            yield safe(text) + "\n"
     if name == "fit":
         yield f"A SPEC.yaml with every key:\n\n```yaml\n{SPEC}```\n"
     yield "| | |\n|---|---|"
     for each in arguments:
-        yield f"| `{each.metavar}` | {_safe(each.help)} |"
+        yield f"| `{each.metavar}` | {safe(each.help)} |"
     for each in options:
         names = ", ".join(f"`{option}{' ' + each.metavar if each.metavar else ''}`" for option in each.opts)
         default = f" Default: `{each.default}`." if isinstance(each.default, str) else ""
-        yield f"| {names} | {_safe(each.help)}{default} |"
-
-
-def _safe(text: str) -> str:
-    """Return a text in which Markdown finds nothing to read as its own."""
-    return text.replace("|", "\\|").replace("*", "\\*")
-
-
-def main() -> int:
-    """Write the page, or say whether it is up to date."""
-    wanted = page()
-    if "--check" in sys.argv[1:]:
-        if PAGE.is_file() and PAGE.read_text("utf-8") == wanted:
-            return 0
-        print(f"{PAGE} is out of date: run python scripts/reference.py", file=sys.stderr)
-        return 1
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(wanted, "utf-8")
-    return 0
+        yield f"| {names} | {safe(each.help)}{default} |"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(PAGE, page))
