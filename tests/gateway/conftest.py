@@ -8,6 +8,7 @@ import anthropic
 import openai
 import pytest
 
+from brim.gateway import serve
 from brim.gateway.app import App
 from brim.gateway.policy import Rule
 from brim.gateway.settings import Settings
@@ -37,28 +38,34 @@ def gateway(served_model, upstream):
         def start(**told):
             rule = {name: told.pop(name) for name in ("policy", "window", "meter", "recall") if name in told}
             usual = Rule(**{"policy": "fit", "window": upstream.window, **rule})
-            app = App(Settings(**{"upstream": served_model[1] + "/v1", "usual": usual, **told}))
-            return stack.enter_context(running(app)), app
+            settings = Settings(**{"upstream": served_model[1] + "/v1", "usual": usual, **told})
+            app = App(settings)
+            return stack.enter_context(running(app, serve.config(app, settings))), app
 
         yield start
 
 
-@pytest.fixture
-def chat():
-    """Make clients of OpenAI's that are closed in the end."""
-    with contextlib.ExitStack() as stack:
-        yield lambda url, key="sk-test", **more: stack.enter_context(
-            openai.OpenAI(base_url=url + "/v1", api_key=key, max_retries=0, **more)
-        )
+@pytest.fixture(scope="module")
+def plain_http():
+    """What the official clients send by, without the certificates that each of them would load."""
+    with openai.DefaultHttpxClient(verify=False) as one, anthropic.DefaultHttpxClient(verify=False) as other:
+        yield one, other
 
 
 @pytest.fixture
-def claude():
-    """Make clients of Anthropic's that are closed in the end."""
-    with contextlib.ExitStack() as stack:
-        yield lambda url, key="sk-test", **more: stack.enter_context(
-            anthropic.Anthropic(base_url=url, api_key=key, max_retries=0, **more)
-        )
+def chat(plain_http):
+    """Make clients of OpenAI's."""
+    return lambda url, key="sk-test", **more: openai.OpenAI(
+        base_url=url + "/v1", api_key=key, max_retries=0, http_client=plain_http[0], **more
+    )
+
+
+@pytest.fixture
+def claude(plain_http):
+    """Make clients of Anthropic's."""
+    return lambda url, key="sk-test", **more: anthropic.Anthropic(
+        base_url=url, api_key=key, max_retries=0, http_client=plain_http[1], **more
+    )
 
 
 def conversation(turns, words=20):
@@ -74,11 +81,19 @@ def conversation(turns, words=20):
 
 def post(url, body, path="/v1/chat/completions", **headers):
     """Send bytes as they are, and return the status, the headers and the body of the answer."""
+    return call(url, "POST", path, body, content_type="application/json", **headers)
+
+
+def get(url, path, **headers):
+    """Ask for a path, and return the status, the headers and the body of the answer."""
+    return call(url, "GET", path, **headers)
+
+
+def call(url, method, path, body=None, **headers):
     host, port = url.removeprefix("http://").split(":")
     connection = http.client.HTTPConnection(host, int(port), timeout=20)
-    told = {"content-type": "application/json", **{name.replace("_", "-"): value for name, value in headers.items()}}
     try:
-        connection.request("POST", path, body, told)
+        connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
         answer = connection.getresponse()
         return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
     finally:

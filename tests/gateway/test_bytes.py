@@ -14,7 +14,7 @@ from gateway.conftest import asked, conversation, post
 def test_a_body_that_fits_arrives_byte_for_byte(gateway, upstream):
     url, _ = gateway()
 
-    @settings(max_examples=60, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=30, suppress_health_check=list(HealthCheck))
     @given(bodies())
     def check(body):
         status, headers, _ = post(url, body)

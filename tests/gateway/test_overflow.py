@@ -9,6 +9,7 @@ import pytest
 from brim.errors import InvalidValue
 from brim.gateway.settings import Settings
 from gateway.conftest import asked, conversation, post
+from model_server import sse
 
 
 def test_the_window_of_an_unknown_model_is_learned_from_its_refusal(gateway, upstream):
@@ -98,3 +99,79 @@ def test_a_public_address_without_keys_is_refused():
     with pytest.raises(InvalidValue, match="gateway.keys"):
         Settings(upstream="http://127.0.0.1:1/v1", host="0.0.0.0")
     assert Settings(upstream="http://127.0.0.1:1/v1", host="0.0.0.0", keys=("KEY",)).keys == ("KEY",)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"error": {"message": "This model's maximum context length is 700 tokens", "code": "context_length_exceeded"}},
+        {"error": "the request exceeds the available context size, try increasing it"},
+        {
+            "type": "message",
+            "content": [{"type": "text", "text": "The answer is cut"}],
+            "stop_reason": "model_context_window_exceeded",
+            "usage": {"input_tokens": 690, "output_tokens": 10},
+        },
+        {"choices": [{"message": {"content": "x"}, "finish_reason": "model_context_window_exceeded"}]},
+    ],
+    ids=["an error with numbers", "an error", "a reason to stop with usage", "a reason to stop"],
+)
+def test_an_overflow_inside_an_answer_that_says_200_is_learned_and_retried(gateway, upstream, told):
+    url, app = gateway()
+    upstream.script = [(200, told)]
+    status, headers, answer = post(url, asked(conversation(60)))
+    assert (status, headers["x-brim-retried"]) == (200, "1")
+    assert b"Well done." in answer
+    assert len(upstream.bodies) == 2
+    first, second = (upstream.size("chat", json.loads(body)) for body in upstream.bodies)
+    assert second < first
+    learned = app.state.windows.told("gpt-4o")
+    assert learned.size == 700 if "700" in str(told) or "690" in str(told) else learned.ratio > 1
+
+
+def test_an_overflow_inside_a_200_that_nothing_helps_reaches_the_client(gateway, upstream):
+    url, _ = gateway()
+    told = {"error": {"message": "prompt is too long", "code": "context_length_exceeded"}}
+    upstream.script = [(200, told), (200, told)]
+    status, headers, answer = post(url, asked(conversation(60)))
+    assert (status, headers["x-brim-retried"], json.loads(answer)) == (200, "1", told)
+    warned, _ = gateway(policy="warn")
+    upstream.script = [(200, told)]
+    assert json.loads(post(warned, asked(conversation(2)))[2]) == told
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"error": {"message": "temperature must be at most 2"}, "choices": []},
+        {"error": None, "choices": [{"message": {"content": "context_length_exceeded: prompt is too long"}}]},
+        {"choices": [{"message": {"content": "the context_window is exceeded"}, "finish_reason": "stop"}]},
+    ],
+)
+def test_an_answer_that_speaks_of_something_else_is_passed_back(gateway, upstream, told):
+    url, _ = gateway()
+    upstream.script = [(200, told)]
+    _, headers, answer = post(url, asked(conversation(60)))
+    assert json.loads(answer) == told
+    assert "x-brim-retried" not in headers
+    assert len(upstream.bodies) == 1
+
+
+def test_a_stream_that_ran_out_of_room_teaches_the_window(gateway, upstream):
+    url, app = gateway(window=None, meter="gpt-5")
+    events = [
+        {"type": "message_start", "message": {"usage": {"input_tokens": 640, "output_tokens": 1}}},
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": "model_context_window_exceeded"},
+            "usage": {"output_tokens": 60},
+        },
+    ]
+    said = b"".join(sse(event) for event in events)
+    upstream.script = [(200, said, [(b"content-type", b"text/event-stream")])]
+    body = asked(conversation(20), stream=True, max_tokens=100).replace(b"gpt-4o", b"mystery-9")
+    assert post(url, body, "/v1/messages")[2] == said
+    until = time.monotonic() + 3
+    while app.state.windows.told("mystery-9") is None and time.monotonic() < until:
+        time.sleep(0.01)
+    assert app.state.windows.told("mystery-9").size == 700

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from brim.gateway import fitting
 from brim.gateway.policy import Rule
 from gateway.conftest import asked, conversation, post
 
@@ -82,26 +81,6 @@ def test_a_client_chooses_only_where_it_may(gateway, upstream):
     assert post(url, asked(LONG), x_brim_budget="-1")[0] == 400
 
 
-@pytest.mark.parametrize("place", ["weigh_view", "whole", "cut"])
-def test_after_a_fault_of_ours_nothing_altered_is_sent(gateway, upstream, monkeypatch, place):
-    def broken(*given, **more):
-        raise ZeroDivisionError("secret text of a prompt")
-
-    url, app = gateway()
-    strict, _ = gateway(on_fault="refuse")
-    monkeypatch.setattr(fitting, place, broken)
-    body = asked(LONG)
-    status, headers, _ = post(url, body)
-    assert headers["x-brim-passthrough"] == "fault"
-    assert status == 400  # of upstream, whose window is hard
-    assert upstream.bodies[-1] == body
-    assert app.state.tally.faults.value(kind="fault", became="pass") == 1
-    status, _, answer = post(strict, body)
-    assert status == 503
-    assert b"secret" not in answer
-    assert len(upstream.bodies) == 1
-
-
 def test_a_message_of_a_kind_that_nobody_knows_is_for_upstream_to_judge(gateway, upstream):
     url, _ = gateway()
     body = asked([{"role": "critic", "content": "new in this world"}])
@@ -110,3 +89,36 @@ def test_a_message_of_a_kind_that_nobody_knows_is_for_upstream_to_judge(gateway,
     assert upstream.bodies[-1] == body
     strict, _ = gateway(on_fault="refuse")
     assert post(strict, body)[0] == 400
+
+
+@pytest.mark.parametrize(("path", "key"), [("/v1/chat/completions", "messages"), ("/v1/responses", "input")])
+def test_a_client_says_which_messages_have_to_stay(gateway, upstream, path, key):
+    url, _ = gateway()
+    body = json.dumps({"model": "gpt-4o", key: LONG}).encode()
+    assert post(url, body, path)[0] == 200
+    assert LONG[41] not in json.loads(upstream.bodies[-1])[key]
+    for _ in range(2):  # The cut that is held from the request before does not leave it out.
+        status, headers, _ = post(url, body, path, x_brim_pin="41, 17")
+        sent = json.loads(upstream.bodies[-1])[key]
+        assert status == 200
+        assert LONG[41] in sent
+        assert LONG[17] in sent
+        assert sent.index(LONG[17]) < sent.index(LONG[41]) < sent.index(LONG[-1])
+        assert int(headers["x-brim-tokens-after"]) <= upstream.window
+    assert not upstream.refused
+    assert not upstream.illegal
+
+
+def test_what_cannot_be_pinned_is_refused(gateway, upstream):
+    url, _ = gateway()
+    for pin in ("121", "-1", "1,,2", "one", "1;2", "9" * 30, "٣"):
+        status, _, answer = post(url, asked(LONG), x_brim_pin=pin.encode().decode("latin-1"))
+        assert status == 400, pin
+        assert "x-brim-pin" in json.loads(answer)["error"]["message"]
+    everything = ",".join(str(i) for i in range(len(LONG)))
+    status, _, answer = post(url, asked(LONG), x_brim_pin=everything)
+    assert (status, json.loads(answer)["error"]["code"]) == (400, "context_length_exceeded")
+    assert not upstream.bodies
+    short = asked(LONG[:3])
+    assert post(url, short, x_brim_pin="1")[0] == 200
+    assert upstream.bodies == [short]

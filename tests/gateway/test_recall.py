@@ -1,10 +1,13 @@
 """What left the prompt is brought back on the way, and the client knows nothing of it."""
 
 import json
+import time
 
 import pytest
 
+from brim.gateway.relay import KEEPALIVE
 from gateway.conftest import asked, conversation, post
+from gateway.test_relay import opened, settled
 
 SHAPES = ("chat", "messages", "responses")
 PATHS = {"chat": "/v1/chat/completions", "messages": "/v1/messages", "responses": "/v1/responses"}
@@ -113,3 +116,44 @@ def test_a_request_that_fits_is_offered_nothing(gateway, upstream):
     body = asked(conversation(1))
     post(url, body)
     assert upstream.bodies == [body]
+
+
+@pytest.mark.parametrize("route", SHAPES)
+def test_a_stream_that_is_held_back_shows_signs_of_life(gateway, upstream, route):
+    url, app = gateway(recall=True, keepalive=0.05)
+    upstream.pause, upstream.pieces = 0.06, 2
+    upstream.script = [lambda _: (200, chunks(route), [(b"content-type", b"text/event-stream")])]
+    status, headers, answer = post(url, json.dumps({**long(route), "stream": True}).encode(), PATHS[route])
+    assert (status, headers["content-type"]) == (200, "text/event-stream")
+    assert int(headers["x-brim-edits"]) > 0
+    assert answer.startswith(KEEPALIVE)
+    told = answer.replace(KEEPALIVE, b"")
+    assert b"word1" in told
+    assert b"brim_recall" not in told
+    assert app.state.tally.requests.value(route=route, model="gpt-4o", outcome="ok") == 1
+
+
+def test_what_goes_wrong_while_a_stream_is_held_is_told_as_an_event(gateway, upstream):
+    url, _ = gateway(recall=True, keepalive=0.05)
+    upstream.pause, upstream.pieces = 0.06, 3
+    body = json.dumps({**long("chat"), "stream": True, "user": "reset"}).encode()
+    _, _, answer = post(url, body)
+    assert answer.startswith(KEEPALIVE)
+    last = answer.rstrip().split(b"\n\n")[-1]
+    assert "upstream broke off" in json.loads(last.removeprefix(b"data: "))["error"]["message"]
+    slow = [(200, chunks("chat"), [(b"content-type", b"text/event-stream")]), (403, {"error": {"message": "no"}})]
+    upstream.script = [lambda _: slow[0], lambda _: time.sleep(0.2) or slow[1]]
+    status, _, answer = post(url, json.dumps({**long("chat"), "stream": True}).encode())
+    assert status == 200
+    assert b"status 403" in answer
+    upstream.script, upstream.pause = [slow[0], slow[1]], 0
+    assert post(url, json.dumps({**long("chat"), "stream": True}).encode())[0] == 403
+
+
+def test_a_client_that_leaves_a_stream_that_is_held_ends_it(gateway, upstream):
+    url, _ = gateway(recall=True, keepalive=0.05)
+    upstream.pause, upstream.pieces = 0.5, 50
+    link = opened(url, json.dumps({**long("chat"), "stream": True}).encode())
+    assert b"keepalive" in link.recv(4_000) + link.recv(4_000)
+    link.close()
+    assert settled(lambda: upstream.open == 0)

@@ -5,6 +5,8 @@ import json
 import socket
 import time
 
+import pytest
+
 from brim.gateway.relay import KEEPALIVE, Stream
 from gateway.conftest import asked, conversation, post
 from model_server import running
@@ -27,7 +29,7 @@ def settled(look, seconds=2.0):
 
 def test_a_client_that_leaves_closes_upstream_at_once(gateway, upstream):
     url, app = gateway()
-    upstream.pause, upstream.pieces = 0.4, 100
+    upstream.pause, upstream.pieces = 0.2, 100
     link = opened(url, asked(conversation(1), stream=True))
     assert link.recv(1_000)
     assert settled(lambda: upstream.open == 1)
@@ -49,8 +51,8 @@ def test_a_client_that_leaves_before_the_answer_ends_the_request_too(gateway, up
 
 
 def test_in_a_gap_a_comment_says_that_the_stream_lives(gateway, upstream):
-    url, _ = gateway(keepalive=0.05)
-    upstream.pause, upstream.pieces = 0.2, 3
+    url, _ = gateway(keepalive=0.03)
+    upstream.pause, upstream.pieces = 0.1, 3
     _, _, answer = post(url, asked(conversation(1), stream=True))
     assert answer.count(KEEPALIVE) >= 3
     assert answer.replace(KEEPALIVE, b"").count(b"data: ") == 5
@@ -96,14 +98,65 @@ async def halting(scope, receive, send):
         return
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
     for piece in (b"data: first\n\n", b"data: ha", b"lf\n\n", b"data: [DONE]\n\n"):
-        await asyncio.sleep(0.15)
+        await asyncio.sleep(0.08)
         await send({"type": "http.response.body", "body": piece, "more_body": True})
     await send({"type": "http.response.body", "body": b""})
 
 
 def test_no_comment_stands_in_the_middle_of_an_event(gateway, upstream):
     with running(halting) as url:
-        before, _ = gateway(upstream=url + "/v1", keepalive=0.05)
+        before, _ = gateway(upstream=url + "/v1", keepalive=0.03)
         _, _, answer = post(before, asked(conversation(1), stream=True))
     assert b"data: half\n\n" in answer
     assert KEEPALIVE in answer
+
+
+def splitting(said, sizes):
+    """Return a server that sends bytes in pieces of these sizes, over and over."""
+
+    async def serve(scope, receive, send):
+        if scope["type"] == "lifespan":
+            for _ in range(2):
+                await send({"type": (await receive())["type"] + ".complete"})
+            return
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
+        at, turn = 0, 0
+        while at < len(said):
+            size = sizes[turn % len(sizes)]
+            await send({"type": "http.response.body", "body": said[at : at + size], "more_body": True})
+            at, turn = at + size, turn + 1
+        await send({"type": "http.response.body", "body": b""})
+
+    return serve
+
+
+EVENTS = b"".join(f'event: x\ndata: {{"at": {i}, "usage": null}}\n\n'.encode() for i in range(100))
+
+
+@pytest.mark.parametrize(
+    ("said", "sizes"),
+    [
+        (EVENTS, [1]),
+        (EVENTS.replace(b"\n", b"\r\n"), [1, 2, 3, 5]),
+        (EVENTS.replace(b"\n", b"\r"), [7, 1]),
+        (b"data: " + b"x" * 1_000_000 + b"\n\n" + EVENTS, [65_536]),
+        (b": a comment\n\n\n\n" + EVENTS + b"data: no end", [11]),
+    ],
+    ids=["each byte", "CRLF", "CR", "an event of 1 MB", "without an end"],
+)
+def test_a_stream_passes_byte_for_byte_wherever_upstream_splits_it(gateway, upstream, said, sizes):
+    with running(splitting(said, sizes)) as url:
+        before, _ = gateway(upstream=url + "/v1")
+        status, _, answer = post(before, asked(conversation(1), stream=True))
+    assert status == 200
+    assert answer == said
+
+
+def test_a_client_that_closes_its_side_is_taken_for_one_that_left(gateway, upstream):
+    url, _ = gateway()
+    upstream.pause, upstream.pieces = 0.2, 100
+    with opened(url, asked(conversation(1), stream=True)) as link:
+        assert link.recv(1_000)
+        assert settled(lambda: upstream.open == 1)
+        link.shutdown(socket.SHUT_WR)
+        assert settled(lambda: upstream.open == 0)

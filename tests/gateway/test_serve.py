@@ -84,7 +84,7 @@ def test_it_starts_without_any_file_reads_its_file_again_and_drains(served, upst
     time.sleep(0.1)
     assert post(url, asked(conversation(60)))[0] == 400
 
-    upstream.pause, upstream.pieces = 0.1, 6
+    upstream.pause, upstream.pieces = 0.08, 4
     answers = []
     stream = threading.Thread(target=lambda: answers.append(post(url, asked(conversation(1), stream=True))))
     stream.start()

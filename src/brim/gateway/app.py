@@ -7,8 +7,9 @@ import traceback
 from brim.gateway import relay
 from brim.gateway.deciding import LOG
 from brim.gateway.guard import Receive, Scope, Send, admitted
+from brim.gateway.line import Left
+from brim.gateway.masking import masked
 from brim.gateway.problems import Problem
-from brim.gateway.relay import Left
 from brim.gateway.routes import route_of, served
 from brim.gateway.settings import Settings
 from brim.gateway.state import State
@@ -43,6 +44,8 @@ class App:
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
         route, known = route_of(scope["path"]), "brim-unknown"
         began = False
+        if self.state.hidden is not None:
+            send = masked(send, self.state.hidden)
 
         async def sending(event: dict[str, object]) -> None:
             nonlocal began
@@ -59,6 +62,7 @@ class App:
             if began:
                 raise  # The server breaks the connection, so that the client sees that its answer is not whole.
             self.state.tally.requests.add(route=route, model="other", outcome=f"refused_{problem.status}")
+            self.state.traffic.saw("", id=known, route=route, status=problem.status, refused=True)
             headers = [("content-type", "application/json"), ("x-brim-request-id", known), *problem.headers.items()]
             await relay.whole(send, problem.status, headers, problem.body(route, known))
         except Exception as error:  # A fault of ours is told as one, and never as an answer.

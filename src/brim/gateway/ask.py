@@ -114,7 +114,7 @@ def _light(text: str, values: Mapping[str, Any]) -> Body:
 
 def _bounded(raw: bytes, most: int) -> None:
     """Pass if a body has at most so many values; what only looks like some is looked at again without its texts."""
-    if raw.count(b",") + raw.count(b"[") + raw.count(b"{") <= most:
+    if len(raw) <= most or raw.count(b",") + raw.count(b"[") + raw.count(b"{") <= most:
         return
     quotes = raw.count(b'"') - raw.count(b'\\"')  # Fewer than there are, where a backslash stands before a quote's end.
     found = quotes // 4  # Each value with its key has four at the most.

@@ -114,7 +114,19 @@ class Deciding:
             if not asked.isascii() or not asked.isdigit() or not 0 < len(asked) <= 12 or int(asked) < 1:
                 raise Problem(400, "x-brim-budget must be a whole number of at least 1")
             room = _lessened(room, int(asked))
-        return Plan(rule=rule, policy=policy, scale=scale, room=room)
+        return Plan(rule=rule, policy=policy, scale=scale, room=room, pin=self._pinned())
+
+    def _pinned(self) -> tuple[int, ...]:
+        """Return the indexes of the messages that the client wants to stay whole."""
+        asked, request = self.incoming.header("x-brim-pin"), self.ask.request
+        if asked is None or request is None:
+            return ()
+        parts = [part.strip() for part in asked.split(",")]
+        count = len(request.messages)
+        if not all(part.isascii() and part.isdigit() and len(part) <= 9 and int(part) < count for part in parts):
+            told = f"x-brim-pin must be indexes of messages, 0 to {count - 1}, with commas between them"
+            raise Problem(400, told)
+        return tuple(sorted({int(part) for part in parts}))
 
     async def _probe(self) -> None:
         """Ask the server how much its models hold, if nobody has said so and it was not asked lately."""
@@ -133,7 +145,8 @@ class Deciding:
     async def _in_talk(self, target: int | None = None) -> Outcome:
         """Return what is sent, as the next prompt of its conversation."""
         ask, incoming, talks = self.ask, self.incoming, self.state.talks
-        name = identity.named(incoming.header(identity.HEADER), ask.values, f"{incoming.key}.{ask.route}")
+        client = f"{incoming.key}.{ask.route}"
+        name = identity.named(incoming.header(identity.HEADER), ask.values, client, incoming.shown)
         mark = ""
         if self.talk is None and name is None and ask.request is not None:
             beside = (incoming.key, ask.route, ask.model)
@@ -187,6 +200,14 @@ class Deciding:
         Raises:
             Problem: what has to stay is too long.
         """
+        factor = await self.learned(overflow, last)
+        if factor is None or self.plan is None or self.plan.policy != FIT:
+            return None
+        self.plan = await self.state.work(self._plan, self.plan.policy)
+        return await self._in_talk(max(1, int((last.after or 0) * factor)))
+
+    async def learned(self, overflow: Overflow, last: Outcome) -> float | None:
+        """Learn from a refusal how much the model holds and how it counts; return by what a request has to shrink."""
         plan, model = self.plan, self.ask.model
         if plan is None or last.after is None:
             return None
@@ -195,13 +216,9 @@ class Deciding:
         window = plan.room.window if plan.room is not None else None
         if counts and overflow.sent and last.sent is not None:
             await state.work(state.meters.learn, model, given, last.sent, overflow.sent)
-        factor = await state.work(
+        return await state.work(
             lambda: state.windows.learn(model, overflow, last.after or 0, window, counts=counts and bool(overflow.sent))
         )
-        if plan.policy != FIT:
-            return None
-        self.plan = await state.work(self._plan, plan.policy)
-        return await self._in_talk(max(1, int(last.after * factor)))
 
 
 def _lessened(room: Room | None, most: int) -> Room:

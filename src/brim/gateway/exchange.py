@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+import logging
 from time import perf_counter
 from typing import Any
 
 import aiohttp
 
 from brim.gateway import ask as asking
-from brim.gateway import recall, relay
+from brim.gateway import endings, recall, recalling, relay
 from brim.gateway.deciding import INLINE, LOG, Deciding
 from brim.gateway.fitting import Outcome
 from brim.gateway.guard import Incoming, Send
+from brim.gateway.holding import Held
 from brim.gateway.known import label
 from brim.gateway.problems import Problem
-from brim.gateway.settings import Settings, secret
+from brim.gateway.settings import Settings
 from brim.gateway.state import State
 from brim.gateway.upstream import Headers, address, plain, returned_headers, sent_headers, told
 from brim.overflow import is_overflow
 from brim.session.usage import reported
-from brim.session.view import View
 
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
 """Where requests of each route go."""
@@ -97,6 +97,8 @@ class Exchange:
                     first = await told(response)
                 elif _is_stream(response):
                     first = await relay.peek(response)
+                elif response.status == 200:
+                    first = await _up_to(response, _MOST_ANSWER)
             except (aiohttp.ClientError, TimeoutError) as error:
                 raise relay.lost(error) from error
             smaller = await self._smaller(response, first, outcome)
@@ -110,6 +112,9 @@ class Exchange:
             found = is_overflow(first)
         elif _is_stream(response):
             found = next((told for event in relay.events_of(first) if (told := _refusal(event))), None)
+        elif response.status == 200 and self._work is not None:
+            said = plain(first, response.headers.get("content-encoding", ""), _MOST_ANSWER)
+            found = endings.refused(said, self._work.ask.answer)
         else:
             return None
         if found is None or self._work is None:
@@ -147,17 +152,15 @@ class Exchange:
         elif _is_stream(response):
             await self._stream(response, first, outcome)
         else:
-            await self._whole(response, outcome)
+            await self._whole(response, first, outcome)
 
     async def _refusal(self, response: aiohttp.ClientResponse, first: bytes, outcome: Outcome) -> None:
-        """Pass back what upstream refused, without the key that is the gateway's own."""
+        """Pass back what upstream refused."""
         if not first:
             try:
                 first = await told(response)
             except (aiohttp.ClientError, TimeoutError) as error:
                 raise relay.lost(error) from error
-        if self.settings.upstream_key is not None:
-            first = first.replace(secret(self.settings.upstream_key).encode(), b"***")
         headers = [*returned_headers(response, whole=False), *self._told(outcome)]
         self.began = True
         await relay.whole(self._send, response.status, headers, first)
@@ -175,14 +178,14 @@ class Exchange:
         finally:
             self.state.tally.streams.add(-1)
         self._learn(passed.usage, outcome)
+        if passed.stopped is not None and self._work is not None:  # Too late to send it again; the next one is smaller.
+            found = endings.stopped(passed.stopped, passed.usage, self._work.ask.answer)
+            self.state.tally.refused(self._model, retried=False)
+            self.state.later(self._work.learned(found, outcome))
 
-    async def _whole(self, response: aiohttp.ClientResponse, outcome: Outcome) -> None:
+    async def _whole(self, response: aiohttp.ClientResponse, raw: bytes, outcome: Outcome) -> None:
         """Pass back an answer that comes at once; one that is too long to look at is passed on as it comes."""
         headers = [*returned_headers(response, whole=True), *self._told(outcome)]
-        try:
-            raw = await _up_to(response, _MOST_ANSWER)
-        except (aiohttp.ClientError, TimeoutError) as error:
-            raise relay.lost(error) from error
         self.began = True
         if not response.content.at_eof():
             await relay.start(self._send, response.status, headers)
@@ -197,59 +200,64 @@ class Exchange:
 
         A stream is held back meanwhile: only at its end is it known whether it is for the client.
         """
+
+        async def begin() -> None:
+            self.began = True
+            headers = [*returned_headers(response, whole=False), *self._told(outcome)]
+            await relay.start(self._send, response.status, headers)
+
+        if not _is_stream(response):
+            await self._last(*await self._rounds(response, first, outcome))
+            return
+        held = Held(self._send, self.settings.keepalive, begin)
+        try:
+            found = await held.during(self._rounds(response, first, outcome))
+        except Problem as problem:
+            if not held.began:
+                raise
+            await self._broke(problem)
+            return
+        if not held.began:
+            await self._last(*found)
+        elif not _is_stream(found[0]):
+            await self._broke(Problem(502, f"upstream ended the stream with status {found[0].status}"))
+        else:
+            self.state.tally.requests.add(route=self.route, model=label(self._model), outcome="ok")
+            await relay.bytes_through(found[0], self._send, found[1])
+
+    async def _broke(self, problem: Problem) -> None:
+        """Tell of a problem as the last event of a stream that has begun."""
+        self.state.tally.requests.add(route=self.route, model=label(self._model), outcome="broken")
+        event = problem.event(self.route, self.incoming.id)
+        await self._send({"type": "http.response.body", "body": event, "more_body": True})
+        await self._send({"type": "http.response.body", "body": b""})
+
+    async def _rounds(
+        self, response: aiohttp.ClientResponse, first: bytes, outcome: Outcome
+    ) -> tuple[aiohttp.ClientResponse, bytes, Any, Outcome]:
+        """Return the answer that is for the client: itself, its bytes, what it says, and what was sent for it."""
         for turn in range(recall.MOST_ROUNDS + 1):
-            streams = _is_stream(response)
             try:
-                raw = first + await _up_to(response, _SIGHTED)
+                raw = first + await _up_to(response, _SIGHTED - len(first))
             except (aiohttp.ClientError, TimeoutError) as error:
                 raise relay.lost(error) from error
-            answer = recall.assembled(self.route, raw) if streams else _json(raw)
+            answer = recall.assembled(self.route, raw) if _is_stream(response) else _json(raw)
             asked, others = recall.calls(self.route, answer)
-            if not asked or others or turn == recall.MOST_ROUNDS or response.status != 200:
-                await self._last(response, raw, answer, outcome, strip=bool(asked) and not streams)
-                return
+            if not asked or others or turn == recall.MOST_ROUNDS or self._work is None:
+                break
             self.state.tally.recalls.add(len(asked))
-            again = await self._again(answer, asked, outcome)
+            again = await self.state.work(recalling.again, self.state, self._work, outcome, answer, asked)
             response, first, outcome = await self._sent(again)
-            if response.status >= 400:
-                await self._passed(response, first, outcome)
-                return
+            if response.status != 200:
+                return response, first, None, outcome
+        return response, raw, answer, outcome
 
-    async def _again(self, answer: dict[str, Any], asked: list[recall.Call], outcome: Outcome) -> Outcome:
-        """Return the request with what was recalled at its end, fitted again."""
-        work = self._work
-        assert work is not None
-        assert work.talk is not None
-        assert work.plan is not None
-        plan, talk = work.plan, work.talk
-        limit = max(64, (outcome.budget or 4_096) // 4)
-
-        def made() -> Outcome:
-            from brim.gateway import fitting
-            from brim.session.recall import answered
-
-            results = {call.id: answered(call.arguments, talk.shelf, limit, plan.scale) for call in asked}
-            body = recall.continued(self.route, outcome.body, answer, results)
-            more = asking.read(self.route, body, self.settings.most_values)
-            usual = replace(plan, rule=replace(plan.rule, recall=False))
-            assert more.request is not None
-            view = View(plan.scale, more.request.messages, stable=False, shape=more.shape)
-            weight = fitting.weigh_view(more, view, self.state.meters)
-            whole = weight.units <= (plan.room.fits if plan.room is not None else weight.units)
-            found = (
-                fitting.whole(more, usual, weight)
-                if whole
-                else fitting.cut(more, usual, weight, view, talk, target=outcome.budget or weight.units)
-            )
-            assert found is not None
-            return replace(found, recalls=True, before=outcome.before, edits=outcome.edits, budget=outcome.budget)
-
-        return await self.state.work(made)
-
-    async def _last(
-        self, response: aiohttp.ClientResponse, raw: bytes, answer: Any, outcome: Outcome, *, strip: bool
-    ) -> None:
+    async def _last(self, response: aiohttp.ClientResponse, raw: bytes, answer: Any, outcome: Outcome) -> None:
+        if response.status != 200:
+            await self._passed(response, raw, outcome)
+            return
         self.state.tally.requests.add(route=self.route, model=label(self._model), outcome=_ended(response.status))
+        strip = not _is_stream(response) and bool(recall.calls(self.route, answer)[0])
         body = json.dumps(recall.without(self.route, answer)).encode() if strip else raw
         headers = [*returned_headers(response, whole=not strip), *self._told(outcome)]
         self.began = True
@@ -289,8 +297,32 @@ class Exchange:
             "retried": "1" if self._retried else None,
             "overhead-ms": f"{self._overhead * 1000:.2f}",
         }
-        LOG.info("%s %s %s", self.incoming.id, self.route, {key: named[key] for key in named if key != "request-id"})
+        self._note(outcome)
+        if LOG.isEnabledFor(logging.INFO):
+            LOG.info("%s %s %s", named.pop("request-id"), self.route, named)
+            named["request-id"] = self.incoming.id
         return [(f"x-brim-{name}", str(value)) for name, value in named.items() if value is not None]
+
+    def _note(self, outcome: Outcome) -> None:
+        """Take note of the request for whoever looks on."""
+        response = self._response
+        self.state.traffic.saw(
+            self._model,
+            id=self.incoming.id,
+            route=self.route,
+            status=response.status if response is not None else 0,
+            stream=response is not None and _is_stream(response),
+            before=outcome.before,
+            after=outcome.after,
+            budget=outcome.budget,
+            method=outcome.method,
+            policy=outcome.policy,
+            edits=outcome.edits,
+            passed=outcome.passed,
+            retried=self._retried,
+            overhead_ms=round(self._overhead * 1000, 2),
+            first_ms=round((perf_counter() - self.incoming.started) * 1000, 2),
+        )
 
 
 def _is_stream(response: aiohttp.ClientResponse) -> bool:

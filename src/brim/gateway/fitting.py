@@ -28,6 +28,8 @@ class Plan:
     scale: Scale
     room: Room | None
     """What it may take; `None` where nobody knows."""
+    pin: tuple[int, ...] = ()
+    """Indexes of messages that the client wants to stay whole."""
 
     @property
     def method(self) -> str:
@@ -83,13 +85,25 @@ def weigh(ask: Ask, scale: Scale, meters: Meters) -> Weight:
     request, shape = ask.request, wire(ask.shape)
     assert request is not None
     chat = meters.chat(scale, shape.provider)
-    read = [shape.read(raw, i) for i, raw in enumerate(request.messages)]
+    units, instructed, frame, count = chat.framing.reply, False, chat.frame, chat.text
+    for i, raw in enumerate(request.messages):
+        if type(raw) is dict and len(raw) == 2 and _is_plain(raw):
+            units += frame(raw["role"]) + count(raw["content"])  # The same, without the objects.
+            continue
+        message = shape.read(raw, i)
+        units += chat.units(message)
+        instructed = instructed or message.role == "system"
     if apart := _apart(ask):
-        read.append(wire("anthropic").read({"role": "system", "content": apart}, 0))
-    instructed = any(message.role == "system" for message in read)
+        units += chat.units(wire("anthropic").read({"role": "system", "content": apart}, 0))
+        instructed = True
     offered, exact = meters.offered(scale, chat, request.tools, system=instructed)
-    units = sum([chat.units(message) for message in read]) + offered + chat.framing.reply
+    units += offered
     return Weight(units=units, exact=exact and scale.exact and not chat.estimated)
+
+
+def _is_plain(raw: dict[str, Any]) -> bool:
+    """Return whether a message of two fields is a text of the user's or the model's, as all shapes write it."""
+    return type(raw.get("content")) is str and raw.get("role") in ("user", "assistant")
 
 
 def weigh_view(ask: Ask, view: View, meters: Meters) -> Weight:
@@ -146,7 +160,7 @@ def cut(ask: Ask, plan: Plan, weight: Weight, view: View, talk: Talk, *, target:
     offers = bool(plan.rule.recall)
     tools = [*(request.tools or ()), recall.tool(ask.shape)] if offers else request.tools
     try:
-        fitted = view.fit(target, tools=tools, system=_apart(ask), capture=False, query=None)
+        fitted = view.fit(target, tools=tools, system=_apart(ask), capture=False, query=None, pin=plan.pin)
     except DoesNotFit as error:
         window = plan.room.window if plan.room is not None else target
         raise problems.overflow(ask.route, max(error.needed, weight.units), window) from error

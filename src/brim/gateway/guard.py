@@ -8,13 +8,15 @@ import re
 import zlib
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import sha256
 from ipaddress import ip_address
+from secrets import token_hex
 from time import perf_counter
 from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
-from uuid import uuid4
 
+from brim.gateway.line import KEY, Line
 from brim.gateway.problems import Problem
 from brim.gateway.settings import LOOPBACK, Settings
 
@@ -43,6 +45,7 @@ class Incoming:
     query: str
     headers: list[tuple[str, str]] = field(repr=False)
     """All headers, their names in small letters."""
+    line: Line = field(default_factory=Line, repr=False)
     key: str = ""
     """The name of the client's key; nothing where none is asked for."""
     started: float = field(default_factory=perf_counter)
@@ -50,6 +53,12 @@ class Incoming:
     """The body as it came."""
     body: bytes = field(default=b"", repr=False)
     """The body, unpacked."""
+
+    @property
+    def shown(self) -> list[str]:
+        """The keys that it shows, its own provider's among them."""
+        found = [value for name, value in self.headers if name in ("authorization", "x-api-key", "api-key")]
+        return [value.partition(" ")[2] or value for value in found]
 
     def header(self, name: str) -> str | None:
         """Return the first header of a name."""
@@ -84,33 +93,46 @@ def admitted(scope: Scope, settings: Settings, keys: Keys) -> Incoming:
     raw = scope.get("raw_path") or scope["path"].encode()
     path = "/" + scope["path"].strip("/")
     incoming = Incoming(
-        id=f"brim-{uuid4().hex}",
+        id=f"brim-{token_hex(16)}",
         method=scope["method"],
         path=path,
         target=raw.decode("latin-1"),
         query=scope["query_string"].decode("latin-1"),
         headers=headers,
+        line=scope.get(KEY) or Line(),
     )
     names = [name for name, _ in headers]
-    for name in _TWICE:
-        if names.count(name) > 1:
-            raise Problem(400, f"the header {name} must come once")
+    if len(names) > len(set(names)):
+        for name in _TWICE:
+            if names.count(name) > 1:
+                raise Problem(400, f"the header {name} must come once")
     _check_host(incoming.header("host"), settings)
     _check_origin(incoming, settings)
-    if not _PATH.fullmatch(raw) or _FOUL.search(raw) or _FOUL.search(unquote_to_bytes(unquote_to_bytes(raw))):
+    if not _is_plain(raw):
         raise Problem(400, "the path must be plain: no dots, empty parts, backslashes or control characters in it")
     if keys and path not in OPEN:
         incoming.key = _key_of(incoming, keys)
     return incoming
 
 
+@lru_cache(maxsize=256)
+def _is_plain(path: bytes) -> bool:
+    """Return whether a path can be read in one way only, however often it is decoded."""
+    decoded = unquote_to_bytes(unquote_to_bytes(path))
+    return bool(_PATH.fullmatch(path)) and not _FOUL.search(path) and not _FOUL.search(decoded)
+
+
 def _check_host(host: str | None, settings: Settings) -> None:
     """Pass if a request was made to a name of this gateway: a page of a stranger's may have led a browser here."""
     name = _name(host or "")
-    allowed = {*LOOPBACK, settings.host.lower(), *(each.lower() for each in settings.hosts)}
-    if name in allowed or (not settings.is_loopback and _is_ip(name)):
+    if name in _allowed(settings.host, settings.hosts) or (not settings.is_loopback and _is_ip(name)):
         return
     raise Problem(421, "the Host is not one of this gateway; gateway.hosts lists the names by which it may be called")
+
+
+@lru_cache(maxsize=8)
+def _allowed(host: str, hosts: tuple[str, ...]) -> frozenset[str]:
+    return frozenset((*LOOPBACK, host.lower(), *(each.lower() for each in hosts)))
 
 
 def _check_origin(incoming: Incoming, settings: Settings) -> None:

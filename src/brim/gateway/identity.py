@@ -8,19 +8,26 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
+from brim.compact.secrets import redact
+
 HEADER = "x-brim-session-id"
 _LONGEST = 200
+_SHORTEST = 4
+"""Characters of a key that is looked for in a name."""
 _PLAIN = re.compile(r"[^\x21-\x7e]")
 
 
-def named(header: str | None, values: Mapping[str, Any], key: str) -> str | None:
+def named(header: str | None, values: Mapping[str, Any], key: str, shown: Sequence[str] = ()) -> str | None:
     """Return the conversation that a request names; nothing where it names none.
 
     The header names it alone. What a body names (`prompt_cache_key`, `metadata.user_id`, `user`) may be shared by
     conversations, so that the first message is part of the name there. Clients with different keys share nothing.
+
+    A name lasts in the store and is seen by others, so that one which holds a key, or one of those that the request
+    has `shown`, is kept as its fingerprint alone.
     """
     if header:
-        return f"{_tag(key)}.{_clean(header)}"
+        return f"{_tag(key)}.{_clean(header, shown)}"
     metadata = values.get("metadata")
     found = [values.get("prompt_cache_key"), metadata.get("user_id") if isinstance(metadata, Mapping) else None]
     told = next((each for each in (*found, values.get("user")) if isinstance(each, str) and each), None)
@@ -28,7 +35,7 @@ def named(header: str | None, values: Mapping[str, Any], key: str) -> str | None
         return None
     first = values.get("messages", values.get("input"))
     first = first[:1] if isinstance(first, list) else first
-    return f"{_tag(key)}.{_clean(told)}.{_tag(_json([values.get('model'), first]))}"
+    return f"{_tag(key)}.{_clean(told, shown)}.{_tag(_json([values.get('model'), first]))}"
 
 
 def digests(messages: Sequence[Any], beside: Sequence[Any]) -> list[str]:
@@ -53,7 +60,9 @@ def _tag(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
-def _clean(text: str) -> str:
+def _clean(text: str, shown: Sequence[str]) -> str:
     """Return a name that a store can hold and a log can show; one that had to be changed keeps its fingerprint."""
+    if any(each in text for each in shown if len(each) >= _SHORTEST) or redact(text) != text:
+        return _tag(text)
     plain = _PLAIN.sub("_", text)[:_LONGEST]
     return plain if plain == text else f"{plain}.{_tag(text)}"

@@ -7,7 +7,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
-from copy import copy
 from hashlib import blake2b
 from typing import Any
 
@@ -95,7 +94,7 @@ class Meters:
             made = self._chats[scale, provider] = chat_of(scale, provider)
             while len(self._chats) > _MOST:
                 self._chats.popitem(last=False)
-        return copy(made)
+        return made.fresh()
 
     def offered(self, scale: Scale, chat: Chat, tools: Sequence[Any] | None, *, system: bool) -> tuple[int, bool]:
         """Return the units of the tools of a request, and whether that is exact; the same tools are counted once.

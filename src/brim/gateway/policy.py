@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Any
 
 from brim.config.rules import POLICIES
@@ -43,7 +44,8 @@ def rules_of(listed: Sequence[Mapping[str, Any]]) -> tuple[Rule, ...]:
     return tuple(Rule(**each) for each in listed)
 
 
-def ruled(rules: Sequence[Rule], model: str, key: str, route: str, usual: Rule) -> Rule:
+@lru_cache(maxsize=1_024)
+def ruled(rules: tuple[Rule, ...], model: str, key: str, route: str, usual: Rule) -> Rule:
     """Return what holds for a request: each value by the first rule that matches and has one, else the usual one."""
     found = [rule for rule in rules if rule.matches(model, key, route)]
 

@@ -124,7 +124,7 @@ def assembled(route: str, stream: bytes) -> dict[str, Any]:
         return _chat(stream)
     if route == MESSAGES:
         return _messages(stream)
-    done = [event["response"] for event in events_of(stream) if _is(event, "response.completed")]
+    done = [event.get("response") for event in events_of(stream) if _is(event, "response.completed")]
     return done[-1] if done and isinstance(done[-1], dict) else {}
 
 
@@ -132,17 +132,20 @@ def _chat(stream: bytes) -> dict[str, Any]:
     content, listed = "", dict[int, dict[str, Any]]()
     for event in events_of(stream):
         choices = event.get("choices") if isinstance(event, dict) else None
-        delta = choices[0].get("delta") if choices and isinstance(choices[0], dict) else None
+        first = choices[0] if isinstance(choices, list) and choices else None
+        delta = first.get("delta") if isinstance(first, dict) else None
         if not isinstance(delta, dict):
             continue
-        content += delta.get("content") or ""
-        for part in delta.get("tool_calls") or ():
-            known = listed.setdefault(
-                part.get("index", 0), {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
-            )
-            known["id"] = part.get("id") or known["id"]
-            for key in ("name", "arguments"):
-                known["function"][key] += (part.get("function") or {}).get(key) or ""
+        content += _text(delta, "content")
+        parts = delta.get("tool_calls")
+        for part in parts if isinstance(parts, list) else ():
+            if isinstance(part, dict):
+                known = listed.setdefault(
+                    _index(part), {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+                )
+                known["id"] = _text(part, "id") or known["id"]
+                for key in ("name", "arguments"):
+                    known["function"][key] += _text(part.get("function"), key)
     message: dict[str, Any] = {"role": "assistant", "content": content or None}
     if listed:
         message["tool_calls"] = [listed[at] for at in sorted(listed)]
@@ -152,23 +155,35 @@ def _chat(stream: bytes) -> dict[str, Any]:
 def _messages(stream: bytes) -> dict[str, Any]:
     blocks, partial = dict[int, dict[str, Any]](), dict[int, str]()
     for event in events_of(stream):
-        at = event.get("index", 0) if isinstance(event, dict) else 0
-        if _is(event, "content_block_start"):
-            blocks[at] = dict(event["content_block"])
-        elif _is(event, "content_block_delta") and at in blocks:
-            delta = event["delta"]
+        if not isinstance(event, dict):
+            continue
+        at, begun, delta = _index(event), event.get("content_block"), event.get("delta")
+        if _is(event, "content_block_start") and isinstance(begun, dict):
+            blocks[at] = dict(begun)
+        elif _is(event, "content_block_delta") and at in blocks and isinstance(delta, dict):
             if "partial_json" in delta:
-                partial[at] = partial.get(at, "") + delta["partial_json"]
+                partial[at] = partial.get(at, "") + _text(delta, "partial_json")
             for key in ("text", "thinking", "signature"):
                 if key in delta:
-                    blocks[at][key] = blocks[at].get(key, "") + delta[key]
+                    blocks[at][key] = _text(blocks[at], key) + _text(delta, key)
     for at, said in partial.items():
         try:
             blocks[at]["input"] = json.loads(said or "{}")
-        except ValueError:
+        except (ValueError, RecursionError):
             blocks[at]["input"] = {}
     return {"content": [blocks[at] for at in sorted(blocks)]}
 
 
 def _is(event: Any, kind: str) -> bool:
     return isinstance(event, dict) and event.get("type") == kind
+
+
+def _text(values: Any, key: str) -> str:
+    """Return a text of an event; an empty one where there is none."""
+    found = values.get(key) if isinstance(values, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def _index(values: Mapping[str, Any]) -> int:
+    found = values.get("index")
+    return found if isinstance(found, int) else 0

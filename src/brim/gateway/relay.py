@@ -1,21 +1,18 @@
-"""The answer on its way back: the bytes of upstream in their order, with signs of life in the gaps.
-
-A client that leaves ends the request upstream at once: a task listens for that as long as the exchange lasts.
-"""
+"""The answer on its way back: the bytes of upstream in their order, with signs of life in the gaps."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import aiohttp
 
-from brim.gateway.guard import Receive, Send
+from brim.gateway.guard import Send
 from brim.gateway.problems import Problem
 from brim.gateway.upstream import Headers
+from brim.overflow import Overflow, is_overflow
 
 KEEPALIVE = b": keepalive\n\n"
 _ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
@@ -27,47 +24,14 @@ _QUIET = (b"response.created", b"response.in_progress", b"response.queued")
 """Events after which a refusal may still come as the next one."""
 
 
-class Left(Exception):
-    """The client has gone."""
-
-
-@asynccontextmanager
-async def listening(receive: Receive) -> AsyncIterator[None]:
-    """Cancel what is done inside as soon as the client leaves.
-
-    Raises:
-        Left: it did.
-    """
-    task = asyncio.current_task()
-    gone = False
-
-    async def wait() -> None:
-        nonlocal gone
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        gone = True
-        if task is not None:
-            task.cancel()
-
-    ear = asyncio.ensure_future(wait())
-    try:
-        yield
-    except asyncio.CancelledError:
-        if not gone:
-            raise
-        if task is not None:
-            task.uncancel()
-        raise Left from None
-    finally:
-        ear.cancel()
-
-
 class Stream:
     """What is known of a stream of events as it passes: whether an event is complete, and what usage it reports."""
 
     def __init__(self) -> None:
         self.usage: Any = None
         """The last usage that an event reported."""
+        self.stopped: Overflow | None = None
+        """That the answer ended because the model holds no more, where an event said so."""
         self._tail = b""
         self._line = b""
 
@@ -94,6 +58,8 @@ class Stream:
             values = json.loads(said)
         except (ValueError, RecursionError):
             return
+        if isinstance(values, dict) and isinstance(values.get("delta"), dict):
+            self.stopped = self.stopped or is_overflow({"stop_reason": values["delta"].get("stop_reason")})
         found = usage_in(values)
         if found is not None:
             self.usage = {**self.usage, **found} if isinstance(self.usage, dict) else found

@@ -54,7 +54,7 @@ async def served(state: State, incoming: Incoming, receive: Receive, send: Send)
             raise Problem(405, f"{incoming.path} takes POST", headers={"allow": "POST"})
         if not await read_body(incoming, receive, state.settings):
             return
-        async with relay.listening(receive):
+        with incoming.line.held():
             if short in FITTED:
                 await Exchange(state, incoming, FITTED[short], send).run()
             else:
@@ -64,7 +64,7 @@ async def served(state: State, incoming: Incoming, receive: Receive, send: Send)
             raise Problem(405, f"{incoming.method} is not passed on", headers={"allow": ", ".join(_METHODS)})
         if not await read_body(incoming, receive, state.settings):
             return
-        async with relay.listening(receive):
+        with incoming.line.held():
             await _pass(state, incoming, send)
 
 

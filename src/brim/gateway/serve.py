@@ -11,14 +11,15 @@ from typing import Any
 
 import uvicorn
 
-from brim.errors import BrimError, SourceError
+from brim.errors import BrimError
 from brim.gateway.app import App
+from brim.gateway.protocol import Bounded
 from brim.gateway.settings import Settings, secret
 from brim.gateway.upstream import Upstream, address
+from brim.listener import BACKLOG, listener
 from brim.store import open_store
 
 LOG = logging.getLogger("brim.gateway")
-_BACKLOG = 2_048
 
 
 def run(settings: Settings, again: Callable[[], Settings] | None = None, told: Callable[[str], Any] = print) -> None:
@@ -41,40 +42,18 @@ def run(settings: Settings, again: Callable[[], Settings] | None = None, told: C
             runner.run(_serve(server, app, taken, again, told))
 
 
-def listener(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on an address.
-
-    Raises:
-        SourceError: it cannot be listened on.
-    """
-    try:
-        family, kind, protocol, _, place = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        made = socket.socket(family, kind, protocol)
-    except OSError as error:
-        raise SourceError(f"{host}:{port}", f"cannot be listened on: {error.strerror or error}") from error
-    try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(place)
-        made.listen(_BACKLOG)
-    except OSError as error:
-        made.close()
-        raise SourceError(f"{host}:{port}", f"cannot be listened on: {(error.strerror or '').lower()}") from error
-    return made
-
-
 def config(app: App, settings: Settings) -> uvicorn.Config:
     """Return how the server is run: without its own logs, since addresses may hold keys."""
     return uvicorn.Config(
         app,
+        http=Bounded,
         access_log=False,
         log_level="critical",
         lifespan="on",
         server_header=False,
         date_header=True,
         proxy_headers=False,
-        backlog=_BACKLOG,
+        backlog=BACKLOG,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=max(1, int(settings.drain)),
         ws="none",

@@ -15,6 +15,7 @@ from brim.gateway.meters import Meters, warm
 from brim.gateway.settings import Settings, secret
 from brim.gateway.talks import Talks
 from brim.gateway.tally import Tally
+from brim.gateway.traffic import Traffic
 from brim.gateway.upstream import Upstream
 from brim.gateway.windows import Windows
 from brim.store import open_store
@@ -29,8 +30,8 @@ class State:
         self.settings = settings
         """What holds now; a reload puts another one in its place, and requests under way keep theirs."""
         self.keys = Keys(settings.secrets())
-        if settings.upstream_key is not None:
-            secret(settings.upstream_key)
+        self.hidden = _hidden(settings)
+        """The gateway's own key for upstream, which no answer may hold."""
         self.store = open_store(settings.store) if settings.store is not None else None
         self.keeping = Keeping(self.store)
         self.windows = Windows(self.keeping)
@@ -38,6 +39,8 @@ class State:
         self.talks = Talks(settings.sessions, self.keeping)
         self.upstream = Upstream()
         self.tally = Tally()
+        self.traffic = Traffic(self.keeping, f"{settings.host}:{settings.port}")
+        self._writing: asyncio.Task[None] | None = None
         self.ready = False
         """Whether everything that counting needs is loaded."""
         self._pool = ThreadPoolExecutor(settings.workers, thread_name_prefix="brim-gateway")
@@ -61,6 +64,8 @@ class State:
     async def open(self) -> None:
         """Load what counting needs."""
         await self.work(warm)
+        if self.store is not None:
+            self._writing = asyncio.get_running_loop().create_task(self.traffic.run(self.work))
         self.ready = True
 
     async def close(self) -> None:
@@ -68,6 +73,10 @@ class State:
         self.ready = False
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._writing is not None:
+            self._writing.cancel()
+            await asyncio.wait({self._writing})
+            await self.work(self.traffic.write)
         await self.upstream.close()
         self._pool.shutdown(wait=True)
         if self.store is not None:
@@ -80,7 +89,15 @@ class State:
             InvalidValue: a key is not set.
         """
         keys = Keys(settings.secrets(os.environ))
-        if settings.upstream_key is not None:
-            secret(settings.upstream_key)
-        self.settings, self.keys = settings, keys
+        hidden = _hidden(settings)
+        self.settings, self.keys, self.hidden = settings, keys, hidden
         known.cache_clear()
+
+
+def _hidden(settings: Settings) -> bytes | None:
+    """Return the key for upstream, as it stands in bytes.
+
+    Raises:
+        InvalidValue: it is not set.
+    """
+    return secret(settings.upstream_key).encode() if settings.upstream_key is not None else None

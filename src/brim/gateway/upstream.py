@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import aiohttp
 from yarl import URL
 
+from brim.gateway.names import Steady
 from brim.gateway.problems import Problem
 from brim.gateway.settings import Settings, secret
 
@@ -58,7 +59,7 @@ class Upstream:
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE),
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE, resolver=Steady()),
                 auto_decompress=False,
                 trust_env=False,
                 cookie_jar=aiohttp.DummyCookieJar(),

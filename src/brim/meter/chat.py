@@ -53,6 +53,13 @@ class Chat:
         self.estimated = framing is None
         """Whether anything that was counted so far is an estimate, the framing included."""
 
+    def fresh(self) -> Chat:
+        """Return another that counts alike, and takes note for itself of whether it had to estimate."""
+        made = Chat.__new__(Chat)
+        for name in Chat.__slots__:
+            setattr(made, name, getattr(self, name))
+        return made
+
     def units(self, message: Message) -> int:
         """Return the units of one message, its framing included."""
         total, count = self.frame(message.role), self.text

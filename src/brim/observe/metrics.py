@@ -83,7 +83,7 @@ class Family:
         return out
 
     def _key(self, labels: Mapping[str, str], known: Mapping[Labels, Any]) -> Labels:
-        key = tuple(sorted(labels.items()))
+        key = tuple(sorted(labels.items())) if len(labels) > 1 else tuple(labels.items())
         return key if key in known or len(known) < _MOST else tuple((name, "other") for name, _ in key)
 
 

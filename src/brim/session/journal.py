@@ -86,7 +86,7 @@ class Read:
             self.last, self.calibration, self.learnt = None, body["calibration"], []
         elif kind == "prompt":
             self.held = held_from(body["held"])
-            self.last = Last(body["used"], body["units"], body["categories"])
+            self.last = Last(body["used"], body["units"], body["categories"], body.get("exact", True))
         elif kind == "usage":
             if body["calibration"] is not None:
                 self.calibration, self.learnt, self.held = body["calibration"], [], None

@@ -13,6 +13,7 @@ from brim.overflow import Overflow
 from brim.session import shrinking
 from brim.session.aside import Aside
 from brim.session.calibrating import mix_dict
+from brim.session.sending import kept
 from brim.session.state import Last, State
 from brim.session.usage import Reported
 from brim.session.view import held_dict, jsonable
@@ -180,7 +181,7 @@ class Prompting:
         categories = state.spent(aside, fitted, placed, whole=not left)
         state.counts.prompts += 1
         state.counts.peak = max(state.counts.peak, placed.used)
-        state.last = Last(placed.used, view.units, categories)
+        state.last = Last(placed.used, view.units, categories, view.history.beside(aside.tools, aside.system)[1])
         self._say(placed, left=left)
         return placed
 
@@ -195,7 +196,7 @@ class Prompting:
             "used": placed.used,
             "budget": placed.budget,
             "unit": meter.unit,
-            "exact": meter.exact,
+            "exact": state.exact,
             "messages": len(placed.messages),
             **told,
             "units": state.view.units,
@@ -204,6 +205,7 @@ class Prompting:
         }
         if self.capture:
             body["receipt"] = placed.receipt.to_dict()
+            body["sent"] = kept(placed.messages, state.view.messages)
         self.lines.append(("prompt", body))
         self.events.append(("prompt_assembled", {"used_tokens": placed.used, "budget_tokens": placed.budget, **told}))
 

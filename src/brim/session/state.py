@@ -23,6 +23,8 @@ class Last(NamedTuple):
     units: int
     """Units of the whole conversation then."""
     categories: Mapping[str, int]
+    exact: bool = True
+    """Whether what stood beside the conversation, its tools above all, was counted and not estimated."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,6 +49,12 @@ class State:
         """Units that a prompt may use: the window's, or less once a provider has refused a prompt as too long."""
         ceiling = self.counts.ceiling
         return self.settings.budget if ceiling is None else min(self.settings.budget, ceiling)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the prompt as a whole is counted; not where its maker does not publish what the chat format adds."""
+        known = not self.view.history.book.chat.estimated
+        return self.calibrating.meter.exact and known and (self.last is None or self.last.exact)
 
     def show(self, messages: list[Any]) -> None:
         """Go on with other messages, counted by what is known by now."""
@@ -80,7 +88,7 @@ class State:
             session=session,
             model=settings.model,
             unit=meter.unit,
-            exact=meter.exact,
+            exact=self.exact,
             used=self.used(),
             budget=self.budget,
             window=settings.window.size,

@@ -76,6 +76,14 @@ def reported(
     return _anthropic(values) if _counts_apart(values) else _responses(values)
 
 
+def usage_in(values: Any) -> Mapping[str, Any] | None:
+    """Return the usage that a whole answer, or an event of a stream, reports; nothing where it reports none."""
+    if not isinstance(values, Mapping):
+        return None
+    below = [values, *(values[key] for key in ("message", "response") if isinstance(values.get(key), Mapping))]
+    return next((found for each in below if isinstance(found := each.get("usage"), Mapping)), None)
+
+
 def _counts_apart(values: Mapping[str, Any]) -> bool:
     return any(key in values for key in ("cache_creation_input_tokens", "cache_read_input_tokens", "cache_creation"))
 

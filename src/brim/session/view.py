@@ -63,15 +63,26 @@ class View:
         lines = False if stable is None else stable.sealed()
         return View(self.history.book.meter, self.messages[:length], stable=lines, shape=self._shape)
 
-    def fit(self, budget: int, *, tools: Tools | None, system: Any, capture: bool, query: str | None) -> Fitted:
-        """Return what of it fits a budget; a summary of what was compacted always stays."""
+    def fit(
+        self,
+        budget: int,
+        *,
+        tools: Tools | None,
+        system: Any,
+        capture: bool,
+        query: str | None,
+        pin: Sequence[int] = (),
+    ) -> Fitted:
+        """Return what of it fits a budget; what is pinned stays, and so does a summary of what was compacted."""
         asked: dict[str, Any] = {"tools": tools, "system": system, "capture": capture}
         if query:
             asked |= {"select": "recency+relevance", "query": query}
+        if pin:
+            asked["pin"] = [*pin]
         if not self._pins:
             return self.history.fit(budget, **asked)
         try:
-            return self.history.fit(budget, pin=self._pins, **asked)
+            return self.history.fit(budget, **{**asked, "pin": [*self._pins, *pin]})
         except DoesNotFit:  # The budget has become smaller since: better less of the summary than no prompt.
             return self.history.fit(budget, **asked)
 

@@ -1,0 +1,72 @@
+"""Where the name of an upstream leads, and where it may not."""
+
+import asyncio
+import socket
+
+import pytest
+
+from brim.gateway.names import Steady
+from gateway.conftest import asked, conversation, post
+
+SHORT = asked(conversation(1))
+
+
+class Flipping:
+    """A name server whose answer changes."""
+
+    def __init__(self, *told):
+        self._told = list(told)
+
+    async def resolve(self, host, port=0, family=socket.AF_INET):
+        addresses = self._told.pop(0) if len(self._told) > 1 else self._told[0]
+        return [
+            {"hostname": host, "host": each, "port": port, "family": family, "proto": 0, "flags": 0}
+            for each in addresses
+        ]
+
+    async def close(self):
+        pass
+
+
+INWARD = ["169.254.169.254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1", "fe80::1%eth0", "0.0.0.0",
+          "::", "224.0.0.1", "ff02::1"]  # fmt: skip
+
+
+@pytest.mark.parametrize("address", INWARD)
+def test_a_name_never_leads_to_an_address_that_no_upstream_has(address):
+    with pytest.raises(OSError, match="leads to no address"):
+        asyncio.run(Steady(Flipping([address])).resolve("model.example"))
+    found = asyncio.run(Steady(Flipping([address, "10.0.0.7"])).resolve("model.example"))
+    assert [each["host"] for each in found] == ["10.0.0.7"]
+
+
+@pytest.mark.parametrize("inside", ["127.0.0.1", "::1", "10.1.2.3", "192.168.0.9", "::ffff:127.0.0.1", "fd00::7"])
+def test_a_name_that_led_outside_does_not_lead_inside_later(inside):
+    async def flip():
+        names = Steady(Flipping(["93.184.216.34"], [inside]))
+        assert (await names.resolve("model.example"))[0]["host"] == "93.184.216.34"
+        await names.resolve("model.example")
+
+    with pytest.raises(OSError, match="leads to no address"):
+        asyncio.run(flip())
+    assert asyncio.run(Steady(Flipping([inside])).resolve("vllm"))  # A model of one's own has such a name.
+
+
+def test_a_name_that_flips_to_where_keys_lie_is_not_called(gateway, served_model, upstream, monkeypatch):
+    port = int(served_model[1].rsplit(":", 1)[1])
+    told, look = ["127.0.0.1"], socket.getaddrinfo
+
+    def flipping(host, *given, **more):
+        if host == "model.example":
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (told[0], port))]
+        return look(host, *given, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", flipping)
+    url, app = gateway(upstream=f"http://model.example:{port}/v1")
+    upstream.script = [(200, {"choices": []}, [(b"connection", b"close")])]
+    assert post(url, SHORT)[0] == 200
+    told[0] = "169.254.169.254"
+    app.state.upstream._session.connector.clear_dns_cache()  # as it is some seconds later
+    status, _, answer = post(url, SHORT)
+    assert (status, b"cannot be reached" in answer) == (502, True)
+    assert len(upstream.bodies) == 1

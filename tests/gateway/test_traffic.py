@@ -1,0 +1,90 @@
+"""What a gateway did, for whoever looks on: kept in its store, numbers and names alone."""
+
+import json
+import time
+
+import openai
+import pytest
+
+import brim
+from brim.gateway.traffic import KIND, MOST
+
+SECRET = "the vault code is heron-4711"
+
+
+def document(url):
+    with brim.open_store(url) as store:
+        (name,) = store.ids(KIND)
+        return store.load(KIND, name).body
+
+
+def until(url, seen, seconds=5.0):
+    """Return the document once it says what it should."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with brim.open_store(url) as store:
+            if store.ids(KIND) and seen(found := document(url)):
+                return found
+        time.sleep(0.05)
+    raise AssertionError("it was never written")
+
+
+def test_each_request_is_kept_with_its_numbers_and_without_its_text(gateway, chat, upstream, tmp_path):
+    url = f"sqlite:///{tmp_path}/brim.db"
+    base, _ = gateway(store=url, window=400)
+    client = chat(base)
+    said = [{"role": "user", "content": SECRET}, {"role": "assistant", "content": "yes " * 600}] * 3
+    short = client.chat.completions.with_raw_response.create(model="gpt-5", messages=said[:1])
+    long = client.chat.completions.with_raw_response.create(
+        model="gpt-5", messages=[*said, {"role": "user", "content": "go on"}], max_tokens=50
+    )
+    with pytest.raises(openai.BadRequestError):
+        client.chat.completions.create(model="gpt-5", messages=said[:1], extra_headers={"x-brim-budget": "many"})
+    found = until(url, lambda body: len(body["requests"]) == 3)
+    first, second, third = found["requests"]
+    for row, answer in ((first, short), (second, long)):
+        assert row["id"] == answer.headers["x-brim-request-id"]
+        assert row["before"] == int(answer.headers["x-brim-tokens-before"])
+        assert row["after"] == int(answer.headers["x-brim-tokens-after"])
+        assert row["edits"] == int(answer.headers["x-brim-edits"])
+        assert (row["status"], row["route"], row["model"]) == (200, "chat", "gpt-5")
+        assert row["first_ms"] >= row["overhead_ms"] > 0
+    assert first["edits"] == 0 < second["edits"]
+    assert second["after"] < second["before"]
+    assert (third["status"], third["refused"]) == (400, True)
+    assert found["ends"] == {"ok": 2, "refused_400": 1}
+    assert SECRET not in json.dumps(found)
+    assert "sk-test" not in json.dumps(found)
+
+
+def test_the_last_requests_are_written_when_the_gateway_ends_and_the_next_one_goes_on(
+    chat, upstream, served_model, tmp_path
+):
+    from brim.gateway import serve
+    from brim.gateway.app import App
+    from brim.gateway.policy import Rule
+    from brim.gateway.settings import Settings
+    from model_server import running
+
+    url = f"sqlite:///{tmp_path}/brim.db"
+    settings = Settings(upstream=served_model[1] + "/v1", usual=Rule(policy="fit", window=upstream.window), store=url)
+    for _ in range(2):
+        app = App(settings)
+        with running(app, serve.config(app, settings)) as base:
+            chat(base).chat.completions.create(model="gpt-5", messages=[{"role": "user", "content": "hello"}])
+        assert len(document(url)["requests"]) == 1
+
+
+def test_only_the_newest_are_kept(tmp_path):
+    from brim.gateway.keeping import Keeping
+    from brim.gateway.traffic import Traffic
+
+    with brim.open_store(f"sqlite:///{tmp_path}/brim.db") as store:
+        traffic = Traffic(Keeping(store), "here")
+        for i in range(MOST + 50):
+            traffic.saw("m" * 500, id=str(i), route="chat", status=200)
+        traffic.write()
+        found = store.load(KIND, "here").body
+        assert [row["id"] for row in found["requests"]] == [str(i) for i in range(50, MOST + 50)]
+        assert len(found["requests"][0]["model"]) == 100
+        assert found["ends"] == {"ok": MOST + 50}

@@ -1,0 +1,82 @@
+"""A gateway as a process that is watched: where it connects to, all that it logs, and all that it tells of itself."""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from model_server import ModelServer, say
+
+
+class Leading(ModelServer):
+    """A model that leads elsewhere, or repeats what it was shown, where a header asks for it."""
+
+    async def __call__(self, scope, receive, send):
+        headers = {name.decode(): value.decode("latin-1") for name, value in scope.get("headers", ())}
+        if "x-lead" in headers:
+            self.paths.append(scope["path"])
+            while (await receive()).get("more_body"):
+                pass
+            place = [(b"location", headers["x-lead"].encode()), (b"refresh", f"0;url={headers['x-lead']}".encode())]
+            await say(send, int(headers.get("x-status", "302")), {}, place)
+        elif "x-repeat" in headers:
+            while (await receive()).get("more_body"):
+                pass
+            told = {"error": {"message": f"Incorrect API key provided: {headers}", "code": "invalid_api_key"}}
+            await say(send, int(headers["x-repeat"]), told, [(b"x-debug", str(headers).encode()[:900])])
+        else:
+            await super().__call__(scope, receive, send)
+
+
+class Watched:
+    """A gateway process, and what it left."""
+
+    def __init__(self, folder, upstream, *options, **environ):
+        self.folder = Path(folder)
+        run = [sys.executable, str(Path(__file__).with_name("watching.py")), str(folder), "gateway", "--port", "0"]
+        run += ["--json", "--upstream", f"{upstream}/v1", *options]
+        told = {**os.environ, "HOME": str(folder), "PYTHONFAULTHANDLER": "1", **environ}
+        with (self.folder / "stderr").open("w") as errors:
+            self.process = subprocess.Popen(run, cwd=folder, env=told, stdout=subprocess.PIPE, stderr=errors, text=True)
+        line = self.process.stdout.readline()
+        assert line, (self.folder / "stderr").read_text()
+        self.url = json.loads(line)["address"].removesuffix("/v1")
+
+    def connected(self):
+        """Return the addresses that it connected to, each once."""
+        return {tuple(json.loads(line)) for line in (self.folder / "connects").read_text().splitlines()}
+
+    def end(self, how="terminate"):
+        """End it if it has not ended, and keep what it still says."""
+        if self.process.stdout.closed:
+            return
+        getattr(self.process, how)()
+        (self.folder / "stdout").write_text(self.process.stdout.read())
+        self.process.wait(10)
+        self.process.stdout.close()
+
+
+class Canary:
+    """A port that nobody has a reason to call."""
+
+    def __init__(self, host="127.0.0.1"):
+        self._socket = socket.create_server(
+            (host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=64
+        )
+        self._socket.setblocking(False)
+        self.host, self.port = host, self._socket.getsockname()[1]
+
+    def called(self):
+        """Return how often somebody called."""
+        count = 0
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self._socket.accept()[0].close()
+                count += 1
+        return count
+
+    def close(self):
+        self._socket.close()
