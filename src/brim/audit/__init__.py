@@ -1,0 +1,9 @@
+"""Replays recorded traffic under policies, and tells what that would have changed."""
+
+from __future__ import annotations
+
+from brim.audit.audit import audit
+from brim.audit.policy import Policy, policies_of, policy_of
+from brim.audit.report import Report
+
+__all__ = ["Policy", "Report", "audit", "policies_of", "policy_of"]

@@ -1,0 +1,262 @@
+"""Records of files, a range at a time: what is in memory is one record, whatever the size of the file.
+
+A file has a record a line, or is a list of records, or is one record over many lines; its first bytes tell. Only the
+first kind is read in several ranges: a line belongs to the range in which it begins.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import json
+import os
+import shutil
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import IO, Any, NamedTuple
+
+from brim.config.files import Found
+from brim.source import STDIN, STDIN_SHOWN
+
+RANGE = 8 * 1024 * 1024
+"""Bytes of a file that are read by one job."""
+MOST = 64 * 1024 * 1024
+"""Bytes of one record."""
+_BLOCK = 1024 * 1024
+_PEEK = 1024 * 1024
+_GZIP = b"\x1f\x8b"
+_BOM = codecs.BOM_UTF8
+_OPEN = (b"{", b"[", b",", b":")
+"""What the first line of a document over many lines ends with."""
+
+LINES, LIST, DOCUMENT = "lines", "list", "document"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Recording:
+    """One file of recordings."""
+
+    name: str
+    """As the caller gave it."""
+    path: str
+    """Where it is read: a copy without compression, if it was compressed or came from standard input."""
+    size: int
+    form: str
+    """`lines`, `list` or `document`."""
+    named: bool = True
+    """Whether the caller named it, rather than a directory that it is in."""
+    problem: str = ""
+    """Why it cannot be read."""
+
+
+class Record(NamedTuple):
+    """One record as it stands in a file."""
+
+    offset: int
+    length: int
+    line: int
+    """Its first line, counted from that of the range."""
+    value: Any
+    """What it holds; nothing where it cannot be read."""
+    problem: str = ""
+    """Why it cannot be read."""
+
+
+def opened(found: Found, spool: str) -> Recording:
+    """Return a file made ready to be read in ranges; what cannot be read says why."""
+    shown = STDIN_SHOWN if found.path == STDIN else found.path
+    try:
+        path = _plain(found.path, spool)
+        size = os.path.getsize(path)
+        with open(path, "rb") as file:
+            form = _form(file)
+    except (OSError, EOFError, zlib.error) as error:
+        told = f"it cannot be read: {(getattr(error, 'strerror', None) or str(error)).lower()}"
+        return Recording(name=shown, path="", size=0, form=LINES, named=found.named, problem=told)
+    return Recording(name=shown, path=path, size=size, form=form, named=found.named)
+
+
+def ranges(recording: Recording) -> list[tuple[int, int]]:
+    """Return the ranges of bytes in which a file is read."""
+    if recording.problem:
+        return []
+    if recording.form != LINES:
+        return [(0, recording.size)]
+    return [(start, min(start + RANGE, recording.size)) for start in range(0, recording.size, RANGE)]
+
+
+def records(recording: Recording, start: int, stop: int) -> Iterator[Record]:
+    """Yield the records that begin in a range of a file."""
+    with open(recording.path, "rb") as file:
+        if recording.form == LINES:
+            yield from _lines(file, start, stop)
+        elif recording.form == LIST:
+            yield from _elements(file)
+        else:
+            yield _document(file)
+
+
+def lines_in(recording: Recording, start: int, stop: int) -> int:
+    """Return how many line ends a range has."""
+    count = 0
+    with open(recording.path, "rb") as file:
+        file.seek(start)
+        left = stop - start
+        while left > 0 and (block := file.read(min(_BLOCK, left))):
+            count += block.count(b"\n")
+            left -= len(block)
+    return count
+
+
+def again(recording: Recording, offset: int, length: int) -> Iterator[Record]:
+    """Yield the records of a span that was found before; lines are counted from that of the span."""
+    with open(recording.path, "rb") as file:
+        if recording.form == LINES:
+            yield from _lines(file, offset, offset + length, begins=True)
+        else:
+            file.seek(offset)
+            yield _record(file.read(length), offset, 0)
+
+
+def _plain(name: str, spool: str) -> str:
+    """Return the path of a file as it is, or of a copy that can be read in ranges."""
+    if name == STDIN:
+        return _copy(sys.stdin.buffer, spool)
+    with open(name, "rb") as file:
+        packed = file.read(2) == _GZIP
+    if not packed:
+        return os.path.abspath(name)
+    with gzip.open(name, "rb") as unpacked:
+        return _copy(unpacked, spool)
+
+
+def _copy(source: IO[bytes] | gzip.GzipFile, spool: str) -> str:
+    descriptor, path = tempfile.mkstemp(dir=spool, suffix=".records")
+    with open(descriptor, "wb") as file:
+        shutil.copyfileobj(source, file, _BLOCK)
+    return path
+
+
+def _form(file: IO[bytes]) -> str:
+    """Return how a file holds its records, by its first bytes."""
+    head = file.read(_PEEK).removeprefix(_BOM).lstrip()
+    first, ends, _ = head.partition(b"\n")
+    if head[:1] == b"[":
+        if ends and _loads(first) is not None:
+            held = _loads(first)
+            return LINES if isinstance(held, list) and _spoken(held) else LIST
+        return DOCUMENT if _begins_with_message(head) else LIST
+    return DOCUMENT if ends and head[:1] == b"{" and first.rstrip().endswith(_OPEN) else LINES
+
+
+def _spoken(held: list[Any]) -> bool:
+    """Return whether a list is a conversation rather than a list of records."""
+    return bool(held) and isinstance(held[0], Mapping) and "role" in held[0]
+
+
+def _begins_with_message(head: bytes) -> bool:
+    """Return whether a list begins with a message, so that all of it is one conversation."""
+    text = head.decode("utf-8", "replace")
+    try:
+        first, _ = json.JSONDecoder().raw_decode(text, text.find("{"))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(first, Mapping) and "role" in first and "content" in first
+
+
+def _loads(raw: bytes) -> Any:
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _lines(file: IO[bytes], start: int, stop: int, *, begins: bool = False) -> Iterator[Record]:
+    """Yield the lines that begin in a range; `begins` says that one begins right at its start."""
+    at, line = start, 0
+    if start and not begins:
+        file.seek(start - 1)
+        at = start - 1 + _skipped(file)
+        line = 1 if at > start else 0
+    else:
+        file.seek(start)
+    while at < stop:
+        raw = file.readline(MOST + 1)
+        if not raw:
+            return
+        length = len(raw)
+        if length > MOST:
+            length += 0 if raw.endswith(b"\n") else _skipped(file)
+            yield Record(at, length, line, None, f"it is longer than {MOST // 1024**2} MiB")
+        elif raw.strip():
+            yield _record(raw, at, line)
+        at += length
+        line += 1
+
+
+def _skipped(file: IO[bytes]) -> int:
+    """Go to the next line, and return the bytes up to there."""
+    count = 0
+    while block := file.readline(_BLOCK):
+        count += len(block)
+        if block.endswith(b"\n"):
+            break
+    return count
+
+
+def _record(raw: bytes, offset: int, line: int) -> Record:
+    try:
+        return Record(offset, len(raw), line, json.loads(raw.removeprefix(_BOM)))
+    except RecursionError:
+        problem = "it is nested too deep"
+    except json.JSONDecodeError as error:
+        problem = f"it is not JSON: {error.msg} at character {error.pos + 1:,}"
+    except UnicodeDecodeError as error:
+        problem = f"it is not UTF-8: byte {error.start:,} cannot be read"
+    except ValueError as error:
+        problem = f"it is not JSON: {error}"
+    return Record(offset, len(raw), line, None, problem)
+
+
+def _document(file: IO[bytes]) -> Record:
+    raw = file.read(MOST + 1)
+    if len(raw) > MOST:
+        told = f"one record of more than {MOST // 1024**2} MiB: write one record a line"
+        return Record(0, len(raw), 0, None, told)
+    return _record(raw, 0, 0)
+
+
+def _elements(file: IO[bytes]) -> Iterator[Record]:
+    """Yield the elements of a list, of which no more than one is in memory."""
+    words, decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape"), json.JSONDecoder()
+    head = file.read(len(_BOM))
+    text, offset, line = ("", len(_BOM), 0) if head == _BOM else (words.decode(head), 0, 0)
+    opened = False
+    while True:
+        bare = text.lstrip(" \t\r\n," if opened else " \t\r\n")
+        if not opened and bare[:1] == "[":
+            opened, bare = True, bare[1:].lstrip(" \t\r\n")
+        gone = text[: len(text) - len(bare)]
+        offset, line, text = offset + len(gone), line + gone.count("\n"), bare
+        if opened and text[:1] == "]":
+            return
+        try:
+            value, end = decoder.raw_decode(text)
+        except RecursionError:
+            yield Record(offset, 0, line, None, "it is nested too deep, and what follows cannot be told from it")
+            return
+        except ValueError as error:
+            raw = file.read(max(_BLOCK, len(text)))
+            if raw and len(text) <= MOST:
+                text += words.decode(raw)
+                continue
+            if text or not opened:
+                yield Record(offset, 0, line, None, f"the list breaks off here, or an element is too long: {error}")
+            return
+        length = len(text[:end].encode("utf-8", "surrogateescape"))
+        yield Record(offset, length, line, value)
+        line += text.count("\n", 0, end)
+        offset, text = offset + length, text[end:]

@@ -1,0 +1,316 @@
+"""The audit against numbers worked out apart from it."""
+
+import json
+import os
+import random
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import brim
+from audit import traces
+from brim.audit import Policy, audit
+from brim.audit.engine import Processes
+from brim.audit.facts import facts_of
+from brim.audit.tally import Talk, Tally
+from brim.audit.trace import Place
+from brim.errors import SourceError
+from brim.meter import catalogue
+
+MODEL = "gpt-4o"
+REPLY = 3
+"""Units that prime the answer."""
+
+
+def conversation(seed, rounds=6):
+    dice = random.Random(seed)
+
+    def text():
+        return " ".join(
+            dice.choices(("budget", "window", "the", "file", "line", "of", "a", "test"), k=dice.randint(5, 300))
+        )
+
+    messages = [{"role": "system", "content": text()}, {"role": "user", "content": text()}]
+    requests = [list(messages)]
+    for at in range(rounds):
+        call = {"id": f"c{at}", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        messages += [{"role": "assistant", "content": None, "tool_calls": [call]}]
+        messages += [{"role": "tool", "tool_call_id": f"c{at}", "content": text()}]
+        requests.append(list(messages))
+    return requests
+
+
+def interleaved(count=4):
+    talks = [conversation(seed) for seed in range(count)]
+    dice, lines = random.Random(1), []
+    while any(talks):
+        talk = dice.choice([each for each in talks if each])
+        lines.append({"model": MODEL, "messages": talk.pop(0)})
+    return lines
+
+
+def units(messages):
+    return brim.meter(MODEL).count_messages(messages)
+
+
+def by_hand(bodies, budget):
+    """Return sums over requests of which each is fitted alone, by the public functions."""
+    sent = saved = avoided = over = 0
+    for body in bodies:
+        recorded = units(body["messages"])
+        fitted = brim.fit_messages(body["messages"], budget, meter=brim.meter(MODEL))
+        sent += fitted.used
+        over += recorded > 1_000
+        avoided += recorded > 1_000 >= fitted.used
+        saved += recorded - fitted.used if recorded <= 1_000 else 0
+    return sent, saved, avoided, over
+
+
+def test_units_overflows_and_savings_are_those_worked_out_by_hand(tmp_path):
+    bodies = interleaved()
+    report = audit([traces.write(tmp_path / "log", bodies)], [Policy(name="lean", budget=600)], window=1_000)
+    sent, saved, avoided, over = by_hand(bodies, 600)
+    recorded, lean = report.values["recorded"], report.policy("lean")
+    assert recorded["units"] == sum(units(body["messages"]) for body in bodies)
+    assert recorded["conversations"] == 4
+    assert recorded["longest"] == max(units(body["messages"]) for body in bodies)
+    assert 0 < over == recorded["overflows"]
+    assert (lean["units"], lean["units_saved"], lean["overflows_avoided"]) == (sent, saved, avoided)
+    assert lean["still_over"] == lean["does_not_fit"] == 0
+    lost = sum(lean["units_lost_by_role"].values())
+    notes = lean["units"] + lost - recorded["units"]
+    assert 0 <= notes <= 60 * lean["changed"], "what is sent and what is lost make up the whole, but for brim's notes"
+
+
+def test_the_share_in_the_cache_is_that_of_the_prompts_themselves(tmp_path):
+    """Each prompt compared with the one before it, message by message, by somebody who knows nothing of the audit."""
+    requests = conversation(3, rounds=30)
+    bodies = [{"model": MODEL, "messages": messages} for messages in requests]
+    policies = [Policy(name="lean", budget=3_000), Policy(name="held", budget=3_000, stable=True)]
+    report = audit([traces.write(tmp_path / "log", bodies)], policies)
+
+    def shared(prompts):
+        total = 0
+        for before, now in pairwise(prompts):
+            same = 0
+            while same < min(len(before), len(now)) and before[same] == now[same]:
+                same += 1
+            start = units(now[:same]) - REPLY if same else 0
+            total += start if start >= 1_024 else 0
+        return total
+
+    held = brim.History(meter=brim.meter(MODEL), stable=True)
+    kept = []
+    for at, messages in enumerate(requests):
+        held.extend(messages[len(requests[at - 1]) if at else 0 :])
+        kept.append(held.fit(3_000).messages)
+    lean = [brim.fit_messages(messages, 3_000, meter=brim.meter(MODEL)).messages for messages in requests]
+    assert report.values["recorded"]["cache_units"] == shared(requests) > 0
+    assert report.policy("lean")["cache_units"] == shared(lean)
+    assert report.policy("held")["cache_units"] == shared(kept) > shared(lean)
+
+
+def test_the_cost_is_that_of_the_catalogue(tmp_path):
+    body = {"model": MODEL, "messages": conversation(5)[-1]}
+    values = audit([traces.write(tmp_path / "log", [body, body])]).values["recorded"]
+    prices, size = catalogue.find(MODEL).prices, units(body["messages"])
+    kept = size - REPLY
+    assert kept >= 1_024
+    by_hand = (size * prices.input + kept * prices.cached_read + REPLY * prices.input) / 1e6
+    assert values["cost_usd"] == pytest.approx(by_hand, abs=1e-6)
+
+
+def test_a_long_prompt_costs_what_long_prompts_cost():
+    facts = facts_of("claude-sonnet-4-5", None)
+    prices = catalogue.find("claude-sonnet-4-5").prices
+    (above, dearer), *_ = prices.tiers
+    assert facts.cost(above, 0) == above * round(prices.cache_write * 1e6)
+    assert facts.cost(above + 1, 1) == above * round(dearer.cache_write * 1e6) + round(dearer.cached_read * 1e6)
+    assert facts.cost(10, 0) == 10 * round(prices.input * 1e6), "too short to be kept"
+
+
+def test_of_an_unknown_model_neither_a_window_nor_a_price_is_made_up(tmp_path):
+    bodies = [{**body, "model": "nobody-knows-7b"} for body in interleaved(1)]
+    report = audit([traces.write(tmp_path / "log", bodies)])
+    recorded, window = report.values["recorded"], report.policy("window")
+    assert recorded["unknown_window"] == recorded["requests"] == len(bodies)
+    assert recorded["cost_usd"] is window["cost_usd"] is window["cost_saved_usd"] is None
+    assert (window["changed"], window["overflows_avoided"]) == (0, 0)
+    assert recorded["models"] == {"(unknown)": len(bodies)}
+
+
+def test_illegal_requests_are_counted_by_what_is_wrong_and_nothing_of_them_is_saved(tmp_path):
+    good = conversation(2)[3]
+    orphan = [good[0], good[1], *good[3:]]
+    dangling = good[:3]
+    bodies = [{"model": MODEL, "messages": messages} for messages in (good, orphan, dangling)]
+    report = audit([traces.write(tmp_path / "log", bodies)])
+    recorded, window = report.values["recorded"], report.policy("window")
+    assert recorded["illegal"] == 2
+    assert recorded["units"] == sum(units(body["messages"]) for body in bodies), "also of what is left out"
+    assert recorded["faults"] == {"a call without its result": 1, "a result without its call": 1}
+    assert (window["repaired"], window["units_saved"]) == (2, 0)
+
+
+def test_a_request_that_cannot_fit_is_told_and_ends_nothing(tmp_path):
+    bodies = interleaved(1)
+    report = audit([traces.write(tmp_path / "log", bodies)], [Policy(name="tiny", budget=5)], window=1_000)
+    tiny = report.policy("tiny")
+    assert (tiny["does_not_fit"], tiny["requests"]) == (len(bodies), 0)
+    assert tiny["still_over"] == report.values["recorded"]["overflows"]
+
+
+def test_a_request_that_just_fits_is_below_the_brim(tmp_path):
+    body = {"model": MODEL, "messages": conversation(5)[-1]}
+    size = units(body["messages"])
+    path = traces.write(tmp_path / "log", [body])
+    for window, bin_, over in ((size, 9, 0), (size - 1, 10, 1)):
+        recorded = audit([path], window=window).values["recorded"]
+        assert recorded["sizes"].index(1) == bin_
+        assert recorded["overflows"] == over
+
+
+def test_a_changed_past_is_replayed_anew_and_its_prefix_still_counts(tmp_path):
+    first = conversation(7, rounds=8)[-1]
+    edited = [*first[:-1], {**first[-1], "content": "shorter"}]
+    bodies = [{"model": MODEL, "session_id": "s", "messages": messages} for messages in (first, edited)]
+    report = audit([traces.write(tmp_path / "log", bodies)])
+    assert report.values["recorded"]["conversations"] == 1
+    assert report.values["recorded"]["cache_units"] == units(first[:-1]) - REPLY
+
+
+def test_a_budget_in_characters_also_keeps_to_the_window(tmp_path):
+    bodies = interleaved(2)
+    policies = [Policy(name="chars", budget=3_000, meter="chars"), Policy(name="wide", budget=10**6, meter="chars")]
+    report = audit([traces.write(tmp_path / "log", bodies)], policies, window=1_000)
+    assert report.policy("chars")["longest"] < 1_000
+    wide = report.policy("wide")
+    assert wide["longest"] <= 1_000
+    assert wide["overflows_avoided"] == report.values["recorded"]["overflows"] > 0
+
+
+def test_bad_lines_are_counted_and_named_and_do_not_end_the_audit(tmp_path):
+    good = [json.dumps(body) for body in interleaved(1)]
+    lines = [
+        good[0],
+        "not json",
+        good[1],
+        '{"a": 1}',
+        "\xff",
+        "",
+        '{"messages": [{"role": "nobody"}], "model": "gpt-4o"}',
+        *good[2:],
+    ]
+    path = tmp_path / "log"
+    path.write_bytes("\n".join(lines).encode("latin-1"))
+    values = audit([str(path)]).values
+    assert values["recorded"]["requests"] == len(good)
+    assert values["records"]["bad"] == 3
+    assert [each["line"] for each in values["records"]["named"]] == [2, 4, 5]
+    assert values["recorded"]["unreadable"] == 1
+    assert values["recorded"]["named"][0]["line"] == 7
+    assert "role" in values["recorded"]["named"][0]["problem"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "empty"),
+        (b"\n\n", "empty"),
+        (b"hello\nworld\n", "no record in it can be read"),
+        (b"\x1f\x8bbroken", "cannot be read"),
+    ],
+)
+def test_a_file_with_nothing_to_replay_says_so(content, said, tmp_path):
+    path = tmp_path / "log"
+    path.write_bytes(content)
+    with pytest.raises(SourceError, match=said):
+        audit([str(path)])
+
+
+def test_in_a_directory_other_files_are_passed_over(tmp_path):
+    traces.write(tmp_path / "log.jsonl", traces.openai_log())
+    (tmp_path / "notes.txt").write_text("nothing\nto see\n")
+    values = audit([str(tmp_path)]).values
+    assert (values["silent_files"], values["records"]["bad"], values["recorded"]["requests"]) == (1, 0, 2)
+
+
+def test_a_sample_is_drawn_by_the_conversations_alone(tmp_path):
+    bodies = interleaved(6)
+    forward = audit([traces.write(tmp_path / "a", bodies)], limit=2).values["recorded"]
+    assert forward["conversations"] == 2
+    # The same conversations in another order of files give the same sample.
+    mixed = sorted(bodies, key=lambda body: (len(body["messages"]), str(body)))
+    assert audit([traces.write(tmp_path / "b", mixed)], limit=2).values["recorded"]["units"] == forward["units"]
+
+
+@pytest.mark.parametrize("size", [700, 4_096, 10**7])
+def test_how_the_work_is_split_changes_no_byte(size, tmp_path, monkeypatch):
+    path = traces.write(tmp_path / "log", [*interleaved(), *traces.claude_code_session(), *traces.codex_session()])
+    policies = [Policy(name="lean", budget=600), Policy(name="held", budget=600, stable=True)]
+    whole = audit([path], policies, window=1_000).to_json()
+    monkeypatch.setattr("brim.audit.reading.RANGE", size)
+    monkeypatch.setattr("brim.audit.index._LEAST_PART", size)
+    assert audit([path], policies, window=1_000).to_json() == whole
+
+
+def test_two_processes_give_what_one_gives(tmp_path):
+    path = traces.write(tmp_path / "log", interleaved())
+    policies = [Policy(name="held", budget=600, stable=True)]
+    told = []
+    one = audit([path], policies, workers=1).to_json()
+    assert audit([path], policies, workers=2, progress=lambda *each: told.append(each)).to_json() == one
+    for what in ("reading", "replaying"):
+        *_, last = [(done, total) for name, done, total in told if name == what]
+        assert last[0] == last[1] > 0
+
+
+def _die(_):
+    os.kill(os.getpid(), 9)
+
+
+def test_a_process_that_is_ended_from_outside_is_told_in_one_sentence():
+    engine = Processes(1)
+    with pytest.raises(SourceError, match="ended from outside"):
+        list(engine.map(_die, [1]))
+    engine.close()
+
+
+def test_a_session_too_long_for_the_memory_is_begun_anew(tmp_path, monkeypatch):
+    lines = traces.claude_code_session()
+    path = traces.write(tmp_path / "log", lines)
+    monkeypatch.setattr("brim.audit.replaying._MOST", len(json.dumps(lines)) // 2)
+    recorded = audit([path]).values["recorded"]
+    assert recorded["parted"] == 1
+    assert recorded["requests"] == 2
+
+
+PLACES = st.builds(Place, st.integers(0, 3), st.integers(0, 3), st.integers(0, 3))
+KEYS = st.lists(st.sampled_from("abc"), min_size=1, max_size=2).map(tuple)
+
+
+@st.composite
+def tallies(draw):
+    made = Tally()
+    for key in draw(st.lists(KEYS, max_size=6)):
+        made.add(*key, by=draw(st.integers(-5, 10**20)))
+        made.peak(*key, at=draw(st.integers(0, 99)))
+    for place in draw(st.lists(PLACES, max_size=25)):
+        made.name(place, draw(st.sampled_from(("x", "y"))))
+        made.rank(Talk(-draw(st.integers(0, 3)), -draw(st.integers(0, 3)), 0, place, 1, "m"))
+    return made
+
+
+def merged(*parts):
+    whole = Tally()
+    for part in parts:
+        whole.merge(part)
+    return whole
+
+
+@settings(max_examples=40, deadline=None)
+@given(tallies(), tallies(), tallies())
+def test_sums_merge_the_same_in_any_order_and_grouping(a, b, c):
+    assert merged(merged(a, b), c) == merged(a, merged(b, c)) == merged(c, b, a)

@@ -1,0 +1,53 @@
+"""The audit on a real Ray cluster of this machine."""
+
+import random
+
+import pytest
+
+from audit import traces
+from brim.audit import Policy, audit
+from brim.audit.engine import engine_of
+from brim.errors import SourceError
+
+pytestmark = pytest.mark.ray
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    import ray
+
+    ray.init(num_cpus=2, include_dashboard=False, object_store_memory=100 * 1024 * 1024, logging_level="ERROR")
+    yield ray.get_runtime_context().gcs_address
+    ray.shutdown()
+
+
+@pytest.mark.parametrize("address", [None, "127.0.0.1:1"])
+def test_without_a_cluster_it_says_how_to_start_one(address):
+    """It stands first: once a cluster is up in this process, there is one."""
+    with pytest.raises(SourceError, match="ray start --head"):
+        engine_of("ray", None, address, small=True)
+
+
+@pytest.mark.filterwarnings("default")
+def test_ray_gives_the_bytes_that_processes_give(cluster, tmp_path, monkeypatch):
+    dice = random.Random(4)
+    records = [record for group in traces.ALL.values() for made in group for record in made()]
+    dice.shuffle(bodies := [*traces.openai_bodies()] * 20)
+    paths = [traces.write(tmp_path / "a", records), traces.write(tmp_path / "b", bodies)]
+    (tmp_path / "bad").write_text("not json\n" + (tmp_path / "a").read_text())
+    paths.append(str(tmp_path / "bad"))
+    monkeypatch.setattr("brim.audit.reading.RANGE", 3_000)
+    monkeypatch.setattr("brim.audit.index._LEAST_PART", 3_000)
+    policies = [Policy(name="lean", budget=80), Policy(name="held", budget=120, stable=True)]
+    own = audit(paths, policies, window=150, workers=1).to_json()
+    assert audit(paths, policies, window=150, engine="ray", ray_address=cluster).to_json() == own
+
+
+@pytest.mark.filterwarnings("default")
+def test_the_project_s_own_models_are_known_on_the_cluster(cluster, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "brim.models.yaml").write_text("models: {ours: {window: 60, vocabulary: o200k_base}}\n")
+    path = traces.write(tmp_path / "a", [{**body, "model": "ours"} for body in traces.openai_bodies()])
+    values = audit([path], engine="ray", ray_address=cluster).values
+    assert values["recorded"]["overflows"] == 1
+    assert values == audit([path]).values
