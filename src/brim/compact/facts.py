@@ -68,10 +68,13 @@ _ID = re.compile(
     r"|(?<=`)[^`\s][^`\n]{0,58}[^`\s](?=`)"
 )
 _NUMBER = re.compile(
-    r"((?:[^\W\d_][\w'-]*(?:[ \t]*[=:][ \t]*|[ \t]+)){0,3})"
-    r"([$€£¥]?\d+(?:[,_]\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?)(?![\d.]*\d)"
+    r"(?<!\w)([$€£¥]?\d+(?:[,_]\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?)(?![\d.]*\d)"
     r"((?:[ ]?%|[ ]?[^\W\d_]{1,12}(?:/[^\W\d_]{1,4})?\b)?)"
 )
+_BEFORE = re.compile(r"(?:[^\W\d_][\w'-]*(?:[ \t]*[=:][ \t]*|[ \t]+)){1,3}\Z")
+"""Up to three words before a number. They are looked for once there is one: most words stand before none."""
+_NEAR = 120
+"""Characters before a number in which its words are looked for."""
 _ENDLESS = re.compile(r"[\w.@+/\\=&%?~:'-]{240,}")
 """What is longer than any name: an encoded file, say. To look for names in it would take forever."""
 _UNIT = re.compile(
@@ -256,9 +259,11 @@ def _atoms(text: str) -> Iterator[tuple[str, str]]:
                 yield kind, atom
                 spans.append(match.span())
         text = _blanked(text, spans)
+    last = 0
     for match in _NUMBER.finditer(text):
-        words, number, unit = match.groups()
-        if snippet := _numbered(words, number, unit):
+        words = _BEFORE.search(text, max(last, match.start() - _NEAR), match.start())
+        last = match.end()
+        if snippet := _numbered(words[0] if words else "", *match.groups()):
             yield "number", snippet
 
 
