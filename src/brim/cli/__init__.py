@@ -13,7 +13,23 @@ from typing import Annotated
 import typer
 
 import brim
-from brim.cli import check, config, count, demo, doctor, fit, flow, gateway, models, output, replay, status, studio
+from brim.cli import (
+    audit,
+    check,
+    config,
+    count,
+    demo,
+    doctor,
+    fit,
+    flow,
+    gateway,
+    mcp,
+    models,
+    output,
+    replay,
+    status,
+    studio,
+)
 from brim.errors import BrimError, DoesNotFit
 
 DONE = 0
@@ -51,7 +67,7 @@ def _brim(
     """Fill an LLM's context window to the brim and never over it."""
 
 
-for command in (demo, count, fit, check, replay, status, models, doctor, gateway, studio):
+for command in (demo, count, fit, check, replay, status, models, doctor, gateway, studio, mcp, audit):
     app.command(command.__name__.rpartition(".")[2])(command.run)
 
 app.add_typer(config.app)

@@ -195,6 +195,35 @@ def set_value(
     emit_text(change.diff() or f"{change.path}: {change.key} is {_shown(change.value)} already\n")
 
 
+@app.command("unset")
+def unset_value(
+    *,
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The setting, such as context_budget_chars.")],
+    file: Annotated[str | None, typer.Option("--file", metavar="PATH", help="The file, if not the one here.")] = None,
+    profile: Profile = None,
+    flow: Flow = None,
+    step: Step = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the change and do not make it.")] = False,
+    json: options.Json = False,
+) -> None:
+    """Remove one setting from its file, so that the value below it holds again.
+
+    A comment on its line goes with it; every other byte stays. What changes is printed.
+
+    Example: brim config unset context_budget_chars --flow build --step 0
+    """
+    from brim.config import load_config
+    from brim.config.change import plan
+
+    change = plan(load_config(file), key, None, file=file, profile=profile, flow=flow, step=step)
+    if not dry_run:
+        change.make()
+    if json:
+        emit({"path": change.path, "key": change.key, "changed": True, "made": not dry_run, "diff": change.diff()})
+        return
+    emit_text(change.diff())
+
+
 @app.command()
 def schema(*, json: options.Json = False) -> None:  # noqa: ARG001 - every command has it, and this one has nothing else
     """Print the JSON Schema of brim.yaml, for editors that complete and check it.

@@ -1,8 +1,7 @@
 """One call of a model as the fields that a client sends, in the form of Chat Completions, Responses or Messages.
 
-A call that needs nothing is sent as it came. Marks for the provider's cache move from message to message as a
-conversation grows, so they do not tell what a message is: they are left out of what is compared and cut, and a message
-that is sent whole has them as the caller set them.
+A call that needs nothing is sent as it came. What is kept of it are copies, since callers change their own messages:
+marks for the provider's cache move from one to the next as a conversation grows.
 """
 
 from __future__ import annotations
@@ -16,15 +15,10 @@ from brim.conversation.conversations import Conversations
 from brim.conversation.request import Request
 from brim.session.view import jsonable
 from brim.wire import plain
+from brim.wire.held import is_held
 
 _LISTS = {"openai": "messages", "responses": "input", "anthropic": "messages"}
 _SYSTEMS = {"responses": "instructions", "anthropic": "system"}
-HELD = ("previous_response_id", "conversation", "prompt")
-"""Fields of Responses by which the provider puts in what only it has: such a call cannot be counted here."""
-MARKS = ("cache_control", "prompt_cache_breakpoint")
-"""Where the provider's cache shall reach to."""
-_OWN = ("input", "arguments")
-"""What a model has said to a tool; its words are no marks."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,7 +39,7 @@ class Call:
             values: the fields of the body.
             shape: `openai`, `responses` or `anthropic`.
         """
-        if not isinstance(values, Mapping) or (shape == "responses" and any(_given(values, key) for key in HELD)):
+        if not isinstance(values, Mapping) or is_held(values):
             return None
         given = _given(values, _LISTS[shape])
         if isinstance(given, str) and given and shape == "responses":
@@ -71,10 +65,10 @@ class Call:
         answers = [value for key in ANSWERS if isinstance(value := _given(self.values, key), int)]
         old = [{"type": "function", "function": plain(each)} for each in _listed(self.values, "functions")]
         return conversations.request(
-            [bare(raw) for raw in self.messages],
+            [jsonable(raw) for raw in self.messages],
             model=model if isinstance(model, str) else None,
             tools=[*map(plain, _listed(self.values, "tools")), *old] or None,
-            system=bare(_given(self.values, _SYSTEMS.get(self.shape, ""))),
+            system=jsonable(_given(self.values, _SYSTEMS.get(self.shape, ""))),
             shape=self.shape,
             answer=max(answers, default=None),
             session=session,
@@ -85,17 +79,6 @@ class Call:
         if not request.changed:
             return self.values
         return {**self.values, _LISTS[self.shape]: request.written(self.messages, lambda raw: raw)}
-
-
-def bare(value: Any) -> Any:
-    """Return a message as JSON values of its own, without marks for the provider's cache."""
-    known = plain(value)
-    if isinstance(known, Mapping):
-        kept = ((key, each) for key, each in known.items() if key not in MARKS)
-        return {key: jsonable(each) if key in _OWN else bare(each) for key, each in kept}
-    if isinstance(known, list | tuple):
-        return [bare(each) for each in known]
-    return known
 
 
 def _given(values: Mapping[str, Any], key: str) -> Any:

@@ -14,7 +14,10 @@ from brim.overflow import Overflow
 from brim.session.session import Session
 from brim.session.view import jsonable
 
-_MARK = "cache_control"
+_MARKS = ("cache_control", "prompt_cache_breakpoint")
+
+CHANGED = "changed"
+"""Why a session began anew: its messages are no longer those that it knew."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,6 +29,8 @@ class Beside:
     """The system prompt, where it is not one of the messages."""
     answer: int | None = None
     """Tokens that are asked for the answer."""
+    aside: int = 0
+    """Units that the prompt takes beside all this, which the caller has counted."""
 
 
 class Conversation:
@@ -51,12 +56,12 @@ class Conversation:
         had, stored = len(self._known), self._stored
         if had > len(messages):
             return None
-        start = [*(jsonable(raw) for raw in messages[:stored]), *messages[stored:had]]
-        return had if start == self._known or [*map(bare, start)] == [*map(bare, self._known)] else None
+        start = (jsonable(raw) if at < stored else raw for at, raw in enumerate(messages[:had]))
+        return had if all(map(_same, start, self._known)) else None
 
     def restart(self, messages: Sequence[Any]) -> None:
         """Go on with messages that do not begin as those that are known."""
-        self.session.restart(messages, trigger="changed")
+        self.session.restart(messages, trigger=CHANGED)
         self._know(messages, 0)
 
     def fit(self, messages: Sequence[Any], beside: Beside) -> Request:
@@ -75,6 +80,8 @@ class Conversation:
     def _prompted(self, given: list[Any], beside: Beside, *, retried: bool = False) -> Request:
         session, size = self.session, self.session.settings.window.size
         most = size - beside.answer if beside.answer is not None and 0 < beside.answer < size else None
+        if beside.aside:
+            most = max(0, min(session.budget, size if most is None else most) - beside.aside)
         fitted = self._last = session.prompt(system=beside.system, tools=beside.tools, budget=most)
         sent = fitted.messages
         if beside.system and session.shape == "openai":
@@ -118,12 +125,24 @@ def bare(raw: Any) -> Any:
     They move from request to request, so that the same message comes with and without one; and a provider takes only a
     few, so that a message which brim has changed does without.
     """
-    if not isinstance(raw, dict) or not isinstance(content := raw.get("content"), list):
+    if not isinstance(raw, dict):
         return raw
-    if not any(isinstance(part, dict) and _MARK in part for part in content):
-        return raw
-    parts = [{k: v for k, v in part.items() if k != _MARK} if isinstance(part, dict) else part for part in content]
-    return {**raw, "content": parts}
+    content = raw.get("content")
+    if isinstance(content, list) and any(map(_is_marked, content)):
+        return {**_unmarked(raw), "content": [*map(_unmarked, content)]}
+    return _unmarked(raw)
+
+
+def _same(one: Any, other: Any) -> bool:
+    return bool(one == other or bare(one) == bare(other))
+
+
+def _is_marked(value: Any) -> bool:
+    return isinstance(value, dict) and any(mark in value for mark in _MARKS)
+
+
+def _unmarked(value: Any) -> Any:
+    return {key: each for key, each in value.items() if key not in _MARKS} if _is_marked(value) else value
 
 
 def _paired(raws: Sequence[Any], known: list[Any]) -> dict[int, int]:

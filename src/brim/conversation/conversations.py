@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from uuid import uuid4
 
-from brim.conversation.conversation import Beside, Conversation
+from brim.conversation.conversation import CHANGED, Beside, Conversation
 from brim.conversation.request import Request
 from brim.errors import UnknownName
 from brim.history.history import Tools
@@ -81,6 +81,9 @@ class Conversations:
     def __len__(self) -> int:
         return len(self._known)
 
+    def __bool__(self) -> bool:
+        return True  # Also with none yet: `given or Conversations()` must not take another's place.
+
     @property
     def sessions(self) -> list[Session]:
         """The sessions that are remembered, the one of the newest request last."""
@@ -97,6 +100,7 @@ class Conversations:
         shape: str | None = None,
         answer: int | None = None,
         session: str | None = None,
+        aside: int = 0,
     ) -> Request:
         """Return the request that fits.
 
@@ -108,6 +112,7 @@ class Conversations:
             shape: `openai`, `responses` or `anthropic`; without it, what the messages look like.
             answer: tokens that are asked for the answer.
             session: the name of the conversation; without it, the one whose messages these begin with.
+            aside: units that the prompt takes beside all this, counted by the caller.
 
         Raises:
             DoesNotFit: what has to stay is bigger than the budget.
@@ -115,7 +120,7 @@ class Conversations:
         """
         model = model or self._model
         window = self._window_of(model)
-        beside = Beside(tools=tools, system=system, answer=answer)
+        beside = Beside(tools=tools, system=system, answer=answer, aside=aside)
         if window is None or not messages:
             return self._unknown(messages, model, beside, shape, session)
         with self._lock:
@@ -158,8 +163,7 @@ class Conversations:
         kept = ("summarise", "observers", "on_notice", "capture")
         asked = {name: asked[name] for name in kept if name in asked}
         session = Session.open(name, store=store, meter=self._meter, **asked)
-        known = [entry.body["message"] for entry in store.entries(name, kinds=["message"])]
-        return Conversation(session, known)
+        return Conversation(session, _given(store, name))
 
     def _window_of(self, model: str | None) -> Window | None:
         """Return the window of a model as it was set, as a refusal told, or as the catalogue has it."""
@@ -188,6 +192,7 @@ class Conversations:
                 shape=shape,
                 answer=beside.answer,
                 session=session,
+                aside=beside.aside,
             )
             made.retried = True
             return made
@@ -195,6 +200,17 @@ class Conversations:
         given = list(messages)
         made = self.last = Request(messages=given, places=[*range(len(given))], shrink=shrink if given else None)
         return made
+
+
+def _given(store: Store, name: str) -> list[Any]:
+    """Return the messages that a conversation was given, since it last began anew."""
+    known: list[Any] = []
+    for entry in store.entries(name, kinds=["message", "compaction"]):
+        if entry.kind == "message":
+            known.append(entry.body["message"])
+        elif entry.body["trigger"] == CHANGED:
+            known = list(entry.body["view"])
+    return known
 
 
 def _catalogued(model: str | None) -> Any:

@@ -91,20 +91,27 @@ def unwired(
 
 def _chat(spoken: Spoken, place: int) -> dict[str, Any]:
     """Return a message of Chat Completions."""
-    parts = [*enumerate(spoken.parts)]
-    content = [(i, part) for i, part in parts if part.kind not in _APART]
-    raw: dict[str, Any] = {"role": spoken.role, "content": _content(content, _chat_block), _PLACE: place}
+    raw: dict[str, Any] = {"role": spoken.role, "content": "", _PLACE: place}
+    content: list[tuple[int, Part]] = []
+    thoughts: list[str] = []
+    calls: list[Any] = []
+    for i, part in enumerate(spoken.parts):
+        if part.kind == "call":
+            said = {"name": part.name, "arguments": part.text}
+            calls.append({"id": part.id, "type": "function", "function": said})
+        elif part.kind == "thinking":
+            thoughts.append(part.text)
+        else:
+            content.append((i, part))
+    raw["content"] = _content(content, _chat_block)
     if spoken.name:
         raw["name"] = spoken.name
     if spoken.role == "tool":
         raw["tool_call_id"] = spoken.answers
-    thoughts = [part.text for _, part in parts if part.kind == "thinking"]
     if thoughts:
         raw["reasoning_content"] = "\n".join(thoughts)
-    calls = [part for _, part in parts if part.kind == "call"]
     if calls:
-        made = [(call.id, {"name": call.name, "arguments": call.text}) for call in calls]
-        raw["tool_calls"] = [{"id": name, "type": "function", "function": said} for name, said in made]
+        raw["tool_calls"] = calls
         raw["content"] = raw["content"] or None
     return raw
 

@@ -14,6 +14,7 @@ from brim.config.request import ANSWERS, LISTS, Request, request_of
 from brim.errors import SourceError
 from brim.gateway.problems import CHAT, MESSAGES, RESPONSES, Problem
 from brim.transcript import MOST_DEPTH, is_deep
+from brim.wire.held import is_held
 
 SHAPES = {CHAT: "openai", RESPONSES: "responses", MESSAGES: "anthropic"}
 """The shape of the messages of each route."""
@@ -60,7 +61,7 @@ class Ask:
     @property
     def partial(self) -> bool:
         """Whether some of the conversation is with the provider, where nobody else sees it."""
-        return any(self.values.get(key) for key in ("previous_response_id", "conversation"))
+        return is_held(self.values)
 
     @cached_property
     def strict(self) -> Request:

@@ -21,7 +21,7 @@ from brim.gateway.settings import Settings
 from brim.gateway.state import State
 from brim.gateway.upstream import Headers, address, plain, returned_headers, sent_headers, told
 from brim.overflow import is_overflow
-from brim.session.usage import reported
+from brim.session.usage import reported, usage_in
 
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
 """Where requests of each route go."""
@@ -352,7 +352,7 @@ def _json(raw: bytes) -> Any:
 
 
 def _usage(raw: bytes) -> Any:
-    return relay.usage_in(_json(raw)) if b'"usage"' in raw else None
+    return usage_in(_json(raw)) if b'"usage"' in raw else None
 
 
 def _ended(status: int) -> str:

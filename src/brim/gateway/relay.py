@@ -13,6 +13,7 @@ from brim.gateway.guard import Send
 from brim.gateway.problems import Problem
 from brim.gateway.upstream import Headers
 from brim.overflow import Overflow, is_overflow
+from brim.session.usage import usage_in
 
 KEEPALIVE = b": keepalive\n\n"
 _ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
@@ -62,15 +63,7 @@ class Stream:
             self.stopped = self.stopped or is_overflow({"stop_reason": values["delta"].get("stop_reason")})
         found = usage_in(values)
         if found is not None:
-            self.usage = {**self.usage, **found} if isinstance(self.usage, dict) else found
-
-
-def usage_in(values: Any) -> dict[str, Any] | None:
-    """Return the usage that an answer or an event reports."""
-    if not isinstance(values, dict):
-        return None
-    below = [values, *(values[key] for key in ("message", "response") if isinstance(values.get(key), dict))]
-    return next((found for each in below if isinstance(found := each.get("usage"), dict)), None)
+            self.usage = {**(self.usage or {}), **found}
 
 
 async def peek(response: aiohttp.ClientResponse) -> bytes:

@@ -13,6 +13,7 @@ from typing import Any
 from brim.audit.trace import IDS, Ask, Item, beginning, number, replies, shape_for, text
 from brim.overflow import is_overflow
 from brim.wire import plain
+from brim.wire.held import is_held
 
 NAME = "bodies"
 _BODIES = ("request", "body", "request_body", "requestBody", "params", "kwargs")
@@ -21,7 +22,6 @@ _ANSWERS = ("response", "completion", "output", "response_body", "responseBody",
 """Where it keeps what came back."""
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _OF_ANTHROPIC = ("anthropic_version", "stop_sequences", "top_k")
-_PARTIAL = ("previous_response_id", "conversation")
 
 
 def claims(record: Any) -> bool:
@@ -80,7 +80,7 @@ def ask_of(body: Mapping[str, Any], log: Mapping[str, Any]) -> Ask:
         reported=usage[0] if usage else None,
         cached=usage[1] if usage else None,
         overflowed=bool(error) and is_overflow(error) is not None,
-        partial=any(body.get(key) for key in _PARTIAL),
+        partial=is_held(body),
         whole=text(body.get("model")) is None and answer is None and bool(replies(messages)),
     )
 

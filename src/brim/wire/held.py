@@ -1,0 +1,18 @@
+"""Requests of which the provider holds a part: what it goes on from is not in the body, so nobody else can count it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from brim.wire.base import plain
+
+_NAMED = ("previous_response_id", "conversation")
+
+
+def is_held(values: Mapping[str, Any]) -> bool:
+    """Return whether a body goes on from a response, a conversation, a stored prompt or a thread of the provider's."""
+    if any(values.get(key) for key in _NAMED):
+        return True
+    prompt, thread = plain(values.get("prompt")), plain(values.get("thread"))
+    return isinstance(prompt, Mapping) or (isinstance(thread, Mapping) and thread.get("type") == "continue")

@@ -1,0 +1,262 @@
+"""The framework's own agent and clients, against a server whose window is hard."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+
+import pytest
+from agent_framework import Agent, Content, Message, apply_compaction, tool
+from agent_framework.openai import OpenAIChatClient, OpenAIChatCompletionClient
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import brim
+from brim.integrations.agent_framework import BrimCompaction, _messages
+from integrations.pictures import PICTURE
+
+SYSTEM = "You look things up. Answer with one word when you are done."
+TASK = "Look at all the numbers, one by one, and remember 7341."
+KINDS = {"chat": OpenAIChatCompletionClient, "responses": OpenAIChatClient}
+
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+
+
+@tool(approval_mode="never_require")
+def look(number: int) -> str:
+    """Return all that is known of a number."""
+    return f"Of {number} it is known: " + "it follows the one before it, and more is known of it still. " * 12
+
+
+def agent(server, *middleware, kind="chat", **more):
+    client = KINDS[kind](
+        "gpt-5",
+        base_url=f"{server.url}/v1",
+        api_key="none",
+        function_invocation_configuration={"max_iterations": 80},
+    )
+    options = {"max_tokens": 200, **({"store": False} if kind == "responses" else {})}
+    asked = {"tools": [look], "default_options": options, "middleware": list(middleware), **more}
+    return Agent(client, SYSTEM, name="Looker", **asked)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_brim_a_long_run_is_refused(upstream, kind):
+    server = upstream(window=3_000, calls=40)
+    with pytest.raises(Exception, match="maximum context length"):
+        asyncio.run(agent(server, kind=kind).run(TASK))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_with_brim_forty_calls_fit_and_the_answer_keeps_them_all(upstream, kind):
+    server = upstream(window=3_000, calls=40)
+    mine = BrimCompaction(window=3_000)
+    told = asyncio.run(agent(server, mine, kind=kind).run(TASK))
+    assert (server.made, server.refused, server.illegal) == (40, 0, [])
+    assert told.text == "Well done."
+    assert sum(len(message.contents) for message in told.messages) == 81
+    said = server.requests[-1]["messages" if kind == "chat" else "input"]
+    assert SYSTEM in str(said[0]) or SYSTEM in str(server.requests[-1].get("instructions"))
+    assert TASK in str(said[:2])
+    status = mine.conversations.sessions[-1].status()
+    assert len(mine.conversations) == 1
+    assert (status.prompts, status.reported) == (41, server.sizes[-1])
+    assert abs(mine.conversations.last.receipt.used - server.sizes[-1]) <= 3
+
+
+def test_a_streamed_run_fits_as_well_and_feeds_what_it_took(upstream):
+    server = upstream(window=3_000, calls=32)
+    mine = BrimCompaction(window=3_000)
+
+    async def run():
+        return "".join([part.text async for part in agent(server, mine).run(TASK, stream=True)])
+
+    assert asyncio.run(run()) == "Well done."
+    assert (server.made, server.refused, server.illegal) == (32, 0, [])
+    status = mine.conversations.sessions[-1].status()
+    assert (status.prompts, status.reported) == (33, server.sizes[-1])
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_refusal_is_answered_by_a_smaller_request_once(upstream, stream):
+    server = upstream(window=3_000, calls=40)
+    mine = BrimCompaction(window=100_000)
+
+    async def run():
+        if not stream:
+            return (await agent(server, mine).run(TASK)).text
+        told = agent(server, mine).run(TASK, stream=True)
+        text = "".join([part.text async for part in told])
+        assert (await told.get_final_response()).text.endswith(text)
+        return text
+
+    assert asyncio.run(run()) == "Well done."
+    assert (server.made, server.illegal) == (40, [])
+    assert 1 <= server.refused <= 3
+    status = mine.conversations.sessions[-1].status()
+    assert status.budget <= 3_000
+    assert (status.overflows, status.reported) == (server.refused, server.sizes[-1])
+
+
+def test_another_error_of_the_model_goes_through(upstream):
+    server = upstream(window=3_000)
+    server.script = [(401, {"error": {"message": "no such key", "type": "invalid_request_error"}})] * 3
+    with pytest.raises(Exception, match="no such key"):
+        asyncio.run(agent(server, BrimCompaction(window=3_000)).run(TASK))
+    server.script = [(401, {"error": {"message": "no such key", "type": "invalid_request_error"}})] * 3
+
+    async def run():
+        return [part async for part in agent(server, BrimCompaction(window=3_000)).run(TASK, stream=True)]
+
+    with pytest.raises(Exception, match="no such key"):
+        asyncio.run(run())
+
+
+def test_the_session_of_the_agent_names_that_of_brim(upstream, tmp_path):
+    server = upstream(window=3_000, calls=40)
+    url = f"sqlite:///{tmp_path / 'brim.db'}"
+
+    async def run():
+        session = agent(server).create_session(session_id="talk-7")
+        await agent(server, BrimCompaction(window=3_000, store=url)).run(TASK, session=session)
+        again = BrimCompaction(window=3_000, store=url)
+        told = await agent(server, again).run("And what was it?", session=session)
+        return again, told
+
+    again, told = asyncio.run(run())
+    assert told.text == "Well done."
+    assert [row.id for row in brim.open_store(url).sessions()] == ["talk-7"]
+    assert again.conversations.sessions[0].status().prompts == 42
+    assert server.requests[-1]["messages"][1]["content"] == TASK
+    assert (server.refused, server.illegal) == (0, [])
+
+
+def test_as_a_compaction_strategy_it_fits_as_well(upstream):
+    server = upstream(window=3_000, calls=40)
+    mine = BrimCompaction(window=2_800, model="gpt-5", instructions=SYSTEM, tools=[look])
+    told = asyncio.run(agent(server, compaction_strategy=mine).run(TASK))
+    assert (server.made, server.refused, server.illegal) == (40, 0, [])
+    assert told.text == "Well done."
+    assert sum(len(message.contents) for message in told.messages) >= 81
+    assert [each["content"] for each in server.requests[-1]["messages"][:2]] == [SYSTEM, TASK]
+
+
+def test_a_strategy_brings_back_what_it_left_out_where_there_is_room():
+    messages = [Message("user", [TASK])] + [Message("assistant", [f"{i} " + "word " * 50]) for i in range(20)]
+    whole = list(messages)
+
+    async def run(budget):
+        return await apply_compaction(messages, strategy=BrimCompaction(window=budget, model="gpt-5"))
+
+    small = asyncio.run(run(400))
+    assert len(small) < 15
+    assert small[0] is whole[0]
+    again = asyncio.run(run(400))
+    assert [each.text for each in again] == [each.text for each in small]
+    assert asyncio.run(run(100_000)) == whole
+
+
+def test_what_the_provider_keeps_is_sent_as_it_came(upstream):
+    server = upstream(window=3_000)
+    mine = BrimCompaction(window=3_000)
+    asyncio.run(agent(server, mine, kind="responses").run(TASK, options={"conversation_id": "resp_1"}))
+    assert len(mine.conversations) == 0
+
+
+def fitted(given, budget, model="gpt-5"):
+    mine = BrimCompaction(window=budget)
+    return _messages(mine._fitted(given, model, {}, None), given)
+
+
+def test_a_cut_result_keeps_its_id_and_its_properties():
+    call = Content.from_function_call("c1", "look", arguments={"number": 1})
+    more = {"rows": [1]}
+    result = Content.from_function_result("c1", result="word " * 5_000, additional_properties=more)
+    given = [Message("user", [TASK]), Message("assistant", [call]), Message("tool", [result], message_id="m3")]
+    cut = fitted(given, 600)[-1]
+    assert cut.message_id == "m3"
+    assert len(cut.contents[0].result) < 3_000
+    assert (cut.contents[0].call_id, cut.contents[0].additional_properties) == ("c1", more)
+    assert len(result.result) == 25_000
+
+
+def test_thinking_of_claude_that_stands_after_a_cut_is_not_sent():
+    given = [Message("user", [TASK])]
+    for i in range(12):
+        thought = Content.from_text_reasoning(text="so it is " * 20, protected_data="s")
+        call = Content.from_function_call(f"c{i}", "look", arguments={"number": i})
+        given.append(Message("assistant", [thought, "I look.", call]))
+        given.append(Message("tool", [Content.from_function_result(f"c{i}", result="word " * 100)]))
+    kept = [message for message in fitted(given, 2_500, "claude-opus-5-5") if message.role == "assistant"]
+    assert 0 < len(kept) < 12
+    assert not any(content.type == "text_reasoning" for message in kept for content in message.contents)
+
+
+texts = st.text(max_size=40)
+more = st.dictionaries(st.sampled_from(["odd", "seen"]), texts | st.integers(), max_size=1)
+pieces = st.one_of(
+    st.builds(lambda text, more: Content.from_text(text, additional_properties=more), texts, more),
+    st.builds(lambda: Content.from_uri(PICTURE, media_type="image/png")),
+    st.builds(lambda: Content.from_uri("https://example.org/a.pdf", media_type="application/pdf")),
+    st.builds(lambda: Content("hosted_file", file_id="f")),
+)
+
+
+@st.composite
+def histories(draw):
+    long = st.just([Content.from_text("many words " * 60)])
+    given = [Message("user", [draw(texts.filter(str.strip))], message_id="0")]
+    for turn in range(draw(st.integers(0, 3))):
+        calls = [f"{turn}-{i}" for i in range(draw(st.integers(0, 3)))]
+        said = [Content.from_text_reasoning(text=draw(texts))] * draw(st.integers(0, 1)) + draw(
+            st.lists(pieces, max_size=2)
+        )
+        args = draw(st.just('{"number": 1}') | st.dictionaries(texts, texts, max_size=2))
+        made = [Content.from_function_call(call, "look", arguments=args) for call in calls]
+        given.append(Message("assistant", [*said, *made], author_name=draw(st.none() | st.just("Ann"))))
+        results = [
+            Content.from_function_result(
+                call, result=draw(st.lists(pieces, max_size=2) | long), additional_properties={"call": call}
+            )
+            for call in calls
+        ]
+        groups = [results] if draw(st.booleans()) else [[result] for result in results]
+        given += [Message("tool", group) for group in groups if group]
+        given.append(Message("user", draw(st.lists(pieces, max_size=3) | long), additional_properties=draw(more)))
+    for place, message in enumerate(given):
+        message.message_id = str(place)
+    return given
+
+
+@given(history=histories(), model=st.sampled_from(["gpt-5", "claude-sonnet-4-5"]))
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+def test_what_fits_is_sent_as_it_came(history, model):
+    told = fitted(history, 10_000_000, model)  # of a file elsewhere the most is counted
+    assert all(after is before for before, after in zip(history, told, strict=True))
+
+
+@given(history=histories(), model=st.sampled_from(["gpt-5", "claude-sonnet-4-5"]), budget=st.integers(80, 500))
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+def test_what_is_cut_stays_legal_and_its_own(history, model, budget):
+    before = [message.to_dict() for message in history]
+    try:
+        told = fitted(history, budget, model)
+    except brim.DoesNotFit:
+        return
+    waiting: list[str] = []
+    for message in told:
+        if message.role == "tool":
+            for content in message.contents:
+                waiting.remove(content.call_id)
+                assert content.additional_properties["call"] == content.call_id
+            continue
+        assert not waiting
+        waiting = [content.call_id for content in message.contents if content.type == "function_call"]
+        if message.message_id is not None:
+            original = history[int(message.message_id)]
+            assert (message.role, message.author_name) == (original.role, original.author_name)
+            assert message.additional_properties == original.additional_properties
+        Message.from_dict(message.to_dict())
+    assert not waiting
+    assert all(one.message_id != other.message_id or one.message_id is None for one, other in pairwise(told))
+    assert [message.to_dict() for message in history] == before

@@ -1,0 +1,306 @@
+"""LiteLLM, the real one: its SDK and a Router, against a server with a hard window."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # it would be fetched
+
+import litellm
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import brim
+from brim.errors import DoesNotFit, InvalidType
+from brim.integrations.litellm import BrimHook
+
+litellm.suppress_debug_info = True
+
+WINDOW, CALLS, ANSWER = 3_000, 32, 100
+SYSTEM, TASK = "You are a careful engineer.", "Find out why the nightly build fails."
+SCHEMA = {"type": "object", "properties": {"number": {"type": "integer"}}}
+TOOL = {"type": "function", "function": {"name": "look", "parameters": SCHEMA}}
+
+
+@pytest.fixture(autouse=True)
+def clean():
+    """Forget the callbacks of other tests; LiteLLM has them in globals."""
+    yield
+    litellm.logging_callback_manager._reset_all_callbacks()
+    litellm.callbacks = []
+
+
+def registered(*given, **asked):
+    hook = BrimHook(*given, **asked)
+    litellm.callbacks = [hook]
+    return hook
+
+
+def seen(number):
+    return f"line {number}: " + "the worker is fine " * 60
+
+
+class Loop:
+    """A growing tool loop."""
+
+    def __init__(self, server, **more):
+        self.messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": TASK}]
+        self.server, self.more = server, more
+
+    def asked(self):
+        return {
+            "model": "openai/gpt-5",
+            "messages": self.messages,
+            "tools": [TOOL],
+            "max_completion_tokens": ANSWER,
+            "api_base": f"{self.server.url}/v1",
+            "api_key": "none",
+            "max_retries": 0,
+            **self.more,
+        }
+
+    def take(self, answer):
+        message = answer.choices[0].message
+        self.messages.append(message.model_dump(exclude_none=True))
+        for call in message.tool_calls or ():
+            number = json.loads(call.function.arguments)["number"]
+            self.messages.append({"role": "tool", "tool_call_id": call.id, "content": seen(number)})
+        return None if message.tool_calls else message.content
+
+    def run(self, ask):
+        for _ in range(CALLS + 1):
+            if (text := self.take(ask(**self.asked()))) is not None:
+                return text
+        return None
+
+    async def arun(self, ask):
+        for _ in range(CALLS + 1):
+            if (text := self.take(await ask(**self.asked()))) is not None:
+                return text
+        return None
+
+
+def well(server):
+    assert server.refused == 0
+    assert server.illegal == []
+    assert len(server.requests) == CALLS + 1
+    assert max(server.sizes) + ANSWER <= WINDOW
+    last = json.dumps(server.requests[-1])
+    assert all(each in last for each in (SYSTEM, TASK, seen(CALLS)[:30]))
+
+
+@pytest.fixture
+def server(upstream):
+    return upstream(WINDOW, calls=CALLS)
+
+
+def test_without_brim_the_loop_overflows(server):
+    with pytest.raises(litellm.ContextWindowExceededError) as caught:
+        Loop(server).run(litellm.completion)
+    assert brim.is_overflow(caught.value) is not None
+    assert 5 < server.made < CALLS
+
+
+def test_as_a_callback_it_goes_on_to_its_end(server):
+    hook = registered(WINDOW)
+    assert asyncio.run(Loop(server).arun(litellm.acompletion)) == "Well done."
+    well(server)
+    status = hook.brim.sessions[-1].status()
+    assert len(hook.brim) == 1
+    assert status.prompts == CALLS + 1
+    assert status.reported == server.sizes[-1] <= hook.brim.last.receipt.used
+    assert not hook._open, "every call was answered"
+
+
+def test_what_is_not_async_goes_on_with_the_hooks_own_completion(server):
+    hook = BrimHook(WINDOW)
+    assert Loop(server).run(hook.completion) == "Well done."
+    well(server)
+    assert hook.brim.sessions[-1].status().reported == server.sizes[-1]
+
+
+def test_a_router_goes_on_as_well(server):
+    hook = registered(WINDOW)
+    asked = {"model": "openai/gpt-5", "api_base": f"{server.url}/v1", "api_key": "none"}
+    router = litellm.Router(model_list=[{"model_name": "ours", "litellm_params": asked}], num_retries=0)
+    loop = Loop(server, model="ours")
+    loop.asked = lambda: {**{k: v for k, v in Loop.asked(loop).items() if not k.startswith("api_")}}
+    assert asyncio.run(loop.arun(router.acompletion)) == "Well done."
+    well(server)
+    assert hook.brim.sessions[-1].settings.model == "openai/gpt-5", "the model of the deployment, not of the group"
+
+
+def test_a_plain_completion_with_a_callback_is_warned_of(server):
+    registered(WINDOW)
+    with pytest.warns(UserWarning, match="hook.completion"):
+        litellm.completion(**Loop(server).asked())
+
+
+def test_messages_by_place_are_refused_instead_of_passed_over(server):
+    registered(WINDOW)
+    asked = Loop(server).asked()
+    model, messages = asked.pop("model"), asked.pop("messages")
+    with pytest.raises(InvalidType, match="given by name"):
+        asyncio.run(litellm.acompletion(model, messages, **asked))
+
+
+@pytest.mark.parametrize("asynchronous", [True, False], ids=["async", "sync"])
+def test_an_overflow_is_tried_once_more_and_learned_from(server, asynchronous):
+    hook = registered(4 * WINDOW)
+    loop = Loop(server)
+    text = asyncio.run(loop.arun(hook.acompletion)) if asynchronous else loop.run(hook.completion)
+    assert text == "Well done."
+    assert server.refused >= 1
+    assert server.illegal == []
+    assert len(server.requests) == CALLS + 1
+    assert hook.brim.sessions[-1].status().overflows == server.refused
+
+
+def test_a_callback_learns_from_a_refusal_though_it_cannot_try_again(server):
+    hook = registered(4 * WINDOW)
+    loop, refusals = Loop(server), 0
+
+    async def asking(**asked):
+        nonlocal refusals
+        try:
+            return await litellm.acompletion(**asked)
+        except litellm.ContextWindowExceededError:
+            refusals += 1
+            return await litellm.acompletion(**asked)
+
+    assert asyncio.run(loop.arun(asking)) == "Well done."
+    assert 1 <= refusals == server.refused <= 3
+    assert hook.brim.sessions[-1].status().overflows == refusals
+
+
+def test_streams_are_fitted_and_learned_from_where_the_provider_reports(server):
+    hook = registered(WINDOW)
+
+    async def main(**more):
+        stream = await litellm.acompletion(**{**Loop(server).asked(), "stream": True, **more})
+        chunks = [chunk async for chunk in stream]
+        await asyncio.sleep(0.3)  # LiteLLM tells of a stream's end from a task of its own
+        return len(chunks)
+
+    server.made = CALLS
+    assert asyncio.run(main()) > 1
+    assert hook.brim.sessions[-1].status().reported is None, "what LiteLLM makes up is not taken"
+    assert asyncio.run(main(stream_options={"include_usage": True})) > 1
+    assert hook.brim.sessions[-1].status().reported == server.sizes[-1]
+
+
+@pytest.mark.parametrize(
+    ("asked", "usage", "told"),
+    [
+        ({}, {"prompt_tokens": 9}, True),
+        ({}, {"prompt_tokens": 0}, False),
+        ({"stream": True}, {"prompt_tokens": 9}, False),
+        ({"stream": True, "optional_params": {"stream_options": {"include_usage": True}}}, {"prompt_tokens": 9}, True),
+        ({"stream": True}, {"input_tokens": 9}, True),
+    ],
+)
+def test_what_litellm_makes_up_itself_is_not_taken_for_a_report(asked, usage, told):
+    hook = BrimHook(WINDOW)
+    kwargs = {"model": "gpt-5", "messages": [{"role": "user", "content": TASK}], "litellm_call_id": "one"}
+    asyncio.run(hook.async_pre_call_deployment_hook(kwargs, "acompletion"))
+    hook.log_success_event({**asked, "litellm_call_id": "one"}, {"usage": usage}, None, None)
+    assert hook.brim.sessions[-1].status().reported == (9 if told else None)
+
+
+def test_a_stream_that_is_not_async(server):
+    hook = BrimHook(WINDOW)
+    server.made = CALLS
+    assert len(list(hook.completion(**{**Loop(server).asked(), "stream": True}))) > 1
+
+
+@pytest.mark.parametrize("asynchronous", [True, False], ids=["async", "sync"])
+def test_responses_are_fitted(server, asynchronous):
+    hook = registered(WINDOW)
+    server.made = CALLS
+    asked = {
+        "model": "openai/gpt-5",
+        "input": TASK + " really" * 5_000,
+        "instructions": SYSTEM,
+        "max_output_tokens": ANSWER,
+        "api_base": f"{server.url}/v1",
+        "api_key": "none",
+    }
+    answer = asyncio.run(litellm.aresponses(**asked)) if asynchronous else litellm.responses(**asked)
+    assert answer.output[0].content[0].text == "Well done."
+    assert server.sizes[-1] + ANSWER <= WINDOW
+    assert hook.brim.last.changed
+
+
+def test_messages_of_anthropic_are_fitted(upstream):
+    server = upstream(WINDOW, meter="claude-sonnet-5")
+    hook = registered(WINDOW)
+    asked = {
+        "model": "anthropic/claude-sonnet-5",
+        "messages": [{"role": "user", "content": TASK + " really" * 5_000}],
+        "max_tokens": ANSWER,
+        "api_base": server.url,
+        "api_key": "none",
+    }
+    answer = asyncio.run(litellm.anthropic_messages(**asked))
+    assert answer["content"][0]["text"] == "Well done."
+    assert server.sizes[-1] + ANSWER <= WINDOW
+    assert hook.brim.sessions[-1].shape == "anthropic"
+
+
+def test_what_has_to_stay_and_is_too_big_is_refused_before_the_call(server):
+    hook = registered(WINDOW)
+    asked = {
+        **Loop(server).asked(),
+        "tools": [{"type": "function", "function": {"name": "f", "description": "d " * 9_000}}],
+    }
+    with pytest.raises(DoesNotFit):
+        hook.completion(**asked)
+    with pytest.raises(Exception, match="what has to stay"):
+        asyncio.run(litellm.acompletion(**asked))
+    assert server.bodies == []
+
+
+def test_a_session_that_the_call_names_is_kept_in_the_store(server, tmp_path):
+    url = f"sqlite:///{tmp_path}/brim.db"
+    registered(WINDOW, store=url)
+    asyncio.run(litellm.acompletion(**Loop(server, litellm_session_id="nightly").asked()))
+    with brim.open_store(url) as store:
+        assert [row.id for row in store.sessions()] == ["nightly"]
+
+
+def test_other_errors_are_litellms_own(server):
+    server.script.append((401, {"error": {"message": "no such key", "type": "invalid_request_error"}}))
+    with pytest.raises(litellm.AuthenticationError):
+        BrimHook(WINDOW).completion(**Loop(server).asked())
+    assert len(server.bodies) == 1
+
+
+def contents():
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo=", "detail": "low"}}
+    parts = st.lists(st.sampled_from([{"type": "text", "text": "é 日本"}, image]), min_size=1, max_size=3)
+    return st.one_of(st.text(max_size=40), parts)
+
+
+@settings(max_examples=25)
+@given(said=st.lists(st.tuples(contents(), st.text(max_size=30), st.integers(0, 2)), max_size=5))
+def test_a_call_that_fits_is_passed_on_as_it_came(said):
+    messages = [{"role": "system", "content": SYSTEM}]
+    for at, (content, thought, calls) in enumerate(said):
+        messages.append({"role": "user", "content": content, "name": "ann", "unknown": {"é": [None]}})
+        ids = [f"c{at}{i}" for i in range(calls)]
+        listed = [{"id": i, "type": "function", "function": {"name": "look", "arguments": "{}"}} for i in ids]
+        more = {"tool_calls": listed} if ids else {}
+        messages.append(
+            {"role": "assistant", "content": None if ids else thought, "reasoning_content": thought, **more}
+        )
+        messages += [{"role": "tool", "tool_call_id": i, "content": thought} for i in ids]
+    messages.append({"role": "user", "content": TASK})
+    before = json.dumps(messages)
+    kwargs = {"model": "openai/gpt-5", "messages": messages, "seed": 1, "litellm_call_id": "one"}
+    made = asyncio.run(BrimHook(100_000).async_pre_call_deployment_hook(kwargs, "acompletion"))
+    assert json.dumps(messages) == before
+    assert made["seed"] == 1
+    assert all(one is other for one, other in zip(made["messages"], messages, strict=True))

@@ -1,0 +1,288 @@
+"""LlamaIndex against an OpenAI server with a hard window: agents, chat engines, and messages there and back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from llama_index.core.agent.workflow import AgentStream, FunctionAgent
+from llama_index.core.base.llms.types import (
+    AudioBlock,
+    CachePoint,
+    ChatMessage,
+    CitableBlock,
+    DocumentBlock,
+    ImageBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+)
+from llama_index.core.chat_engine import SimpleChatEngine
+from llama_index.core.memory import ChatMemoryBuffer
+from llama_index.core.tools import FunctionTool
+from llama_index.core.workflow import Context, JsonSerializer
+from llama_index.llms.openai_like import OpenAILike
+
+import brim
+from brim.conversation import Conversations
+from brim.conversation.parts import unwired, wired
+from brim.integrations.llama_index import BrimLLM, BrimMemory
+from brim.integrations.llama_messages import changed, spoken
+
+WINDOW = 4_000
+GOAL = "Find out why the harbour is silting up."
+SYSTEM = "You are a careful surveyor."
+
+
+def look(number: int) -> str:
+    """Look at a place in the harbour."""
+    return f"Place {number}: " + "mud, sand and shells over old chains; " * 20
+
+
+def llm_of(server):
+    asked = {"is_chat_model": True, "is_function_calling_model": True, "context_window": 1_000_000, "max_retries": 0}
+    return OpenAILike(model="gpt-5", api_base=f"{server.url}/v1", api_key="none", **asked)
+
+
+def ran(llm, memory, *, streaming=False):
+    """Run an agent to its end, and return the answer and what it streamed."""
+    agent = FunctionAgent(llm=llm, tools=[look], system_prompt=SYSTEM, streaming=streaming)
+
+    async def whole():
+        running = agent.run(GOAL, memory=memory, max_iterations=100)
+        said = [event.delta async for event in running.stream_events() if isinstance(event, AgentStream)]
+        return str(await running), "".join(said)
+
+    return asyncio.run(whole())
+
+
+def test_without_brim_a_long_run_is_refused(upstream):
+    server = upstream(WINDOW, calls=36)
+    with pytest.raises(Exception, match="maximum context length"):
+        ran(llm_of(server), ChatMemoryBuffer.from_defaults(token_limit=2_000))
+    assert server.refused >= 1
+
+
+@pytest.mark.parametrize("streaming", [False, True], ids=["whole", "stream"])
+def test_with_brim_it_runs_to_its_end(upstream, streaming):
+    server = upstream(WINDOW, calls=36)
+    llm, memory = BrimLLM(llm_of(server), WINDOW), BrimMemory()
+    answer, said = ran(llm, memory, streaming=streaming)
+    assert answer == "Well done."
+    assert not streaming or said == "Well done."
+    assert (server.refused, server.illegal) == (0, [])
+    assert len(server.sizes) == 37
+    assert max(server.sizes) <= WINDOW
+    last = server.requests[-1]["messages"]
+    assert last[0] == {"role": "developer", "content": SYSTEM}
+    assert last[1] == {"role": "user", "content": GOAL}
+    assert look(36) in json.dumps(last[-1])
+    assert len(memory.get_all()) == 1 + 72 + 1
+    assert [m.content for m in memory.get_all() if m.role == "tool"] == [look(number) for number in range(1, 37)]
+
+
+def test_a_refused_call_is_made_once_more_and_smaller(upstream):
+    server = upstream(WINDOW, calls=36)
+    llm = BrimLLM(llm_of(server), 2 * WINDOW)
+    answer, _ = ran(llm, BrimMemory())
+    assert answer == "Well done."
+    assert server.refused >= 1
+    assert server.illegal == []
+    assert llm.conversations.sessions[-1].status().overflows == server.refused
+
+
+@pytest.mark.parametrize("streaming", [False, True], ids=["whole", "stream"])
+def test_sync_calls_are_fitted_and_tried_again(upstream, streaming):
+    server = upstream(WINDOW)
+    llm = BrimLLM(llm_of(server), 2 * WINDOW)
+    messages = [ChatMessage(role="system", content=SYSTEM)]
+    for number in range(30):
+        messages.append(ChatMessage(role="user", content=look(number)))
+        messages.append(ChatMessage(role="assistant", content="Noted."))
+    messages.append(ChatMessage(role="user", content=GOAL))
+    answer = [*llm.stream_chat(messages)][-1] if streaming else llm.chat(messages)
+    assert answer.message.content == "Well done."
+    assert server.refused == 1
+    assert len(messages) == 62
+
+
+def test_a_refusal_for_another_reason_goes_on(upstream):
+    server = upstream(WINDOW)
+    server.script = [(401, {"error": {"message": "no such key", "code": "invalid_api_key"}})]
+    with pytest.raises(Exception, match="no such key"):
+        BrimLLM(llm_of(server), WINDOW).chat([ChatMessage(content=GOAL)])
+
+
+def test_tools_are_counted(upstream):
+    server = upstream(WINDOW)
+    llm = BrimLLM(llm_of(server), WINDOW)
+    tool = FunctionTool.from_defaults(look)
+    llm.chat_with_tools([tool], user_msg=GOAL)
+    assert llm.conversations.last.receipt.used >= server.sizes[-1]
+    assert "tools" in llm.conversations.sessions[-1].status().categories
+
+
+def test_the_session_shows_receipts_and_usage(upstream, tmp_path):
+    server = upstream(WINDOW, calls=5)
+    store = brim.open_store(f"sqlite:///{tmp_path / 'brim.db'}")
+    llm = BrimLLM(llm_of(server), WINDOW, session="harbour", store=store)
+    ran(llm, BrimMemory())
+    [session] = llm.conversations.sessions
+    assert session.id == "harbour"
+    assert session.status().reported == server.sizes[-1]
+    kinds = [entry.kind for entry in store.entries("harbour")]
+    assert kinds.count("prompt") == kinds.count("usage") == 6
+
+
+def test_a_chat_engine_stays_within_its_window(upstream):
+    server = upstream(1_000)
+    memory = BrimMemory(window=1_000, model="gpt-5")
+    engine = SimpleChatEngine.from_defaults(llm=llm_of(server), memory=memory, system_prompt=SYSTEM)
+    for number in range(30):
+        assert str(engine.chat(look(number)[:300])) == "Well done."
+    said = asyncio.run(engine.achat(GOAL))
+    assert str(said) == "Well done."
+    assert server.refused == 0
+    assert max(server.sizes) <= 1_000
+    assert server.requests[-1]["messages"][0]["content"] == SYSTEM
+    assert server.requests[-1]["messages"][-1]["content"] == GOAL
+    assert len(memory.get_all()) == 62
+    engine.reset()
+    assert memory.get_all() == memory.get() == []
+
+
+def test_a_memory_leaves_room_for_what_it_does_not_see():
+    tool = FunctionTool.from_defaults(look)
+    messages = [ChatMessage(role="user", content="mud and sand; " * 10) for _ in range(50)]
+    plain = BrimMemory.from_defaults(messages, window=1_000, model="gpt-5")
+    roomy = BrimMemory.from_defaults(messages, window=1_000, model="gpt-5", aside=500, tools=[tool])
+    budgets = []
+    for memory, more in ((plain, 0), (plain, 100), (roomy, 0), (roomy, 100)):
+        memory.get(initial_token_count=more)
+        budgets.append(memory.conversations.last.receipt.budget)
+    assert budgets == [budgets[0], budgets[0] - 100, budgets[0] - 500, budgets[0] - 600]
+    assert "tools" in roomy.conversations.sessions[-1].status().categories
+    assert len(plain.tokenizer_fn("mud and sand")) == 3
+
+
+def test_a_memory_without_a_window_gives_everything():
+    messages = [ChatMessage(role="user", content="mud " * 1_000) for _ in range(50)]
+    memory = BrimMemory.from_defaults(messages)
+    assert memory.get() == messages
+    assert asyncio.run(memory.aget()) == messages
+
+
+def test_a_memory_survives_the_context_of_a_workflow():
+    memory = BrimMemory.from_defaults([ChatMessage(role="user", content=GOAL)], window=500, aside=20)
+    agent = FunctionAgent(llm=OpenAILike(model="gpt-5", is_function_calling_model=True), tools=[look])
+    context = Context(agent)
+
+    async def there_and_back():
+        await context.store.set("memory", memory)
+        told = context.to_dict(serializer=JsonSerializer())
+        again = Context.from_dict(agent, json.loads(json.dumps(told)), serializer=JsonSerializer())
+        return await again.store.get("memory")
+
+    again = asyncio.run(there_and_back())
+    assert isinstance(again, BrimMemory)
+    assert (again.window, again.aside) == (500, 20)
+    assert again.get() == memory.get_all()
+
+
+PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(40)
+texts = st.text(max_size=30)
+values = st.dictionaries(texts, st.one_of(texts, st.integers(), st.lists(texts, max_size=2)), max_size=3)
+blocks = st.one_of(
+    texts.map(lambda text: TextBlock(text=text)),
+    st.just(ImageBlock(image=PICTURE, detail="low")),
+    st.just(ImageBlock(url="https://a.b/c.png")),
+    st.just(AudioBlock(audio=b"\0" * 30, format="wav")),
+    st.just(DocumentBlock(data=b"%PDF-1.4", title="t")),
+    st.just(CachePoint(cache_control={"type": "ephemeral"})),
+    texts.map(lambda text: CitableBlock(title="t", source="s", content=text)),
+)
+thoughts = texts.map(lambda text: ThinkingBlock(content=text, additional_information={"signature": "s"}))
+
+
+@st.composite
+def histories(draw):
+    """Messages as LlamaIndex has them: several calls at a time, as blocks or beside them, with ids or without."""
+    messages = [ChatMessage(role="system", content=draw(texts))]
+    messages.append(ChatMessage(role="user", blocks=draw(st.lists(blocks, max_size=3)), additional_kwargs={"mine": 1}))
+    for turn in range(draw(st.integers(0, 4))):
+        way = draw(st.sampled_from(["blocks", "nameless", "beside"]))
+        keys = [f"{turn}-{i}" for i in range(draw(st.integers(0, 3)))]
+        said = [*draw(st.lists(thoughts, max_size=1)), *draw(st.lists(blocks, max_size=2))]
+        more = {}
+        if way == "beside":
+            made = [{"name": "look", "arguments": json.dumps(draw(values))} for _ in keys]
+            calls = zip(keys, made, strict=True)
+            more = {"mine": 1, "tool_calls": [{"id": key, "type": "function", "function": each} for key, each in calls]}
+        else:
+            named = [key if way == "blocks" else None for key in keys]
+            said += [ToolCallBlock(tool_call_id=key, tool_name="look", tool_kwargs=draw(values)) for key in named]
+        messages.append(ChatMessage(role="assistant", blocks=said, additional_kwargs=more))
+        for key in keys:
+            told = {"tool_call_id": key} if way != "nameless" else {}
+            messages.append(
+                ChatMessage(role="tool", blocks=draw(st.lists(blocks, max_size=2)), additional_kwargs={**told, "x": 1})
+            )
+        messages.append(ChatMessage(role="user", blocks=draw(st.lists(blocks, min_size=1, max_size=2))))
+    return messages
+
+
+@pytest.mark.parametrize("shape", ["openai", "anthropic"])
+@settings(max_examples=60, deadline=None)
+@given(messages=histories())
+def test_messages_come_back_as_they_were(shape, messages):
+    before = [message.model_copy(deep=True) for message in messages]
+    told = spoken(messages)
+    raws = wired(told, shape)
+    assert json.loads(json.dumps(raws)) == raws
+    for message, each in zip(messages, told, strict=True):
+        assert changed(message, [part.text for part in each.parts]) == message
+    assert messages == before
+
+
+@pytest.mark.parametrize("shape", ["openai", "anthropic"])
+@settings(max_examples=60, deadline=None)
+@given(messages=histories(), window=st.integers(60, 2_000))
+def test_what_is_left_is_legal(shape, messages, window):
+    before = [message.model_copy(deep=True) for message in messages]
+    told = spoken(messages)
+    try:
+        asked = Conversations(window, meter="gpt-5").request(wired(told, shape), shape=shape)
+    except brim.DoesNotFit:
+        return
+    sent = unwired(asked, told, messages, changed, lambda text: ChatMessage(role="user", content=text))
+    assert messages == before
+    waiting: list = []
+    for message, each in zip(sent, spoken(sent), strict=True):
+        assert (message.role == "tool") == bool(waiting)
+        if waiting:
+            assert each.answers == waiting.pop(0)
+            assert message.additional_kwargs["x"] == 1
+        waiting += [part.id for part in each.parts if part.kind == "call"]
+    assert waiting == []
+
+
+def test_what_is_cut_keeps_all_else():
+    long = "mud and sand; " * 2_000
+    call = ToolCallBlock(tool_call_id="1", tool_name="look", tool_kwargs={"note": long})
+    messages = [
+        ChatMessage(role="user", content=GOAL),
+        ChatMessage(role="assistant", blocks=[TextBlock(text="so"), call], additional_kwargs={"kept": 1}),
+        ChatMessage(role="tool", content=long, additional_kwargs={"tool_call_id": "1", "name": "look"}),
+    ]
+    memory = BrimMemory.from_defaults(messages, window=1_000, model="gpt-5")
+    sent = memory.get()
+    assert sent[0] is messages[0]
+    assert sent[1].additional_kwargs == {"kept": 1}
+    assert sent[1].blocks[1].tool_call_id == "1"
+    assert len(sent[1].blocks[1].tool_kwargs.get("note", "")) < len(long)
+    assert sent[2].additional_kwargs == {"tool_call_id": "1", "name": "look"}
+    assert len(sent[2].content) < len(long)
+    assert messages[2].content == call.tool_kwargs["note"] == long

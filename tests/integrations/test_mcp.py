@@ -1,0 +1,223 @@
+"""The MCP server, with the real client: over stdio, over HTTP, and by its guards."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import httpx2
+import pytest
+from mcp import Client, StdioServerParameters
+
+import brim
+from brim.cli import main
+from brim.integrations.mcp import MOST_BYTES, run_http, server
+
+TASK = {"role": "user", "content": "Find out why the nightly build fails."}
+
+
+def history(steps):
+    made = [{"role": "system", "content": "Be careful."}, TASK]
+    for i in range(steps):
+        call = {"id": f"c{i}", "type": "function", "function": {"name": "look", "arguments": json.dumps({"n": i})}}
+        made.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        made.append({"role": "tool", "tool_call_id": f"c{i}", "content": f"line {i}: " + "the worker is fine " * 40})
+    return made
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A store with one session, of whose prompt something has left."""
+    url = f"sqlite:///{tmp_path}/brim.db"
+    with brim.open_store(url) as opened:
+        session = brim.Session(1_500, model="gpt-5", store=opened, id="nightly")
+        session.add(history(30))
+        session.prompt()
+    return url
+
+
+def environ(folder):
+    return {"PATH": os.environ["PATH"], "HOME": str(folder)}
+
+
+def over_stdio(folder, *arguments):
+    command = ["-m", "brim", "mcp", *arguments]
+    return StdioServerParameters(command=sys.executable, args=command, env=environ(folder), cwd=str(folder))
+
+
+@contextmanager
+def over_http(folder, *arguments):
+    command = [sys.executable, "-m", "brim", "mcp", "--http", "--port", "0", *arguments]
+    started = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder, env=environ(folder))
+    try:
+        yield started.stdout.readline().removeprefix("brim mcp: ").strip()
+    finally:
+        started.terminate()
+        started.wait(10)
+        started.stdout.close()
+
+
+def ask(target, *calls):
+    """Call tools one after the other, and return what each answered: its values, or its error."""
+
+    async def asked():
+        async with Client(target) as client:
+            found = []
+            for name, arguments in calls:
+                told = await client.call_tool(name, arguments)
+                text = told.content[0].text if told.content else ""
+                found.append(f"error: {text}" if told.is_error else (told.structured_content or text))
+            return found
+
+    return asyncio.run(asked())
+
+
+def one(name, **arguments):
+    return ask(server(), (name, arguments))[0]
+
+
+@contextmanager
+def served(way, folder, url):
+    if way == "stdio":
+        yield over_stdio(folder, "--store", url)
+    else:
+        with over_http(folder, "--store", url) as address:
+            yield address
+
+
+@pytest.mark.parametrize("way", ["stdio", "http"])
+def test_the_four_tools_answer_over_a_real_transport(way, store, tmp_path):
+    with served(way, tmp_path, store) as target:
+        counted, fitted, status, found = ask(
+            target,
+            ("count", {"messages": history(20), "model": "gpt-5"}),
+            ("fit", {"messages": history(20), "budget": 1_000, "model": "gpt-5"}),
+            ("status", {}),
+            ("recall", {"query": "the worker is fine"}),
+        )
+        handle = re.search(r"b2:[0-9a-f]+", str(found))[0]
+        (text,) = ask(target, ("recall", {"handle": handle, "session": "nightly"}))
+    assert counted["total"] == brim.meter("gpt-5").count_messages(history(20))
+    assert counted["unit"] == "tokens"
+    assert brim.meter("gpt-5").count_messages(fitted["messages"]) <= 1_000
+    assert TASK in fitted["messages"]
+    assert fitted["receipt"]["budget"] == 1_000
+    assert status["current"]["id"] == "nightly"
+    assert status["current"]["status"]["budget"] == 1_500
+    assert "the worker is fine" in str(text)
+
+
+def test_the_tools_say_what_they_take():
+    async def listed():
+        async with Client(server()) as client:
+            return (await client.list_tools()).tools
+
+    tools = {tool.name: tool for tool in asyncio.run(listed())}
+    assert sorted(tools) == ["count", "fit", "recall", "status"]
+    for tool in tools.values():
+        assert tool.description
+        assert all("description" in each or "anyOf" in each for each in tool.input_schema["properties"].values())
+
+
+def test_a_text_is_counted():
+    assert one("count", text="Hello, world!", model="gpt-5")["total"] == brim.meter("gpt-5").count("Hello, world!")
+    assert one("count", text="Hello", model="chars")["total"] == 5
+
+
+def test_sections_are_fitted():
+    sections = [
+        {"name": "rules", "content": "Be brief.", "priority": "required"},
+        {"name": "log", "content": "a line of a log\n" * 500, "priority": "low", "keep": "tail"},
+    ]
+    made = one("fit", sections=sections, budget=100, model="gpt-5")
+    assert brim.meter("gpt-5").count(made["text"]) <= 100
+    assert made["text"].startswith("Be brief.")
+    assert made["receipt"]["parts"][1]["state"] == "cut"
+
+
+def test_without_a_budget_it_is_the_window_of_the_model():
+    assert one("fit", messages=[TASK], model="gpt-5")["receipt"]["budget"] == brim.Window.of("gpt-5").budget
+    for given in ({"messages": [TASK]}, {"sections": [{"name": "a", "content": "b"}]}):
+        assert re.match("error: .*budget", one("fit", **given))
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "told"),
+    [
+        ("count", {}, "text must be a text, or messages"),
+        ("count", {"text": "x", "model": "gpt-55"}, "gpt-5"),
+        ("count", {"messages": [{"role": "king", "content": "x"}]}, "role"),
+        ("fit", {"budget": 10}, "sections in their place"),
+        ("fit", {"messages": [TASK], "sections": [], "budget": 10}, "sections in their place"),
+        ("fit", {"messages": [TASK], "budget": 3}, "what has to stay"),
+        ("fit", {"messages": [TASK], "budget": -3}, "budget"),
+        ("fit", {"sections": [{"name": "a", "file": "/etc/passwd"}], "budget": 10}, "section must be one of"),
+        ("fit", {"sections": [{"content": "a"}], "budget": 10}, "section name"),
+        ("status", {}, "--store"),
+        ("recall", {"handle": "b2:12345678"}, "--store"),
+        ("recall", {"query": "x", "limit": 0}, "limit"),
+    ],
+)
+def test_what_cannot_be_is_answered_by_a_sentence(name, arguments, told):
+    answer = one(name, **arguments)
+    assert str(answer).startswith("error: ")
+    assert told in answer
+    assert "Traceback" not in answer
+
+
+def test_a_model_is_never_a_file_of_this_machine(tmp_path):
+    secret = tmp_path / "tokenizer.json"
+    secret.write_text('{"version": "secret"}')
+    for name in (str(secret), "/etc/passwd", "../tokenizer.json"):
+        for tool, more in (("count", {"text": "x"}), ("fit", {"messages": [TASK], "budget": 50})):
+            answer = one(tool, model=name, **more)
+            assert str(answer).startswith("error: ")
+            assert "secret" not in answer
+            assert "cannot be read" not in answer
+
+
+def test_a_session_that_is_not_there_is_told(store):
+    with brim.open_store(store) as opened:
+        status, recalled = ask(
+            server(opened), ("status", {"session": "daily"}), ("recall", {"handle": "b2:ffffffffff"})
+        )
+    assert "nightly" in status
+    assert "b2:ffffffffff" in str(recalled)
+
+
+def test_what_is_brought_back_is_within_its_limit(store):
+    with brim.open_store(store) as opened:
+        (found,) = ask(server(opened), ("recall", {"query": "the worker is fine"}))
+        handle = re.search(r"b2:[0-9a-f]+", str(found))[0]
+        (text,) = ask(server(opened), ("recall", {"handle": handle, "limit": 30}))
+    assert brim.meter("o200k_base").count(text["result"]) <= 30
+
+
+def test_over_http_strangers_and_browsers_are_turned_away(store, tmp_path):
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    usual = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+    with over_http(tmp_path, "--store", store) as address, httpx2.Client() as client:
+        rebound = client.post(address, json=body, headers={**usual, "host": "evil.example:80"})
+        browser = client.post(address, json=body, headers={**usual, "origin": "http://evil.example"})
+        big = client.post(address, content=b'{"a": "' + b"x" * MOST_BYTES + b'"}', headers=usual)
+    assert rebound.status_code == 421
+    assert browser.status_code == 403
+    assert big.status_code == 413
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.com"])
+def test_it_listens_on_this_machine_alone(host):
+    with pytest.raises(brim.InvalidValue, match="asks nobody for a key"):
+        run_http(None, host, 0)
+
+
+def test_a_store_that_is_not_there_is_no_store(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["mcp", "--store", "sqlite:///none.db"]) == 2
+    assert "there is no such store" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
