@@ -12,7 +12,8 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-_NPM = ("install", "--no-package-lock", "--no-audit", "--no-fund")
+_NPM = ("install", "--silent", "--no-package-lock", "--no-audit", "--no-fund")
+_HOW = "Install Node 20 or newer and build again, or run `make studio` first."
 
 
 class PageHook(BuildHookInterface):  # type: ignore[type-arg,misc]
@@ -27,13 +28,14 @@ class PageHook(BuildHookInterface):  # type: ignore[type-arg,misc]
         npm = shutil.which("npm")
         if npm is None:
             told = "there is no npm here" + ("; the page is older than its sources" if made.exists() else "")
-            self.app.display_warning(f"brim studio has no fresh page in this wheel: {told}")
+            self.app.display_warning(f"brim studio has no fresh page in this wheel: {told}. {_HOW}")
             return
         try:
             for arguments in (_NPM, ("run", "build")):
                 subprocess.run([npm, *arguments], cwd=page, check=True, stdout=subprocess.DEVNULL)
         except subprocess.CalledProcessError as error:
-            self.app.display_warning(f"brim studio has no fresh page in this wheel: npm ended with {error.returncode}")
+            told = f"npm ended with {error.returncode}, and said why above"
+            self.app.display_warning(f"brim studio has no fresh page in this wheel: {told}. {_HOW}")
 
 
 def _is_new(made: Path, page: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +11,8 @@ import venv
 import zipfile
 from hashlib import sha256
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 ROOT = Path(__file__).resolve().parent.parent
 _EPOCH = "1767225600"
@@ -30,6 +33,40 @@ def build(folder: Path) -> Path:
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
     subprocess.run(command, check=True, env=env, stdout=subprocess.DEVNULL)
     return next(folder.glob("*.whl"))
+
+
+def served(environment: Path, wheel: Path, scratch: str) -> str:
+    """Install the studio from the wheel, start it on its demo, and return what its first page is.
+
+    Raises:
+        RuntimeError: it serves no page of its own, though the wheel has one.
+    """
+    quiet = ["--quiet", "--disable-pip-version-check"]
+    subprocess.run([environment / "bin" / "python", "-m", "pip", "install", *quiet, f"{wheel}[studio]"], check=True)
+    command = [str(environment / "bin" / "brim"), "studio", "--demo", "--no-open", "--port", "0", "--json"]
+    with subprocess.Popen(command, cwd=scratch, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            bare, _, token = json.loads(process.stdout.readline())["address"].partition("?token=")
+            key = {"Authorization": f"Bearer {token}"}
+            found = {}
+            for name in ("", "studio.js", "api/sessions"):
+                try:
+                    with urlopen(Request(bare + name, headers=key), timeout=30) as answer:
+                        found[name] = answer.read().decode()
+                except HTTPError as error:
+                    found[name] = ""
+                    error.close()
+        finally:
+            process.terminate()
+            process.wait(20)
+    if len(json.loads(found["api/sessions"])["sessions"]) != 2:
+        raise RuntimeError("the studio of the wheel does not serve its demo")
+    if "make studio" in found[""]:
+        return "its studio has no page, and says how to build it"
+    if "/studio.js" not in found[""] or len(found["studio.js"]) < 50_000:
+        raise RuntimeError("the studio of the wheel does not serve its page")
+    return "its studio serves the page"
 
 
 def main() -> int:
@@ -54,10 +91,11 @@ def main() -> int:
         subprocess.run(
             [environment / "bin" / "brim", "demo", "--json"], check=True, cwd=scratch, stdout=subprocess.DEVNULL
         )
+        page = served(environment, first, scratch)
         target = ROOT / "dist"
         target.mkdir(exist_ok=True)
         (target / first.name).write_bytes(first.read_bytes())
-        print(f"dist/{first.name}: {len(names)} files, sha256 {digests.pop()}, the same twice, runs")
+        print(f"dist/{first.name}: {len(names)} files, sha256 {digests.pop()}, the same twice, runs; {page}")
     return 0
 
 

@@ -152,7 +152,7 @@ class Draft:
 
     def part(self) -> Part:
         """Return its line of the receipt."""
-        used = self.count if self.state == "whole" else self.meter.count(self.kept)
+        used = self.count if self.state == "whole" else self.meter.count(self.kept) if self.kept else 0
         section = self.section
         size, text = self.before or (self.count, self.text)
         return Part(

@@ -298,9 +298,7 @@ def handle(text: str) -> str:
 def losses(parts: Sequence[Part]) -> tuple[Loss, ...]:
     """Return what the parts lost, in their order."""
     return tuple(
-        Loss(name=part.name, units=part.size - part.used, reason=part.reason, handle=part.handle)
-        for part in parts
-        if part.state in _LESSENED
+        Loss(part.name, part.size - part.used, part.reason, part.handle) for part in parts if part.state in _LESSENED
     )
 
 

@@ -143,3 +143,26 @@ def test_toml_is_not_edited(project):
     (project.root / "pyproject.toml").write_text("[tool.brim]\nmodel = 'a'\n")
     with pytest.raises(brim.SourceError, match="only YAML is edited"):
         plan(project(), "model", "gpt-5")
+
+
+def test_a_setting_is_removed_where_it_stands_and_the_value_below_holds_again(project):
+    config = project(TEXT)
+    path = project.root / "brim.yaml"
+    plan(config, "context_budget_chars", "250000", flow="build", step="0").make()
+    config = brim.load_config(path, environ={})
+    plan(config, "context_budget_chars", None, flow="build", step="0").make()
+    assert path.read_text() == TEXT
+    config = brim.load_config(path, environ={})
+    assert config.resolve(flow="build", step="0")["context_budget_chars"].origin == "project"
+    with pytest.raises(brim.SourceError, match="nothing to remove"):
+        plan(config, "context_budget_chars", None, flow="build", step="0")
+
+
+def test_several_settings_of_one_place_change_together(project):
+    from brim.config.change import plan_all
+
+    config = project(TEXT)
+    plan_all(config, {"context_budget_chars": None, "budgets.preset": "lean"}).make()
+    config = brim.load_config(project.root / "brim.yaml", environ={})
+    assert config.resolve().preset == "lean"
+    assert "210000" not in (project.root / "brim.yaml").read_text()

@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brim.config.edit import with_value, written
+from brim.config.edit import with_value, without_value, written
 from brim.errors import SourceError
 
 TEXT = """\
@@ -168,3 +168,57 @@ def test_an_edit_changes_the_value_and_no_other_or_is_refused(tree, flow, first,
     if tree.get(first, {}) != {}:
         kept = [line for line in before.splitlines() if line.strip()]
         assert sum(line not in after for line in kept) <= 1 + before.count("\n") * flow
+
+
+@pytest.mark.parametrize(
+    ("before", "keys", "kept", "after"),
+    [
+        ("a: 1\nb: 2  # two\nc: 3\n", ("b",), 0, "a: 1\nc: 3\n"),
+        ("# top\na:\n  b: 1\n  # of c\n  c: 2\n", ("a", "b"), 0, "# top\na:\n  # of c\n  c: 2\n"),
+        ("x: 1\na:\n  b:\n    c: 2\ny: 3\n", ("a", "b", "c"), 0, "x: 1\ny: 3\n"),
+        ("x: 1\na:\n  n: 0\n  b:\n    c: 2\n", ("a", "b", "c"), 1, "x: 1\na:\n  n: 0\n"),
+        ("a: {b: 1, c: 2}\n", ("a", "b"), 0, "a: {c: 2}\n"),
+        ("a: {b: 1, c: 2} # x\n", ("a", "c"), 0, "a: {b: 1} # x\n"),
+        ("z: 0\na: {b: 1}\n", ("a", "b"), 0, "z: 0\n"),
+        ("s:\n  - b: 1\n    c: 2\n  - d: 3\n", ("s", 0, "b"), 2, "s:\n  - c: 2\n  - d: 3\n"),
+        ("s:\n  - id: x\n    o:\n      b: 1   # why\n", ("s", 0, "o", "b"), 2, "s:\n  - id: x\n"),
+        ("a: 1\r\nb: 2\r\n", ("a",), 0, "b: 2\r\n"),
+        ("a: 1\nb: |\n  two\n  lines\nc: 3\n", ("b",), 0, "a: 1\nc: 3\n"),
+        ("a: 1\nb: 2", ("b",), 0, "a: 1\n"),
+        ("a: 1\n", ("a",), 0, ""),
+    ],
+)
+def test_a_value_is_removed_with_its_line_and_what_it_leaves_empty(before, keys, kept, after):
+    assert without_value(before, "f", keys, kept) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "keys", "told"),
+    [
+        ("a: 1\n", ("b",), "is not set here"),
+        ("a: {c: 1}\n", ("a", "b"), "is not set here"),
+        ("a: &x 1\nb: *x\n", ("a",), "without changing more"),
+        ("s:\n  - b: 1 # why\n    c: 2\n", ("s", 0, "b"), "by hand"),
+    ],
+)
+def test_what_cannot_be_removed_alone_is_refused(before, keys, told):
+    with pytest.raises(SourceError, match=re.escape(told)):
+        without_value(before, "f", keys)
+
+
+@settings(max_examples=60, deadline=None)
+@given(TREES, st.booleans(), KEYS, KEYS, LEAVES)
+def test_what_was_added_and_removed_leaves_the_values_as_they_were(tree, flow, first, second, value):
+    from brim.source import parse
+
+    known = tree.get(first)
+    if (
+        not isinstance(known, dict | None)
+        or second in (known or {})
+        or known == {}
+        or (first in tree and known is None)
+    ):
+        return
+    before = yaml.safe_dump(tree, default_flow_style=flow, allow_unicode=True, sort_keys=False)
+    added = with_value(before, "f", (first, second), 1)
+    assert (parse(without_value(added, "f", (first, second)), "f").values or {}) == tree

@@ -3,6 +3,7 @@
 import pytest
 
 from brim.studio.desk import Desk
+from studio.browser import STUDIO, found_chromium
 from studio.serving import Served
 
 
@@ -22,3 +23,17 @@ def alone(tmp_path):
     with Served(mine) as made:
         made.folder = tmp_path
         yield made
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """A real Chromium, for the tests of `make test-ui`."""
+    from playwright.sync_api import sync_playwright
+
+    found = found_chromium()
+    if found is None or not (STUDIO / "static" / "studio.js").is_file():
+        pytest.fail("needs Chromium and the built page: apt-get install chromium, make studio")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found)
+        yield browser
+        browser.close()

@@ -145,3 +145,91 @@ def test_the_token_is_new_at_each_start_and_stays_out_of_what_is_printed():
     first, second = Door(), Door()
     assert first.token != second.token
     assert first.token not in repr(first)
+
+
+REBOUND = (
+    "evil.example:{port}",
+    "127.0.0.1.nip.io:{port}",
+    "localhost.evil.example:{port}",
+    "127.0.0.1:{port}.evil.example",
+    "evil.example#127.0.0.1:{port}",
+    "evil.example@127.0.0.1:{port}",
+    "127.0.0.1@evil.example:{port}",
+    "0.0.0.0:{port}",
+    "[::]:{port}",
+    "[::ffff:127.0.0.1]:{port}",
+    "0x7f000001:{port}",
+    "2130706433:{port}",
+    "127.1:{port}",
+    "localhost.:{port}",
+    "LOCALHOST.evil:{port}",
+    "127.0.0.1:1",
+    "127.0.0.1:{port}0",
+    "127.0.0.1:+{port}",
+    "192.168.0.7:{port}",
+    "169.254.169.254:{port}",
+)
+
+
+@pytest.mark.parametrize("host", REBOUND)
+def test_no_name_that_an_attacker_can_choose_is_taken_for_this_machine(served, host):
+    for path in ("/", "/api/sessions?desk=demo", f"/?token={served.door.token}"):
+        status, headers, body = served.ask(path, headers={"Host": host.format(port=served.door.port)})
+        assert status in (400, 421), path
+        assert "set-cookie" not in {name.lower() for name in headers}
+        assert b"orders-incident" not in body
+
+
+@pytest.mark.parametrize("accept", ["text/event-stream", "*/*", "image/webp"])
+def test_an_event_source_or_a_picture_of_another_site_gets_nothing(served, accept):
+    headers = {"Accept": accept, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
+    status, told, body = served.ask("/api/sessions?desk=demo", headers=headers)
+    assert status == 403
+    assert b"orders-incident" not in body
+    assert not [name for name in told if name.lower().startswith("access-control")]
+
+
+@pytest.mark.parametrize("origin", ["", "Origin: http://127.0.0.1:{port}\r\n", "Origin: http://evil.example\r\n"])
+def test_a_web_socket_is_never_opened(served, origin):
+    port = served.door.port
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as line:
+        line.sendall(
+            f"GET /api/sessions?desk=demo HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nCookie: {served.cookie}\r\n"
+            f"{origin.format(port=port)}Connection: Upgrade\r\nUpgrade: websocket\r\n"
+            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode()
+        )
+        assert not line.recv(200).startswith(b"HTTP/1.1 101")
+
+
+def test_a_preflight_is_answered_with_a_refusal(served):
+    headers = {"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"}
+    status, told, _ = served.ask("/api/save", method="OPTIONS", headers=headers, cookie=False)
+    assert status == 403
+    assert not [name for name in told if name.lower().startswith("access-control")]
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "TRACE", "CONNECT", "PROPFIND"])
+def test_no_other_method_does_anything(served, method):
+    headers = {**JSON, "Sec-Fetch-Site": "same-origin"}
+    assert served.ask("/api/undo", method=method, headers=headers, body="{}")[0] in (400, 405)
+
+
+@pytest.mark.parametrize("cookie", ["brim_studio_1={token}", "brim_studio={token}", "x={token}"])
+def test_the_token_under_another_name_opens_nothing(served, cookie):
+    headers = {"Cookie": cookie.format(token=served.door.token)}
+    assert served.ask("/api/about", headers=headers, cookie=False)[0] == 401
+    assert served.ask(f"/api/about?token={served.door.token}", cookie=False)[0] == 401
+
+
+def test_every_write_is_refused_without_the_token_from_another_site_and_as_a_form(served):
+    from brim.studio.api import WRITES
+
+    own = {"Sec-Fetch-Site": "same-origin"}
+    form = {**own, "Content-Type": "application/x-www-form-urlencoded"}
+    for view in WRITES:
+        path = f"/api/{view}"
+        assert served.ask(path, method="POST", headers={**JSON, **own}, body="{}", cookie=False)[0] == 401
+        cross = {**JSON, "Sec-Fetch-Site": "cross-site"}
+        assert served.ask(path, method="POST", headers=cross, body="{}")[0] == 403
+        assert served.ask(path, method="POST", headers=form, body="desk=demo")[0] == 415
+        assert served.ask(f"{path}?desk=demo")[0] == 404

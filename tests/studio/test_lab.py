@@ -1,5 +1,6 @@
 """The budget lab agrees with the library to the unit, and what it says comes back does come back."""
 
+import json
 import time
 
 import pytest
@@ -7,11 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import brim
+from brim.cli import main
+from brim.config.request import read_request
+from brim.config.spec import read_spec
 from brim.errors import DoesNotFit
-from brim.studio import lab, sample
+from brim.studio import lab, sample, source
+from brim.studio.case import case
 from brim.studio.desk import Desk
-
-NAME, STATE, USED = 0, 1, 5
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +24,17 @@ def desk(tmp_path_factory):
     made = demo.desk(str(tmp_path_factory.mktemp("demo")))
     yield made
     made.close()
+
+
+def rows(told):
+    """Return the name, the state and the use of each piece."""
+    now = told["now"]
+    states = [now["states"][at] for at in now["state"]]
+    return list(zip(told["pieces"]["names"], states, now["used"], strict=True))
+
+
+def states(desk, opened, budget, **choices):
+    return {name: state for name, state, _ in rows(lab.fitted(desk, opened, budget, choices))}
 
 
 def fresh(source, budget, desk):
@@ -40,71 +54,164 @@ def fresh(source, budget, desk):
 
 
 @settings(max_examples=25, deadline=None)
-@given(budget=st.integers(0, 9_000), source=st.sampled_from([lab.SAMPLE, "session:orders-incident"]))
-def test_every_budget_gives_what_the_library_gives(desk, budget, source):
-    told = lab.fitted(desk, source, budget, None)
+@given(budget=st.integers(0, 9_000), opened=st.sampled_from([lab.SAMPLE, "session:orders-incident"]))
+def test_every_budget_gives_what_the_library_gives(desk, budget, opened):
+    told = lab.fitted(desk, opened, budget, None)
     if not told["fits"]:
         with pytest.raises(DoesNotFit) as caught:
-            fresh(source, budget, desk)
+            fresh(opened, budget, desk)
         assert told["needed"] == caught.value.needed
         return
-    receipt = fresh(source, budget, desk)
+    receipt = fresh(opened, budget, desk)
     assert told["used"] == receipt.used <= budget
-    assert [(row[NAME], row[STATE], row[USED]) for row in told["rows"]] == [
-        (part.name, part.state, part.used) for part in receipt.parts
-    ]
+    assert rows(told) == [(part.name, part.state, part.used) for part in receipt.parts]
+    reasons = [told["now"]["reasons"][at] for at in told["now"]["reason"]]
+    assert reasons == [part.reason for part in receipt.parts]
+    assert told["dropped"] == sum(part.state == "dropped" for part in receipt.parts)
+    assert told["exact"] == receipt.exact
+
+
+def test_what_is_the_same_at_any_budget_is_told_once(desk):
+    first = lab.fitted(desk, lab.SAMPLE, 2_600, None)
+    again = lab.fitted(desk, lab.SAMPLE, 2_700, None, first["key"])
+    assert "pieces" in first
+    assert "pieces" not in again
+    assert again["key"] == first["key"]
+    assert len(again["now"]["used"]) == len(first["pieces"]["names"])
+    assert "pieces" in lab.fitted(desk, "session:orders-incident", 2_700, None, first["key"])
 
 
 @pytest.mark.parametrize("budget", [1_700, 2_400, 3_100])
-@pytest.mark.parametrize("source", [lab.SAMPLE, "session:orders-incident"])
-def test_a_dropped_piece_is_back_at_the_budget_that_was_told_and_not_one_unit_below(desk, source, budget):
-    rows = lab.fitted(desk, source, budget, None)["rows"]
-    dropped = {row[NAME] for row in rows if row[STATE] == "dropped"}
-    back = lab.returns(desk, source, budget, None)["returns"]
+@pytest.mark.parametrize("opened", [lab.SAMPLE, "session:orders-incident"])
+def test_a_dropped_piece_is_back_at_the_budget_that_was_told_and_not_one_unit_below(desk, opened, budget):
+    dropped = {name for name, state in states(desk, opened, budget).items() if state == "dropped"}
+    back = lab.returns(desk, opened, budget, None)["returns"]
     assert dropped == set(back)
-    for name, (units, exact) in back.items():
-        there = {row[NAME]: row[STATE] for row in lab.fitted(desk, source, units, None)["rows"]}
-        assert there[name] not in ("dropped", "disabled")
-        if exact:
-            before = {row[NAME]: row[STATE] for row in lab.fitted(desk, source, units - 1, None)["rows"]}
-            assert before[name] == "dropped"
+    for name in dropped:
+        units, exact = lab.returns(desk, opened, budget, None, name)["returns"][name]
+        assert exact
+        assert units <= back[name][0]
+        there = {part.name: part.state for part in fresh(opened, units, desk).parts}
+        before = {part.name: part.state for part in fresh(opened, units - 1, desk).parts}
+        assert there[name] != "dropped"
+        assert before[name] == "dropped"
 
 
 def test_another_policy_can_be_laid_beside_the_first(desk):
-    usual = lab.fitted(desk, lab.SAMPLE, 2_600, None)
-    strict = lab.fitted(desk, lab.SAMPLE, 2_600, {"policy": "stop"})
-    assert usual["rows"] != strict["rows"]
+    told = lab.fitted(desk, lab.SAMPLE, 2_600, None)
+    assert told["choices"]["policy"]
+    for name, values in told["choices"].items():
+        for value in values:
+            assert lab.fitted(desk, lab.SAMPLE, 2_600, {name: value})["fits"]
+    assert rows(told) != rows(lab.fitted(desk, lab.SAMPLE, 2_600, {"policy": "stop"}))
 
 
 @pytest.mark.parametrize(
-    ("budget", "choices"), [(-1, None), (True, None), ("7", None), (10**12, None), (900, {"nothing": "x"}), (900, [])]
+    ("budget", "choices"),
+    [(-1, None), (True, None), ("7", None), (10**12, None), (900, {"nothing": "x"}), (900, []), (900, {"fill": "all"})],
 )
 def test_a_budget_or_a_choice_that_cannot_be_is_refused(desk, budget, choices):
     with pytest.raises(brim.InvalidValue):
         lab.fitted(desk, lab.SAMPLE, budget, choices)
 
 
-def test_a_saved_case_is_a_receipt_that_replays_to_the_same(desk):
-    values = lab.fixture(desk, lab.SAMPLE, 2_600, None)
-    again = brim.replay(values)
-    assert again.receipt.used == values["used"]
-    messages = lab.fixture(desk, "session:orders-incident", 2_600, None)
-    assert brim.replay(messages).receipt.used == messages["used"]
+def test_the_prefix_that_a_cache_would_still_hold_is_what_both_prompts_begin_with(desk):
+    recorded = lab.fitted(desk, lab.SAMPLE, None, None)
+    assert recorded["prefix"] <= recorded["used"] == recorded["prefix_of"]
+    meter = brim.meter("gpt-5")
+    first = sample.receipt().capture
+    options = {key: value for key, value in first.options.items() if value is not None}
+    texts = [
+        brim.fit(list(first.sections), budget, model=first.model, **options).text for budget in (first.budget, 2_600)
+    ]
+    shared = next(i for i, (a, b) in enumerate(zip(*texts, strict=False)) if a != b)
+    told = lab.fitted(desk, lab.SAMPLE, 2_600, None)
+    assert 0 < told["prefix"] <= meter.count(texts[0][:shared])
+
+
+def test_a_cost_is_the_catalogues_and_unknown_where_it_has_none(desk, tmp_path):
+    told = lab.fitted(desk, lab.SAMPLE, 2_600, None)
+    assert told["cost_usd"] == pytest.approx(told["used"] * 1.25 / 1e6)
+    assert told["cost_change_usd"] < 0
+    assert told["cost_cached_usd"] < told["cost_usd"]
+    receipt = brim.fit([brim.Section("a", "some words")], 100, meter="chars", capture=True).receipt
+    none = Desk(name="mine", url=f"sqlite:///{tmp_path}/none.db")
+    none.keep("receipt:chars", source.of_receipt("receipt:chars", "chars", receipt))
+    told = lab.fitted(none, "receipt:chars", 100, None)
+    assert (told["cost_usd"], told["cost_change_usd"], told["cost_cached_usd"]) == (None, None, None)
+
+
+def test_presets_have_each_model_in_use_and_the_usual_sizes(desk):
+    presets = {each["name"]: each["budget"] for each in lab.sources(desk)["presets"]}
+    assert presets["gpt-5"] == desk.settings().resolve().window().budget
+    assert presets["claude-sonnet-4-5"] == brim.Window.of("claude-sonnet-4-5").budget
+    assert [presets[name] for name in ("8k", "32k", "128k", "200k", "1M")] == [8_000, 32_000, 128_000, 200_000, 10**6]
+
+
+def test_a_saved_prompt_is_a_spec_that_gives_the_same_and_a_receipt_that_replays_to_the_same(desk, tmp_path):
+    made = case(desk, lab.SAMPLE, 2_600, {"fill": "fair"})
+    spec, receipt = made["files"]
+    path = tmp_path / spec["name"]
+    path.write_text(spec["text"], encoding="utf-8")
+    again = read_spec(str(path)).fit().receipt
+    assert (again.used, again.budget) == (made["used"], 2_600)
+    assert [part.used for part in again.parts] == [
+        used for _, _, used in rows(lab.fitted(desk, lab.SAMPLE, 2_600, {"fill": "fair"}))
+    ]
+    assert brim.replay(receipt["text"]).receipt.used == made["used"]
+    for command in [*spec["run"], *receipt["run"]]:
+        (tmp_path / receipt["name"]).write_text(receipt["text"], encoding="utf-8")
+        argv = [
+            part if part not in (spec["name"], receipt["name"]) else str(tmp_path / part) for part in command.split()
+        ]
+        assert main(argv[1:]) == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["08", "no", " a\n\n  b \n", "x: [1", "\t- y\n", "\u0085\u2028\ufeff\x7f", "|", '"', "1_0"]
+)
+def test_a_saved_text_comes_back_to_the_character(tmp_path, text):
+    receipt = brim.fit(
+        [brim.Section(text.strip() or "s", text), brim.Section("e", [text, "b"])], 500, capture=True
+    ).receipt
+    desk = Desk(name="mine", url=f"sqlite:///{tmp_path}/none.db")
+    desk.keep("receipt:x", source.of_receipt("receipt:x", "x", receipt))
+    made = case(desk, "receipt:x", 500, None)["files"][0]
+    path = tmp_path / made["name"]
+    path.write_text(made["text"], encoding="utf-8", newline="")
+    again = read_spec(str(path)).fit(capture=True).receipt.capture
+    assert [each.content for each in again.sections] == [each.content for each in receipt.capture.sections]
+
+
+def test_a_saved_conversation_is_a_request_that_gives_the_same(desk, tmp_path):
+    budget = 5_000
+    request, receipt = case(desk, "session:orders-incident", budget, None)["files"]
+    path = tmp_path / request["name"]
+    path.write_text(request["text"], encoding="utf-8")
+    fitted = read_request(str(path)).fit(budget=budget, meter="gpt-5")
+    assert fitted.used == lab.fitted(desk, "session:orders-incident", budget, None)["used"]
+    assert brim.replay(receipt["text"]).receipt.used == fitted.used
+    argv = [part if part != request["name"] else str(path) for part in request["run"][0].split()]
+    assert main(argv[1:]) == 0
+
+
+def many(count):
+    return [
+        brim.Section(f"s{i}", f"piece {i} " + "some words " * (3 + i % 20), priority=("high", "medium", "low")[i % 3])
+        for i in range(count)
+    ]
 
 
 def test_two_thousand_pieces_are_fitted_anew_in_a_tenth_of_a_second(tmp_path):
-    sections = [
-        brim.Section(f"s{i}", f"piece {i} " + "some words " * (3 + i % 20), priority=("high", "medium", "low")[i % 3])
-        for i in range(2_000)
-    ]
-    receipt = brim.fit(sections, 20_000, model="gpt-5", capture=True).receipt
+    receipt = brim.fit(many(2_000), 20_000, model="gpt-5", capture=True).receipt
     desk = Desk(name="mine", url=f"sqlite:///{tmp_path}/none.db")
-    desk.keep("receipt:big", lab._captured("receipt:big", "big", receipt))
-    lab.fitted(desk, "receipt:big", 15_000, None)
+    desk.keep("receipt:big", source.of_receipt("receipt:big", "big", receipt))
+    key = lab.fitted(desk, "receipt:big", 15_000, None)["key"]
     took = []
     for budget in range(10_000, 30_000, 1_000):
-        began = time.perf_counter()
-        told = lab.fitted(desk, "receipt:big", budget, None)
-        took.append(time.perf_counter() - began)
-        assert len(told["rows"]) == 2_000
+        began = time.process_time()
+        told = lab.fitted(desk, "receipt:big", budget, None, key)
+        took.append(time.process_time() - began)
+        assert len(told["now"]["used"]) == 2_000
+    assert len(json.dumps(told)) < 40_000
     assert sorted(took)[len(took) // 2] < 0.1

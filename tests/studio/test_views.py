@@ -194,8 +194,9 @@ def test_a_value_that_cannot_be_is_refused_with_the_sentence_of_the_settings(ser
 
 
 def test_a_guardrail_that_moved_a_budget_is_told_where_it_holds_and_by_the_doctor(served):
-    warnings = served.get("settings", flow="deploy")[1]["warnings"]
-    assert any("lowered" in warning for warning in warnings)
+    rows = served.get("settings", flow="deploy")[1]["values"]
+    row = next(row for row in rows if row["key"] == "context_budget_chars")
+    assert any("lowered" in warning for warning in row["warnings"])
     doctor = served.get("doctor")[1]
     assert not doctor["healthy"]
     assert "setting out of bounds" in [finding["check"] for finding in doctor["findings"]]
@@ -206,9 +207,15 @@ def test_models_come_with_their_source_and_the_gateways_talks_with_before_and_af
     row = next(model for model in models if model["id"] == "gpt-5")
     assert row["window"]
     assert row["source"]
+    assert row["error"] == {"calls": 93, "mean": 0.0, "p95": 0.0, "under": 0.0}
     gateway = served.get("gateway")[1]
-    assert {talk["id"] for talk in gateway["talks"]} == {"support-bot", "code-agent"}
-    assert all(each["used"] <= each["budget"] for each in gateway["requests"])
+    assert {talk["id"].partition(".")[2] for talk in gateway["talks"]} == {"support-bot", "code-agent"}
+    cut = [each for each in gateway["requests"] if each.get("edits")]
+    assert cut
+    assert all(each["after"] <= each["budget"] and each["after"] < each["before"] for each in cut)
+    (one,) = gateway["gateways"]
+    assert sum(one["ends"].values()) == len(gateway["requests"]) == one["newest"]
+    assert 0 < one["overhead_ms"]["p50"] <= one["overhead_ms"]["p99"]
 
 
 def test_text_from_strangers_comes_back_as_json_text(alone):
@@ -236,3 +243,88 @@ def test_a_view_that_is_not_there_is_said_so(served):
     assert served.get("nothing")[0] == 404
     assert served.post("nothing")[0] == 404
     assert served.get("save")[0] == 404
+
+
+def test_an_override_is_removed_and_what_stands_below_holds_again(alone):
+    plan = alone.post("plan", key="context_budget_chars", value=None, flow="build", step="code")[1]
+    assert "-      context_budget_chars: 18000   # needs the whole plan" in plan["diff"]
+    alone.post("save", id=plan["id"])
+    rows = alone.get("settings", flow="build", step="code")[1]["values"]
+    row = next(row for row in rows if row["key"] == "context_budget_chars")
+    assert (row["value"], row["origin"], row["own"]) == (12_000, "flow", "")
+    status, told = alone.post("plan", key="context_budget_chars", value=None, flow="build", step="code")
+    assert status == 400
+    assert "nothing to remove" in told["problem"]
+
+
+def test_a_plan_tells_what_the_guardrails_would_say(served):
+    plan = served.post("plan", key="context_budget_chars", value="700", flow="build", step="test")[1]
+    assert any("below minimum 10,000" in told for told in plan["warnings"])
+
+
+def test_a_pin_is_listed_with_its_ledger_and_refused_where_it_is_too_big(alone):
+    found = alone.get("search", query="certificate", session=SESSION)[1]["found"][0]
+    status, told = alone.post("pin", session=SESSION, handle=found["handle"])
+    assert status == 200
+    assert told["units"] > 0
+    assert [pin["handle"] for pin in alone.get("ledger", session=SESSION)[1]["pins"]] == [found["handle"]]
+    cut = next(edit for edit in alone.get("ledger", session=SESSION)[1]["edits"] if edit["kind"] == "cut")
+    status, told = alone.post("pin", session=SESSION, handle=cut["texts"][0]["handle"])
+    assert status == 400
+    assert "of at most 1,600 tokens" in told["problem"]
+    assert alone.post("unpin", session=SESSION, handle=found["handle"])[1]["pins"] == []
+    assert alone.post("unpin", session=SESSION, handle=found["handle"])[0] == 404
+
+
+def test_the_cost_of_a_call_is_that_of_the_catalogue_or_unknown(served, alone):
+    points = served.get("timeline", session=SESSION)[1]["points"]
+    for point in points:
+        fresh = point["input"] - point["cached"]
+        expected = (fresh * 1.25 + point["cached"] * 0.125 + point["output"] * 10) / 1e6
+        assert point["cost_usd"] == pytest.approx(expected, abs=1e-8)
+    store = brim.open_store(f"sqlite:///{alone.folder}/brim.db")
+    session = brim.Session(window=2_000, meter="o200k_base", store=store, id="s")
+    session.add({"role": "user", "content": "hello"})
+    session.record_usage(input_tokens=session.prompt().used, output_tokens=2)
+    assert alone.get("timeline", desk="mine", session="s")[1]["points"][0]["cost_usd"] is None
+
+
+def test_the_doctor_tells_of_the_store_the_door_and_what_counts(served):
+    facts = {fact["name"]: fact["told"] for fact in served.get("doctor")[1]["facts"]}
+    assert facts["size of the store"].endswith("bytes")
+    assert "purge" in facts["retention"]
+    assert facts["reached by"] == "this machine alone"
+    assert "o200k_base" in facts["vocabularies built in"]
+    assert facts["SQLite"][0].isdigit()
+    assert "each start" in facts["token"]
+
+
+def test_what_the_demo_says_of_a_gateway_is_what_a_gateway_writes_today():
+    """The recording is of a real run; run again, all but the times and the ids are the same."""
+    import importlib.util
+    from pathlib import Path
+
+    place = Path(__file__).resolve().parents[2] / "scripts" / "record_demo.py"
+    spec = importlib.util.spec_from_file_location("record_demo", place)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    times = ("at", "id", "overhead_ms", "first_ms")
+    before, after = json.loads(script.PATH.read_text(encoding="utf-8")), json.loads(json.dumps(script.recorded()))
+    rows = [
+        [{key: value for key, value in row.items() if key not in times} for row in each["traffic"]["requests"]]
+        for each in (before, after)
+    ]
+    assert rows[0] == rows[1]
+    assert before["talks"] == after["talks"]
+    assert before["traffic"]["ends"] == after["traffic"]["ends"]
+
+
+def test_the_demos_provider_counts_by_the_real_meter(served):
+    store = served.studio.desk("demo").needed()
+    for session in (SESSION, LOOP):
+        entries = store.entries(session, kinds=["prompt", "usage"])
+        pairs = list(zip(entries[::2], entries[1::2], strict=True))
+        assert len(pairs) > 20
+        for prompt, usage in pairs:
+            assert usage.body["input"] == prompt.body["used"]
+            assert usage.body["cached"] <= prompt.body["stable_prefix"] + 128

@@ -162,27 +162,31 @@ class Config:
             raise _at(active.where, f"no profile is called {active.value!r}; {told}")
 
 
-def load(path: str | None, environ: Mapping[str, str], flags: Mapping[str, Any]) -> Config:
+def load(
+    path: str | None, environ: Mapping[str, str], flags: Mapping[str, Any], instead: Mapping[str, str] | None = None
+) -> Config:
     """Return the settings of a project; `brim.load_config` says what is taken.
+
+    `instead` has texts by the path of the file that each stands for, so that a change can be tried before it is made.
 
     Raises:
         SourceError: a file that cannot be read or understood.
         InvalidValue: a flag that cannot be.
     """
     found = project.find(path)
-    loading = _Loading()
-    source = project.read(found.path, found.root) if found.path else None
+    loading = _Loading(instead)
+    source = loading.read(found.path, found.root) if found.path else None
     if source is not None and _is_flow(source):
         loading.alone(source, "flow", _name(source))
         found = project.above(found.root)
-        source = project.read(found.path, found.root) if found.path else None
+        source = loading.read(found.path, found.root) if found.path else None
     own = {} if source is None else loading.top(source, "project")
     if found.root:
         loading.beside(found.root)
     mine = project.user_file(environ)
     if mine and found.path and os.path.realpath(mine) == os.path.realpath(found.path):
         mine = None
-    users = loading.top(project.read(mine), "user") if mine else {}
+    users = loading.top(loading.read(mine), "user") if mine else {}
     above = tuple(values for values in (from_flags(flags), from_environ(environ)) if values)
     config = Config(
         files=tuple(loading.files),
@@ -226,7 +230,8 @@ def check_text(path: str, text: str, kind: str) -> None:
 class _Loading:
     """Files on their way to a config."""
 
-    def __init__(self) -> None:
+    def __init__(self, instead: Mapping[str, str] | None = None) -> None:
+        self._instead = instead or {}
         self.files: list[str] = []
         self.flows: dict[str, Flow] = {}
         self.profiles: dict[str, Profile] = {}
@@ -234,6 +239,12 @@ class _Loading:
         self.ground: Values = {}
         self._yields = False
         """Whether a name that is known already stands above the one that is read: the user's yield."""
+
+    def read(self, path: str, root: str | None = None) -> Source:
+        """Return what a file says, or what the text says that stands for it."""
+        if path in self._instead:
+            return parse(self._instead[path], path, project.MOST_VALUES)
+        return project.read(path, root)
 
     def top(self, source: Source, layer: str) -> dict[str, Value]:
         """Read a file of settings, with the profiles and flows in it, and return its own."""
@@ -253,10 +264,10 @@ class _Loading:
     def beside(self, root: str) -> None:
         """Read the flows and profiles that have files of their own."""
         for name, path in project.profiles_in(root):
-            self.alone(project.read(path, root), "profile", name)
+            self.alone(self.read(path, root), "profile", name)
         for name, path in project.flows_in(root):
             if os.path.realpath(path) not in map(os.path.realpath, self.files[:1]):  # a flow that was asked for
-                self.alone(project.read(path, root), "flow", name)
+                self.alone(self.read(path, root), "flow", name)
 
     def alone(self, source: Source, kind: str, name: str) -> None:
         """Read a file that holds one flow or profile."""

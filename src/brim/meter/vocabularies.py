@@ -38,6 +38,8 @@ _SAME = {"o200k_harmony": "o200k_base"}
 
 _APART = ("qwen3.5",)
 
+BUILT_IN = (*_COUNTS, *_SAME)
+"""The vocabularies that are counted exactly with what brim itself needs."""
 VOCABULARIES = (*_COUNTS, *_SAME, *(name for name in OPEN if name not in (*_COUNTS, *_SAME)))
 """The names of the vocabularies."""
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from brim.errors import BrimError, Conflict, DoesNotFit, InvalidType, UnknownName
-from brim.studio import flows, health, lab, receipts, sessions
+from brim.studio import caching, case, context, flows, health, lab, receipts, sessions, tryout, wire
 from brim.studio.desk import Desk
 
 Asked = Mapping[str, Any]
@@ -37,8 +37,11 @@ def maybe(asked: Asked, name: str) -> str | None:
 
 READS: dict[str, View] = {
     "sessions": lambda desk, _: sessions.listed(desk),
-    "context": lambda desk, asked: sessions.context(desk, needed(asked, "session")),
+    "context": lambda desk, asked: context.context(desk, needed(asked, "session")),
+    "wire": lambda desk, asked: wire.wire(desk, needed(asked, "session"), maybe(asked, "number")),
+    "piece": lambda desk, asked: context.piece(desk, needed(asked, "session"), needed(asked, "at")),
     "timeline": lambda desk, asked: sessions.timeline(desk, needed(asked, "session")),
+    "cache": lambda desk, asked: caching.calls(desk, needed(asked, "session")),
     "ledger": lambda desk, asked: sessions.ledger(desk, needed(asked, "session")),
     "text": lambda desk, asked: sessions.text(desk, needed(asked, "handle")),
     "search": lambda desk, asked: sessions.search(desk, asked.get("query", ""), maybe(asked, "session")),
@@ -56,15 +59,18 @@ READS: dict[str, View] = {
 """Views that are read: the query of the address says what is asked."""
 
 WRITES: dict[str, View] = {
-    "fit": lambda desk, asked: lab.fitted(desk, needed(asked, "source"), asked.get("budget"), asked.get("choices")),
+    "fit": lambda desk, asked: lab.fitted(
+        desk, needed(asked, "source"), asked.get("budget"), asked.get("choices"), maybe(asked, "known")
+    ),
     "returns": lambda desk, asked: lab.returns(
         desk, needed(asked, "source"), asked.get("budget"), asked.get("choices"), maybe(asked, "name")
     ),
-    "fixture": lambda desk, asked: lab.fixture(
-        desk, needed(asked, "source"), asked.get("budget"), asked.get("choices")
-    ),
+    "case": lambda desk, asked: case.case(desk, needed(asked, "source"), asked.get("budget"), asked.get("choices")),
     "restore": lambda desk, asked: sessions.restore(desk, needed(asked, "session"), needed(asked, "handle")),
+    "pin": lambda desk, asked: sessions.pin(desk, needed(asked, "session"), needed(asked, "handle")),
+    "unpin": lambda desk, asked: sessions.unpin(desk, needed(asked, "session"), needed(asked, "handle")),
     "plan": lambda desk, asked: flows.planned(desk, dict(asked)),
+    "tryout": lambda desk, asked: tryout.tried(desk, needed(asked, "id"), dict(asked)),
     "save": lambda desk, asked: flows.saved(desk, needed(asked, "id")),
     "undo": lambda desk, _: flows.undone(desk),
 }

@@ -33,9 +33,10 @@ KINDS = {
 _UNBUILT = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><title>brim studio</title>'
     "<h1>The page is not built yet</h1>"
-    "<p>The server runs, and <code>/api/sessions</code> and its kin answer. To build the page, with Node 20 or newer: "
-    "<code>make studio</code>, or <code>npm install --no-package-lock &amp;&amp; npm run build</code> in "
-    "<code>src/brim/studio/page</code>. A wheel of brim has it built in.</p></html>"
+    "<p>The server runs, and <code>/api/sessions</code> and its kin answer. To build the page from a checkout or the "
+    "source distribution, with Node 20 or newer: <code>make studio</code>, or in <code>src/brim/studio/page</code> "
+    "<code>npm install --no-package-lock &amp;&amp; npm run build</code>. A wheel has it if there was Node where it "
+    "was built; with Node, <code>pip install --no-binary brim 'brim[studio]'</code> builds another.</p></html>"
 )
 
 

@@ -1,15 +1,17 @@
-"""A demo recorded by brim's own sessions, loops and flows, and a few rows such as a gateway writes.
+"""A demo recorded by brim's own sessions, loops, flows and gateway, on what is said here.
 
-It is the same each time: time, what is said, what the provider is said to have counted and cached, and the numbers of
-the gateway's requests come from here; no model was asked. It lives in a folder of its own, so whatever is tried out
-in it touches nothing else.
+It is the same each time. No model was asked: what is said comes from here, and a provider of our own counts each prompt
+by the real meter and finds in its cache what it has seen before. What the gateway did is a recording of a real one
+(`scripts/record_demo.py`). It lives in a folder of its own, so whatever is tried out in it touches nothing else.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from collections.abc import Iterator
+from importlib.resources import files
 from typing import Any
 
 from brim.studio.desk import FILE, Desk
@@ -17,6 +19,10 @@ from brim.studio.desk import FILE, Desk
 _START = 1_790_000_000.0
 """When the demo begins, in seconds since 1970."""
 _MODEL = "gpt-5"
+_STEP = 128
+"""Tokens by which what a cache holds grows."""
+_HELD = 8
+"""Prompts whose beginnings it holds."""
 _SYSTEM = (
     "You are the engineer on call for the orders service. Find out what is wrong, say what you know and what you only "
     "suspect, and change nothing in production before somebody has agreed to it."
@@ -130,6 +136,48 @@ def desk(folder: str) -> Desk:
     return Desk(name="demo", url=url, config=folder, runs=os.path.join(folder, "runs"))
 
 
+class _Provider:
+    """What a provider reports of a prompt: its tokens by the real meter, and how many of them its cache has seen.
+
+    The cache holds the beginnings of the prompts before, in whole messages and in steps, from so many tokens on as the
+    catalogue says of the model.
+    """
+
+    def __init__(self, model: str, tools: list[dict[str, Any]] | None = None) -> None:
+        from brim.meter import catalogue, meter
+
+        self._meter = meter(model)
+        self._tools = tools
+        self._units: dict[str, int] = {}
+        self._seen: list[list[str]] = []
+        known = catalogue.find(model).cache
+        self._minimum = known.minimum if known is not None and known.minimum is not None else _STEP
+
+    def usage(self, messages: list[Any], answer: str) -> dict[str, Any]:
+        """Return what it reports, and hold the prompt."""
+        written = [json.dumps(message, sort_keys=True) for message in messages]
+        for text, message in zip(written, messages, strict=True):
+            if text not in self._units:
+                self._units[text] = self._meter.count_messages([message]) - self._meter.count_messages([])
+        same = max((_same(written, seen) for seen in self._seen[-_HELD:]), default=0)
+        self._seen.append(written)
+        beside = self._meter.count_messages(messages[:1], tools=self._tools) - self._units[written[0]]
+        found = beside + sum(self._units[text] for text in written[:same])
+        kept = found // _STEP * _STEP if same and found >= self._minimum else 0
+        return {
+            "input_tokens": beside + sum(self._units[text] for text in written),
+            "input_tokens_details": {"cached_tokens": kept},
+            "output_tokens": self._meter.count(answer),
+        }
+
+
+def _same(one: list[str], other: list[str]) -> int:
+    """Return how many messages two prompts begin with alike."""
+    return next(
+        (i for i, (left, right) in enumerate(zip(one, other, strict=False)) if left != right), len(one[: len(other)])
+    )
+
+
 def _session(store: Any, clock: _Clock) -> None:
     """Record a conversation of an afternoon: it warns, is compacted twice, and one result is cut."""
     from brim.session import Session
@@ -137,29 +185,28 @@ def _session(store: Any, clock: _Clock) -> None:
 
     window = Window(32_000, reserve=2_000, cap=0.20, warn=0.15)
     session = Session(window, model=_MODEL, store=store, id="orders-incident", clock=clock, capture=True)
-    last = 0
+    provider = _Provider(_MODEL, _TOOLS)
     for i in range(34):
-        question, call, result, answer = _turn(i)
+        question, call, result, answer = turn(i)
         session.add(question)
-        last = _asked(session, last)
+        _asked(session, provider, json.dumps(call["tool_calls"]))
         session.add([call, result])
-        last = _asked(session, last)
+        _asked(session, provider, answer["content"])
         session.add(answer)
     session.add(
         {"role": "user", "content": "Write the summary for the morning: what we know, what we decided, what is open."}
     )
-    _asked(session, last)
+    _asked(session, provider, "We know that retries made it worse. We decided to slow the callers down.")
 
 
-def _asked(session: Any, last: int) -> int:
-    """Make a prompt, report what a provider would have, and return how much of it a cache would have held."""
+def _asked(session: Any, provider: _Provider, answer: str) -> None:
+    """Make a prompt, and report what the provider counted."""
     memory = ["The on-call rota changes at 18:00.", "Nadia owns payments; ask her before anything is restarted there."]
     fitted = session.prompt(system=_SYSTEM, tools=_TOOLS, memory=memory)
-    session.record_usage(input_tokens=fitted.used, output_tokens=120, cached_tokens=min(last, fitted.stable_prefix))
-    return int(fitted.used)
+    session.record_usage(provider.usage(fitted.messages, answer))
 
 
-def _turn(i: int) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
+def turn(i: int) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Return a question, a call, its result and the answer."""
     chance = random.Random(i)
     service = _SERVICES[i % len(_SERVICES)]
@@ -201,6 +248,7 @@ def _loop(store: Any, clock: _Clock) -> None:
     from brim.window import Window
 
     done = 0
+    provider = _Provider(_MODEL)
 
     def act(tick: Any) -> Any:
         nonlocal done
@@ -208,7 +256,7 @@ def _loop(store: Any, clock: _Clock) -> None:
         done += 1
         text = " ".join(_line(chance, _SERVICES[done % 6], n) for n in range(9))
         said = {"role": "assistant", "content": f"Batch {done}: I checked the orders of this minute. {text}"}
-        usage = {"input_tokens": tick.used, "output_tokens": 90}
+        usage = provider.usage(list(tick.messages), said["content"])
         if done >= 24:
             return Step(messages=[said], end="goal", result={"batch": done, "wrong": 0}, usage=usage)
         end = "iteration" if done % 6 == 0 else "continue"
@@ -220,23 +268,14 @@ def _loop(store: Any, clock: _Clock) -> None:
 
 
 def _gateway(store: Any) -> None:
-    """Write rows of the shape that a gateway writes, with numbers made up here."""
+    """Write what a gateway wrote to its store when it was recorded."""
     from brim.store import META
 
-    for talk, model, size in (("support-bot", "gpt-5-mini", 9_000), ("code-agent", "claude-sonnet-4-5", 60_000)):
-        for i in range(12):
-            before = size + i * size // 9
-            told = {
-                "used": min(before, int(size * 1.2)) - 37 * (i % 5),
-                "budget": int(size * 1.2),
-                "unit": "tokens",
-                "exact": model.startswith("gpt"),
-                "messages": 20 + i,
-                "truncated": before > size * 1.2,
-                "model": model,
-                "before": before,
-            }
-            store.append(talk, [("prompt", told), (META, {"kind": "gateway", "status": told})])
+    told = json.loads(files("brim.studio").joinpath("demo_gateway.json").read_text("utf-8"))
+    for name, prompts in told["talks"].items():
+        for body in prompts:
+            store.append(name, [("prompt", body), (META, {"kind": "gateway", "status": body})])
+    store.save("gateway-traffic", told["traffic"]["address"], told["traffic"], version=0)
 
 
 def _flows(folder: str) -> None:

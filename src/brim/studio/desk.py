@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from brim.errors import SourceError, UnknownName
+from brim.studio.index import Index
 
 if TYPE_CHECKING:
     from brim.config.change import Change
@@ -42,9 +44,14 @@ class Desk:
     lock: RLock = field(default_factory=RLock, repr=False)
     kept: OrderedDict[str, Any] = field(default_factory=OrderedDict, repr=False)
     """What was read and need not be read again, by name."""
+    index: Index = field(init=False, repr=False)
+    """The receipts that it has."""
     _store: Store | None = field(default=None, repr=False)
     _plans: OrderedDict[str, Change] = field(default_factory=OrderedDict, repr=False)
     _made: list[Change] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        self.index = Index(self.runs)
 
     def store(self) -> Store | None:
         """Return the store; nothing as long as there is none, since looking at a store does not make one.
@@ -74,15 +81,15 @@ class Desk:
             raise SourceError(self.url.removeprefix(FILE), told)
         return found
 
-    def settings(self) -> Config:
-        """Return the settings as the files have them now.
+    def settings(self, instead: Mapping[str, str] | None = None) -> Config:
+        """Return the settings as the files have them now, or would have them with other texts by their paths.
 
         Raises:
             SourceError: a file cannot be understood.
         """
-        from brim.config import load_config
+        from brim.config.config import load
 
-        return load_config(self.config)
+        return load(self.config, os.environ, {}, instead)
 
     def keep(self, name: str, value: Any) -> Any:
         """Keep something that was opened, let go of the one longest unused, and return it."""
@@ -109,6 +116,17 @@ class Desk:
                 self._plans.popitem(last=False)
         return made
 
+    def planned(self, plan: str) -> Change:
+        """Return a change that waits to be saved.
+
+        Raises:
+            UnknownName: no such plan, or it was saved already.
+        """
+        with self.lock:
+            if plan not in self._plans:
+                raise UnknownName("planned change", plan, [], "Look at the diff again, then save it")
+            return self._plans[plan]
+
     def save(self, plan: str) -> Change:
         """Make a change that was planned.
 
@@ -117,9 +135,7 @@ class Desk:
             SourceError: the file cannot be written, or was changed since the plan was made.
         """
         with self.lock:
-            if plan not in self._plans:
-                raise UnknownName("planned change", plan, [], "Look at the diff again, then save it")
-            change = self._plans[plan]
+            change = self.planned(plan)
             change.make()
             del self._plans[plan]
             self._made.append(change)

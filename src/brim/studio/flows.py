@@ -1,15 +1,20 @@
-"""Flows as the page shows them: the values that hold for a step, where each comes from, and one of them changed."""
+"""Flows as the page shows them: the values that hold for a step, where each comes from, and how to change one."""
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
-from brim.config.change import Change, plan
+from brim.config.change import Change, plan_all
+from brim.config.config import Config
+from brim.config.guard import LEAST
 from brim.config.keys import BARE, setting_of
+from brim.config.layer import Values
 from brim.config.presets import PRESETS
 from brim.errors import InvalidType
 from brim.studio.desk import Desk
 
+PRESET = "budgets.preset"
 ABOVE = ("profile", "flow", "step", "env", "flags")
 """Layers above the files of the project and the user: what they set is an override."""
 
@@ -43,7 +48,10 @@ def settings(desk: Desk, profile: str | None, flow: str | None, step: str | None
     Raises:
         UnknownName: no such profile, flow or step.
     """
-    resolved = desk.settings().resolve(profile, flow, step)
+    config = desk.settings()
+    resolved = config.resolve(profile, flow, step)
+    here = _here(config, profile, flow, step)
+    warnings = resolved.warnings
     rows = []
     for key, value in resolved.items():
         below = resolved.below(key)
@@ -56,16 +64,47 @@ def settings(desk: Desk, profile: str | None, flow: str | None, step: str | None
                 "origin": value.origin,
                 "where": value.where,
                 "override": value.origin in ABOVE,
+                "own": here.get(BARE.get(key, key), ""),
                 "over": over,
+                "warnings": [told for told in warnings if f": {key} of " in told],
                 "about": "" if about is None else about.doc,
                 "expected": "" if about is None else about.expected,
             }
         )
-    return {"values": rows, "preset": resolved.preset, "warnings": list(resolved.warnings)}
+    told = [warning for warning in warnings if not any(warning in row["warnings"] for row in rows)]
+    shown: dict[str, Any] = near({"values": rows, "preset": resolved.preset, "warnings": told}, config)
+    return shown
+
+
+def near(told: Any, config: Config) -> Any:
+    """Return what is told with the paths of the project as they look from its root."""
+    root = os.path.join(config.root, "") if config.root else ""
+    if isinstance(told, str):
+        return told.replace(root, "") if root and root in told else told
+    if isinstance(told, dict):
+        return {key: near(value, config) for key, value in told.items()}
+    return [near(value, config) for value in told] if isinstance(told, list | tuple) else told
+
+
+def _here(config: Config, profile: str | None, flow: str | None, step: str | None) -> dict[str, str]:
+    """Return the settings that this very place sets, each with the key that sets it: its own, or a preset's."""
+    own: Values
+    if flow is not None:
+        own = config.flow(flow).settings if step is None else config.flow(flow).step(step).settings
+    elif profile is not None:
+        own = config.profile(profile).settings
+    else:
+        own = {key: value for key, value in config.resolve().items() if value.origin == "project"}
+        own = {BARE.get(key, key): value for key, value in own.items()}
+    preset = own.get(PRESET)
+    by = preset.where if preset is not None and preset.value is not None else None
+    return {key: PRESET if value.where == by and key.startswith("budgets.") else key for key, value in own.items()}
 
 
 def planned(desk: Desk, asked: dict[str, Any]) -> dict[str, Any]:
-    """Return the change that gives a setting another value: as a diff, before anything is written.
+    """Return the change that gives a setting another value, or none here: as a diff, before anything is written.
+
+    A preset takes the place of what stands beside it: the three budgets of the same place go.
 
     Raises:
         InvalidValue: the setting cannot have this value.
@@ -75,11 +114,19 @@ def planned(desk: Desk, asked: dict[str, Any]) -> dict[str, Any]:
     names = ("key", "value", "profile", "flow", "step")
     given = {name: asked.get(name) for name in names}
     for name, value in given.items():
-        if not isinstance(value, str) and not (value is None and name not in ("key", "value")):
+        if not isinstance(value, str) and not (value is None and name != "key"):
             raise InvalidType(name, value, "a text")
     places = {name: given[name] for name in ("profile", "flow", "step")}
-    change = plan(desk.settings(), str(given["key"]), str(given["value"]), **places)
-    return {"id": desk.plan(change), **_told(change)}
+    config, key = desk.settings(), str(given["key"])
+    texts: dict[str, str | None] = {key: given["value"]}
+    if BARE.get(key, key) == PRESET and given["value"] is not None:
+        own = _here(config, **places)
+        texts |= {name: None for name in LEAST if own.get(name) == name}
+    change = plan_all(config, texts, **places)
+    then = desk.settings({change.path: change.after}) if change.path in config.files else config
+    warnings = then.resolve(**places).warnings
+    told: dict[str, Any] = near({**_told(change), "warnings": list(warnings)}, config)
+    return {"id": desk.plan(change), **told, "path": change.path}
 
 
 def saved(desk: Desk, planned: str) -> dict[str, Any]:

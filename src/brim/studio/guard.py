@@ -223,6 +223,8 @@ def _cookie(headers: Mapping[str, str], name: str) -> str | None:
 
 def _split(host: str) -> tuple[str, int | None]:
     """Return the name and the port of a Host header; a name that cannot be is empty."""
+    if set(host) & set("@/?#\\ \t"):  # More than a name and a port, so not what a browser sends.
+        return "", -1
     try:
         parts = urlsplit(f"//{host}")
         port = parts.port

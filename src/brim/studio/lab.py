@@ -1,177 +1,163 @@
 """The budget lab: a fit run again at any budget, with every piece, its state, and the budget that brings it back.
 
-Every number comes from the library's own fit. What is opened is kept, so that each of its texts is counted once.
+Every number comes from the library's own fit. What is the same at any budget is told once, by its key; each later
+answer has the states and the numbers alone, so that the page can keep up with a slider.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from threading import RLock
-from time import monotonic
+from collections.abc import Mapping
 from typing import Any
 
-from brim.compact import mark
-from brim.errors import DoesNotFit, InvalidType, InvalidValue, UnknownName
-from brim.history.history import History
+from brim.errors import BrimError, DoesNotFit, InvalidType, InvalidValue
 from brim.receipt import Receipt
-from brim.replay import replay
-from brim.session.session import Session
-from brim.studio import sample
+from brim.studio import price, source
 from brim.studio.desk import Desk
-from brim.studio.receipts import captured
-from brim.transcript import Transcript
+from brim.studio.returning import Search
+from brim.studio.source import SAMPLE, Source, opened
+from brim.window import Window
 
-SAMPLE = "sample:agent"
-_SECTION_CHOICES = ("policy", "fill", "order")
-_MESSAGE_CHOICES = ("select",)
-_MOST_SOURCES = 60
-_SECONDS = 0.4
-"""Time in which the budgets that bring pieces back are looked for; what is not exact by then is told as such."""
+__all__ = ["SAMPLE", "fitted", "returns", "sources"]
+
 _LARGEST = 100_000_000
-
-Fit = Callable[[int, Mapping[str, Any]], Receipt]
-
-
-@dataclass(slots=True, kw_only=True)
-class Source:
-    """Something that can be fitted at any budget."""
-
-    id: str
-    title: str
-    kind: str
-    """`sections` or `messages`."""
-    budget: int
-    """The budget that it was fitted to, or that holds for it."""
-    model: str | None
-    refit: Fit = field(repr=False)
-    asked: int = 0
-    """How often a budget was asked for: a search for an older one ends when another comes."""
-    lock: RLock = field(default_factory=RLock, repr=False)
-
-    def fit(self, budget: int, choices: Mapping[str, Any]) -> Receipt:
-        """Return the receipt at a budget, one after the other.
-
-        Raises:
-            DoesNotFit: what is required is bigger than the budget.
-        """
-        with self.lock:
-            return self.refit(budget, choices)
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """What else than the budget can be chosen."""
-        return _SECTION_CHOICES if self.kind == "sections" else _MESSAGE_CHOICES
+_SIZES = (("8k", 8_000), ("32k", 32_000), ("128k", 128_000), ("200k", 200_000), ("1M", 1_000_000))
+_MOST_MODELS = 8
+_MOST_WARNINGS = 6
 
 
 def sources(desk: Desk) -> dict[str, Any]:
-    """Return what can be opened: a sample, the conversations of the store, and the receipts that hold their texts."""
-    found = [{"id": SAMPLE, "title": "Sample: an agent's prompt of twelve sections", "kind": "sections"}]
+    """Return what can be opened, and the budgets by name: each model that is in use, and the usual sizes."""
+    sizes = [{"name": name, "budget": units, "told": f"{units:,}"} for name, units in _SIZES]
+    return {"sources": source.listed(desk), "presets": [*_models(desk), *sizes]}
+
+
+def _models(desk: Desk) -> list[dict[str, Any]]:
+    """Return the budget of each model that the settings or the conversations of the store name."""
+    settings = desk.settings().resolve()
+    named, own = settings.value("model"), settings.window()
+    found = []
+    if own is not None and named:
+        found.append({"name": named, "budget": own.budget, "told": f"what the settings leave of {own.size:,}"})
     store = desk.store()
-    if store is not None:
-        for row in store.sessions(limit=_MOST_SOURCES):
-            kind = row.meta.get("kind", "session")
-            if "status" in row.meta and kind != "gateway":
-                found.append({"id": f"session:{row.id}", "title": f"{kind} {row.id}", "kind": "messages"})
-    return {"sources": found}
+    for row in store.sessions(limit=100) if store is not None else ():
+        status = row.meta.get("status")
+        model = status.get("model") if isinstance(status, Mapping) else None
+        if isinstance(model, str) and model not in [each["name"] for each in found]:
+            try:
+                window = Window.of(model)
+            except BrimError:  # Its window is not known, so there is no budget to offer.
+                continue
+            found.append({"name": model, "budget": window.budget, "told": f"the window of {model}"})
+    return found[:_MOST_MODELS]
 
 
-def opened(desk: Desk, source: str) -> Source:
-    """Return something that can be fitted, read once as long as it does not change.
+def fitted(desk: Desk, name: str, budget: object, choices: object, known: str | None = None) -> dict[str, Any]:
+    """Return what a budget keeps: the sums, and for each piece, dropped ones included, its state, use and reason.
 
-    Raises:
-        UnknownName: there is no such source.
-    """
-    kind, _, name = source.partition(":")
-    if kind == "session":
-        return _session(desk, source, name)
-    known: Source | None = desk.known(source)
-    if known is None and source == SAMPLE:
-        known = _captured(source, "Sample", sample.receipt())
-    elif known is None and kind == "receipt":
-        known = _captured(source, name, captured(desk, name))
-    if known is None:
-        raise UnknownName("source for the budget lab", source, [each["id"] for each in sources(desk)["sources"]])
-    desk.keep(source, known)
-    return known
-
-
-def _session(desk: Desk, source: str, name: str) -> Source:
-    session = Session.open(name, store=desk.needed())
-    key = f"{source}@{session.number}"
-    known: Source | None = desk.known(key)
-    if known is not None:
-        return known
-    history = History(meter=session.meter, shape=session.shape)
-    history.extend(session.messages)
-    summaries = _summaries(history)
-
-    def fit(budget: int, choices: Mapping[str, Any]) -> Receipt:
-        try:
-            return history.fit(budget, pin=summaries, **choices).receipt
-        except DoesNotFit:  # As the session does: better less of the summary than no prompt.
-            return history.fit(budget, **choices).receipt
-
-    made = Source(
-        id=source, title=name, kind="messages", budget=session.budget, model=session.settings.model, refit=fit
-    )
-    desk.keep(key, made)
-    return made
-
-
-def _summaries(history: History) -> list[int]:
-    """Return which messages stand for what was compacted: a session always keeps them."""
-    book = history.book
-    return [book.indexes[at] for at, each in enumerate(book.messages) if mark.piece_of(each) is not None]
-
-
-def _captured(source: str, title: str, receipt: Receipt) -> Source:
-    """Return what a receipt was made of, to be fitted again.
-
-    Raises:
-        InvalidType: it does not hold its texts.
-    """
-    given = receipt.capture
-    if given is None:
-        told = "a receipt with its texts: fit with capture=True, or give a session capture=True"
-        raise InvalidType("receipt.capture", None, told)
-
-    def fit(budget: int, choices: Mapping[str, Any]) -> Receipt:
-        asked = replace(given, options={**given.options, **choices}) if choices else given
-        return replay(asked, budget=budget).receipt
-
-    kind = "messages" if isinstance(given, Transcript) else "sections"
-    return Source(id=source, title=title, kind=kind, budget=receipt.budget, model=given.model, refit=fit)
-
-
-def fitted(desk: Desk, source: str, budget: object, choices: object) -> dict[str, Any]:
-    """Return what a budget keeps: the sums, and a row for each piece, dropped ones included.
+    `known` is the key of the pieces that the asker has already; they are left out of the answer then.
 
     Raises:
         UnknownName: no such source.
         InvalidValue: a budget or a choice that cannot be.
     """
-    known = opened(desk, source)
-    units = known.budget if budget is None else _units(budget)
-    asked = _choices(known, choices)
-    told = {"id": known.id, "title": known.title, "kind": known.kind, "model": known.model, "recorded": known.budget}
-    known.asked += 1
+    found = opened(desk, name)
+    units = found.budget if budget is None else _units(budget)
+    asked = _choices(found, choices)
+    told: dict[str, Any] = {
+        "id": found.id,
+        "title": found.title,
+        "kind": found.kind,
+        "model": found.model,
+        "recorded": found.budget,
+    }
+    found.asked += 1
     try:
-        receipt = known.fit(units, asked)
+        receipt = found.fit(units, asked)
     except DoesNotFit as error:
         lacks = {"needed": error.needed, "parts": error.parts, "problem": str(error)}
-        return {**told, "fits": False, "budget": units, **lacks, "rows": []}
-    rows = [
-        [part.name, part.state, part.priority, part.required, part.size, part.used, part.reason]
-        for part in receipt.parts
-    ]
+        return {**told, "fits": False, "budget": units, **lacks}
+    key, pieces = found.pieces(receipt.parts)
     names = ("budget", "used", "unit", "meter", "exact", "joins")
-    sums = {name: getattr(receipt, name) for name in names}
-    return {**told, "fits": True, **sums, "wanted": sum(part.size for part in receipt.parts), "rows": rows}
+    told |= {"fits": True, **{each: getattr(receipt, each) for each in names}, "key": key}
+    if key != known:
+        told |= {"pieces": pieces._asdict(), "choices": found.choices}
+    return {**told, **_strip(found, receipt), "now": _now(receipt)}
 
 
-def returns(desk: Desk, source: str, budget: object, choices: object, name: str | None = None) -> dict[str, Any]:
+def _now(receipt: Receipt) -> dict[str, Any]:
+    """Return what differs from budget to budget, as columns; reasons are told once each."""
+    reasons: dict[str, int] = {}
+    states: dict[str, int] = {}
+    return {
+        "used": [part.used for part in receipt.parts],
+        "state": [states.setdefault(part.state, len(states)) for part in receipt.parts],
+        "reason": [reasons.setdefault(part.reason, len(reasons)) for part in receipt.parts],
+        "states": list(states),
+        "reasons": list(reasons),
+    }
+
+
+def _strip(found: Source, receipt: Receipt) -> dict[str, Any]:
+    """Return what stands in one line above the pieces: the sums, the cache, the cost, and what to look out for."""
+    dropped = [part for part in receipt.parts if part.state == "dropped"]
+    recorded = found.recorded
+    prefix = None if recorded is None else kept_prefix(recorded, receipt)
+    now = price.cost(found.model, receipt.unit, receipt.used)
+    before = None if recorded is None else price.cost(found.model, recorded.unit, recorded.used)
+    return {
+        "wanted": sum(part.size for part in receipt.parts),
+        "dropped": len(dropped),
+        "lost": sum(part.size - part.used for part in receipt.parts if part.size > part.used),
+        "prefix": prefix,
+        "prefix_of": None if recorded is None else recorded.used,
+        "cost_usd": now,
+        "cost_change_usd": None if now is None or before is None else round(now - before, 8),
+        "cost_cached_usd": None if prefix is None else price.cost(found.model, receipt.unit, receipt.used, prefix),
+        "warnings": _warnings(receipt),
+    }
+
+
+def kept_prefix(before: Receipt, now: Receipt) -> int | None:
+    """Return the units of the leading pieces that stand in both prompts just so: what a cache would still hold.
+
+    It is told by whole pieces, so the bytes that two prompts share may be a few more. Nothing is known of a prompt
+    that stands in a template or that tells its own budget.
+    """
+    options = getattr(now.capture, "options", {})
+    if options.get("template") or options.get("show_budget"):
+        return None
+    units = 0
+    notes = [(each.history or {}).get("note") for each in (before, now)]
+    for old, new in zip(_in_line(before), _in_line(now), strict=False):
+        if not old.used and not new.used and old.name == new.name:
+            if notes[0] != notes[1]:  # A note stands where the first turn was left out.
+                break
+            continue
+        if (old.name, old.state, old.used, old.granted) != (new.name, new.state, new.used, new.granted):
+            break
+        units += new.used
+    return units
+
+
+def _in_line(receipt: Receipt) -> Any:
+    return receipt.parts if receipt.order == "given" else sorted(receipt.parts, key=lambda part: part.priority)
+
+
+def _warnings(receipt: Receipt) -> list[str]:
+    """Return what to look out for: essential pieces that lost something, and messages that had to be repaired."""
+    found = [
+        f"{part.name} is essential, and {part.size - part.used:,} of its {part.size:,} {receipt.unit} are left out"
+        for part in receipt.parts
+        if part.required and part.size > part.used
+    ]
+    history = receipt.history or {}
+    found += [f"messages[{each['index']}]: {each['reason']}" for each in history.get("repairs", ())]
+    found += receipt.stages
+    more = len(found) - _MOST_WARNINGS
+    return found[:_MOST_WARNINGS] + ([f"and {more:,} more"] if more > 0 else [])
+
+
+def returns(desk: Desk, name: str, budget: object, choices: object, piece: str | None = None) -> dict[str, Any]:
     """Return for each dropped piece, or for one, the smallest budget found at which it is back.
 
     What is told was fitted: at that budget the piece is there. `exact` says that at one unit less it is not.
@@ -180,10 +166,21 @@ def returns(desk: Desk, source: str, budget: object, choices: object, name: str 
         UnknownName: no such source.
         InvalidValue: a budget or a choice that cannot be.
     """
-    known = opened(desk, source)
-    units, asked = _units(budget), _choices(known, choices)
-    found = _Search(known, asked).run(units, name)
-    return {"budget": units, "returns": {part: list(told) for part, told in found.items()}}
+    found = opened(desk, name)
+    units, asked = _units(budget), _choices(found, choices)
+    back = Search(found, asked).run(units, piece)
+    return {"budget": units, "returns": {part: list(told) for part, told in back.items()}}
+
+
+def asked_for(desk: Desk, name: str, budget: object, choices: object) -> tuple[Source, int, dict[str, Any]]:
+    """Return a source, units and choices that can be.
+
+    Raises:
+        UnknownName: no such source.
+        InvalidValue: a budget or a choice that cannot be.
+    """
+    found = opened(desk, name)
+    return found, _units(budget), _choices(found, choices)
 
 
 def _units(value: object) -> int:
@@ -192,65 +189,13 @@ def _units(value: object) -> int:
     return value
 
 
-def _choices(source: Source, value: object) -> dict[str, Any]:
+def _choices(found: Source, value: object) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
         raise InvalidType("choices", value, "choices by name")
     for name, chosen in value.items():
-        if name not in source.choices or not isinstance(chosen, str):
-            raise InvalidValue("choices", {name: chosen}, f"texts for some of {', '.join(source.choices)}")
+        if chosen not in found.choices.get(name, ()):
+            told = "; ".join(f"{each}: {', '.join(values)}" for each, values in found.choices.items())
+            raise InvalidValue("choices", {name: chosen}, f"one of {told}")
     return dict(value)
-
-
-class _Search:
-    """Halves ranges of budgets, the one with the most pieces in it first, until time is up."""
-
-    def __init__(self, source: Source, choices: Mapping[str, Any]) -> None:
-        self._source = source
-        self._asked = source.asked
-        self._choices = choices
-        self._until = monotonic() + _SECONDS
-
-    def run(self, budget: int, name: str | None) -> dict[str, tuple[int, bool]]:
-        """Return the budget of each piece that comes back at all, and whether one unit less does not do."""
-        low, sizes = self._present(budget)
-        high = max(budget + 1, 2 * sizes + 1_000)
-        top, _ = self._present(high)
-        missing = (top - low) if name is None else ({name} & top) - low
-        found: dict[str, tuple[int, bool]] = {}
-        ranges = [(-len(missing), budget, high, frozenset(missing))] if missing else []
-        while ranges:
-            _, least, most, parts = heapq.heappop(ranges)
-            if most - least == 1 or (self._is_over and name is None):
-                found |= dict.fromkeys(parts, (most, most - least == 1))
-                continue
-            middle = (least + most) // 2
-            there = parts & self._present(middle)[0]
-            for group, start, end in ((there, least, middle), (parts - there, middle, most)):
-                if group:
-                    heapq.heappush(ranges, (-len(group), start, end, frozenset(group)))
-        return found
-
-    @property
-    def _is_over(self) -> bool:
-        return monotonic() > self._until or self._source.asked != self._asked
-
-    def _present(self, budget: int) -> tuple[set[str], int]:
-        """Return the pieces that a budget keeps, and the units of all pieces."""
-        try:
-            receipt = self._source.fit(budget, self._choices)
-        except DoesNotFit as error:
-            return set(), error.needed
-        return {part.name for part in receipt.parts if part.present}, sum(part.size for part in receipt.parts)
-
-
-def fixture(desk: Desk, source: str, budget: object, choices: object) -> dict[str, Any]:
-    """Return the fit as a receipt with its texts: a file that `brim replay` reads, and so a case for a test.
-
-    Raises:
-        DoesNotFit: there is no such fit.
-    """
-    known = opened(desk, source)
-    receipt = known.fit(_units(budget), _choices(known, choices))
-    return replace(receipt, captured=True).to_dict()

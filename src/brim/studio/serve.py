@@ -6,11 +6,13 @@ import asyncio
 import socket
 from collections.abc import Callable
 from dataclasses import replace
+from threading import Thread
 from typing import Any
 
 import uvicorn
 
-from brim.errors import SourceError
+from brim.errors import BrimError
+from brim.listener import listener
 from brim.studio.app import Studio, app
 from brim.studio.desk import Desk
 from brim.studio.guard import Door
@@ -31,12 +33,20 @@ def run(mine: Desk, door: Door, *, demo: bool = False, told: Callable[[str], Any
     with listener(door.host, door.port) as taken:
         known = replace(door, port=taken.getsockname()[1])
         studio = Studio(mine, known, demo=demo)
-        if demo:
-            studio.desk("demo")
+        Thread(target=_prepare, args=(studio, "demo" if demo else "mine"), daemon=True).start()
         try:
             asyncio.run(_serve(uvicorn.Server(config(studio)), taken, lambda: told(address(known))))
         finally:
             studio.close()
+
+
+def _prepare(studio: Studio, name: str) -> None:
+    """Record the demo, or read the receipts, while the browser opens; what is asked meanwhile waits for it."""
+    try:
+        desk = studio.desk(name)
+        desk.index.rows(desk)
+    except (BrimError, OSError):
+        return  # The screen that needs it says what is wrong.
 
 
 def address(door: Door) -> str:
@@ -56,32 +66,6 @@ def config(studio: Studio) -> uvicorn.Config:
         timeout_graceful_shutdown=2,
         ws="none",
     )
-
-
-def listener(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on an address.
-
-    Raises:
-        SourceError: it cannot be listened on.
-    """
-    try:
-        family, kind, protocol, _, place = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        made = socket.socket(family, kind, protocol)
-    except OSError as error:
-        raise SourceError(f"{host}:{port}", f"cannot be listened on: {error.strerror or error}") from error
-    try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(place)
-        made.listen()
-    except OSError as error:
-        made.close()
-        advice = "--port 0 takes any that is free"
-        raise SourceError(
-            f"{host}:{port}", f"cannot be listened on: {(error.strerror or '').lower()}; {advice}"
-        ) from error
-    return made
 
 
 async def _serve(server: uvicorn.Server, taken: socket.socket, started: Callable[[], Any]) -> None:

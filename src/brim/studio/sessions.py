@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from brim.errors import BrimError, InvalidValue, UnknownName
 from brim.session.overview import Row, overview
 from brim.session.session import Session
-from brim.session.status import CATEGORIES
-from brim.session.view import View
 from brim.store.base import Entry, Store
 from brim.studio.desk import Desk
+from brim.studio.price import cost
 from brim.wire import wire
 
 _MOST_SESSIONS = 500
-_MOST_TEXT = 20_000
-"""Characters of a message that are shown at once; the rest comes on request."""
 _MOST_LEFT = 300
 """Texts of one edit that are listed."""
 _EXCERPT = 180
-_FREES = {
-    "system": "a shorter system prompt",
-    "tools": "fewer tools, or shorter descriptions of them",
-    "memory": "a lower memory_limit, or less memory given to prompt()",
-    "summary": "a lower summary_share",
-    "user": "compaction, once a turn is older than the newest {keep_turns}",
-    "assistant": "compaction, once a turn is older than the newest {keep_turns}",
-    "tool results": "a lower tool_limit for those to come, compaction for those that are there",
-    "framing": "fewer messages: this is what stands around them",
-    "new": "nothing yet: it was added since the last prompt",
-}
-"""What makes each category smaller."""
 
 
 def listed(desk: Desk) -> dict[str, Any]:
@@ -53,74 +38,6 @@ def row_of(store: Store, session: str) -> Row:
     return found
 
 
-def context(desk: Desk, session: str) -> dict[str, Any]:
-    """Return what fills a session's context: its status, a row for each category, and every message.
-
-    Raises:
-        UnknownName: no such session.
-    """
-    store = desk.needed()
-    row = row_of(store, session)
-    told: dict[str, Any] = {**row.to_dict(), "pieces": [], "problem": None, "settings": None, "unfinished": False}
-    try:
-        opened = Session.open(session, store=store)
-    except BrimError as error:  # Begun with a meter of the caller's own: its numbers are known, its messages are not.
-        return {**told, "rows": _rows(row.status, 3), "problem": str(error)}
-    status = opened.status().to_dict()
-    settings = opened.settings
-    told |= {"status": status, "settings": settings.to_dict(), "unfinished": opened.unfinished}
-    told["rows"] = _rows(status, settings.keep_turns)
-    told["pieces"] = _pieces(opened)
-    told["shape"] = opened.shape
-    return told
-
-
-def _rows(status: Mapping[str, Any], keep_turns: int) -> list[dict[str, Any]]:
-    """Return a row for each category that takes anything, in the order in which the terminal shows them."""
-    from brim.meter import catalogue
-
-    price = None
-    if status.get("model"):
-        try:
-            prices = catalogue.find(status["model"]).prices
-            price = prices.input if prices is not None else None
-        except BrimError:
-            price = None
-    rows = []
-    for name in (*CATEGORIES, "new"):
-        units = status["categories"].get(name, 0)
-        if units > 0:
-            cost = None if price is None or status["unit"] != "tokens" else round(units * price / 1_000_000, 6)
-            frees = _FREES[name].format(keep_turns=keep_turns)
-            rows.append({"name": name, "units": units, "cost_usd": cost, "frees": frees})
-    return rows
-
-
-def _pieces(opened: Session) -> list[dict[str, Any]]:
-    """Return every message of the conversation with what it is, what it takes, its age and its text."""
-    view = View(opened.meter, opened.messages, stable=False, shape=opened.shape)
-    book = view.history.book
-    turns = len(book.starts)
-    found = []
-    for at, (message, units) in enumerate(zip(book.messages, book.units, strict=True)):
-        sums = view.categories_of([book.raws[at]])
-        turn = book.turn_of(at)
-        text = message.text()
-        found.append(
-            {
-                "at": at,
-                "category": max(sums, key=lambda name: sums[name]) if sums else "framing",
-                "role": message.role,
-                "units": units,
-                "age": turns - 1 - turn,
-                "turn": turn,
-                "chars": len(text),
-                "text": text[:_MOST_TEXT],
-            }
-        )
-    return found
-
-
 def timeline(desk: Desk, session: str) -> dict[str, Any]:
     """Return a session over time: a point for each prompt, and a mark for whatever else happened.
 
@@ -136,7 +53,9 @@ def timeline(desk: Desk, session: str) -> dict[str, Any]:
         if entry.kind == "prompt":
             points.append(_point(entry))
         elif entry.kind == "usage" and points:
-            points[-1] |= {name: entry.body.get(name) for name in ("input", "output", "cached")}
+            told = {name: entry.body.get(name) for name in ("input", "output", "cached")}
+            spent = cost(row.status.get("model"), row.status.get("unit"), told["input"], told["cached"], told["output"])
+            points[-1] |= {**told, "cost_usd": spent}
         elif (mark := _mark(entry)) is not None:
             marks.append({**mark, "number": entry.number, "at": entry.at, "prompt": len(points)})
     lines = {name: row.status[name] for name in ("budget", "window", "warning")}
@@ -146,7 +65,15 @@ def timeline(desk: Desk, session: str) -> dict[str, Any]:
 def _point(entry: Entry) -> dict[str, Any]:
     body = entry.body
     told = {name: body.get(name) for name in ("used", "budget", "categories", "stable_prefix", "truncated", "messages")}
-    return {"number": entry.number, "at": entry.at, **told, "input": None, "output": None, "cached": None}
+    return {
+        "number": entry.number,
+        "at": entry.at,
+        **told,
+        "input": None,
+        "output": None,
+        "cached": None,
+        "cost_usd": None,
+    }
 
 
 def _mark(entry: Entry) -> dict[str, Any] | None:
@@ -182,7 +109,8 @@ def ledger(desk: Desk, session: str) -> dict[str, Any]:
     edits: list[dict[str, Any]] = []
     waits: dict[str, Any] | None = None
     used: int | None = None
-    for entry in store.entries(session, kinds=["prompt", "compaction", "message", "note"]):
+    entries = store.entries(session, kinds=["prompt", "compaction", "message", "note"])
+    for entry in entries:
         if entry.kind == "note":
             if waits is not None and entry.body.get("kept"):
                 waits["left"] = list(entry.body["kept"])
@@ -204,7 +132,8 @@ def ledger(desk: Desk, session: str) -> dict[str, Any]:
     for each in edits:
         each["texts"] = _excerpts(store, each["left"][:_MOST_LEFT])
         each["more"] = max(0, len(each.pop("left")) - _MOST_LEFT)
-    return {**row.to_dict(), "edits": edits[::-1]}
+    held = [entry.body["pins"] for entry in entries if "pins" in entry.body]
+    return {**row.to_dict(), "edits": edits[::-1], "pins": _excerpts(store, held[-1] if held else [])}
 
 
 def _edit(entry: Entry, used: int | None) -> dict[str, Any] | None:
@@ -264,6 +193,30 @@ def search(desk: Desk, query: str, session: str | None) -> dict[str, Any]:
     """Return the texts that left prompts and share words with a query, the best first."""
     found = desk.needed().search(query, session=session, limit=50) if query.strip() else []
     return {"query": query, "found": [each._asdict() for each in found]}
+
+
+def pin(desk: Desk, session: str, handle: str) -> dict[str, Any]:
+    """Pin a text that left: every prompt of its session holds it from now on.
+
+    Raises:
+        UnknownName: no such session, or it keeps no such text.
+        InvalidValue: the pins would take too much of the budget.
+    """
+    opened = Session.open(session, store=desk.needed())
+    before = opened.estimate()
+    opened.pin(handle)
+    return {"handle": handle, "units": opened.estimate() - before, "pins": list(opened.pins)}
+
+
+def unpin(desk: Desk, session: str, handle: str) -> dict[str, Any]:
+    """Let go of a pin.
+
+    Raises:
+        UnknownName: no such session, or nothing of this handle is pinned.
+    """
+    opened = Session.open(session, store=desk.needed())
+    opened.unpin(handle)
+    return {"handle": handle, "pins": list(opened.pins)}
 
 
 def restore(desk: Desk, session: str, handle: str) -> dict[str, Any]:

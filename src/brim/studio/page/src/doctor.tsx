@@ -47,7 +47,7 @@ export function Doctor(_: { sessions: Session[]; session: string | null }) {
       {value.findings.length === 0 && <section class="card"><p>Nothing to put right.</p></section>}
       <section class="card">
         <h2>This studio</h2>
-        <dl class="facts many">
+        <dl class="facts list">
           {value.facts.map((fact) => (
             <div key={fact.name}><dt>{fact.name}</dt><dd>{fact.told}</dd></div>
           ))}

@@ -1,10 +1,10 @@
 // Flows: flow, step, inspector. The context budget that holds, where it comes from, and how to change it.
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { changed, load, post } from "./api";
-import { Empty, Head, n, Problem, shown, Waiting } from "./parts";
+import { dollars, Empty, Head, n, Problem, shown, Waiting } from "./parts";
 import { asked, link } from "./route";
-import type { Flows as Told, Plan, Session, Setting } from "./types";
+import type { Flows as Told, Plan, Session, Setting, Side, Sums, Tryout } from "./types";
 
 const BUDGETS = ["context_budget_chars", "history_max_recent_chars", "history_max_older_chars"];
 const TITLES: Record<string, string> = {
@@ -30,7 +30,7 @@ export function Flows(_: { sessions: Session[]; session: string | null }) {
   return (
     <>
       <Head title="Flows">
-        <p class="lead">{value.path ? `Settings of ${value.path}` : "No brim.yaml here: what you see are the defaults."}</p>
+        <p class="lead" title={value.path}>{value.path ? `Settings of ${value.path.split("/").pop()} and ${value.files.length - 1} more files` : "No brim.yaml here: what you see are the defaults."}</p>
       </Head>
       {value.flows.length === 0 && (
         <Empty>
@@ -79,7 +79,7 @@ function Inspector({ flow, step, told }: { flow: string; step: string; told: Tol
   if (problem) return <Problem told={problem} />;
   if (!value) return <Waiting />;
   const place = { flow: flow || null, step: step || null };
-  const look = async (key: string, text: string) => {
+  const look = async (key: string, text: string | null) => {
     said.value = wrong.value = null;
     plan.value = await post<Plan>("plan", { key, value: text, ...place }).catch((error: Error) => ((wrong.value = error.message), null));
     if (plan.value && !plan.value.changed) {
@@ -116,7 +116,7 @@ function Inspector({ flow, step, told }: { flow: string; step: string; told: Tol
         {value.warnings.map((warning) => <p class="guard" role="note" key={warning}>{warning}</p>)}
         {BUDGETS.map((key) => {
           const row = value.values.find((each) => each.key === key);
-          return row && <Budget key={`${key} ${shown(row.value)}`} row={row} look={look} />;
+          return row && <Budget key={`${key} ${shown(row.value)} ${row.own}`} row={row} look={look} />;
         })}
         <div class="presets" role="group" aria-label="Presets">
           {Object.entries(told.presets).map(([name, budgets]) => (
@@ -127,20 +127,7 @@ function Inspector({ flow, step, told }: { flow: string; step: string; told: Tol
         </div>
         {wrong.value && <Problem told={wrong.value} />}
         {said.value && <p role="status" class="said">{said.value}</p>}
-        {plan.value && (
-          <div class="diff" role="dialog" aria-label="What changes">
-            <h3>What changes</h3>
-            <pre tabIndex={0}>
-              {plan.value.diff.split("\n").map((line, i) => (
-                <span key={i} class={line.startsWith("+") ? "plus" : line.startsWith("-") ? "minus" : ""}>{line + "\n"}</span>
-              ))}
-            </pre>
-            <div class="tools">
-              <button class="main" onClick={() => void save()}>Save</button>
-              <button onClick={() => (plan.value = null)}>Leave it</button>
-            </div>
-          </div>
-        )}
+        {plan.value && <Diff key={plan.value.id} plan={plan.value} place={place} save={() => void save()} leave={() => (plan.value = null)} />}
       </section>
       <section class="card" aria-label="Other settings">
         <div class="tools">
@@ -168,11 +155,73 @@ function Inspector({ flow, step, told }: { flow: string; step: string; told: Tol
   );
 }
 
+interface DiffProps {
+  plan: Plan;
+  place: { flow: string | null; step: string | null };
+  save: () => void;
+  leave: () => void;
+}
+
+/** What a change is, line by line, and what it would do, before it is made. */
+function Diff({ plan, place, save, leave }: DiffProps) {
+  const tried = useSignal<Tryout | null>(null);
+  const wrong = useSignal<string | null>(null);
+  const at = useRef<HTMLHeadingElement>(null);
+  useEffect(() => at.current?.focus(), []);
+  const look = () => post<Tryout>("tryout", { id: plan.id, ...place }).then((told) => (tried.value = told), (error: Error) => (wrong.value = error.message));
+  return (
+    <div class="diff" role="group" aria-label="What changes">
+      <h3 tabIndex={-1} ref={at}>What changes</h3>
+      <pre tabIndex={0}>
+        {plan.diff.split("\n").map((line, i) => (
+          <span key={i} class={line.startsWith("+") ? "plus" : line.startsWith("-") ? "minus" : ""}>{line + "\n"}</span>
+        ))}
+      </pre>
+      {plan.warnings.map((warning) => <p class="guard" role="note" key={warning}>{warning}</p>)}
+      <div class="tools">
+        <button class="main" onClick={save}>Save</button>
+        <button onClick={() => void look()}>Try it on what was recorded</button>
+        <button onClick={leave}>Leave it</button>
+      </div>
+      {wrong.value && <Problem told={wrong.value} />}
+      {tried.value && <Tried told={tried.value} />}
+    </div>
+  );
+}
+
+/** The recorded conversations under the settings as they are and as they would be. */
+function Tried({ told }: { told: Tryout }) {
+  if (!told.rows.length) return <p class="soft">The store has no conversation to try it on.</p>;
+  const cell = (side: Side, all: number) => (
+    <td title={side.problem}>
+      {side.fits === true ? <>{n(side.used)} <small>of {n(side.budget)} {side.unit}</small><br /><small class="soft">{n(side.kept)} of {n(all)} messages</small></> : <span class="badge dropped">{side.fits === false ? "does not fit" : "cannot be tried"}</span>}
+    </td>
+  );
+  const sum = (sums: Sums) => <td>{sums.used === null ? "" : `${n(sums.used)} ${sums.unit}`}<br /><small class="soft">{sums.overflows} overflows · {sums.lost_pins} pins lost · cost {dollars(sums.cost_usd)}</small></td>;
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="Tried on what was recorded">
+      <table>
+        <thead><tr><th>conversation, fitted as a whole</th><th>as it is</th><th>as it would be</th></tr></thead>
+        <tbody>
+          {told.rows.map((row) => (
+            <tr key={row.id}>
+              <th scope="row">{row.id}</th>
+              {cell(row.before, row.messages)}
+              {cell(row.after, row.messages)}
+            </tr>
+          ))}
+          <tr class="sum"><th scope="row">together</th>{sum(told.before)}{sum(told.after)}</tr>
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
 function Origin({ row }: { row: Setting }) {
   return <span class={`badge ${row.override ? "over" : "soft"}`} title={row.where}>{row.override ? "override: " : ""}{row.origin}</span>;
 }
 
-function Budget({ row, look }: { row: Setting; look: (key: string, text: string) => Promise<void> }) {
+function Budget({ row, look }: { row: Setting; look: (key: string, text: string | null) => Promise<void> }) {
   const text = useSignal(String(row.value));
   return (
     <form class={`budget${row.override ? " override" : ""}`} onSubmit={(event) => (event.preventDefault(), void look(row.key, text.value))}>
@@ -180,11 +229,15 @@ function Budget({ row, look }: { row: Setting; look: (key: string, text: string)
         <span><b>{TITLES[row.key]}</b> <code>{row.key}</code></span>
         <input type="number" min={0} value={text.value} onInput={(event) => (text.value = event.currentTarget.value)} />
       </label>
-      <button type="submit" disabled={text.value === String(row.value) || !text.value}>Show the change</button>
+      <div class="tools">
+        <button type="submit" disabled={text.value === String(row.value) || !text.value}>Show the change</button>
+        {row.own && <button type="button" onClick={() => void look(row.own, null)}>{row.own === row.key || row.own.endsWith(`.${row.key}`) ? "Remove" : "Remove the preset"}</button>}
+      </div>
       <p class="soft">
         <Origin row={row} /> {row.where && <span class="clip">{row.where}</span>}{" "}
         {row.over && <>stands above {shown(row.over.value)} ({row.over.origin})</>}
       </p>
+      {row.warnings.map((warning) => <p class="guard" role="note" key={warning}>{warning}</p>)}
     </form>
   );
 }

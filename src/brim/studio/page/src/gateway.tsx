@@ -1,70 +1,168 @@
-// Gateway: the requests that were too long, as they came and as they went.
+// Gateway: what gateways that write to this store did, as it happens. Nothing is asked of them: the store tells.
+import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { load } from "./api";
-import { Bar, Empty, Head, n, Problem, shown, Waiting, when } from "./parts";
+import { changed, load } from "./api";
+import { Bar, Empty, Head, Long, n, Problem, shown, Waiting, when } from "./parts";
+import { asked, go } from "./route";
 import type { Session } from "./types";
 
 interface Request {
-  talk: string;
+  gateway: string;
+  id: string;
   at: number;
+  route: string;
   model: string;
-  before: number | null;
-  used: number;
-  budget: number;
-  unit: string;
-  exact: boolean;
-  messages: number;
-  truncated: boolean;
+  status: number;
+  refused?: boolean;
+  stream?: boolean;
+  before?: number | null;
+  after?: number | null;
+  budget?: number | null;
+  method?: string | null;
+  policy?: string;
+  edits?: number;
+  passed?: string;
+  retried?: boolean;
+  overhead_ms?: number;
+  first_ms?: number;
+}
+
+interface One {
+  address: string;
+  since: number;
+  written: number;
+  ends: Record<string, number>;
+  newest: number;
+  overhead_ms: { p50: number | null; p99: number | null };
 }
 
 interface Told {
-  talks: (Request & { id: string; updated: number; requests: number })[];
+  gateways: One[];
   requests: Request[];
+  talks: { id: string; updated: number; model: string; before: number | null; used: number; budget: number }[];
   settings: Record<string, unknown>;
 }
+
+const EVERY = 2000;
+const ms = (value: number | null | undefined) => (value === null || value === undefined ? "unknown" : `${value.toFixed(value < 10 ? 2 : 0)} ms`);
 
 export function Gateway(_: { sessions: Session[]; session: string | null }) {
   const found = useMemo(() => load<Told>(() => ({ view: "gateway" })), []);
   useEffect(() => found.stop, [found]);
+  const live = useSignal(true);
+  useEffect(() => {
+    if (!live.value) return;
+    const timer = setInterval(() => document.visibilityState === "visible" && (changed.value += 1), EVERY);
+    return () => clearInterval(timer);
+  }, [live.value]);
   const { value, problem } = found.state.value;
   if (problem) return <Problem told={problem} />;
   if (!value) return <Waiting />;
-  if (!value.talks.length)
+  if (!value.gateways.length && !value.talks.length)
     return (
       <Empty>
         <h1>No gateway traffic yet</h1>
-        <p><code>brim gateway --upstream URL --store sqlite:///brim.db</code> writes down what it had to cut.</p>
+        <p><code>brim gateway --upstream URL --store sqlite:///brim.db</code> writes down what it does: numbers and names, never a text.</p>
       </Empty>
     );
-  const most = Math.max(1, ...value.requests.map((each) => each.before ?? each.used));
+  const words = (asked.value.get("text") ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+  const only = asked.value.get("only") ?? "";
+  const rows = value.requests.filter(
+    (each) =>
+      (only !== "cut" || !!each.edits) &&
+      (only !== "wrong" || each.status >= 400) &&
+      words.every((word) => `${each.id} ${each.route} ${each.model} ${each.status} ${each.gateway}`.toLowerCase().includes(word)),
+  );
+  const most = Math.max(1, ...value.requests.map((each) => each.before ?? 0));
+  const open = asked.value.get("request");
+  const one = value.requests.find((each) => each.id === open);
   return (
     <>
       <Head title="Gateway">
         <p class="lead">
-          {value.talks.length} conversations that were cut · policy {shown(value.settings.policy)} · upstream {shown(value.settings.upstream)}
+          {value.gateways.map((each) => each.address).join(", ") || "a gateway"} · policy {shown(value.settings.policy)}
         </p>
+        <label class="check"><input type="checkbox" checked={live.value} onChange={(event) => (live.value = event.currentTarget.checked)} /> look again every two seconds</label>
       </Head>
-      <section class="card">
-        <h2>Newest requests</h2>
-        <div class="scroll tall" tabIndex={0} role="region" aria-label="Requests">
-          <table class="wide">
-            <thead><tr><th>conversation</th><th>model</th><th class="num">came</th><th class="num">went</th><th class="num">brim</th><th>before and after</th><th>when</th></tr></thead>
-            <tbody>
-              {value.requests.map((each, i) => (
-                <tr key={i}>
-                  <th scope="row">{each.talk}</th>
-                  <td data-name="model">{each.model} <span class={`badge ${each.exact ? "good" : "soft"}`}>{each.exact ? "exact" : "estimated"}</span></td>
-                  <td class="num" data-name="came">{n(each.before)}</td>
-                  <td class="num" data-name="went">{n(each.used)}</td>
-                  <td class="num" data-name="brim">{n(each.budget)}</td>
-                  <td class="bars"><Bar part={each.before ?? each.used} whole={most} colour="var(--spill)" /><Bar part={each.used} whole={most} /></td>
-                  <td class="soft" data-name="when">{when(each.at)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+      {value.gateways.map((each) => <Sums one={each} key={each.address} />)}
+      <section class="card" aria-label="Newest requests">
+        <div class="tools">
+          <input type="search" class="grow" data-search placeholder="Id, route, model, status  ( / )" aria-label="Search requests" value={asked.value.get("text") ?? ""} onInput={(event) => go("gateway", { text: event.currentTarget.value }, true)} />
+          <select aria-label="Which requests" value={only} onChange={(event) => go("gateway", { only: event.currentTarget.value }, true)}>
+            <option value="">all requests</option>
+            <option value="cut">those that were cut</option>
+            <option value="wrong">those that failed</option>
+          </select>
         </div>
+        <Long
+          items={rows}
+          height={52}
+          label="Requests"
+          row={(each) => (
+            <button class={`row${each.id === open ? " on" : ""}`} aria-pressed={each.id === open} onClick={() => go("gateway", { request: each.id === open ? null : each.id }, true)}>
+              <span class="what">
+                <div>
+                  <span class={`badge ${each.status < 400 ? "good" : "dropped"}`}>{each.refused ? "refused " : ""}{each.status}</span>{" "}
+                  <b>{each.route}</b> {each.model}{" "}
+                  {!!each.edits && <span class="badge warn">{each.edits} edits</span>}{" "}
+                  {each.stream && <span class="badge">stream</span>}
+                </div>
+                <span class="clip soft">{when(each.at)} · {each.id}{each.overhead_ms !== undefined ? ` · ${ms(each.overhead_ms)} added` : ""}</span>
+              </span>
+              <span class="bars" aria-hidden="true"><Bar part={each.before ?? 0} whole={most} colour="var(--spill)" /><Bar part={each.after ?? 0} whole={most} /></span>
+              <span class="num">{each.before === undefined || each.before === null ? "not counted" : n(each.before)}<small>{each.edits ? ` to ${n(each.after)}` : ""}</small></span>
+            </button>
+          )}
+        />
+        {rows.length === 0 && <p class="soft">None of the newest {n(value.requests.length)}.</p>}
       </section>
+      {one && <Detail each={one} />}
     </>
+  );
+}
+
+function Sums({ one }: { one: One }) {
+  const all = Object.values(one.ends).reduce((sum, each) => sum + each, 0);
+  const wrong = Object.entries(one.ends).filter(([name]) => name !== "ok");
+  return (
+    <section class="card" aria-label={one.address}>
+      <dl class="facts">
+        <div><dt>listens on</dt><dd>{one.address}</dd></div>
+        <div><dt>requests since {when(one.since)}</dt><dd>{n(all)}</dd></div>
+        <div><dt>ended well</dt><dd>{n(one.ends.ok ?? 0)}</dd></div>
+        <div><dt>did not</dt><dd>{wrong.length ? wrong.map(([name, count]) => `${n(count)} ${name.replaceAll("_", " ")}`).join(", ") : "none"}</dd></div>
+        <div><dt>time added, p50</dt><dd>{ms(one.overhead_ms.p50)}</dd></div>
+        <div><dt>time added, p99</dt><dd>{ms(one.overhead_ms.p99)}</dd></div>
+        <div><dt>newest request</dt><dd>{when(one.written)}</dd></div>
+      </dl>
+      <p class="soft">p50 and p99 are of the newest {n(one.newest)} requests.</p>
+    </section>
+  );
+}
+
+function Detail({ each }: { each: Request }) {
+  const facts: [string, string][] = [
+    ["id", each.id],
+    ["when", when(each.at)],
+    ["gateway", each.gateway],
+    ["route", each.route],
+    ["model", each.model || "unknown"],
+    ["status", `${each.status}${each.refused ? ", refused by the gateway" : ""}`],
+    ["policy", each.policy ?? "unknown"],
+    ["came with", n(each.before)],
+    ["went with", n(each.after)],
+    ["brim", n(each.budget)],
+    ["counted", each.method ?? "not"],
+    ["messages edited", n(each.edits)],
+    ["sent again, smaller", each.retried ? "yes" : "no"],
+    ["passed on as it came", each.passed || "no"],
+    ["time added", ms(each.overhead_ms)],
+    ["until the answer began", ms(each.first_ms)],
+  ];
+  return (
+    <section class="card" aria-label="One request">
+      <h2>Request</h2>
+      <dl class="facts many">{facts.map(([name, told]) => <div key={name}><dt>{name}</dt><dd>{told}</dd></div>)}</dl>
+    </section>
   );
 }

@@ -2,14 +2,14 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { changed, get, load, post } from "./api";
-import { Empty, Head, n, Problem, Waiting, when } from "./parts";
-import { asked, go } from "./route";
-import type { Edit, Found, Session } from "./types";
+import { Empty, Head, n, Problem, share, Waiting, when } from "./parts";
+import { asked, go, link } from "./route";
+import type { Edit, Found, Left, Session } from "./types";
 
 const NAMES: Record<string, string> = { compaction: "Compaction", sub_tick: "Sub-tick", restart: "Begun anew", cut: "Result cut", "left out": "Turns left out" };
 
 export function Ledger({ session }: { sessions: Session[]; session: string | null }) {
-  const found = useMemo(() => load<Session & { edits: Edit[] }>(() => (session ? { view: "ledger", asked: { session } } : null)), [session]);
+  const found = useMemo(() => load<Session & { edits: Edit[]; pins: Left[] }>(() => (session ? { view: "ledger", asked: { session } } : null)), [session]);
   useEffect(() => found.stop, [found]);
   const { value, problem, loading } = found.state.value;
   if (problem) return <Problem told={problem} />;
@@ -28,7 +28,18 @@ export function Ledger({ session }: { sessions: Session[]; session: string | nul
       <Head title={value.id}>
         <p class="lead">{value.edits.length} edits. What left the prompt is kept, and can be poured back.</p>
       </Head>
-      <Search session={value.id} />
+      {value.pins.length > 0 && (
+        <section class="card" aria-label="Pinned">
+          <h2>Pinned</h2>
+          <p class="soft">Every prompt of this session holds these, whole, until they are unpinned.</p>
+          <ul class="texts">
+            {value.pins.map((each) => (
+              <Text key={each.handle} handle={each.handle} excerpt={each.excerpt} chars={each.chars} session={value.id} pinned />
+            ))}
+          </ul>
+        </section>
+      )}
+      <Search session={value.id} pins={value.pins} />
       {value.edits.length === 0 ? (
         <Empty>
           <h2>Nothing has left this session's prompt</h2>
@@ -46,15 +57,16 @@ export function Ledger({ session }: { sessions: Session[]; session: string | nul
               </li>
             ))}
           </ul>
-          {edit && <Detail edit={edit} session={value.id} key={edit.number} />}
+          {edit && <Detail edit={edit} session={value.id} pins={value.pins} key={edit.number} />}
         </section>
       )}
     </>
   );
 }
 
-function Search({ session }: { session: string }) {
-  const words = useSignal("");
+function Search({ session, pins }: { session: string; pins: Left[] }) {
+  const words = useSignal(asked.value.get("words") ?? "");
+  const wide = useSignal(false);
   const found = useSignal<Found[] | null>(null);
   const problem = useSignal<string | null>(null);
   useEffect(() => {
@@ -64,44 +76,54 @@ function Search({ session }: { session: string }) {
       return;
     }
     const timer = setTimeout(() => {
-      get<{ found: Found[] }>("search", { query, session }).then(
+      get<{ found: Found[] }>("search", wide.value ? { query } : { query, session }).then(
         (told) => ((found.value = told.found), (problem.value = null)),
         (error: Error) => (problem.value = error.message),
       );
     }, 150);
     return () => clearTimeout(timer);
-  }, [words.value, session]);
+  }, [words.value, wide.value, session]);
   return (
     <section class="card" aria-label="Search">
-      <input type="search" class="whole" data-search placeholder="Search what was dropped  ( / )" aria-label="Search what was dropped" value={words.value} onInput={(event) => (words.value = event.currentTarget.value)} />
+      <div class="tools">
+        <input type="search" class="grow" data-search placeholder="Search what was dropped  ( / )" aria-label="Search what was dropped" value={words.value} onInput={(event) => ((words.value = event.currentTarget.value), go("ledger", { words: words.value }, true))} />
+        <label class="check"><input type="checkbox" checked={wide.value} onChange={(event) => (wide.value = event.currentTarget.checked)} /> in all sessions</label>
+      </div>
       {problem.value && <Problem told={problem.value} />}
       {found.value && (
         <ul class="texts" aria-live="polite">
           {found.value.map((each) => (
-            <Text key={each.handle} handle={each.handle} excerpt={each.excerpt} session={session} />
+            <Text key={each.handle} handle={each.handle} excerpt={each.excerpt} session={each.session} of={each.session === session ? undefined : each.session} pinned={pins.some((pin) => pin.handle === each.handle)} />
           ))}
-          {found.value.length === 0 && <li class="soft">Nothing that left this session has these words.</li>}
+          {found.value.length === 0 && <li class="soft">Nothing that left {wide.value ? "any session" : "this session"} has these words.</li>}
         </ul>
       )}
     </section>
   );
 }
 
-function Detail({ edit, session }: { edit: Edit; session: string }) {
+const TRIGGERS: Record<string, string> = { line: "the line was reached", sub_tick: "a sub-tick of the loop", asked: "it was asked for", overflow: "the provider refused the prompt" };
+
+function Detail({ edit, session, pins }: { edit: Edit; session: string; pins: Left[] }) {
+  const freed = edit.before !== null && edit.after !== null ? edit.before - edit.after : null;
   return (
     <div class="card">
       <h2>{NAMES[edit.kind] ?? edit.kind}</h2>
-      <p>
-        {edit.reason}
-        {edit.trigger && <span class="soft"> Trigger: {edit.trigger}.</span>}
-        {edit.replaced !== null && <span class="soft"> {n(edit.replaced)} messages are behind the summary.</span>}
-      </p>
+      <p>{edit.reason}</p>
+      <dl class="facts many">
+        <div><dt>when</dt><dd>{when(edit.at)}</dd></div>
+        {edit.trigger && <div><dt>trigger</dt><dd>{TRIGGERS[edit.trigger] ?? edit.trigger}</dd></div>}
+        {edit.before !== null && <div><dt>before</dt><dd>{n(edit.before)}</dd></div>}
+        {edit.after !== null && <div><dt>after</dt><dd>{n(edit.after)}</dd></div>}
+        {freed !== null && freed > 0 && <div><dt>freed</dt><dd>{n(freed)} ({share(freed, edit.before!)})</dd></div>}
+        {edit.replaced !== null && <div><dt>behind the summary</dt><dd>{n(edit.replaced)} messages</dd></div>}
+      </dl>
       <div class="beside">
         <div>
           <h3>What left</h3>
           <ul class="texts">
             {edit.texts.map((each) => (
-              <Text key={each.handle} handle={each.handle} excerpt={each.excerpt} chars={each.chars} session={session} />
+              <Text key={each.handle} handle={each.handle} excerpt={each.excerpt} chars={each.chars} session={session} pinned={pins.some((pin) => pin.handle === each.handle)} />
             ))}
             {edit.more > 0 && <li class="soft">and {n(edit.more)} more: search finds them.</li>}
           </ul>
@@ -117,7 +139,17 @@ function Detail({ edit, session }: { edit: Edit; session: string }) {
   );
 }
 
-function Text({ handle, excerpt, chars, session }: { handle: string; excerpt: string; chars?: number; session: string }) {
+interface TextProps {
+  handle: string;
+  excerpt: string;
+  chars?: number;
+  session: string;
+  /** The session that keeps it, where that is another one. */
+  of?: string | undefined;
+  pinned?: boolean;
+}
+
+function Text({ handle, excerpt, chars, session, of, pinned }: TextProps) {
   const text = useSignal<string | null>(null);
   const told = useSignal<string | null>(null);
   const asking = useSignal(false);
@@ -132,6 +164,12 @@ function Text({ handle, excerpt, chars, session }: { handle: string; excerpt: st
       (error: Error) => error.message,
     );
   };
+  const hold = async () => {
+    told.value = await post<{ units: number }>(pinned ? "unpin" : "pin", { session, handle }).then(
+      (done) => ((changed.value += 1), pinned ? "Unpinned." : `Pinned: ${n(done.units)} units, in every prompt from the next on.`),
+      (error: Error) => error.message,
+    );
+  };
   return (
     <li>
       <button class="plain clip" aria-expanded={text.value !== null} onClick={() => void open()}>
@@ -140,6 +178,7 @@ function Text({ handle, excerpt, chars, session }: { handle: string; excerpt: st
       <div class="tools">
         <code>{handle.slice(0, 11)}</code>
         {chars !== undefined && <span class="soft">{n(chars)} characters</span>}
+        {of && <a href={link("ledger", { session: of, edit: null })}>{of}</a>}
         {asking.value ? (
           <>
             <span>It becomes the session's newest message. A program that has the session open must open it again.</span>
@@ -147,7 +186,10 @@ function Text({ handle, excerpt, chars, session }: { handle: string; excerpt: st
             <button onClick={() => (asking.value = false)}>Leave it</button>
           </>
         ) : (
-          <button onClick={() => (asking.value = true)}>Restore</button>
+          <>
+            <button onClick={() => (asking.value = true)}>Restore</button>
+            <button aria-pressed={pinned} onClick={() => void hold()}>{pinned ? "Unpin" : "Pin"}</button>
+          </>
         )}
       </div>
       {told.value && <p role="status">{told.value}</p>}

@@ -3,6 +3,7 @@ import { signal } from "@preact/signals";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { get, load } from "./api";
+import { CacheDoctor } from "./cache";
 import { ContextNow } from "./context";
 import { Doctor } from "./doctor";
 import { Flows } from "./flows";
@@ -14,6 +15,7 @@ import { Problem, Waiting } from "./parts";
 import { Receipts } from "./receipts";
 import { asked, begins, desk, go, link, screen, SCREENS } from "./route";
 import { Timeline } from "./timeline";
+import { Wire } from "./wire";
 import type { Session } from "./types";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
@@ -23,16 +25,18 @@ const theme = signal(localStorage.getItem("brim-theme") ?? "auto");
 
 const VIEWS: Record<string, (props: { sessions: Session[]; session: string | null }) => preact.JSX.Element> = {
   context: ContextNow,
+  wire: Wire,
   lab: Lab,
   timeline: Timeline,
   ledger: Ledger,
+  cache: CacheDoctor,
   receipts: Receipts,
   flows: Flows,
   models: Models,
   gateway: Gateway,
   doctor: Doctor,
 };
-const OF_SESSIONS = ["context", "timeline", "ledger"];
+const OF_SESSIONS = ["context", "wire", "timeline", "ledger", "cache"];
 
 function Studio() {
   const found = sessions.value;
@@ -121,7 +125,7 @@ function Studio() {
 }
 
 addEventListener("keydown", (event) => {
-  const typing = event.target instanceof HTMLElement && /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
+  const typing = event.target instanceof HTMLElement && event.target.matches("input:not([type=range], [type=checkbox]), select, textarea");
   if (event.key !== "/" || typing) return;
   const box = document.querySelector<HTMLInputElement>("[data-search]");
   if (box) event.preventDefault();

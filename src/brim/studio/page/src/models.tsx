@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { load } from "./api";
 import { Head, Long, n, Problem, Waiting } from "./parts";
+import { asked, desk, go } from "./route";
 import type { Session } from "./types";
 
 interface Model {
@@ -13,33 +14,43 @@ interface Model {
   max_input: number | null;
   max_output: number | null;
   vocabulary: string | null;
-  prices: { input: number | null; output: number | null; cached_read: number | null } | null;
-  cache: { minimum: number | null } | null;
+  shared: boolean | null;
+  guessed: boolean;
+  prices: { input: number | null; output: number | null; cached_read: number | null; cache_write: number | null } | null;
+  cache: { minimum: number | null; ttl: number[]; breakpoints: number | null; automatic: boolean | null } | null;
   source: string;
   date: string | null;
   aliases: string[];
   measured: { calls: number; margin: number } | null;
+  error: { calls: number; mean: number; p95: number; under: number } | null;
 }
+
+const percent = (part: number): string => `${(100 * part).toFixed(part < 0.1 ? 2 : 1)} %`;
+const yes = (value: boolean | null | undefined): string => (value === null || value === undefined ? "unknown" : value ? "yes" : "no");
 
 export function Models(_: { sessions: Session[]; session: string | null }) {
   const found = useMemo(() => load<{ models: Model[] }>(() => ({ view: "models" })), []);
   useEffect(() => found.stop, [found]);
-  const words = useSignal("");
-  const open = useSignal<string | null>(null);
+  const only = useSignal(false);
   const { value, problem } = found.state.value;
   if (problem) return <Problem told={problem} />;
   if (!value) return <Waiting />;
-  const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const rows = value.models.filter((model) => wanted.every((word) => `${model.id} ${model.provider} ${model.aliases.join(" ")}`.toLowerCase().includes(word)));
-  const one = value.models.find((model) => model.id === open.value);
+  const text = asked.value.get("text") ?? "";
+  const open = asked.value.get("model");
+  const wanted = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const rows = value.models.filter((model) => (!only.value || model.error || model.measured) && wanted.every((word) => `${model.id} ${model.provider} ${model.aliases.join(" ")}`.toLowerCase().includes(word)));
+  const one = value.models.find((model) => model.id === open);
   const price = (amount: number | null | undefined) => (amount === null || amount === undefined ? "unknown" : `$${amount}`);
   return (
     <>
       <Head title="Models">
-        <p class="lead">{n(rows.length)} of {n(value.models.length)}. Prices are US dollars for a million tokens.</p>
+        <p class="lead">{n(rows.length)} of {n(value.models.length)}. Prices are US dollars for a million tokens.{desk.value === "demo" && " The demo's provider counts by the same meter, so nothing is wrong by there."}</p>
       </Head>
       <section class="card">
-        <input type="search" class="whole" data-search placeholder="Name or maker  ( / )" aria-label="Search models" value={words.value} onInput={(event) => (words.value = event.currentTarget.value)} />
+        <div class="tools">
+          <input type="search" class="grow" data-search placeholder="Name or maker  ( / )" aria-label="Search models" value={text} onInput={(event) => go("models", { text: event.currentTarget.value }, true)} />
+          <label class="check"><input type="checkbox" checked={only.value} onChange={(event) => (only.value = event.currentTarget.checked)} /> only those that were measured here</label>
+        </div>
         {one && (
           <dl class="facts many">
             {(
@@ -52,8 +63,16 @@ export function Models(_: { sessions: Session[]; session: string | null }) {
                 ["input", price(one.prices?.input)],
                 ["output", price(one.prices?.output)],
                 ["cached input", price(one.prices?.cached_read)],
+                ["writing to the cache", price(one.prices?.cache_write)],
+                ["prompt and answer share the window", yes(one.shared)],
+                ["cached without being asked", yes(one.cache?.automatic)],
                 ["cached from", one.cache?.minimum ? `${n(one.cache.minimum)} tokens` : "unknown"],
-                ["measured", one.measured ? `${n(one.measured.calls)} calls, margin ${n(one.measured.margin)}` : "not yet"],
+                ["cached for", one.cache?.ttl.length ? one.cache.ttl.map((each) => `${n(each)} s`).join(", ") : "unknown"],
+                ["breakpoints", n(one.cache?.breakpoints)],
+                ["counting error, mean", one.error ? `${percent(one.error.mean)} of ${n(one.error.calls)} calls` : "not measured here"],
+                ["counting error, 95 of 100 calls below", one.error ? percent(one.error.p95) : "not measured here"],
+                ["counted too low by at most", one.error ? percent(one.error.under) : "not measured here"],
+                ["calibrated", one.measured ? `by ${n(one.measured.calls)} calls, margin ${percent(one.measured.margin / 1e6)}` : "no"],
                 ["source", one.source || "unknown"],
                 ["date", one.date ?? "unknown"],
                 ["other names", one.aliases.join(", ") || "none"],
@@ -68,10 +87,12 @@ export function Models(_: { sessions: Session[]; session: string | null }) {
           height={48}
           label="Models"
           row={(model) => (
-            <button class="row" aria-expanded={open.value === model.id} onClick={() => (open.value = open.value === model.id ? null : model.id)}>
+            <button class={`row${open === model.id ? " on" : ""}`} aria-expanded={open === model.id} onClick={() => go("models", { model: open === model.id ? null : model.id }, true)}>
               <span class="what">
-                <b>{model.id}</b>
-                <span class="clip soft">{model.provider ?? "unknown maker"} · {model.vocabulary ?? "no public vocabulary"} · {model.source}</span>
+                <div>
+                  <b>{model.id}</b> {model.error && <span class={`badge ${model.error.p95 > 0.02 ? "warn" : "good"}`}>error {percent(model.error.p95)}</span>}
+                </div>
+                <span class="clip soft">{model.provider ?? "unknown maker"} · {model.vocabulary ?? "no public vocabulary"} · {model.source}{model.date ? `, ${model.date}` : ""}</span>
               </span>
               <span class="num">{model.window_text}<small> window</small></span>
               <span class="num">{price(model.prices?.input)}<small> in</small></span>

@@ -14,7 +14,7 @@ export const when = (at: number): string =>
   new Date(at * 1000).toLocaleString("en", { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 
 export const dollars = (value: number | null): string =>
-  value === null ? "unknown" : value < 0.01 ? `$${value.toFixed(5)}` : `$${value.toFixed(2)}`;
+  value === null ? "unknown" : value > 0 && value < 0.000005 ? "< $0.00001" : `$${value.toFixed(value < 0.01 ? 5 : value < 1 ? 4 : 2)}`;
 
 export function shown(value: unknown): string {
   if (value === null || value === undefined) return "-";
@@ -54,6 +54,16 @@ export function Problem({ told }: { told: string }) {
     <p class="problem" role="alert">
       {told}
     </p>
+  );
+}
+
+/** A screen that could not be read: it keeps its heading, so that one knows where one is. */
+export function Failed({ title, told }: { title: string; told: string }) {
+  return (
+    <>
+      <Head title={title} />
+      <Problem told={told} />
+    </>
   );
 }
 
@@ -103,18 +113,19 @@ export function Long<T>({ items, height, label, row }: ListProps<T>) {
       aria-label={label}
       onScroll={(event) => (top.value = event.currentTarget.scrollTop)}
     >
-      <ul style={{ height: `${items.length * height}px` }}>
+      <div role="table" aria-label={label} aria-rowcount={items.length} style={{ height: `${items.length * height}px` }}>
         {items.slice(first, last).map((item, i) => (
-          <li
+          <div
             key={first + i}
+            class="line"
+            role="row"
             style={{ top: `${(first + i) * height}px`, height: `${height}px` }}
-            aria-setsize={items.length}
-            aria-posinset={first + i + 1}
+            aria-rowindex={first + i + 1}
           >
-            {row(item, first + i)}
-          </li>
+            <div role="cell">{row(item, first + i)}</div>
+          </div>
         ))}
-      </ul>
+      </div>
     </div>
   );
 }

@@ -11,12 +11,13 @@ interface Listed {
   found: number;
   all: number;
   from: number;
+  models: string[];
 }
 
 export function Receipts(_: { sessions: Session[]; session: string | null }) {
   const query = () => {
     const told: Record<string, string> = {};
-    for (const name of ["text", "kind", "lost", "from"]) if (asked.value.get(name)) told[name] = asked.value.get(name)!;
+    for (const name of ["text", "kind", "lost", "model", "status", "from"]) if (asked.value.get(name)) told[name] = asked.value.get(name)!;
     return told;
   };
   const found = useMemo(() => load<Listed>(() => ({ view: "receipts", asked: query() })), []);
@@ -45,11 +46,20 @@ export function Receipts(_: { sessions: Session[]; session: string | null }) {
       </Head>
       <section class="card">
         <div class="tools">
-          <input type="search" data-search placeholder="Session, flow, agent, model  ( / )" aria-label="Search receipts" value={asked.value.get("text") ?? ""} onInput={(event) => set({ text: event.currentTarget.value })} />
+          <input type="search" class="grow" data-search placeholder="Session, flow, agent, model  ( / )" aria-label="Search receipts" value={asked.value.get("text") ?? ""} onInput={(event) => set({ text: event.currentTarget.value })} />
           <select aria-label="Kind" value={asked.value.get("kind") ?? ""} onChange={(event) => set({ kind: event.currentTarget.value })}>
             <option value="">prompts and steps</option>
             <option value="prompt">prompts</option>
             <option value="step">steps of flows</option>
+          </select>
+          <select aria-label="Model" value={asked.value.get("model") ?? ""} onChange={(event) => set({ model: event.currentTarget.value })}>
+            <option value="">any model</option>
+            {value.models.map((name) => <option key={name} value={name}>{name}</option>)}
+          </select>
+          <select aria-label="How it ended" value={asked.value.get("status") ?? ""} onChange={(event) => set({ status: event.currentTarget.value })}>
+            <option value="">however it ended</option>
+            <option value="ok">steps that ended well</option>
+            <option value="failed">steps that failed</option>
           </select>
           <label class="check">
             <input type="checkbox" checked={asked.value.get("lost") === "1"} onChange={(event) => set({ lost: event.currentTarget.checked ? "1" : null })} /> lost something
@@ -66,9 +76,11 @@ export function Receipts(_: { sessions: Session[]; session: string | null }) {
             <div class={`row receipt${row.id === id ? " on" : ""}`}>
               <input type="checkbox" aria-label={`Pick ${row.title}`} checked={picked.value.includes(row.id)} onChange={() => pick(row.id)} />
               <a class="what" href={link("receipts", { id: row.id, beside: null })}>
-                <b>{row.title}</b>{" "}
-                {row.truncated && <span class="badge warn">lost something</span>}
-                {row.status === "failed" && <span class="badge dropped">failed</span>}
+                <div>
+                  <b>{row.title}</b>{" "}
+                  {row.truncated && <span class="badge warn">lost something</span>}
+                  {row.status === "failed" && <span class="badge dropped">failed</span>}
+                </div>
                 <span class="clip soft">{when(row.at)} · {row.model ?? "no model named"}</span>
               </a>
               <Bar part={row.used ?? 0} whole={row.budget ?? 1} />
@@ -76,6 +88,7 @@ export function Receipts(_: { sessions: Session[]; session: string | null }) {
             </div>
           )}
         />
+        {value.found === 0 && <p class="soft">None of the {n(value.all)} receipts is like that.</p>}
         {value.found > value.receipts.length && (
           <div class="tools">
             <button disabled={value.from === 0} onClick={() => go("receipts", { from: String(Math.max(0, value.from - 500)) })}>Newer</button>

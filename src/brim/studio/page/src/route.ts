@@ -3,9 +3,11 @@ import { computed, signal } from "@preact/signals";
 
 export const SCREENS = [
   ["context", "Context now"],
+  ["wire", "Wire"],
   ["lab", "Budget lab"],
   ["timeline", "Timeline"],
   ["ledger", "Ledger"],
+  ["cache", "Cache doctor"],
   ["receipts", "Receipts"],
   ["flows", "Flows"],
   ["models", "Models"],
@@ -46,7 +48,9 @@ export function link(to: string, change: Record<string, string | null> = {}): st
 export function go(to: string, change: Record<string, string | null> = {}, quietly = false): void {
   const next = link(to, change);
   if (quietly) {
+    // Whoever has just gone elsewhere is not called back by a screen that is about to end.
+    if (to !== screen.peek() || location.hash !== hash.peek()) return;
     history.replaceState(null, "", next);
-    hash.value = next;
+    hash.value = location.hash;
   } else location.hash = next;
 }

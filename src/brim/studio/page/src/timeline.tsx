@@ -2,8 +2,9 @@
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { load } from "./api";
-import { Empty, Head, n, Problem, share, Waiting, when } from "./parts";
-import type { Mark, Session, Timeline as Told } from "./types";
+import { dollars, Empty, Head, n, Problem, share, Waiting, when } from "./parts";
+import { asked, go } from "./route";
+import type { Mark, Point, Session, Timeline as Told } from "./types";
 import { Chip, keys } from "./vessel";
 
 const ORDER = ["system", "tools", "memory", "summary", "user", "assistant", "tool results", "framing"];
@@ -25,39 +26,72 @@ export function Timeline({ session }: { sessions: Session[]; session: string | n
   return value ? <Shown told={value} /> : <Waiting />;
 }
 
+const VIEWS = [
+  ["context", "Context size"],
+  ["call", "Each call"],
+  ["sum", "Summed up"],
+] as const;
+
 function Shown({ told }: { told: Told }) {
+  const view = asked.value.get("view") ?? "context";
   const names = ORDER.filter((name) => told.points.some((point) => point.categories[name]));
   const letters = keys(names);
-  const cached = told.points.some((point) => point.cached !== null);
+  const reported = told.points.filter((point) => point.input !== null).length;
+  const costs = told.points.map((point) => point.cost_usd);
+  const spent = costs.length && costs.every((each) => each !== null) ? costs.reduce((sum, each) => sum! + each!, 0) : null;
   return (
     <>
       <Head title={told.id}>
         <p class="lead">
-          {told.points.length} prompts · {told.status.compactions} compactions · {told.status.sub_ticks} sub-ticks · peak {n(told.status.peak)} of {n(told.lines.budget)} {told.status.unit}
+          {told.points.length} prompts · {told.status.compactions} compactions · {told.status.sub_ticks} sub-ticks · peak {n(told.status.peak)} of {n(told.lines.budget)} {told.status.unit} · cost {dollars(spent)}
         </p>
       </Head>
-      <section class="card" aria-label="Units of each prompt">
-        <h2>Context size at each prompt</h2>
-        <ul class="legend">
-          {names.map((name) => (
-            <li key={name}>
-              <Chip at={letters.get(name)} /> {name}
-            </li>
-          ))}
-          <li><span class="line brim" aria-hidden="true" /> brim</li>
-          <li><span class="line warn" aria-hidden="true" /> warning</li>
-        </ul>
-        <Area told={told} names={names} letters={letters} />
-        {cached && (
+      <section class="card" aria-label="Over time">
+        <div class="tools">
+          <h2>{view === "call" ? "What each call took, as the provider reported it" : view === "sum" ? "What all calls took, summed up" : "Context size at each prompt"}</h2>
+          <div class="switch" role="group" aria-label="What is drawn">
+            {VIEWS.map(([name, title]) => (
+              <button key={name} aria-pressed={view === name} onClick={() => go("timeline", { view: name === "context" ? null : name }, true)}>
+                {title}
+              </button>
+            ))}
+          </div>
+        </div>
+        {view === "context" ? (
           <>
-            <h2>Share of each prompt that came from the cache</h2>
-            <Cached told={told} />
+            <ul class="legend">
+              {names.map((name) => (
+                <li key={name}>
+                  <Chip at={letters.get(name)} /> {name}
+                </li>
+              ))}
+              <li><span class="line brim" aria-hidden="true" /> brim {n(told.lines.budget)}</li>
+              <li><span class="line warn" aria-hidden="true" /> warning {n(told.lines.warning)}</li>
+              {told.marks.some((mark) => mark.kind === "compaction") && <li><span class="sign compaction small" aria-hidden="true">C</span> compaction</li>}
+              {told.marks.some((mark) => mark.kind === "sub_tick") && <li><span class="sign sub_tick small" aria-hidden="true">S</span> sub-tick</li>}
+            </ul>
+            <Area told={told} names={names} letters={letters} />
+            {told.kind === "loop" && <Lane told={told} />}
+            {reported > 0 && (
+              <>
+                <h2>Share of each prompt that came from the cache</h2>
+                <Cached told={told} />
+              </>
+            )}
+          </>
+        ) : reported === 0 ? (
+          <p class="soft">Unknown: nobody reported what the calls took. <code>session.record_usage(answer)</code> does.</p>
+        ) : (
+          <>
+            <ul class="legend">
+              {PARTS.map((part) => <li key={part.name}><span class="swatch" style={{ background: `var(${part.ink})` }} aria-hidden="true" /> {part.name}</li>)}
+            </ul>
+            <Tokens told={told} summed={view === "sum"} key={view} />
           </>
         )}
       </section>
       <section class="card" aria-label="What happened">
         <h2>What happened</h2>
-        {told.kind === "loop" && <Lane told={told} />}
         <ol class="marks">
           {told.marks.map((mark) => (
             <li key={`${mark.kind}${mark.number}`}>
@@ -77,7 +111,7 @@ function Shown({ told }: { told: Told }) {
         <div class="scroll" tabIndex={0} role="region" aria-label="Prompts">
           <table>
             <thead>
-              <tr><th class="num">prompt</th><th>when</th><th class="num">used</th><th class="num">of the brim</th><th class="num">cached</th></tr>
+              <tr><th class="num">prompt</th><th>when</th><th class="num">used</th><th class="num">of the brim</th><th class="num">reported</th><th class="num">cached</th><th class="num">answer</th><th class="num">cost</th></tr>
             </thead>
             <tbody>
               {told.points.map((point, i) => (
@@ -86,7 +120,10 @@ function Shown({ told }: { told: Told }) {
                   <td>{when(point.at)}</td>
                   <td class="num">{n(point.used)}</td>
                   <td class="num">{share(point.used, point.budget)}</td>
+                  <td class="num">{n(point.input)}</td>
                   <td class="num">{n(point.cached)}</td>
+                  <td class="num">{n(point.output)}</td>
+                  <td class="num">{dollars(point.cost_usd)}</td>
                 </tr>
               ))}
             </tbody>
@@ -97,21 +134,24 @@ function Shown({ told }: { told: Told }) {
   );
 }
 
-/** A loop as one lane: iterations side by side, a notch wherever it went on in a fresh context. */
+/** A loop as one lane: iterations side by side, a notch wherever one went on in a fresh context. */
 function Lane({ told }: { told: Told }) {
   const total = Math.max(1, told.points.length);
-  const ends = told.marks.filter((mark) => mark.kind === "iteration");
-  const starts = [0, ...ends.map((mark) => mark.prompt)];
+  const ends = told.marks.filter((mark) => mark.kind === "iteration").map((mark) => mark.prompt);
+  const open = (ends.at(-1) ?? 0) < total;
+  const bounds = [0, ...ends, ...(open ? [total] : [])];
+  const at = (prompt: number) => `${(100 * prompt) / total}%`;
   return (
-    <svg class="lane" viewBox="0 0 600 40" preserveAspectRatio="none" role="img" aria-label={`${ends.length} iterations with ${told.status.sub_ticks} sub-ticks`}>
-      {ends.map((mark, i) => {
-        const x = (600 * starts[i]!) / total;
-        return <rect key={mark.number} x={x + 1} y="8" width={Math.max(2, (600 * mark.prompt) / total - x - 2)} height="24" rx="5" class="iteration" />;
-      })}
-      {told.marks.filter((mark) => mark.kind === "sub_tick").map((mark) => (
-        <line key={mark.number} x1={(600 * mark.prompt) / total} x2={(600 * mark.prompt) / total} y1="3" y2="37" class="sub_tick" />
+    <div class="lane" role="img" aria-label={`One lane: ${ends.length} iterations with ${told.status.sub_ticks} sub-ticks`}>
+      {bounds.slice(1).map((end, i) => (
+        <span key={i} class={`iteration${open && i === bounds.length - 2 ? " open" : ""}`} style={{ left: at(bounds[i]!), width: at(end - bounds[i]!) }}>
+          {i + 1}
+        </span>
       ))}
-    </svg>
+      {told.marks.filter((mark) => mark.kind === "sub_tick").map((mark) => (
+        <span key={mark.number} class="notch" style={{ left: at(mark.prompt) }} title={mark.told}>S</span>
+      ))}
+    </div>
   );
 }
 
@@ -119,9 +159,14 @@ function ink(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-function axes(): uPlot.Axis[] {
+function axes(unit = ""): uPlot.Axis[] {
   const base = { stroke: ink("--soft"), grid: { stroke: ink("--line"), width: 1 }, ticks: { stroke: ink("--line") } };
-  return [{ ...base, grid: { show: false }, size: 34 }, { ...base, size: 62 }];
+  return [{ ...base, grid: { show: false }, size: 34 }, { ...base, size: 62, space: unit ? 24 : 30, values: (_, marks) => marks.map((each) => (each === null ? "" : each.toLocaleString("en") + unit)) }];
+}
+
+/** Prompts stand in the middle of their column, so that the lane below them has the same columns. */
+function frame(told: Told, width: number, height: number): Pick<uPlot.Options, "width" | "height" | "padding"> & { x: uPlot.Scale } {
+  return { width, height, padding: [14, 12, 0, 0], x: { time: false, range: [0.5, told.points.length + 0.5] } };
 }
 
 function draw(marks: Mark[]): (plot: uPlot) => void {
@@ -130,6 +175,7 @@ function draw(marks: Mark[]): (plot: uPlot) => void {
     ctx.save();
     ctx.font = `${11 * devicePixelRatio}px system-ui`;
     ctx.textAlign = "center";
+    ctx.textBaseline = "middle";
     for (const mark of marks) {
       if (mark.kind === "warning" || mark.kind === "iteration") continue;
       const x = Math.round(plot.valToPos(mark.prompt + 0.5, "x", true));
@@ -139,7 +185,18 @@ function draw(marks: Mark[]): (plot: uPlot) => void {
       ctx.moveTo(x, bbox.top);
       ctx.lineTo(x, bbox.top + bbox.height);
       ctx.stroke();
-      ctx.fillText(SIGNS[mark.kind] ?? "·", x, bbox.top + 11 * devicePixelRatio);
+      const y = bbox.top + 9 * devicePixelRatio;
+      ctx.setLineDash([]);
+      ctx.fillStyle = ink("--paper");
+      ctx.strokeStyle = ink(mark.kind === "sub_tick" ? "--spill" : mark.kind === "overflow" ? "--bad" : "--water");
+      ctx.lineWidth = 1.6 * devicePixelRatio;
+      ctx.beginPath();
+      ctx.arc(x, y, 8 * devicePixelRatio, 0, 2 * Math.PI);
+      ctx.fill();
+      ctx.stroke();
+      ctx.lineWidth = 1;
+      ctx.fillStyle = ink("--ink");
+      ctx.fillText(SIGNS[mark.kind] ?? "·", x, y);
     }
     ctx.restore();
   };
@@ -147,7 +204,8 @@ function draw(marks: Mark[]): (plot: uPlot) => void {
 
 function Area({ told, names, letters }: { told: Told; names: string[]; letters: ReturnType<typeof keys> }) {
   const make = (width: number): [uPlot.Options, uPlot.AlignedData] => {
-    const x = told.points.map((_, i) => i + 1);
+    const { height, padding, x } = frame(told, width, 280);
+    const prompts = told.points.map((_, i) => i + 1);
     const stack = names.map(() => [] as number[]);
     for (const point of told.points) {
       let sum = 0;
@@ -164,27 +222,62 @@ function Area({ told, names, letters }: { told: Told; names: string[]; letters: 
     return [
       {
         width,
-        height: 280,
-        scales: { x: { time: false }, y: { range: [0, top] } },
+        height,
+        padding,
+        scales: { x, y: { range: [0, top] } },
         axes: axes(),
         series,
         legend: { show: false },
         cursor: { y: false },
         hooks: { draw: [draw(told.marks)] },
       },
-      [x, ...stack.reverse(), budgets, x.map(() => told.lines.warning)],
+      [prompts, ...stack.reverse(), budgets, prompts.map(() => told.lines.warning)],
     ];
   };
   return <Plot make={make} told={told} label={`The context size of ${told.points.length} prompts by category`} />;
+}
+
+const PARTS = [
+  { name: "prompt, from the cache", ink: "--cached", of: (point: Point) => point.cached ?? 0 },
+  { name: "prompt, not cached", ink: "--water", of: (point: Point) => (point.input ?? 0) - (point.cached ?? 0) },
+  { name: "answer", ink: "--spill", of: (point: Point) => point.output ?? 0 },
+];
+
+/** What the provider reported, call by call or summed up: never drawn over the size of the context. */
+function Tokens({ told, summed }: { told: Told; summed: boolean }) {
+  const make = (width: number): [uPlot.Options, uPlot.AlignedData] => {
+    const sums = PARTS.map(() => 0);
+    const stack = PARTS.map(() => [] as number[]);
+    for (const point of told.points) {
+      let height = 0;
+      PARTS.forEach((part, i) => {
+        sums[i] = summed ? sums[i]! + part.of(point) : part.of(point);
+        stack[i]!.push((height += sums[i]!));
+      });
+    }
+    const { height, padding, x } = frame(told, width, 300);
+    const bars = uPlot.paths.bars!({ size: [0.8, 24] });
+    const series: uPlot.Series[] = [
+      {},
+      ...[...PARTS].reverse().map((part) => ({ label: part.name, fill: ink(part.ink), stroke: ink("--paper"), width: 0.6, points: { show: false }, ...(summed ? {} : { paths: bars }) })),
+    ];
+    const top = Math.max(1, ...stack.at(-1)!) * 1.08;
+    return [
+      { width, height, padding, scales: { x, y: { range: [0, top] } }, axes: axes(), series, legend: { show: false }, cursor: { y: false } },
+      [told.points.map((_, i) => i + 1), ...stack.reverse()],
+    ];
+  };
+  return <Plot make={make} told={told} label={summed ? "Tokens of all calls so far" : "Tokens of each call"} />;
 }
 
 function Cached({ told }: { told: Told }) {
   const make = (width: number): [uPlot.Options, uPlot.AlignedData] => [
     {
       width,
-      height: 110,
-      scales: { x: { time: false }, y: { range: [0, 100] } },
-      axes: axes(),
+      height: 120,
+      padding: [14, 12, 0, 0],
+      scales: { x: frame(told, width, 120).x, y: { range: [0, 100] } },
+      axes: axes(" %"),
       series: [{}, { stroke: ink("--water"), fill: ink("--wash"), width: 1.5, points: { show: false } }],
       legend: { show: false },
       cursor: { y: false },

@@ -32,16 +32,20 @@ export interface Session {
 }
 
 export interface Piece {
-  at: number;
+  /** The place of a message, or the name of what stands beside them. */
+  at: number | string;
   category: string;
   role: string;
   units: number;
   age: number;
   chars: number;
   text: string;
+  kept: boolean;
 }
 
 export interface Context extends Session {
+  /** What the provider counted beyond the last prompt; unknown where it told nothing. */
+  difference: number | null;
   rows: { name: string; units: number; cost_usd: number | null; frees: string }[];
   pieces: Piece[];
   problem: string | null;
@@ -56,7 +60,9 @@ export interface Point {
   categories: Record<string, number>;
   truncated: boolean;
   input: number | null;
+  output: number | null;
   cached: number | null;
+  cost_usd: number | null;
 }
 
 export interface Mark {
@@ -99,15 +105,25 @@ export interface Found {
   excerpt: string;
 }
 
-export type Row = [
-  name: string,
-  state: string,
-  priority: number,
-  required: boolean,
-  size: number,
-  used: number,
-  reason: string,
-];
+/** What is the same of the pieces of a prompt at any budget, as columns. */
+export interface Pieces {
+  names: string[];
+  priorities: string[];
+  required: number[];
+  sizes: number[];
+  groups: string[];
+  group: number[];
+  excerpts: string[];
+}
+
+/** What a budget makes of the pieces, as columns; states and reasons are told once each. */
+export interface Now {
+  used: number[];
+  state: number[];
+  reason: number[];
+  states: string[];
+  reasons: string[];
+}
 
 export interface Fit {
   id: string;
@@ -117,14 +133,71 @@ export interface Fit {
   recorded: number;
   fits: boolean;
   budget: number;
-  used?: number;
-  unit?: string;
-  exact?: boolean;
-  joins?: number;
-  wanted?: number;
   needed?: number;
   problem?: string;
-  rows: Row[];
+  used: number;
+  unit: string;
+  exact: boolean;
+  joins: number;
+  wanted: number;
+  dropped: number;
+  lost: number;
+  prefix: number | null;
+  prefix_of: number | null;
+  cost_usd: number | null;
+  cost_change_usd: number | null;
+  cost_cached_usd: number | null;
+  warnings: string[];
+  key: string;
+  now: Now;
+  pieces?: Pieces;
+  choices?: Record<string, string[]>;
+}
+
+export interface WireRow {
+  role: string;
+  state: string;
+  units: number;
+  from: number | null;
+  why: string;
+  text: string;
+  chars: number;
+  summary: boolean;
+  sent: number | null;
+  prefix: number | null;
+}
+
+export interface Wire extends Session {
+  prompts: { number: number; at: number; used: number }[];
+  shape: string | null;
+  number: number;
+  used: number;
+  budget: number;
+  unit: string;
+  exact: boolean;
+  kept: boolean;
+  before: Record<string, number>;
+  rows: WireRow[];
+  rulers: { after: number; units: number; told: string }[];
+  body: string;
+  curl: string;
+}
+
+export interface Preset {
+  name: string;
+  budget: number;
+  told: string;
+}
+
+export interface Sources {
+  sources: { id: string; title: string; kind: string }[];
+  presets: Preset[];
+}
+
+export interface Case {
+  used: number;
+  budget: number;
+  files: { name: string; text: string; run: string[]; told: string }[];
 }
 
 export interface Receipt {
@@ -155,6 +228,9 @@ export interface Setting {
   origin: string;
   where: string;
   override: boolean;
+  /** The key that sets it in this very place: its own, or that of a preset; empty where nothing does. */
+  own: string;
+  warnings: string[];
   over: { value: unknown; origin: string } | null;
   about: string;
   expected: string;
@@ -182,4 +258,31 @@ export interface Plan {
   path: string;
   diff: string;
   changed: boolean;
+  warnings: string[];
+}
+
+export interface Side {
+  fits: boolean | null;
+  problem: string;
+  used: number | null;
+  budget: number | null;
+  unit: string;
+  kept: number | null;
+  lost_pins: number | null;
+  cost_usd: number | null;
+}
+
+export interface Sums {
+  overflows: number;
+  lost_pins: number;
+  used: number | null;
+  unit: string;
+  cost_usd: number | null;
+}
+
+export interface Tryout {
+  rows: { id: string; messages: number; before: Side; after: Side }[];
+  before: Sums;
+  after: Sums;
+  warnings: string[];
 }

@@ -62,39 +62,66 @@ interface Props {
 
 const CELL = 15;
 const PAD = 12;
+const SIDE = 9;
+
+interface Region {
+  name: string;
+  path: string;
+}
+
+/** Returns the areas of the names that fill cells, row by row from the floor up: one path for each run of cells. */
+function regions(names: readonly string[], columns: number, x: number, floor: number): Region[] {
+  const found: Region[] = [];
+  for (let start = 0, end = 0; start < names.length; start = end) {
+    while (end < names.length && names[end] === names[start]) end += 1;
+    let path = "";
+    for (let at = start; at < end; ) {
+      const row = Math.floor(at / columns);
+      // Whole rows that lie on each other are one rectangle.
+      const rows = at % columns === 0 ? Math.max(1, Math.floor((end - at) / columns)) : 1;
+      const stop = Math.min(end, (row + rows) * columns);
+      const wide = rows > 1 ? columns : stop - at;
+      path += `M${x + (at % columns) * CELL} ${floor - (row + rows) * CELL}h${wide * CELL}v${rows * CELL}h${-wide * CELL}z`;
+      at = stop;
+    }
+    found.push({ name: names[start]!, path });
+  }
+  return found;
+}
 
 export function Vessel(props: Props) {
   const { shares, spilled = [], letters, brim, scale, warning, columns = 24, rows = 16, unit } = props;
   // The brim lies on a row's edge, and the cells below it hold just the budget: so no cell can cross it.
   const below = Math.max(1, Math.min(rows, Math.round((rows * brim) / Math.max(1, scale))));
-  const inside = cells(shares, brim, columns * below);
-  const beside = cells(spilled, brim, columns * below);
   const width = columns * CELL;
   const height = rows * CELL;
-  const level = (units: number) => PAD + 10 + height - (units / Math.max(1, brim)) * below * CELL;
-  const side = spilled.length ? 9 : 0;
-  const puddle = Math.ceil(beside.length / Math.max(1, side));
-  const fits = Math.min(puddle, rows);
+  const floor = PAD + 10 + height;
+  const level = (units: number) => floor - (units / Math.max(1, brim)) * below * CELL;
+  const side = spilled.length ? SIDE : 0;
+  const left = width + 4 * PAD;
+  const inside = regions(cells(shares, brim, columns * below), columns, PAD, floor);
+  const puddle = cells(spilled, brim, columns * below).slice(0, SIDE * rows);
+  const beside = regions(puddle, SIDE, left, floor);
   const total = width + 2 * PAD + (side ? side * CELL + 3 * PAD : 0);
   const used = shares.reduce((sum, share) => sum + share.units, 0);
   const lost = spilled.reduce((sum, share) => sum + share.units, 0);
   const told =
     `A vessel with ${used.toLocaleString("en")} of ${brim.toLocaleString("en")} ${unit}` +
     (lost ? `; ${lost.toLocaleString("en")} lie beside it` : "");
-  const floor = PAD + 10 + height;
+  const faint = (name: string) => (props.chosen != null && props.chosen !== name ? " faint" : "");
   return (
     <svg class="vessel" viewBox={`0 0 ${total} ${floor + PAD + 8}`} role="img" aria-label={told}>
+      <defs>
+        {[...letters.values(), OTHER].map((key, i) => (
+          <Cell key={i} id={`in-${i}`} at={key} x={PAD} y={floor} />
+        ))}
+        {side > 0 && [...letters.values(), OTHER].map((key, i) => <Cell key={i} id={`out-${i}`} at={key} x={left} y={floor} spilled />)}
+      </defs>
       <path class="glass" d={glass(PAD, PAD + 4, width, floor)} />
-      {inside.map((name, i) => (
-        <Cell
-          key={i}
-          name={name}
-          at={letters.get(name)}
-          x={PAD + (i % columns) * CELL}
-          y={floor - (Math.floor(i / columns) + 1) * CELL}
-          faint={props.chosen != null && props.chosen !== name}
-          onChoose={props.onChoose}
-        />
+      {inside.map(({ name, path }) => (
+        <path key={name} class={`cell${faint(name)}`} d={path} fill={`url(#in-${place(letters, name)})`} onClick={() => props.onChoose?.(name)}>
+          <title>{name}</title>
+        </path>
       ))}
       {warning !== undefined && warning < scale && (
         <line class="warning" x1={PAD} x2={PAD + width} y1={level(warning)} y2={level(warning)} />
@@ -103,20 +130,13 @@ export function Vessel(props: Props) {
       <text class="brim-name" x={PAD + width - 4} y={level(brim) - 5} text-anchor="end">
         brim {brim.toLocaleString("en")}
       </text>
-      {beside.slice(0, side * rows).map((name, i) => (
-        <Cell
-          key={`s${i}`}
-          name={name}
-          at={letters.get(name)}
-          x={width + 4 * PAD + (i % side) * CELL}
-          y={floor - (Math.floor(i / side) + 1) * CELL}
-          spilled
-          faint={props.chosen != null && props.chosen !== name}
-          onChoose={props.onChoose}
-        />
+      {beside.map(({ name, path }) => (
+        <path key={name} class={`cell${faint(name)}`} d={path} fill={`url(#out-${place(letters, name)})`} onClick={() => props.onChoose?.(name)}>
+          <title>{name}</title>
+        </path>
       ))}
       {side > 0 && (
-        <text class="spill-name" x={width + 4 * PAD} y={floor - fits * CELL - 6}>
+        <text class="spill-name" x={left} y={floor - Math.ceil(puddle.length / SIDE) * CELL - 6}>
           spilled {lost.toLocaleString("en")}
         </text>
       )}
@@ -125,40 +145,28 @@ export function Vessel(props: Props) {
   );
 }
 
+const OTHER: Key = { letter: "+", colour: "#ffffff" };
+
+/** Returns the place of a name's pattern; what has no letter of its own shares the last. */
+function place(letters: Map<string, Key>, name: string): number {
+  const found = [...letters.keys()].indexOf(name);
+  return found < 0 ? letters.size : found;
+}
+
 function glass(x: number, top: number, width: number, floor: number): string {
   const r = 8;
   return `M${x - 5} ${top}V${floor - r}a${r + 4} ${r + 4} 0 0 0 ${r + 4} ${r + 4}H${x + width - r + 1}a${r + 4} ${r + 4} 0 0 0 ${r + 4} ${-r - 4}V${top}`;
 }
 
-interface CellProps {
-  name: string;
-  at: Key | undefined;
-  x: number;
-  y: number;
-  spilled?: boolean;
-  faint: boolean;
-  onChoose?: ((name: string) => void) | undefined;
-}
-
-function Cell({ name, at, x, y, spilled, faint, onChoose }: CellProps) {
-  const kind = `cell${spilled ? " spilled" : ""}${faint ? " faint" : ""}`;
-  const colour = at?.colour ?? "#ffffff";
+/** One cell, as a pattern that fills the area of its name. */
+function Cell({ id, at, x, y, spilled }: { id: string; at: Key; x: number; y: number; spilled?: boolean }) {
   return (
-    <g class={kind} onClick={onChoose && (() => onChoose(name))}>
-      <title>{name}</title>
-      <rect
-        x={x + 0.7}
-        y={y + 0.7}
-        width={CELL - 1.4}
-        height={CELL - 1.4}
-        rx="2.5"
-        fill={spilled ? "none" : colour}
-        stroke={colour}
-      />
-      <text x={x + CELL / 2} y={y + CELL / 2 + 3.3} text-anchor="middle">
-        {at?.letter ?? "+"}
+    <pattern id={id} class={spilled ? "spilled" : ""} x={x} y={y} width={CELL} height={CELL} patternUnits="userSpaceOnUse">
+      <rect x={0.7} y={0.7} width={CELL - 1.4} height={CELL - 1.4} rx="2.5" fill={spilled ? "none" : at.colour} stroke={at.colour} />
+      <text x={CELL / 2} y={CELL / 2 + 3.3} text-anchor="middle">
+        {at.letter}
       </text>
-    </g>
+    </pattern>
   );
 }
 

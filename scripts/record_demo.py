@@ -1,0 +1,95 @@
+"""Records what the studio's demo shows of a gateway: `python scripts/record_demo.py`.
+
+A real gateway stands before a server of ours with a hard window, and three clients talk to it: a bot whose answers are
+streamed, an agent with tools, and one that writes reports. What the gateway wrote to its store is the recording. The
+server has no model behind it; it counts by the real meter. Times are those of the run.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import brim
+from brim.gateway import serve
+from brim.gateway.app import App
+from brim.gateway.policy import Rule
+from brim.gateway.settings import Settings
+from brim.gateway.traffic import KIND
+from brim.studio.demo import turn
+
+ROOT = Path(__file__).resolve().parent.parent
+PATH = ROOT / "src" / "brim" / "studio" / "demo_gateway.json"
+WINDOW = 6_000
+NAME = "127.0.0.1:8088"
+"""The address that the recording has; the gateway of the run takes any that is free."""
+
+
+def recorded() -> dict[str, Any]:
+    """Return what a gateway writes while three clients talk to it."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from model_server import ModelServer, running
+
+    server = ModelServer(window=WINDOW)
+    with tempfile.TemporaryDirectory() as folder, running(server) as upstream:
+        url = f"sqlite:///{folder}/brim.db"
+        usual = Rule(policy="fit", window=WINDOW)
+        settings = Settings(upstream=f"{upstream}/v1", usual=usual, store=url, port=8_088)
+        app = App(settings)
+        with running(app, serve.config(app, settings)) as address:
+            _talk(address, server)
+        with brim.open_store(url) as store:
+            saved = store.load(KIND, NAME)
+            assert saved is not None
+            talks = {
+                row.id: [entry.body for entry in store.entries(row.id, kinds=["prompt"])] for row in store.sessions()
+            }
+    return {"traffic": saved.body, "talks": dict(sorted(talks.items()))}
+
+
+def _talk(address: str, server: Any) -> None:
+    chat: list[Any] = []
+    tools: list[Any] = []
+    report: list[Any] = []
+    for i in range(22):
+        asked, call, result, answer = turn(i)
+        chat += [asked, {"role": "assistant", "content": answer["content"] + " " + result["content"][:900]}]
+        _post(address, "/v1/chat/completions", "support-bot", {"model": "gpt-5-mini", "stream": True, "messages": chat})
+        said = json.loads(call["tool_calls"][0]["function"]["arguments"])
+        used = {"type": "tool_use", "id": call["tool_calls"][0]["id"], "name": "read_log", "input": said}
+        given = {"type": "tool_result", "tool_use_id": used["id"], "content": result["content"][:12_000]}
+        tools += [{"role": "user", "content": asked["content"]}, {"role": "assistant", "content": [used]}]
+        tools += [{"role": "user", "content": [given]}]
+        body = {"model": "claude-sonnet-4-5", "max_tokens": 400, "messages": tools}
+        _post(address, "/v1/messages", "code-agent", body)
+        tools.append({"role": "assistant", "content": answer["content"]})
+        if i % 3 == 0:
+            report += [
+                asked,
+                {"role": "assistant", "content": answer["content"]},
+                {"role": "user", "content": "Go on."},
+            ]
+            _post(address, "/v1/responses", "report-writer", {"model": "gpt-5", "input": report})
+    server.script.append((503, {"error": {"message": "overloaded", "type": "server_error", "code": None}}))
+    _post(address, "/v1/responses", "report-writer", {"model": "gpt-5", "input": report})
+    _post(address, "/v1/chat/completions", "support-bot", {"model": "gpt-5-mini", "messages": chat[:1]}, budget="many")
+
+
+def _post(address: str, path: str, name: str, body: dict[str, Any], budget: str = "") -> None:
+    parts = urlsplit(address)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=30)
+    headers = {"content-type": "application/json", "x-brim-session-id": name}
+    headers |= {"x-brim-budget": budget} if budget else {}
+    connection.request("POST", path, json.dumps(body).encode(), headers)
+    connection.getresponse().read()
+    connection.close()
+
+
+if __name__ == "__main__":
+    PATH.write_text(json.dumps(recorded(), separators=(",", ":")) + "\n", encoding="utf-8")
+    print(f"{PATH.relative_to(ROOT)}: {PATH.stat().st_size:,} bytes")

@@ -1,0 +1,254 @@
+// What a budget keeps: the strip with the sums, the vessel, and every piece, dropped ones included.
+import { useSignal } from "@preact/signals";
+import { useMemo } from "preact/hooks";
+import type { Back, Bench, Shown } from "./bench";
+import { dollars, Long, n, share } from "./parts";
+import { go } from "./route";
+import { Saved } from "./saved";
+import { Chip, type Key, keys, Vessel } from "./vessel";
+
+const words = (text: string) => text.replaceAll("_", " ");
+const change = (value: number) => (value === 0 ? "as recorded" : `${dollars(Math.abs(value))} ${value < 0 ? "less" : "more"} than recorded`);
+
+interface KeptProps {
+  work: Bench;
+  fit: Shown;
+  source: string;
+  beside: string;
+}
+
+export function Kept({ work, fit, source, beside }: KeptProps) {
+  const other = work.other.value?.fits ? (work.other.value as Shown) : null;
+  const chosen = useSignal<string | null>(null);
+  const letters = useMemo(() => keys(fit.pieces.groups), [fit.pieces]);
+  const { shares, spilled } = poured(fit);
+  return (
+    <>
+      <Strip fit={fit} other={other} beside={beside} />
+      <section class="split lab">
+        <div class="card">
+          <Vessel
+            shares={shares}
+            spilled={spilled}
+            letters={letters}
+            brim={fit.budget}
+            scale={Math.max(fit.budget, fit.wanted) * 1.06}
+            unit={fit.unit}
+            columns={18}
+            rows={18}
+            chosen={chosen.value}
+            onChoose={(each) => (chosen.value = chosen.value === each ? null : each)}
+          />
+          {fit.pieces.groups.length < fit.pieces.names.length && <Groups letters={letters} chosen={chosen.value} choose={(each) => (chosen.value = each)} />}
+        </div>
+        <div class="card pieces">
+          <List work={work} fit={fit} other={other} source={source} beside={beside} letters={letters} chosen={chosen.value} />
+        </div>
+      </section>
+    </>
+  );
+}
+
+/** Sums what each group uses, and what of it lies beside the vessel. */
+function poured(fit: Shown) {
+  const { groups, group, sizes } = fit.pieces;
+  const used = new Array<number>(groups.length).fill(0);
+  const lost = new Array<number>(groups.length).fill(0);
+  group.forEach((at, i) => {
+    used[at]! += fit.now.used[i]!;
+    lost[at]! += Math.max(0, sizes[i]! - fit.now.used[i]!);
+  });
+  const shares = groups.map((name, i) => ({ name, units: used[i]! })).filter((each) => each.units > 0);
+  if (fit.joins > 0) shares.push({ name: "between the pieces", units: fit.joins });
+  return { shares, spilled: groups.map((name, i) => ({ name, units: lost[i]! })).filter((each) => each.units > 0) };
+}
+
+function Groups({ letters, chosen, choose }: { letters: Map<string, Key>; chosen: string | null; choose: (name: string | null) => void }) {
+  return (
+    <div class="presets groups" role="group" aria-label="Groups of pieces">
+      {[...letters].map(([name, key]) => (
+        <button key={name} aria-pressed={chosen === name} onClick={() => choose(chosen === name ? null : name)}>
+          <Chip at={key} /> {name}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function Strip({ fit, other, beside }: { fit: Shown; other: Shown | null; beside: string }) {
+  const named = words(beside.replace(":", " "));
+  return (
+    <section class="card strip" aria-label="What this budget keeps">
+      <dl class="facts" aria-live="polite">
+        <div>
+          <dt>Used</dt>
+          <dd data-used={fit.used} data-budget={fit.budget}>
+            {n(fit.used)} <small>{share(fit.used, fit.budget)}</small>
+          </dd>
+        </div>
+        <div>
+          <dt>Dropped</dt>
+          <dd>
+            {n(fit.dropped)} <small>of {n(fit.pieces.names.length)} pieces, {n(fit.lost)} {fit.unit} spilled</small>
+          </dd>
+        </div>
+        <div>
+          <dt title="Leading pieces that stand in the recorded prompt just so">Cached prefix kept</dt>
+          <dd>
+            {n(fit.prefix)} <small>of {n(fit.prefix_of)}</small>
+          </dd>
+        </div>
+        <div>
+          <dt>Predicted cost</dt>
+          <dd>
+            {dollars(fit.cost_usd)}{" "}
+            <small>
+              {fit.cost_change_usd === null ? "change unknown" : change(fit.cost_change_usd)}
+              {fit.cost_cached_usd !== null && `; ${dollars(fit.cost_cached_usd)} with the prefix cached`}
+            </small>
+          </dd>
+        </div>
+        <div>
+          <dt>Counted</dt>
+          <dd>{fit.exact ? "exact" : "estimated"}</dd>
+        </div>
+      </dl>
+      {other && (
+        <p class="soft beside-sums">
+          <b>{named}</b>, beside it: uses {n(other.used)} ({signedUnits(other.used - fit.used)}), drops {n(other.dropped)}, keeps {n(other.prefix)} of the cached prefix, costs {dollars(other.cost_usd)}.
+        </p>
+      )}
+      {fit.warnings.map((told) => (
+        <p class="guard" key={told}>
+          {told}
+        </p>
+      ))}
+    </section>
+  );
+}
+
+const signedUnits = (value: number) => `${value < 0 ? "-" : "+"}${n(Math.abs(value))}`;
+
+interface ListProps extends KeptProps {
+  other: Shown | null;
+  letters: Map<string, Key>;
+  chosen: string | null;
+}
+
+function List({ work, fit, other, source, beside, letters, chosen }: ListProps) {
+  const only = useSignal("all");
+  const find = useSignal("");
+  const saving = useSignal(false);
+  const { names, sizes, group, groups, excerpts } = fit.pieces;
+  const differs = (i: number) =>
+    other !== null && (other.now.used[i] !== fit.now.used[i] || other.now.states[other.now.state[i]!] !== fit.now.states[fit.now.state[i]!]);
+  const wanted = find.value.toLowerCase();
+  const rows: number[] = [];
+  const dropped = fit.now.states.indexOf("dropped");
+  for (let i = 0; i < names.length; i++) {
+    if (only.value === "lost" && fit.now.used[i]! >= sizes[i]!) continue;
+    if (only.value === "dropped" && fit.now.state[i] !== dropped) continue;
+    if (only.value === "differ" && !differs(i)) continue;
+    if (wanted && !`${names[i]} ${excerpts[i] ?? ""}`.toLowerCase().includes(wanted)) continue;
+    if (chosen !== null && groups[group[i]!] !== chosen) continue;
+    rows.push(i);
+  }
+  const back = work.back.value;
+  const problem = work.other.value?.problem;
+  return (
+    <>
+      <div class="tools">
+        <h2>
+          {rows.length === names.length ? `${n(names.length)} pieces` : `${n(rows.length)} of ${n(names.length)} pieces`}
+        </h2>
+        <button aria-expanded={saving.value} onClick={() => (saving.value = !saving.value)}>
+          Save as a test case
+        </button>
+      </div>
+      {saving.value && <Saved source={source} budget={fit.budget} />}
+      <div class="tools">
+        <input type="search" placeholder="Find a piece  ( / )" aria-label="Find a piece" data-search value={find.value} onInput={(event) => (find.value = event.currentTarget.value)} />
+        <select aria-label="Which pieces" value={only.value} onChange={(event) => (only.value = event.currentTarget.value)}>
+          <option value="all">all</option>
+          <option value="lost">that lost something</option>
+          <option value="dropped">dropped</option>
+          {other && <option value="differ">that differ</option>}
+        </select>
+        <select aria-label="Another policy beside it" value={beside} onChange={(event) => go("lab", { source, beside: event.currentTarget.value }, true)}>
+          <option value="">compare with…</option>
+          {Object.entries(fit.choices ?? {}).map(([name, values]) =>
+            values.map((each) => (
+              <option key={`${name}:${each}`} value={`${name}:${each}`}>
+                {name} {words(each)}
+              </option>
+            )),
+          )}
+        </select>
+      </div>
+      {problem && <p class="guard">Beside it: {problem}</p>}
+      <Long
+        items={rows}
+        height={62}
+        label="Pieces"
+        row={(i) => <Line work={work} fit={fit} other={other && differs(i) ? other : null} i={i} at={letters.get(groups[group[i]!]!)} back={back[names[i]!]} />}
+      />
+      {!rows.length && <p class="soft">No piece is like that.</p>}
+    </>
+  );
+}
+
+interface LineProps {
+  work: Bench;
+  fit: Shown;
+  other: Shown | null;
+  i: number;
+  at: Key | undefined;
+  back: Back[string] | undefined;
+}
+
+function Line({ work, fit, other, i, at, back }: LineProps) {
+  const { names, sizes, priorities, excerpts } = fit.pieces;
+  const state = fit.now.states[fit.now.state[i]!]!;
+  const reason = fit.now.reasons[fit.now.reason[i]!]!;
+  return (
+    <div class={`piece ${state}${other ? " differs" : ""}`}>
+      <Chip at={at} />
+      <div class="what">
+        <div>
+          <b>{names[i]}</b> <span class={`badge ${state}`}>{state}</span>
+          <span class="soft">
+            {" "}
+            {priorities[i]} · {excerpts[i]}
+          </span>
+        </div>
+        <div class="clip soft" title={reason}>
+          {back && <Returns name={names[i]!} back={back} work={work} budget={fit.budget} />}
+          {reason}
+        </div>
+      </div>
+      <span class="num">
+        {n(fit.now.used[i])}
+        <small> of {n(sizes[i])}</small>
+        {other && (
+          <small class="versus">
+            {other.now.states[other.now.state[i]!]} {n(other.now.used[i])}
+          </small>
+        )}
+      </span>
+    </div>
+  );
+}
+
+/** The budget at which a piece is back: to be gone to, or to be found to the unit first. */
+function Returns({ name, back, work, budget }: { name: string; back: Back[string]; work: Bench; budget: number }) {
+  const [units, exact] = back;
+  return exact ? (
+    <button class="badge back" title={`Move the brim to ${n(units)}`} onClick={() => work.want(units)}>
+      returns at {n(units)}
+    </button>
+  ) : (
+    <button class="badge back" title="Find it to the unit" onClick={() => void work.seek(budget, name)}>
+      returns at or below {n(units)}
+    </button>
+  );
+}

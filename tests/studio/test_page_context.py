@@ -1,0 +1,104 @@
+"""Context now and the wire in a real Chromium. `make test-ui` runs this; the page has to be built."""
+
+import json
+
+import pytest
+
+import brim
+from studio.browser import STUDIO, tab
+from studio.test_wire import TOOLS, recorded
+
+pytestmark = pytest.mark.ui
+
+
+def test_a_category_opens_its_pieces_and_a_piece_its_whole_text_by_keys_alone(chromium, alone):
+    recorded(alone.folder, "openai", long=3_000)
+    with tab(chromium, alone) as at:
+        at.go("context", desk="mine", session="s")
+        at.page.locator("tbody button.plain", has_text="user").focus()
+        at.page.keyboard.press("Enter")
+        at.page.wait_for_selector("h2 >> text=31 pieces of user")
+        at.page.get_by_role("button", name="all categories").click()
+        at.page.locator("main").press("/")
+        at.page.keyboard.type("the last question")
+        at.page.wait_for_selector("h2 >> text=1 pieces")
+        at.page.keyboard.press("Tab")
+        at.page.keyboard.press("Tab")
+        assert at.page.evaluate("document.activeElement.getAttribute('aria-label')") == "Pieces of the context"
+        at.page.keyboard.press("Tab")
+        at.page.keyboard.press("Enter")
+        at.page.wait_for_selector(".text pre")
+        at.page.get_by_role("button", name="All 15,").press("Enter")
+        at.page.wait_for_function("() => document.querySelector('.text pre').textContent.length > 15000")
+
+
+def test_the_rows_say_what_frees_them_and_add_up_with_what_the_provider_counted(chromium, alone):
+    _, fitted = recorded(alone.folder, "openai")
+    with tab(chromium, alone) as at:
+        at.go("context", desk="mine", session="s")
+        rows = at.page.locator("tbody tr")
+        told = [[cell.strip() for cell in row.locator("th, td").all_inner_texts()] for row in rows.all()]
+        units = {row[0].split("\n")[-1].split()[-1]: int(row[1].replace(",", "")) for row in told}
+        assert units.pop("free") == 4_000 - fitted.used
+        assert units["unattributed"] == 7
+        assert sum(units.values()) == fitted.used + 7
+        assert all(row[-1] for row in told)
+        assert f"The rows add up to {fitted.used + 7:,}" in at.page.locator("main").inner_text()
+
+
+def test_the_context_and_the_lab_say_estimated_of_the_same_session(chromium, served):
+    with tab(chromium, served) as at:
+        at.go("context", desk="demo", session="orders-incident")
+        assert at.page.locator(".lead .badge").first.inner_text() == "estimated"
+        at.go("lab", desk="demo", source="session:orders-incident")
+        at.page.wait_for_selector("[data-used]")
+        assert at.page.locator(".strip dd").last.inner_text() == "estimated"
+
+
+@pytest.mark.parametrize("shape", list(TOOLS))
+def test_the_wire_shows_what_was_sent_cut_and_left_out_and_the_body_itself(chromium, alone, shape):
+    _, fitted = recorded(alone.folder, shape)
+    with tab(chromium, alone) as at:
+        at.go("wire", desk="mine", session="s")
+        sent = at.page.locator(".wire > li:has(details):not(.left-out)")
+        assert sent.count() == len(fitted.messages)
+        gone = at.page.locator(".wire > .left-out")
+        assert gone.count() > 0
+        gone.first.locator("summary").press("Enter")
+        assert gone.first.locator("details > p").inner_text()
+        at.page.get_by_label("only what differs").check()
+        at.page.wait_for_function("() => !document.querySelector('.wire > .as-it-came')")
+        at.page.get_by_role("button", name="Raw JSON").click()
+        at.page.wait_for_selector("pre.tall")
+        body = json.loads(at.page.locator("pre.tall").inner_text())
+        assert body["input" if shape == "responses" else "messages"] == fitted.messages
+        at.page.get_by_role("button", name="As curl").click()
+        at.page.wait_for_selector("pre.tall >> text=$API_KEY")
+        axe = (STUDIO / "page" / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
+        at.page.evaluate(axe)
+        found = at.page.evaluate("axe.run().then(told => told.violations)")
+        assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
+
+
+def test_a_session_that_keeps_nothing_has_no_wire_and_says_how(chromium, alone):
+    recorded(alone.folder, "openai", capture=False)
+    with tab(chromium, alone) as at:
+        at.go("wire", desk="mine", session="s")
+        assert "capture=True" in at.page.locator("main").inner_text()
+        at.go("context", desk="mine", session="s")
+        at.page.locator("button.row").first.click()
+        assert "capture=True" in at.page.locator(".text pre").inner_text()
+
+
+def test_markup_that_was_sent_stays_text_on_the_wire(chromium, alone):
+    evil = '<img src=x onerror="window.hit=1"><script>window.hit=1</script>'
+    with brim.open_store(f"sqlite:///{alone.folder}/brim.db") as store:
+        session = brim.Session(window=4_000, model="gpt-5", store=store, id=evil, capture=True)
+        session.add({"role": "user", "content": evil})
+        session.prompt(system=evil)
+    with tab(chromium, alone) as at:
+        for view in ("messages", "json", "curl"):
+            at.go("wire", desk="mine", session=evil, view=view)
+            assert "onerror" in at.page.locator("main").inner_text()
+            assert at.page.evaluate("window.hit") is None
+            assert at.page.locator("main img, main script").count() == 0

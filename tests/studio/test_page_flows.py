@@ -1,0 +1,124 @@
+"""Flows in a real Chromium: an override made, tried, removed and taken back."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+import brim
+from studio.browser import tab
+
+pytestmark = pytest.mark.ui
+
+
+def config_show(folder, *place):
+    """Return what the real command line says of the settings."""
+    environ = {key: value for key, value in os.environ.items() if not key.startswith("BRIM_")}
+    command = [sys.executable, "-m", "brim", "config", "show", "--json", "--config", str(folder), *place]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environ)
+    return json.loads(done.stdout)["values"]
+
+
+def history_of(folder, step):
+    """Return what the next prompt of a step holds of a history that is too long for it."""
+    from brim.pack import Curator
+
+    config = brim.load_config(folder)
+    done = [{"step_id": f"s{i}", "agent": "worker", "output": f"finding {i}. " * 150} for i in range(40)]
+    return Curator(config, flow="build").prepare(config.flow("build").step(step), done)
+
+
+@pytest.mark.requirement("S2.22")
+def test_an_override_made_in_the_page_is_in_the_file_in_config_show_and_in_the_next_prompt(chromium, alone):
+    folder = alone.studio.desk("demo").config
+    path = Path(folder) / "flows" / "build.yaml"
+    before = path.read_text(encoding="utf-8")
+    place = ("--flow", "build", "--step", "review")
+    assert config_show(folder, *place)["context_budget_chars"]["value"] == 12_000
+    had = history_of(folder, "review").receipt
+    with tab(chromium, alone) as at:
+        at.go("flows", desk="demo", flow="build", step="review")
+        form = at.page.locator("form.budget").first
+        form.locator("input").fill("15000")
+        form.get_by_role("button", name="Show the change").click()
+        at.page.wait_for_selector(".diff .plus")
+        assert path.read_text(encoding="utf-8") == before
+        at.page.get_by_role("button", name="Save").click()
+        at.page.wait_for_selector("form.budget.override >> text=override: step")
+
+        after = path.read_text(encoding="utf-8")
+        assert yaml.safe_load(after)["steps"][4]["budget_overrides"]["context_budget_chars"] == 15_000
+        for comment in ("# needs the whole plan", "# the plan and the newest step are what counts"):
+            assert comment in after
+        shown = config_show(folder, *place)["context_budget_chars"]
+        assert (shown["value"], shown["origin"], shown["override"]) == (15_000, "step", True)
+        assert shown["over"]["value"] == 12_000
+        now = history_of(folder, "review").receipt
+        assert (had["budget_chars"], now["budget_chars"]) == (12_000, 15_000)
+        assert had["used_chars"] < now["used_chars"] <= 15_000
+
+        form.get_by_role("button", name="Remove").click()
+        at.page.wait_for_selector(".diff .minus")
+        at.page.get_by_role("button", name="Save").click()
+        at.page.wait_for_selector("form.budget >> text=override: flow")
+        assert path.read_text(encoding="utf-8") == before
+        assert config_show(folder, *place)["context_budget_chars"]["value"] == 12_000
+        assert history_of(folder, "review").receipt["used_chars"] == had["used_chars"]
+
+        at.page.get_by_role("button", name="Undo (2)").click()
+        at.page.wait_for_selector("text=Taken back")
+        assert path.read_text(encoding="utf-8") == after
+        at.page.get_by_role("button", name="Undo (1)").click()
+        at.page.wait_for_selector("button:disabled >> text=Undo")
+        assert path.read_text(encoding="utf-8") == before
+
+
+def test_a_preset_takes_the_place_of_the_budgets_beside_it(chromium, alone):
+    folder = alone.studio.desk("demo").config
+    with tab(chromium, alone) as at:
+        at.go("flows", desk="demo", flow="build", step="code")
+        at.page.get_by_role("button", name="lean 100,000").click()
+        at.page.wait_for_selector(".diff .plus")
+        at.page.get_by_role("button", name="Save").click()
+        at.page.wait_for_selector("text=preset lean")
+        values = config_show(folder, "--flow", "build", "--step", "code")
+        assert [values[name]["value"] for name in ("context_budget_chars", "history_max_older_chars")] == [
+            100_000,
+            5_000,
+        ]
+        at.page.locator("form.budget").first.get_by_role("button", name="Remove the preset").click()
+        at.page.wait_for_selector(".diff .minus")
+
+
+def test_a_guardrail_speaks_beside_its_budget_and_before_it_is_saved(chromium, alone):
+    with tab(chromium, alone) as at:
+        at.go("flows", desk="demo", flow="deploy")
+        at.page.wait_for_selector("form.budget:has(code:text('context_budget_chars')) .guard >> text=lowered")
+        at.go("flows", desk="demo", flow="build", step="test")
+        form = at.page.locator("form.budget").first
+        form.locator("input").fill("700")
+        form.get_by_role("button", name="Show the change").click()
+        at.page.wait_for_selector(".diff .guard >> text=below minimum 10,000")
+        at.page.get_by_role("button", name="Leave it").click()
+        form.locator("input").fill("")
+        assert form.get_by_role("button", name="Show the change").is_disabled()
+
+
+def test_a_change_is_tried_on_what_was_recorded_before_it_is_saved(chromium, alone):
+    path = Path(alone.studio.desk("demo").config) / "flows" / "build.yaml"
+    before = path.read_text(encoding="utf-8")
+    with tab(chromium, alone) as at:
+        at.go("flows", desk="demo", flow="build")
+        form = at.page.locator("form.budget").first
+        form.locator("input").fill("30000")
+        form.get_by_role("button", name="Show the change").click()
+        at.page.get_by_role("button", name="Try it on what was recorded").click()
+        table = at.page.get_by_role("region", name="Tried on what was recorded")
+        table.wait_for()
+        assert "orders-incident" in table.inner_text()
+        assert "0 overflows" in table.inner_text()
+    assert path.read_text(encoding="utf-8") == before

@@ -1,0 +1,126 @@
+"""Receipts by the ten thousand, and a gateway at work, in a real Chromium."""
+
+import http.client
+import json
+from urllib.parse import urlsplit
+
+import pytest
+
+import brim
+from brim.gateway import serve
+from brim.gateway.app import App
+from brim.gateway.policy import Rule
+from brim.gateway.settings import Settings
+from model_server import ModelServer, running
+from studio.browser import crowd, tab
+
+pytestmark = pytest.mark.ui
+
+
+def timed(page, act, seen):
+    """Return the milliseconds from something done in the page until what it leads to is painted."""
+    return page.evaluate(
+        f"""async () => {{
+            const began = performance.now();
+            {act};
+            while (!({seen})) await new Promise(done => setTimeout(done, 1));
+            await new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)));
+            return performance.now() - began;
+        }}"""
+    )
+
+
+def many(folder, count=10_000):
+    """Write receipts: half as prompts of sessions, half as steps of runs."""
+    told = {"used": 900, "budget": 4_000, "unit": "tokens", "exact": True, "messages": 3, "truncated": False}
+    with brim.open_store(f"sqlite:///{folder}/brim.db") as store, store.transaction():
+        for s in range(count // 100):
+            name = f"{'billing' if s % 7 == 0 else 'orders'}-{s:03d}"
+            entries = [("prompt", {**told, "used": 900 + i}) for i in range(50)]
+            store.append(name, [*entries, ("meta", {"kind": "session", "status": {"model": "gpt-5"}})])
+    sections = [{"name": f"part-{k}", "state": "whole", "used_chars": 100} for k in range(8)]
+    for flow in range(10):
+        inside = folder / "runs" / f"flow{flow}" / "receipts"
+        inside.mkdir(parents=True)
+        for i in range(count // 20):
+            values = {"step_id": f"step-{i}", "agent": "worker", "budget_chars": 12_000, "used_chars": 9_000 + i}
+            values |= {"sections": sections, "status": "ok", "model": "gpt-5-mini", "output": "word " * 300}
+            (inside / f"{i}.json").write_text(json.dumps(values))
+
+
+def test_ten_thousand_receipts_are_listed_filtered_and_opened_at_once(chromium, alone, capsys):
+    many(alone.folder)
+    mine = alone.studio.mine
+    mine.index.rows(mine)  # As the command does while the browser opens.
+    with tab(chromium, alone) as at:
+        at.go("doctor", desk="mine")
+        rows = "document.querySelectorAll('.receipt').length"
+        text = "document.querySelector('main .lead').innerText"
+        typed = "const b = document.querySelector('[data-search]'); b.value = '{}'; b.dispatchEvent(new Event('input', {{bubbles: true}}))"
+        took = {}
+        took["first paint"] = timed(at.page, "location.hash = '#/receipts?desk=mine'", f"{rows} > 5")
+        assert "10,000 of 10,000" in at.page.locator("main .lead").inner_text()
+        took["filter by a word"] = timed(at.page, typed.format("billing"), f"{text} === '750 of 10,000'")
+        took["filter to one"] = timed(at.page, typed.format("flow3 step-77 "), f"{text} === '1 of 10,000'")
+        took["no filter"] = timed(at.page, typed.format(""), f"{text} === '10,000 of 10,000'")
+        opened = "document.querySelector('.receipt a').click()"
+        took["open"] = timed(at.page, opened, "document.querySelector('section[aria-label=Receipt] table')")
+        at.page.wait_for_timeout(1_100)  # What was read is looked at again after a second.
+        took["after a second"] = timed(at.page, typed.format("orders"), f"{text} === '4,250 of 10,000'")
+        assert at.page.locator(".receipt").count() < 60
+        at.page.get_by_role("button", name="Older").click()
+        at.page.wait_for_selector("text=501 to 1,000")
+    with capsys.disabled():
+        print("\n10,000 receipts:", ", ".join(f"{name} {each:.0f} ms" for name, each in took.items()))
+    for name, each in took.items():
+        assert each < 300 * crowd(), name
+
+
+def ask(address, path, body, **headers):
+    parts = urlsplit(address)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)
+    connection.request("POST", path, json.dumps(body), {"content-type": "application/json", **headers})
+    answer = connection.getresponse()
+    answer.read()
+    connection.close()
+    return dict(answer.getheaders())
+
+
+def test_a_request_to_a_running_gateway_is_on_the_page_a_moment_later(chromium, alone):
+    url = f"sqlite:///{alone.folder}/brim.db"
+    with running(ModelServer(window=1_000)) as upstream:
+        settings = Settings(upstream=f"{upstream}/v1", usual=Rule(policy="fit", window=1_000), store=url)
+        app = App(settings)
+        with running(app, serve.config(app, settings)) as gateway, tab(chromium, alone) as at:
+            at.go("gateway", desk="mine")
+            at.page.wait_for_selector("text=No gateway traffic yet")
+            said = [{"role": "user", "content": "word " * 200}, {"role": "assistant", "content": "word " * 200}] * 5
+            body = {"model": "gpt-5", "messages": [*said, {"role": "user", "content": "go on"}]}
+            headers = ask(gateway, "/v1/chat/completions", body)
+            row = at.page.locator(".row", has_text=headers["x-brim-request-id"])
+            row.wait_for(timeout=15_000)
+            told = row.inner_text()
+            for name in ("before", "after"):
+                assert f"{int(headers[f'x-brim-tokens-{name}']):,}" in told
+            assert f"{headers['x-brim-edits']} edits" in told
+            row.click()
+            detail = at.page.get_by_role("region", name="One request").inner_text()
+            assert f"{float(headers['x-brim-overhead-ms']):.0f}" in detail
+            refused = ask(gateway, "/v1/chat/completions", body, **{"x-brim-budget": "many"})
+            at.page.locator(".row", has_text=refused["x-brim-request-id"]).wait_for(timeout=15_000)
+            at.page.get_by_label("Which requests").select_option("wrong")
+            at.page.wait_for_function("document.querySelectorAll('.row').length === 1")
+            assert "refused 400" in at.page.locator(".row").inner_text()
+
+
+def test_two_receipts_stand_side_by_side(chromium, served):
+    with tab(chromium, served) as at:
+        at.go("receipts", desk="demo", text="orders-incident")
+        boxes = at.page.locator(".receipt input[type=checkbox]")
+        boxes.nth(0).check()
+        boxes.nth(8).check()
+        at.page.get_by_role("button", name="Compare 2 of 2").click()
+        at.page.get_by_role("region", name="Comparison").wait_for()
+        assert "parts differ" in at.page.get_by_role("region", name="Comparison").inner_text()
+        at.go("receipts", desk="demo", kind="step", lost="1")
+        assert "2 of" in at.page.locator("main .lead").inner_text()
