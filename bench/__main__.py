@@ -9,7 +9,7 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
-from bench import counting, ends, fitting, footprint, interpreter, report, scaling, settings
+from bench import counting, ends, fitting, footprint, interpreter, record, report, scaling, settings
 from bench.outcome import Outcome, Setting
 
 
@@ -31,6 +31,7 @@ BENCHMARKS: dict[str, Callable[[Setting], Outcome]] = {
     "fitting": fitting.run,
     "scaling": scaling.run,
     "settings": settings.run,
+    "engines": _later("engines"),
     "conformance": _later("conformance"),
     "histories": _later("histories"),
     "recall": _later("recall"),
@@ -48,6 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--footprint", action="store_true", help="also install the core into an empty environment")
     parser.add_argument("--traces", type=Path, metavar="DIR", help="recorded runs to replay, instead of made-up ones")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results", metavar="DIR")
+    parser.add_argument("--record", type=Path, metavar="DIR", help="also write each one's figures as JSON, NAME.json")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in BENCHMARKS]
     if unknown:
@@ -63,7 +65,10 @@ def main(arguments: list[str] | None = None) -> int:
         start = time.perf_counter()
         outcomes.append(BENCHMARKS[name](setting))
         print(report.page(outcomes[-1]))
-        print(f"({name}: {time.perf_counter() - start:.0f} s)\n", flush=True)
+        spent = time.perf_counter() - start
+        print(f"({name}: {spent:.0f} s)\n", flush=True)
+        if options.record:
+            print(f"wrote {record.write(outcomes[-1], setting, spent, options.record)}")
     every = [gate for outcome in outcomes for gate in outcome.gates]
     print(report.gates(every))
     for path in report.write(outcomes, head, options.out):

@@ -48,7 +48,7 @@ def run(setting: Setting) -> Outcome:
             continue
         right = sum(verdict.right for verdict in found[peer.name].values())
         print(f"  {peer.name}: {right} of {len(CASES)} cases", flush=True)
-    _write(setting, [peer for peer in every if peer.name in found], found, notes)
+    told = _write(setting, [peer for peer in every if peer.name in found], found, notes)
     held = [found.get(kind.name, {}) for kind in _HELD]
     wrong = sum(len(CASES) - sum(verdict.right for verdict in verdicts.values()) for verdicts in held)
     rows: list[list[Cell]] = [
@@ -66,7 +66,7 @@ def run(setting: Setting) -> Outcome:
         ],
     )
     gate = Gate(name="conformance: cases that brim does not pass", value=wrong, limit=0, unit="cases")
-    return Outcome(name="conformance", tables=[table], gates=[gate])
+    return Outcome(name="conformance", tables=[table], gates=[gate], details=told)
 
 
 def _verdicts(peer: Peer) -> dict[str, Verdict]:
@@ -99,7 +99,8 @@ def _verdicts(peer: Peer) -> dict[str, Verdict]:
 
 def _write(
     setting: Setting, every: Sequence[Peer], found: dict[str, dict[str, Verdict]], notes: Sequence[str] = ()
-) -> None:
+) -> dict[str, Any]:
+    """Write every verdict as JSON, and return it."""
     told = {
         "notes": list(notes),
         "cases": [{"name": case.name, "why": case.why, "refusal": case.refusal} for case in CASES],
@@ -117,6 +118,7 @@ def _write(
     }
     setting.out.mkdir(parents=True, exist_ok=True)
     (setting.out / RESULT).write_text(json.dumps(told, indent=1, ensure_ascii=True) + "\n", encoding="utf-8")
+    return told
 
 
 def _library(package: str) -> str:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 Cell = str | int | float | None
 """A text, a number, or `None` where there is nothing to tell."""
@@ -77,6 +78,8 @@ class Outcome:
     tables: Sequence[Table]
     gates: Sequence[Gate] = ()
     plots: Sequence[Plot] = ()
+    details: Any = None
+    """What is behind the tables, as JSON, for a page of its own."""
 
 
 def exponent(points: Sequence[tuple[float, float]]) -> float:

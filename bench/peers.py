@@ -87,9 +87,19 @@ def tiktoken_count(vocabulary: str = "o200k_base") -> Count:
     return lambda text: len(encode(text))
 
 
-@cache
 def tokenizers_count(vocabulary: str = "o200k_base") -> Count:
     """Return the way to count of a `tokenizers` tokenizer, built from the same tokens.
+
+    Raises:
+        ImportError: tokenizers is not installed.
+    """
+    tokenizer = tokenizers_tokenizer(vocabulary)
+    return lambda text: len(tokenizer.encode_batch_fast([text], add_special_tokens=False)[0].ids)
+
+
+@cache
+def tokenizers_tokenizer(vocabulary: str = "o200k_base") -> Any:
+    """Return a `tokenizers` tokenizer that is built from the tokens of a vocabulary.
 
     Raises:
         ImportError: tokenizers is not installed.
@@ -112,7 +122,7 @@ def tokenizers_count(vocabulary: str = "o200k_base") -> Count:
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
-    return lambda text: len(tokenizer.encode_batch_fast([text], add_special_tokens=False)[0].ids)
+    return tokenizer
 
 
 def litellm_counts(

@@ -21,7 +21,12 @@ from typing import IO, Any
 Answer = dict[str, Any]
 Job = Callable[..., Iterator[Answer]]
 
-JOBS = {"replay": "bench.replay", "growth": "bench.growth", "conformance": "bench.conformance"}
+JOBS = {
+    "replay": "bench.replay",
+    "growth": "bench.growth",
+    "conformance": "bench.conformance",
+    "engines": "bench.engines",
+}
 """The modules whose `job` can be asked for."""
 
 

@@ -1,23 +1,32 @@
-"""Write docs/conformance.md from the verdicts of the last `python -m bench conformance`.
+"""Write docs/conformance.md from the recorded run of `python -m bench conformance`.
 
-    python scripts/conformance.py [RESULTS]     the folder of the results, bench/results by default
+python scripts/conformance.py            write the page
+python scripts/conformance.py --check    fail if the page is not what would be written
 
 The page is made of that run and of nothing else, so that it cannot say what was not measured.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "conformance.md"
-RESULT = "conformance.json"
+if TYPE_CHECKING:
+    from scripts import runs
+    from scripts.generated import run
+else:
+    import runs
+    from generated import run
+
+PAGE = runs.ROOT / "docs" / "conformance.md"
 
 _HEAD = """\
+---
+hide: [toc]
+search: {exclude: true}
+---
+
 # What a context trimmer should do, and which ones do it
 
 <!-- Written by scripts/conformance.py from a run of `python -m bench conformance`; do not edit. -->
@@ -46,11 +55,12 @@ were not made for this: they have no budget, count messages, or only shorten too
 _SHORT = {"pass": "pass", "refused": "refused", "fail": "**fail**", "error": "**error**", "timeout": "**timeout**"}
 
 
-def page(told: dict[str, Any]) -> str:
-    """Return the page for the verdicts of one run."""
+def page(told: dict[str, Any], measured: str = "") -> str:
+    """Return the page for the verdicts of one run, with a sentence on where and when it was."""
     cases, trimmers = told["cases"], told["trimmers"]
     parts = [
         _HEAD,
+        *([f"{measured}\n"] if measured else []),
         "## Summary\n",
         "\n".join(_summary(cases, trimmers)),
         "",
@@ -115,17 +125,17 @@ def _told(detail: str) -> str:
     return " ".join(detail.split()).replace("<", "&lt;").replace("`", "'")
 
 
-def main() -> int:
-    """Write the page; return 1 if there is no run to write it from."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "bench" / "results"
-    source = folder / RESULT
-    if not source.is_file():
-        print(f"there is no {source}: run `python -m bench conformance` first", file=sys.stderr)
-        return 1
-    PAGE.write_text(page(json.loads(source.read_text(encoding="utf-8"))), encoding="utf-8")
-    print(f"wrote {PAGE.relative_to(ROOT)}")
-    return 0
+def written() -> str:
+    """Return the page for the recorded run.
+
+    Raises:
+        LookupError: there is none.
+    """
+    found = runs.record("conformance")
+    if not found:
+        raise LookupError("there is no docs/runs/conformance.json: run python -m bench conformance --record docs/runs")
+    return page(found["details"], runs.origin(found))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(PAGE, written))

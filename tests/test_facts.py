@@ -29,7 +29,9 @@ print(seen, sorted(heavy & set(sys.modules)))
 
 
 def script(name):
-    """Load one of the project's scripts as a module."""
+    """Load one of the project's scripts as a module; scripts find each other, but hide no module of the tests."""
+    if str(ROOT / "scripts") not in sys.path:
+        sys.path.append(str(ROOT / "scripts"))
     spec = importlib.util.spec_from_file_location(f"script_{name}", ROOT / "scripts" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -89,7 +91,7 @@ def test_no_committed_file_names_a_registry_or_a_path_of_a_machine():
     )
     found = []
     for path in tracked():
-        if path.suffix in (".png", ".gz") or path == Path(__file__):
+        if path.suffix in (".png", ".webp", ".gz") or path == Path(__file__):
             continue
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
             if hosts.search(line):
@@ -111,6 +113,8 @@ def test_no_module_grows_beyond_what_a_reader_holds():
 
 def _pages():
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        if path.parent.name == "integrations":  # tests/integrations/test_pages.py runs them
+            continue
         blocks = re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL)
         if blocks:
             yield pytest.param(blocks, id=str(path.relative_to(ROOT)))

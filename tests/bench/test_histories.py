@@ -17,6 +17,7 @@ from bench.suite import CASES, Judge, Verdict, judge
 from bench.trajectories import Trajectory
 
 from bench import conformance, growth, histories, peers, trajectories, trimmers, worker
+from test_facts import script
 
 ROOT = Path(__file__).parents[2]
 JUDGE = Judge(count=lambda text: len(text.split()))
@@ -271,21 +272,12 @@ def test_a_process_that_is_silent_is_ended():
         list(answers)
 
 
-def script():
-    import importlib.util
-
-    spec = importlib.util.spec_from_file_location("script_conformance", ROOT / "scripts" / "conformance.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_the_page_is_made_of_the_verdicts(tmp_path):
     brim, peer = trimmers.own()[0], replace(trimmers.own()[1], name="other", note="a note")
     right = dict.fromkeys((case.name for case in CASES), Verdict(state="pass"))
     wrong = {**right, CASES[0].name: Verdict(state="fail", detail="9 units for <a> budget of 8")}
     conformance._write(Setting(out=tmp_path), [brim, peer], {"brim": right, "other": wrong})
-    page = script().page(json.loads((tmp_path / conformance.RESULT).read_text()))
+    page = script("conformance").page(json.loads((tmp_path / conformance.RESULT).read_text()))
     assert f"| 1 | brim | brim 0.1.0 | {len(CASES)} | 0 | 0 | 0 | 0 |  |" in page
     assert f"| 2 | other | brim 0.1.0 | {len(CASES) - 1} | 1 | 0 | 0 | 0 | a note |" in page
     assert f"| 1 | {CASES[0].name} | pass | **fail** |" in page

@@ -1,0 +1,396 @@
+"""Write docs/comparison.md, its plots and the table of figures in README.md from the recorded runs.
+
+python scripts/comparison.py            write them
+python scripts/comparison.py --check    fail if one of them is not what would be written
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scripts import drawing, runs
+    from scripts.runs import Cell, Record
+else:
+    import drawing
+    import runs
+    from runs import Cell, Record
+
+PAGE = runs.ROOT / "docs" / "comparison.md"
+README = runs.ROOT / "README.md"
+BENCHMARKS = runs.ROOT / "docs" / "benchmarks.md"
+PICTURES = runs.ROOT / "docs" / "pictures"
+
+_HEAD = """\
+---
+hide: [toc]
+---
+
+# Comparison
+
+<!-- Written by scripts/comparison.py from the records in docs/runs; do not edit. -->
+
+brim beside the libraries that count tokens, put prompts together or trim histories: the same inputs, each library set
+up as its documentation advises, in its own process. Every figure on this page comes from a recorded run, and a library
+that was not run has none. Compare ratios, not times: machines differ, and so does one machine from hour to hour.
+"""
+_KINDS = (
+    ("over the budget", r"units for a budget of"),
+    (
+        "refused by the provider",
+        r"answers the call|has no answer|has the role|makes two calls|neither content nor calls",
+    ),
+    ("newest lost", r"does not end with the newest|is empty|there is no message"),
+    ("task or rules lost", r"the task, the first user|is not there whole"),
+    ("changed what fits", r"the history fits"),
+    ("most room empty", r"^only "),
+)
+"""What can be wrong with a prompt, by the words of the verdict."""
+_GREEN, _GREY, _RED = "#009e73", "#c0c0c0", "#d55e00"
+
+
+def page() -> str:
+    """Return the whole page."""
+    parts = [_HEAD]
+    for make in (_conformance, _histories, _growth, _recall, _fitting, _engines):
+        parts += make()
+    parts += _others()
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _section(title: str, told: str, found: Record) -> Iterator[str]:
+    yield f"## {title}\n"
+    yield f"{told}\n"
+    yield f"{runs.origin(found)}\n"
+
+
+def _conformance() -> Iterator[str]:
+    found = runs.record("conformance")
+    if not found:
+        return
+    cases = len(found["details"]["cases"])
+    told = (
+        f"{cases} histories with a budget each, and what must hold of the prompt that is made of them: it counts at"
+        " most the budget, the provider accepts it, the rules and the newest message are there. [Case by"
+        " case](conformance.md) has every verdict."
+    )
+    yield from _section("Trimming a history: is the prompt right?", told, found)
+    yield f"![Cases that are right, of {cases}](pictures/conformance.svg)\n"
+    rows: list[list[Cell]] = []
+    for trimmer in found["details"]["trimmers"]:
+        verdicts = trimmer["verdicts"]
+        right = sum(each["state"] in ("pass", "refused") for each in verdicts)
+        kinds = Counter(_kind(each["state"], each["detail"]) for each in verdicts)
+        names = [name for name, _ in _KINDS]
+        rows.append(
+            [trimmer["name"], trimmer["library"], right, *(kinds[name] for name in (*names, "raised", "too slow"))]
+        )
+    columns = ["trimmer", "library", f"right, of {cases}", *(name for name, _ in _KINDS), "raised", "too slow"]
+    yield from runs.markdown(columns, rows)
+    yield ""
+    yield from (f"{note}\n" for note in found["details"]["notes"])
+
+
+def _kind(state: str, detail: str) -> str:
+    """Return what was wrong, in one of few words."""
+    if state in ("pass", "refused", "not asked"):
+        return ""
+    if state in ("error", "timeout"):
+        return "raised" if state == "error" else "too slow"
+    return next((name for name, words in _KINDS if re.search(words, detail)), "other")
+
+
+def _histories() -> Iterator[str]:
+    found = runs.record("histories")
+    if not found:
+        return
+    told = (
+        "Agent runs, replayed call by call at a quarter and at half of their final size. In percent of the fits that"
+        " have to cut: what is wrong with the prompt, whether the task is still in it, how full it is, how much of it"
+        " begins as the last one did, and what it costs with a prompt cache against no trimming at all."
+    )
+    yield from _section("Trimming a history: on agent runs", told, found)
+    yield "![What prompts cost with a cache](pictures/cached-cost.svg)\n"
+    wrong, worth = runs.table(found, "Tight fits: right"), runs.table(found, "Tight fits: what")
+    taken = ("bad", "over", "400", "newest lost", "task kept")
+    more = ("fill %", "shared prefix %", "cached cost", "CPU p50", "CPU p95")
+    valued = {row[0]: row for row in worth["rows"]}
+    rows = [
+        [row[0], *(row[wrong["columns"].index(name)] for name in taken)]
+        + [valued[row[0]][worth["columns"].index(name)] for name in more]
+        for row in wrong["rows"]
+    ]
+    yield from runs.markdown(["trimmer", *taken, *more], rows)
+    yield ""
+    yield from (f"{note}\n" for note in (*wrong["notes"], *worth["notes"]))
+
+
+def _growth() -> Iterator[str]:
+    found = runs.record("histories")
+    if not found:
+        return
+    told = runs.table(found, "One fit of a long history")
+    yield "### As a history grows\n"
+    yield f"{told['title']}.\n"
+    yield from runs.markdown(told["columns"], told["rows"])
+    yield ""
+    yield from (f"{note}\n" for note in told["notes"])
+
+
+def _recall() -> Iterator[str]:
+    found = runs.record("recall")
+    if not found:
+        return
+    told = "Long conversations and questions whose evidence is known: the share of it that is still in the prompt."
+    yield from _section("What is still there when it is asked for", told, found)
+    kept = runs.table(found, "Share of the evidence")
+    yield from runs.markdown(kept["columns"], kept["rows"])
+    yield ""
+    yield from (f"{note}\n" for note in kept["notes"])
+
+
+def _fitting() -> Iterator[str]:
+    found = runs.record("fitting")
+    if not found:
+        return
+    told = (
+        "Sections with priorities into half of their tokens, and small prompts whose pieces count otherwise joined than"
+        " apart. brim makes its receipt in the same time."
+    )
+    yield from _section("Putting a prompt together", told, found)
+    yield "![CPU milliseconds of a fit of 1,000 sections](pictures/fitting.svg)\n"
+    fitted = runs.table(found, "Fitting sections")
+    yield from runs.markdown(fitted["columns"][1:2] + fitted["columns"][:1] + fitted["columns"][2:], _swapped(fitted))
+    yield ""
+    yield from (f"{note}\n" for note in fitted["notes"])
+    joins = runs.table(found, "Small prompts")
+    yield from runs.markdown(joins["columns"], joins["rows"])
+    yield ""
+    yield from (f"{note}\n" for note in joins["notes"])
+
+
+def _swapped(told: Record) -> list[list[Cell]]:
+    return [[row[1], row[0], *row[2:]] for row in told["rows"]]
+
+
+def _engines() -> Iterator[str]:
+    found = runs.record("engines")
+    if not found:
+        return
+    told = (
+        "Exact counts with one vocabulary. tiktoken is the reference. brim counts with toktok, in pieces, so that other"
+        " threads keep running, and remembers what it has counted; here every text is new."
+    )
+    yield from _section("Counting", told, found)
+    yield "![Speed of counting against tiktoken](pictures/counting.svg)\n"
+    counted = found["tables"][0]
+    yield from runs.markdown(counted["columns"], counted["rows"])
+    yield ""
+    yield from (f"{note}\n" for note in counted["notes"])
+
+
+def _others() -> Iterator[str]:
+    yield "## Run it yourself\n"
+    yield '```\nmake bench BENCH="conformance fitting engines --record docs/runs"\nmake pages\n```\n'
+    missing = [name for name in ("histories", "recall", "footprint", "counting") if not runs.record(name)]
+    if missing:
+        yield f"Not recorded yet, and so not on this page: {', '.join(f'`{name}`' for name in missing)}.\n"
+    yield "How each benchmark measures is told in [Benchmarks](benchmarks.md)."
+
+
+def plots() -> dict[Path, Callable[[], str]]:
+    """Return what draws each plot, by its file."""
+    made: dict[Path, Callable[[], str]] = {}
+    if runs.record("conformance"):
+        made[PICTURES / "conformance.svg"] = _conformance_plot
+    if runs.record("fitting"):
+        made[PICTURES / "fitting.svg"] = _fitting_plot
+    if runs.record("engines"):
+        made[PICTURES / "counting.svg"] = _engines_plot
+    if runs.record("histories"):
+        made[PICTURES / "cached-cost.svg"] = _cost_plot
+    return made
+
+
+def _conformance_plot() -> str:
+    found = runs.record("conformance")
+    assert found
+    rows = []
+    for trimmer in found["details"]["trimmers"]:
+        states = [each["state"] for each in trimmer["verdicts"]]
+        right, asked = states.count("pass") + states.count("refused"), len(states) - states.count("not asked")
+        rows.append((trimmer["name"], (right, len(states) - asked, asked - right), f"{right} right"))
+    rows.sort(key=lambda row: -row[1][0])
+    cases = len(found["details"]["cases"])
+    return drawing.bars(f"Right prompts, of {cases} cases (grey: not asked)", rows, (_GREEN, _GREY, _RED), cases)
+
+
+def _fitting_plot() -> str:
+    found = runs.record("fitting")
+    assert found
+    rows = [row for row in runs.table(found, "Fitting sections")["rows"] if row[0] == 1_000]
+    told = [(row[1], (row[2],), f"{runs.shown(row[2])} ms") for row in sorted(rows, key=lambda row: float(row[2]))]
+    return drawing.bars("CPU ms of one fit of 1,000 sections", told, ("#56b4e9",), max(float(row[2]) for row in rows))
+
+
+def _engines_plot() -> str:
+    found = runs.record("engines")
+    assert found
+    title = found["tables"][0]["title"]
+    equal = runs.column(found, title, "counts equal")
+    ratios = _numbers(runs.column(found, title, "x tiktoken, long text"))[::-1]
+    rows = [
+        (name, (value, 0.0) if equal[name] == "yes" else (0.0, value), f"{runs.shown(value)} x")
+        for value, name in ratios
+    ]
+    told = "Counting a long new text, times tiktoken's speed (orange: counts are wrong)"
+    return drawing.bars(told, rows, ("#56b4e9", _RED), ratios[0][0])
+
+
+def _cost_plot() -> str:
+    found = runs.record("histories")
+    assert found
+    cost = runs.column(found, "Tight fits: what", "cached cost")
+    rows = _numbers(cost)
+    told = [(name, (value,), runs.shown(value)) for value, name in rows]
+    return drawing.bars("What prompts cost with a cache, against no trimming", told, ("#e69f00",), rows[-1][0])
+
+
+def figures() -> str:
+    """Return the table of figures for the README, with the command that measures each again."""
+    rows: list[tuple[str, str, str, str]] = []
+    for make in (_of_conformance, _of_histories, _of_recall, _of_fitting, _of_engines, _of_footprint):
+        rows += make()
+    lines = ["| | brim | others | measured by |", "|---|---|---|---|"]
+    lines += [f"| {what} | **{own}** | {others} | `{command}` |" for what, own, others, command in rows]
+    days = sorted({found["date"] for path in runs.RUNS.glob("*.json") if (found := runs.record(path.stem))})
+    place = "[docs/runs](docs/runs); [the comparison](docs/comparison.md) has all of them"
+    told = f"Recorded on {' and '.join(days)} in {place}."
+    return "\n".join([*lines, "", told])
+
+
+def _of_conformance() -> Iterator[tuple[str, str, str, str]]:
+    found = runs.record("conformance")
+    if found:
+        cases = len(found["details"]["cases"])
+        right = {
+            trimmer["name"]: sum(each["state"] in ("pass", "refused") for each in trimmer["verdicts"])
+            for trimmer in found["details"]["trimmers"]
+        }
+        others = sorted((number, name) for name, number in right.items() if not name.startswith("brim"))
+        told = f"{others[0][0]} to {others[-1][0]} ({len(others)} trimmers; the best is {others[-1][1]})"
+        yield f"right prompts of {cases} hard histories", f"{right['brim']}", told, _make(found)
+
+
+def _of_histories() -> Iterator[tuple[str, str, str, str]]:
+    found = runs.record("histories")
+    if not found:
+        return
+    bad = runs.column(found, "Tight fits: right", "bad")
+    yield "agent runs: prompts over, illegal or without what matters, %", *_range(bad, "brim History"), _make(found)
+    cost = runs.column(found, "Tight fits: what", "cached cost")
+    yield "agent runs: cost with a prompt cache, no trimming is 1", *_range(cost, "brim History stable"), _make(found)
+    following = runs.column(found, "One fit of a long history", "next fit at 10,000, CPU ms")
+    yield "the next fit of a history of 10,000 messages, ms", *_range(following, "brim History"), _make(found)
+
+
+def _range(values: dict[str, Cell], own: str) -> tuple[str, str]:
+    others = [value for value, name in _numbers(values) if not name.startswith("brim")]
+    return runs.shown(values[own]), f"{runs.shown(min(others))} to {runs.shown(max(others))}"
+
+
+def _numbers(values: dict[str, Cell]) -> list[tuple[float, str]]:
+    """Return the values that are numbers, the smallest first, each with its name."""
+    return sorted((float(value), name) for name, value in values.items() if isinstance(value, int | float))
+
+
+def _of_recall() -> Iterator[tuple[str, str, str, str]]:
+    found = runs.record("recall")
+    if found:
+        kept = runs.column(found, "Share of the evidence", "2,000")
+        told = f"{runs.shown(kept['recency'])} by recency, {runs.shown(kept['BM25, plain'])} by plain BM25"
+        yield "evidence still in a prompt of 2,000 tokens", runs.shown(kept["brim, relevance"]), told, _make(found)
+
+
+def _of_fitting() -> Iterator[tuple[str, str, str, str]]:
+    found = runs.record("fitting")
+    if not found:
+        return
+    milliseconds = {row[1]: row[2] for row in runs.table(found, "Fitting sections")["rows"] if row[0] == 1_000}
+    others = ", ".join(f"{name} {runs.shown(value)}" for name, value in milliseconds.items() if "brim" not in name)
+    own = f"{runs.shown(milliseconds['brim, cold'])}, again {runs.shown(milliseconds['brim, warm'])}"
+    yield "fitting 1,000 sections, CPU ms", own, others, _make(found)
+    joins = runs.table(found, "Small prompts")["rows"]
+    told = {row[0]: f"{sum(row[i] for i in (2, 4, 5))}" for row in joins}
+    others = ", ".join(f"{name} {value}" for name, value in told.items() if name != "brim")
+    yield f"over, lost or raised, of {joins[0][1]} small prompts", told["brim"], others, _make(found)
+
+
+def _of_engines() -> Iterator[tuple[str, str, str, str]]:
+    found = runs.record("engines")
+    if found:
+        ratio = runs.column(found, found["tables"][0]["title"], "x tiktoken, long text")
+        others = f"tokenizers {runs.shown(ratio['tokenizers'])}, fastest {_fastest(ratio)}"
+        yield "exact counts of new text, times tiktoken's speed", runs.shown(ratio["brim"]), others, _make(found)
+
+
+def _fastest(ratio: dict[str, Cell]) -> str:
+    value, name = [each for each in _numbers(ratio) if each[1] != "brim"][-1]
+    return f"{name} {runs.shown(value)}"
+
+
+def _of_footprint() -> Iterator[tuple[str, str, str, str]]:
+    found = runs.record("footprint")
+    if found:
+        for each in found["gates"]:
+            yield each["name"], f"{runs.shown(each['value'])} {each['unit']}".strip(), "-", _make(found)
+
+
+def _make(found: Record) -> str:
+    """Return the command of a record as the Makefile has it."""
+    named = found["command"].removeprefix("python -m bench ")
+    return f'make bench BENCH="{named}"' if " " in named else f"make bench BENCH={named}"
+
+
+def gates() -> str:
+    """Return every gate of the recorded runs, with its verdict."""
+    rows: list[list[Cell]] = []
+    for path in sorted(runs.RUNS.glob("*.json")):
+        found = runs.record(path.stem)
+        for gate in found["gates"] if found else ():
+            limit = f"{'>=' if gate['at_least'] else '<='} {runs.shown(gate['limit'])} {gate['unit']}".strip()
+            verdict = "pass" if gate["passed"] else "**fail**"
+            rows.append([gate["name"], gate["value"], limit, verdict, found["date"] if found else None])
+    return "\n".join(runs.markdown(["gate", "measured", "limit", "verdict", "on"], rows))
+
+
+def pages() -> dict[Path, Callable[[], str]]:
+    """Return what makes each file, by its path."""
+    return {
+        PAGE: page,
+        BENCHMARKS: lambda: runs.between(BENCHMARKS.read_text("utf-8"), "gates", gates()),
+        README: lambda: runs.between(README.read_text("utf-8"), "figures", figures()),
+        **plots(),
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the pages, or say whether they are up to date."""
+    check = "--check" in (sys.argv[1:] if arguments is None else arguments)
+    made = {path: make() for path, make in pages().items()}
+    stale = [path for path, text in made.items() if not path.is_file() or path.read_text("utf-8") != text]
+    for path in stale:
+        print(f"{path.relative_to(runs.ROOT)} {'is out of date: run make pages' if check else 'was written'}")
+        if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(made[path], "utf-8")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

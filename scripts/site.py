@@ -1,0 +1,108 @@
+"""What the site of the docs is built with, beside its theme: a hook of mkdocs, and the rules that the tests hold it to.
+
+- `folder/*` in the nav stands for the pages of that folder, so that a new page needs no line of its own; `page.md?`
+  for a page that may not be there.
+- A link that leaves `docs/`, to an example or a source file, is for readers of the repository; the site shows its text.
+- A page must load nothing from another host. The build fails if one does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+LINK = re.compile(r"(?<!!)\[(?P<text>[^\]\[]+)\]\((?P<target>[^)\s]+)\)")
+"""A link in Markdown, no picture."""
+FOREIGN = re.compile(
+    r"<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=[\"']?(?:https?:)?//[^\"'\s>]+", re.IGNORECASE
+)
+"""Something that a browser would load from another host by itself."""
+
+
+def expanded(nav: list[Any], docs: Path = DOCS) -> list[Any]:
+    """Return the nav with the pages of a folder in the place of `folder/*`."""
+    made: list[Any] = []
+    for entry in nav:
+        if not isinstance(entry, dict):
+            made.append(entry)
+            continue
+        for title, target in entry.items():
+            if isinstance(target, list):
+                made.append({title: expanded(target, docs)})
+            elif target.endswith("/*"):
+                made.append({title: list(_folder(docs, target.removesuffix("/*")))})
+            elif not target.endswith("?") or (docs / target[:-1]).is_file():
+                made.append({title: target.removesuffix("?")})
+    return made
+
+
+def _folder(docs: Path, name: str) -> Iterator[str]:
+    """Yield the pages of a folder, its index first."""
+    found = sorted(path.relative_to(docs).as_posix() for path in (docs / name).rglob("*.md"))
+    yield from sorted(found, key=lambda each: not each.endswith("index.md"))
+
+
+def pages(nav: list[Any]) -> Iterator[str]:
+    """Yield the page of every entry of an expanded nav."""
+    for entry in nav:
+        if isinstance(entry, str):
+            yield entry
+        elif isinstance(entry, dict):
+            for target in entry.values():
+                yield from pages(target if isinstance(target, list) else [target])
+
+
+def inside(page: str, target: str) -> str | None:
+    """Return the file under `docs/` that a link of a page leads to, `None` if it leads out of `docs/`."""
+    parts: list[str] = []
+    for part in (PurePosixPath(page).parent / target.partition("#")[0]).parts:
+        if part == "..":
+            if not parts:
+                return None
+            parts.pop()
+        elif part != ".":
+            parts.append(part)
+    return "/".join(parts)
+
+
+def shown(markdown: str, page: str) -> str:
+    """Return a page for the site: links that leave `docs/`, and folders without an index, are their text alone."""
+
+    def put(match: re.Match[str]) -> str:
+        target = match["target"]
+        if "://" in target or target.startswith(("#", "mailto:")):
+            return match[0]
+        found = inside(page, target)
+        if found is not None and (DOCS / found).is_dir():
+            index = f"{target.rstrip('/')}/index.md"
+            return f"[{match['text']}]({index})" if (DOCS / found / "index.md").is_file() else match["text"]
+        return match["text"] if found is None or not found.endswith(".md") else match[0]
+
+    return LINK.sub(put, markdown)
+
+
+def on_config(config: Any) -> Any:
+    """Put the pages of folders into the nav. Called by mkdocs."""
+    config["nav"] = expanded(config["nav"])
+    return config
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Take links away that lead nowhere on the site. Called by mkdocs."""
+    return shown(markdown, page.file.src_uri)
+
+
+def on_post_page(output: str, page: Any, **_: Any) -> str:
+    """Refuse a page that would load something from another host. Called by mkdocs.
+
+    Raises:
+        ValueError: it would.
+    """
+    loaded = FOREIGN.search(re.sub(r"<link\b[^>]*rel=[\"']?canonical[^>]*>", "", output))
+    if loaded:
+        raise ValueError(f"{page.file.src_uri} would load from another host: {loaded[0][:120]}")
+    return output
