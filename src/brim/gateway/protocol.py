@@ -11,6 +11,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from brim.gateway.gathered import Gathered
 from brim.gateway.line import KEY, Line
 
 MOST_HEAD = 131_072
@@ -35,6 +36,7 @@ class Bounded(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
         super().connection_made(transport)
+        self.transport = Gathered(transport, self.loop)  # type: ignore[assignment]  # all that is asked of one
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -77,10 +78,9 @@ class Upstream:
         Raises:
             Problem: the server cannot be reached, does not answer in time, or leads elsewhere.
         """
-        limits = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT, sock_read=timeout)
         try:
             response = await self._opened().request(
-                method, URL(url, encoded=True), headers=headers, data=body, allow_redirects=False, timeout=limits
+                method, _url(url), headers=headers, data=body, allow_redirects=False, timeout=_limits(timeout)
             )
         except TimeoutError:
             raise Problem(504, f"upstream did not answer within {timeout:g} seconds") from None
@@ -105,6 +105,16 @@ class Upstream:
             return None
         finally:
             response.close()
+
+
+@lru_cache(maxsize=64)
+def _url(text: str) -> URL:
+    return URL(text, encoded=True)
+
+
+@lru_cache(maxsize=64)
+def _limits(timeout: float) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT, sock_read=timeout)
 
 
 def address(base: str, target: str, query: str = "") -> str:

@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from brim.amount import fraction
@@ -79,8 +80,7 @@ class Windows:
         size, limit, source = found
         reserve = answer if answer is not None and answer < size else settings.reserve
         limits = [bound for bound in (settings.limit, limit) if bound is not None]
-        cap = settings.cap if reserve < size else None
-        budget = Window(size, reserve=reserve if reserve < size else 0, cap=cap, limit=min(limits, default=None)).budget
+        budget = _budget(size, reserve, settings.cap, min(limits, default=None))
         if not exact and settings.margin:
             budget = int(budget * (1 - fraction("safety_margin", settings.margin)))
         if told is not None and told.ratio > 1:
@@ -168,6 +168,14 @@ class Windows:
         saved = self._keeping.load(KIND, _id(model))
         body = {"size": told.size, "ratio": told.ratio, "at": told.at}
         self._keeping.save(KIND, _id(model), body, 0 if saved is None else saved.version)
+
+
+@lru_cache(maxsize=1_024)
+def _budget(size: int, reserve: int, cap: float | str | None, limit: int | None) -> int:
+    """Return what a window leaves for the input; one that the answer would fill is the input's alone."""
+    if reserve >= size:
+        return Window(size, limit=limit).budget
+    return Window(size, reserve=reserve, cap=cap, limit=limit).budget
 
 
 def listed(answer: Any) -> dict[str, int]:

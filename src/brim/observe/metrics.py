@@ -39,6 +39,8 @@ class Family:
         self.bounds = tuple(bounds)
         self._values: dict[Labels, float] = {}
         self._cells: dict[Labels, list[float]] = {}
+        self._sorted: dict[Labels, Labels] = {}
+        """Sets of labels in the order in which they are given, and in their own."""
 
     def add(self, amount: float = 1, **labels: str) -> None:
         """Add to a counter or a gauge.
@@ -83,7 +85,12 @@ class Family:
         return out
 
     def _key(self, labels: Mapping[str, str], known: Mapping[Labels, Any]) -> Labels:
-        key = tuple(sorted(labels.items())) if len(labels) > 1 else tuple(labels.items())
+        given = tuple(labels.items())
+        key = self._sorted.get(given)
+        if key is None:
+            key = tuple(sorted(given))
+            if len(self._sorted) < _MOST:
+                self._sorted[given] = key
         return key if key in known or len(known) < _MOST else tuple((name, "other") for name, _ in key)
 
 

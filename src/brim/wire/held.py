@@ -8,10 +8,13 @@ from typing import Any
 from brim.wire.base import plain
 
 _NAMED = ("previous_response_id", "conversation")
+_KEYS = frozenset((*_NAMED, "prompt", "thread"))
 
 
 def is_held(values: Mapping[str, Any]) -> bool:
     """Return whether a body goes on from a response, a conversation, a stored prompt or a thread of the provider's."""
+    if _KEYS.isdisjoint(values):
+        return False
     if any(values.get(key) for key in _NAMED):
         return True
     prompt, thread = plain(values.get("prompt")), plain(values.get("thread"))
