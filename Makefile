@@ -6,6 +6,8 @@ PIP    := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
 PROVE  ?= --share 1
 BENCH  ?= --footprint
 CRASH  ?= --kills 300
+# Frameworks that leave their sockets to the end of the process: pytest would make an error of that there.
+QUIET  := -W ignore::pytest.PytestUnraisableExceptionWarning -W ignore::ResourceWarning
 
 .PHONY: demo studio test-ui screenshots chromium docs pages test test-llm test-services test-integrations test-audit-ray crash check prove prove-audit prove-gateway prove-gateway-fuzz bench-gateway faults bench dist requirements clean
 
@@ -52,9 +54,9 @@ chromium:
 # Every framework, the real one, with a scripted model on loopback. LiteLLM's proxy and Strands ask for two versions of
 # mcp, so the proxy has an environment of its own.
 test-integrations: .venv-integrations/.integrations .venv-litellm/.litellm
-	.venv-integrations/bin/python -m pytest -m integrations tests/integrations --ignore tests/integrations/test_litellm_proxy.py
+	.venv-integrations/bin/python -m pytest $(QUIET) -m integrations tests/integrations --ignore tests/integrations/test_litellm_proxy.py
 	.venv-integrations/bin/python -m pytest tests/integrations
-	.venv-litellm/bin/python -m pytest -m integrations tests/integrations/test_litellm.py tests/integrations/test_litellm_proxy.py
+	.venv-litellm/bin/python -m pytest $(QUIET) -m integrations tests/integrations/test_litellm.py tests/integrations/test_litellm_proxy.py
 
 # The audit on a local Ray cluster, which is started for it.
 test-audit-ray: .venv-ray/.ray
