@@ -20,8 +20,8 @@ from model_server import completion, running, say
 
 ROOT = Path(__file__).resolve().parent.parent
 CALLS = 50_000
-_EACH = 1_000
-"""Calls for each operation in one round."""
+_EACH = 100
+"""Calls for each operation in one round: more at a time, and most of it goes into looking for even better ones."""
 _MADE = re.compile(r"(\d[\d,]*) generated")
 
 
@@ -49,7 +49,8 @@ def round_of(url: str, seed: int, folder: str) -> tuple[int, bool, str]:
     """Make one round of calls; return how many, whether all is well, and what was told of it."""
     run = [str(ROOT / ".venv-fuzz/bin/schemathesis"), "run", str(ROOT / "scripts/gateway_openapi.json"), "--url", url]
     run += ["--checks", "not_a_server_error", "--max-examples", str(_EACH), "--seed", str(seed), "--workers", "1"]
-    run += ["--phases", "coverage,fuzzing", "--suppress-health-check", "all", "--continue-on-failure"]
+    phases = "coverage,fuzzing" if seed == 1 else "fuzzing"  # What is covered is the same under any seed.
+    run += ["--phases", phases, "--suppress-health-check", "all", "--continue-on-failure"]
     run += ["--request-timeout", "10", "--warnings", "off", "--no-shrink", "--no-color"]
     done = subprocess.run(run, cwd=folder, capture_output=True, text=True, check=False)
     made = [int(found.replace(",", "")) for found in _MADE.findall(done.stdout)]
