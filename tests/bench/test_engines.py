@@ -6,7 +6,7 @@ from bench.outcome import Gate, Outcome, Setting, Table
 from bench import engines, record
 
 
-@pytest.mark.parametrize("engine", ["brim", "tiktoken", "tokenizers", "splintr"])
+@pytest.mark.parametrize("engine", ["brim", "tiktoken", "splintr"])
 def test_an_engine_counts_a_long_text_short_ones_and_hard_ones_as_the_reference_does(engine):
     told = {}
     for answer in engines.job(engine, size=20_000, hard=60):
