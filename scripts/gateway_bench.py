@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import aiohttp
 
 from gateway_proof import PASS, gateway
-from model_server import completion, running, say
+from model_server import answering, completion, running, say
 from services import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,16 +40,8 @@ BESIDE = 16
 """Clients at once."""
 
 
-async def fixed(scope: Any, receive: Any, send: Any) -> None:
+async def fixed(_: Any, send: Any) -> None:
     """Be a model that answers at once."""
-    if scope["type"] == "lifespan":
-        while True:
-            event = await receive()
-            await send({"type": event["type"] + ".complete"})
-            if event["type"] == "lifespan.shutdown":
-                return
-    while (await receive()).get("more_body"):
-        pass
     await say(send, 200, completion("chat", {"model": "gpt-4o"}, 9))
 
 
@@ -145,7 +137,7 @@ def measured(places: dict[str, str], body: bytes, seconds: float, rounds: int) -
 def main() -> int:
     """Measure, print and write; return 1 where brim is not 5 times LiteLLM, or costs more than twice the bare proxy."""
     if sys.argv[1:2] == ["serve"]:
-        with running(fixed) as url:
+        with running(answering(fixed)) as url:
             print(url, flush=True)
             sys.stdin.read()
         return 0

@@ -16,7 +16,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from gateway_proof import gateway, memory
-from model_server import completion, running, say
+from model_server import answering, completion, running, say
 
 ROOT = Path(__file__).resolve().parent.parent
 CALLS = 50_000
@@ -25,16 +25,8 @@ _EACH = 100
 _MADE = re.compile(r"(\d[\d,]*) generated")
 
 
-async def agreeable(scope: Any, receive: Any, send: Any) -> None:
+async def agreeable(scope: Any, send: Any) -> None:
     """Be a model that finds nothing wrong, and that leaves counting to the gateway."""
-    if scope["type"] == "lifespan":
-        while True:
-            event = await receive()
-            await send({"type": event["type"] + ".complete"})
-            if event["type"] == "lifespan.shutdown":
-                return
-    while (await receive()).get("more_body"):
-        pass
     path = scope["path"]
     if path.endswith(("/count_tokens", "/input_tokens")):
         await say(send, 404, {})
@@ -62,7 +54,7 @@ def main() -> int:
     wanted, made, seed, failed = int(sys.argv[1]) if len(sys.argv) > 1 else CALLS, 0, 1, 0
     with (
         tempfile.TemporaryDirectory() as folder,
-        running(agreeable) as upstream,
+        running(answering(agreeable)) as upstream,
         gateway(upstream, "--window", "2000", "--store", f"sqlite:///{folder}/brim.db") as (url, pid),
     ):
         while made < wanted and not failed:

@@ -337,20 +337,10 @@ async def _rate(url: str, body: bytes, count: int, beside: int = 8) -> float:
 
 def overhead() -> bool:
     """Print what the gateway adds, and how many requests it serves beside the least that a proxy can do."""
+    from model_server import answering, say
     from services import free_port
 
-    async def fixed(scope: Any, receive: Any, send: Any) -> None:
-        from model_server import say
-
-        if scope["type"] == "lifespan":
-            while True:
-                event = await receive()
-                await send({"type": event["type"] + ".complete"})
-                if event["type"] == "lifespan.shutdown":
-                    return
-        more = True
-        while more:
-            more = (await receive()).get("more_body", False)
+    async def fixed(_: Any, send: Any) -> None:
         usage = {"prompt_tokens": 9, "completion_tokens": 1, "total_tokens": 10}
         await say(
             send, 200, {"choices": [{"index": 0, "message": {"role": "assistant", "content": "ok"}}], "usage": usage}
@@ -359,7 +349,7 @@ def overhead() -> bool:
     said = [{"role": ("user", "assistant")[i % 2], "content": f"{i} hello there " * 20} for i in range(20)]
     body = json.dumps({"model": "gpt-4o", "messages": said}).encode()
     port = free_port()
-    with running(fixed) as upstream, gateway(upstream, "--window", "100000") as (url, _):
+    with running(answering(fixed)) as upstream, gateway(upstream, "--window", "100000") as (url, _):
         bare = subprocess.Popen([sys.executable, "-c", PASS, upstream, str(port)])
         try:
             plain = f"http://127.0.0.1:{port}"

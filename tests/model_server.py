@@ -334,6 +334,23 @@ class Quick(uvicorn.Server):
         await self.lifespan.shutdown()
 
 
+def answering(answer):
+    """Return a server that reads each request to its end and lets `answer(scope, send)` speak."""
+
+    async def served(scope, receive, send) -> None:
+        if scope["type"] == "lifespan":
+            while True:
+                event = await receive()
+                await send({"type": event["type"] + ".complete"})
+                if event["type"] == "lifespan.shutdown":
+                    return
+        while (await receive()).get("more_body"):
+            pass
+        await answer(scope, send)
+
+    return served
+
+
 @contextmanager
 def running(app: Any, config: uvicorn.Config | None = None) -> Iterator[str]:
     """Run an ASGI application on a free port of this machine, in a thread, and yield where it is."""
