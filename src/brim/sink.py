@@ -44,7 +44,7 @@ def staged(path: str, content: bytes) -> str:
             os.fsync(file.fileno())
         if os.path.exists(path):
             os.chmod(beside, S_IMODE(os.stat(path).st_mode))
-    except BaseException:
+    except BaseException:  # As above.
         os.unlink(beside)
         raise
     return beside

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,9 @@ from brim.errors import SourceError
 
 _ABOVE = ("profile", "flow", "step", "env", "flags")
 """Layers above the files of the project and the user: what they set is an override."""
+
+if TYPE_CHECKING:
+    from brim.config.change import Change
 
 app = typer.Typer(name="config", help="Show, check and change settings.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -185,14 +188,7 @@ def set_value(
 
     new = file is not None and not os.path.lexists(file)
     config = load_config(os.path.dirname(file or "") or "." if new else file)
-    change = plan(config, key, value, file=file, profile=profile, flow=flow, step=step)
-    if not dry_run:
-        change.make()
-    if json:
-        changed = change.before != change.after
-        emit({"path": change.path, "key": change.key, "changed": changed, "made": not dry_run, "diff": change.diff()})
-        return
-    emit_text(change.diff() or f"{change.path}: {change.key} is {_shown(change.value)} already\n")
+    _make(plan(config, key, value, file=file, profile=profile, flow=flow, step=step), dry_run=dry_run, json=json)
 
 
 @app.command("unset")
@@ -215,13 +211,19 @@ def unset_value(
     from brim.config import load_config
     from brim.config.change import plan
 
-    change = plan(load_config(file), key, None, file=file, profile=profile, flow=flow, step=step)
+    config = load_config(file)
+    _make(plan(config, key, None, file=file, profile=profile, flow=flow, step=step), dry_run=dry_run, json=json)
+
+
+def _make(change: Change, *, dry_run: bool, json: bool) -> None:
+    """Make a change, unless it is only to be shown, and print it."""
     if not dry_run:
         change.make()
     if json:
-        emit({"path": change.path, "key": change.key, "changed": True, "made": not dry_run, "diff": change.diff()})
+        changed = change.before != change.after
+        emit({"path": change.path, "key": change.key, "changed": changed, "made": not dry_run, "diff": change.diff()})
         return
-    emit_text(change.diff())
+    emit_text(change.diff() or f"{change.path}: {change.key} is {_shown(change.value)} already\n")
 
 
 @app.command()

@@ -55,7 +55,7 @@ class Deciding:
         except InvalidValue as error:
             # Something new in a message, perhaps; the provider knows better than we do.
             return self._fault("unreadable", error, Problem(400, str(error)))
-        except Exception as error:
+        except Exception as error:  # A fault of ours must not be taken for an answer of the provider's.
             where = traceback.extract_tb(error.__traceback__)[-1]
             # Only the kind and the place: what an error says may hold what a prompt says.
             LOG.error("%s: %s at %s:%d", self.incoming.id, type(error).__name__, where.name, where.lineno)  # noqa: TRY400

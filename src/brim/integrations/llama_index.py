@@ -92,7 +92,7 @@ class BrimLLM(FunctionCallingLLM):
         sent = self._fitted(messages, kwargs)
         try:
             answer = self.llm.chat(sent.messages, **kwargs)
-        except Exception as error:
+        except Exception as error:  # Whatever a provider raises may tell of an overflow; all else goes on.
             sent = _smaller(sent, error)
             answer = self.llm.chat(sent.messages, **kwargs)
         sent.request.answered(_usage(answer))
@@ -103,7 +103,7 @@ class BrimLLM(FunctionCallingLLM):
         sent = await asyncio.to_thread(self._fitted, messages, kwargs)
         try:
             answer = await self.llm.achat(sent.messages, **kwargs)
-        except Exception as error:
+        except Exception as error:  # As above.
             sent = await asyncio.to_thread(_smaller, sent, error)
             answer = await self.llm.achat(sent.messages, **kwargs)
         await asyncio.to_thread(sent.request.answered, _usage(answer))
@@ -115,7 +115,7 @@ class BrimLLM(FunctionCallingLLM):
         try:
             for answer in self.llm.stream_chat(sent.messages, **kwargs):
                 yield answer
-        except Exception as error:
+        except Exception as error:  # As above.
             if answer is not None:
                 raise
             sent = _smaller(sent, error)
@@ -132,7 +132,7 @@ class BrimLLM(FunctionCallingLLM):
             try:
                 async for answer in await self.llm.astream_chat(sent.messages, **kwargs):
                     yield answer
-            except Exception as error:
+            except Exception as error:  # As above.
                 if answer is not None:
                     raise
                 sent = await asyncio.to_thread(_smaller, sent, error)

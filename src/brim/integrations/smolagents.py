@@ -80,7 +80,7 @@ class Fitted:
         request = self._fitted(given, messages, kwargs)
         try:
             answer = self.inner.generate(messages, *args, **kwargs)
-        except Exception as error:
+        except Exception as error:  # Whatever a provider raises may tell of an overflow; all else goes on.
             request = self._smaller(request, given, messages, error)
             answer = self.inner.generate(messages, *args, **kwargs)
         request.answered(_usage(answer))
@@ -95,7 +95,7 @@ class Fitted:
                 for event in self.inner.generate_stream(messages, *args, **kwargs):
                     begun, usage = True, _usage(event) or usage
                     yield event
-            except Exception as error:
+            except Exception as error:  # Whatever a provider raises may tell of an overflow; all else goes on.
                 if begun:
                     raise
                 request = self._smaller(request, given, messages, error)

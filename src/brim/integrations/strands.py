@@ -89,7 +89,7 @@ class BrimConversationManager(ConversationManager):
                     if isinstance(event, ModelStopReason):
                         await asyncio.to_thread(fitted.answered, _usage(event.usage))
                     yield event
-            except Exception as error:
+            except Exception as error:  # Whatever a provider raises may tell of an overflow; all else goes on.
                 fitted = None if begun else await asyncio.to_thread(fitted.refused, error)
                 if fitted is None:
                     raise

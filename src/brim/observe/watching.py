@@ -27,7 +27,7 @@ def emit(event: Event, observers: Iterable[Observer] = ()) -> None:
     for observer in (*_WATCHING, *observers):
         try:
             observer.observe(event)
-        except Exception:
+        except Exception:  # An observer is the caller's own and may raise anything.
             logging.getLogger("brim.observe").exception("%s could not take %r", type(observer).__name__, event.name)
 
 

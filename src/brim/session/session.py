@@ -209,7 +209,7 @@ class Session(Recalling):
         state.counts.messages += len(given)
         try:
             self._journal.write([*lines, *also], {name: text for each in cut for name, text in each.texts.items()})
-        except BaseException:
+        except BaseException:  # Whatever ended it, what was not written is not there.
             state.counts.messages -= len(given)
             state.view = state.view.shortened(had)
             raise

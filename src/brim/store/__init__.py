@@ -48,6 +48,6 @@ def _opened(database: Database) -> Store:
 
     try:
         return SqlStore(database)
-    except BaseException:
+    except BaseException:  # Whatever ended it, nothing is left open.
         database.close()
         raise

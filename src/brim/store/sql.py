@@ -56,7 +56,7 @@ class SqlStore:
         try:
             yield
             self._database.commit()
-        except BaseException:
+        except BaseException:  # Whatever ended it, nothing half-written stays.
             if self._database.inside():
                 self._database.rows("ROLLBACK")
             raise
@@ -70,7 +70,7 @@ class SqlStore:
         self._database.rows(f"SAVEPOINT {point}")
         try:
             yield
-        except BaseException:
+        except BaseException:  # Whatever ended it, nothing half-written stays.
             if self._database.inside():
                 self._database.rows(f"ROLLBACK TO SAVEPOINT {point}")
                 self._database.rows(f"RELEASE SAVEPOINT {point}")
