@@ -15,7 +15,7 @@ from typing import Any
 
 import brim
 from bench.outcome import Cell, Gate, Outcome, Setting, Table
-from brim.session import Session
+from brim.sessions import Session
 
 TURNS = 5_000
 _WINDOW = brim.Window(32_000, cap=0.5, warn=0.4)

@@ -10,7 +10,7 @@ import yaml
 import brim
 from bench import clock
 from bench.outcome import Cell, Gate, Outcome, Setting, Table
-from brim.config.config import Config
+from brim.settings.config import Config
 
 _FLOWS = 200
 _STEPS = 50

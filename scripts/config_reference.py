@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from brim.config.keys import FLOW_KEYS, GROUPS, PROFILE_KEYS, SETTINGS, STEP_KEYS, TOP_KEYS
-from brim.config.presets import PRESETS, WINDOWS, Budgets
-from brim.config.project import SHIPPED
+from brim.settings.keys import FLOW_KEYS, GROUPS, PROFILE_KEYS, SETTINGS, STEP_KEYS, TOP_KEYS
+from brim.settings.presets import PRESETS, WINDOWS, Budgets
+from brim.settings.project import SHIPPED
 from generated import run, safe
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "config.md"
@@ -82,8 +82,8 @@ def _presets() -> str:
     rows.append("| any other window | 25 % | 7.5 % | 1.25 % |")
     head = "| | `context_budget_chars` | `history_max_recent_chars` | `history_max_older_chars` |\n|---|---|---|---|\n"
     told = (
-        "Presets by name, and what `brim.config.presets.scaled` gives for a window: percent of its characters, four to"
-        " a token."
+        "Presets by name, and what `brim.settings.presets.scaled` gives for a window: percent of its characters, four"
+        " to a token."
     )
     return f"## Presets\n\n{told}\n\n{head}" + "\n".join(rows) + "\n"
 

@@ -30,13 +30,13 @@ import faults_histories
 ROOT = Path(__file__).resolve().parent.parent
 
 QUICK = (
-    "tests/allocate",
-    "tests/test_fit.py",
+    "tests/sections/test_allocation.py",
+    "tests/sections/test_fit.py",
     "tests/requirements",
-    "tests/test_receipt.py",
-    "tests/test_render.py",
-    "tests/test_visibility.py",
-    "tests/test_window.py",
+    "tests/receipts/test_receipt.py",
+    "tests/sections/test_page.py",
+    "tests/sections/test_visibility.py",
+    "tests/meter/test_window.py",
     "tests/truncate",
     "tests/meter",
     "tests/test_promise.py",
@@ -108,9 +108,9 @@ class Verdict(NamedTuple):
     seconds: float
 
 
-_FITTING = "tests/test_fit.py tests/requirements tests/test_receipt.py"
+_FITTING = "tests/sections/test_fit.py tests/requirements tests/receipts/test_receipt.py"
 _COUNTING = "tests/meter/test_vocabulary.py"
-_RULES = "tests/allocate/test_solver.py"
+_RULES = "tests/sections/test_allocation.py"
 _FIRST = " ".join(
     f"{_COUNTING}::test_{name}"
     for name in (
@@ -129,7 +129,7 @@ _FIRST = " ".join(
 
 AREAS = (
     Area(
-        "allocate/solver.py",
+        "sections/allocation.py",
         f"{_RULES}::test_the_rules_one_by_one {_RULES}::test_what_a_claim_does_not_take_goes_to_the_others {_RULES}",
         (
             (
@@ -201,7 +201,7 @@ AREAS = (
         ),
     ),
     Area(
-        "draft.py",
+        "sections/draft.py",
         _FITTING,
         (
             ("a ceiling is ignored", "if self.size > self.ceiling:", "if False:"),
@@ -243,8 +243,8 @@ AREAS = (
         ),
     ),
     Area(
-        "stages.py",
-        "tests/test_stages.py tests/requirements/test_broker.py",
+        "sections/stages.py",
+        "tests/sections/test_stages.py tests/requirements/test_broker.py",
         (
             (
                 "a stage touches what is not over its line",
@@ -262,7 +262,7 @@ AREAS = (
         ),
     ),
     Area(
-        "fitting.py",
+        "sections/fitting.py",
         _FITTING,
         (
             ("the whole is not verified", "if used <= self.budget:", "if True:"),
@@ -342,8 +342,8 @@ AREAS = (
         ),
     ),
     Area(
-        "render.py",
-        "tests/test_fit.py tests/test_render.py tests/requirements",
+        "sections/page.py",
+        "tests/sections/test_fit.py tests/sections/test_page.py tests/requirements",
         (
             ("two braces stay two", "literals[-1] += match[0][0]", "literals[-1] += match[0]"),
             ("a separator stands before the first", "if pieces else (texts[name],)", "if True else (texts[name],)"),
@@ -354,8 +354,8 @@ AREAS = (
         ),
     ),
     Area(
-        "visibility.py",
-        "tests/test_fit.py tests/test_visibility.py tests/requirements",
+        "sections/visibility.py",
+        "tests/sections/test_fit.py tests/sections/test_visibility.py tests/requirements",
         (
             ("90 % is near the limit", "line.used * 100 > _NEAR * line.limit", "line.used * 100 >= _NEAR * line.limit"),
             ("the stated total is not settled", "if total == stated:", "if True:"),
@@ -369,8 +369,8 @@ AREAS = (
         ),
     ),
     Area(
-        "receipt.py",
-        "tests/test_receipt.py tests/test_fit.py tests/requirements",
+        "receipts/receipt.py",
+        "tests/receipts/test_receipt.py tests/sections/test_fit.py tests/requirements",
         (
             (
                 "a dropped section is no loss",
@@ -401,7 +401,7 @@ AREAS = (
     ),
     Area(
         "replay.py",
-        "tests/test_fit.py tests/test_receipt.py",
+        "tests/sections/test_fit.py tests/receipts/test_receipt.py",
         (
             (
                 "the default meter is taken for the captured one",
@@ -422,8 +422,8 @@ AREAS = (
         ),
     ),
     Area(
-        "window.py",
-        "tests/test_window.py tests/test_fit.py tests/requirements",
+        "meter/window.py",
+        "tests/meter/test_window.py tests/sections/test_fit.py tests/requirements",
         (
             ("the reserve is ignored", "bounds = [self.size - self.reserve]", "bounds = [self.size]"),
             ("the limit is ignored", "bounds.append(self.limit)", "pass"),
@@ -441,7 +441,7 @@ AREAS = (
         ),
     ),
     Area(
-        "shares.py",
+        "amounts.py",
         "tests/requirements",
         (
             (
@@ -458,8 +458,8 @@ AREAS = (
         ),
     ),
     Area(
-        "amount.py",
-        "tests/requirements tests/test_window.py tests/test_fit.py",
+        "amounts.py",
+        "tests/requirements tests/meter/test_window.py tests/sections/test_fit.py",
         (
             ("more than 100 % is taken", "if share is None or share > 1:", "if share is None:"),
             (
@@ -472,8 +472,8 @@ AREAS = (
         ),
     ),
     Area(
-        "section.py",
-        "tests/test_fit.py tests/requirements",
+        "receipts/section.py",
+        "tests/sections/test_fit.py tests/requirements",
         (
             (
                 "the last none of a list are all of it",
@@ -489,7 +489,7 @@ AREAS = (
         ),
     ),
     Area(
-        "memo.py",
+        "meter/memo.py",
         "tests/meter/test_meter.py",
         (
             (
@@ -654,7 +654,7 @@ AREAS = (
     ),
     Area(
         "truncate/base.py",
-        "tests/truncate/test_ends.py tests/truncate/test_tail.py tests/test_fit.py",
+        "tests/truncate/test_ends.py tests/truncate/test_tail.py tests/sections/test_fit.py",
         (
             ("a cut is not counted with its marker", "if after <= limit:", "if True:"),
             ("a text of the limit's size is cut", "if size <= limit else None", "if size < limit else None"),
@@ -667,7 +667,7 @@ AREAS = (
     ),
     Area(
         "truncate/head.py",
-        "tests/truncate/test_truncate.py tests/requirements tests/test_fit.py",
+        "tests/truncate/test_truncate.py tests/requirements tests/sections/test_fit.py",
         (
             (
                 "the marker stands before the start",
@@ -705,7 +705,7 @@ AREAS = (
     ),
     Area(
         "truncate/records.py",
-        "tests/truncate/test_records.py tests/test_fit.py",
+        "tests/truncate/test_records.py tests/sections/test_fit.py",
         (
             (
                 "the marker stands on the wrong side",
@@ -723,7 +723,7 @@ AREAS = (
     ),
     Area(
         "truncate/lines.py",
-        "tests/truncate/test_lines.py tests/test_fit.py",
+        "tests/truncate/test_lines.py tests/sections/test_fit.py",
         (
             ("half a line stays at the end", 'return start[: start.rfind("\\n") + 1]', "return start"),
             (
@@ -770,7 +770,7 @@ AREAS = (
     ),
     Area(
         "truncate/json_tree.py",
-        "tests/truncate/test_json_tree.py tests/test_fit.py",
+        "tests/truncate/test_json_tree.py tests/sections/test_fit.py",
         (
             (
                 "any bracket closes any other",
@@ -797,7 +797,7 @@ AREAS = (
     ),
     Area(
         "truncate/markdown_blocks.py",
-        "tests/truncate/test_markdown_blocks.py tests/test_fit.py",
+        "tests/truncate/test_markdown_blocks.py tests/sections/test_fit.py",
         (
             ("a shorter fence closes a longer one", "{{{len(fence)},}}", "{{3,}}"),
             ("a heading may have seven signs", "(#{1,6})", "(#{1,7})"),
@@ -814,7 +814,7 @@ AREAS = (
     ),
     Area(
         "truncate/log.py",
-        "tests/truncate/test_log.py tests/test_fit.py",
+        "tests/truncate/test_log.py tests/sections/test_fit.py",
         (
             ("trouble is overlooked", "from_both_ends(_trouble(page))", "from_both_ends([])"),
             ("trouble is written in small letters", "    re.IGNORECASE,\n", "    0,\n"),

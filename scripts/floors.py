@@ -1,123 +1,206 @@
-"""Draws the real import graph of the package and fails on an arrow that runs up.
+"""Draws the import graph of the package, and fails where the layout of docs/design/floors.md does not hold.
 
-The floors are those of docs/design/floors.md. Imports inside functions count: a lazy import is still an arrow.
+A room is a module or a package at the top level. Every import counts, also those inside functions and those for types
+alone. A floor may import only from the floors below it, so two rooms of one floor never import each other.
 """
 
 from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "brim"
 
 FLOORS = (
-    ("edges", ("__main__", "cli", "gateway", "studio", "integrations", "testing")),
-    (
-        "running",
-        (
-            "audit",
-            "flow",
-            "loop",
-            "conversation",
-            "session",
-            "pack",
-            "exchange",
-            "config",
-            "store",
-            "observe",
-            "llm",
-            "listener",
-        ),
-    ),
-    (
-        "deciding",
-        (
-            "replay",
-            "overflow",
-            "memory",
-            "codebase",
-            "fit",
-            "fitting",
-            "draft",
-            "stages",
-            "render",
-            "visibility",
-            "allocate",
-            "truncate",
-            "history",
-            "compact",
-        ),
-    ),
-    ("counting", ("meter", "window", "source", "sink")),
-    ("values", ("wire", "message", "section", "receipt", "transcript", "schema", "shares", "amount", "memo", "errors")),
+    ("start", ("__main__",)),
+    ("command line", ("cli",)),
+    ("page", ("__init__", "studio")),
+    ("edges", ("gateway", "audit", "integrations", "flows", "doctor")),
+    ("settings", ("settings",)),
+    ("sessions", ("sessions", "replay")),
+    ("deciding", ("sections", "history", "testing")),
+    ("records", ("truncate", "receipts", "store", "llm")),
+    ("counting", ("meter",)),
+    ("values", ("wire", "amounts", "files", "observe", "hosts")),
+    ("errors", ("errors",)),
 )
 HEIGHT = {room: height for height, (_, rooms) in enumerate(reversed(FLOORS)) for room in rooms}
-APART = ("gateway", "studio", "integrations")
-"""Edges that know nothing of each other; only the command line starts them."""
 
-Arrow = tuple[str, str]
+MOST_ROOMS = 26
+MOST_FLOORS = 11
+MOST_LINES = 400
+"""Lines of a module."""
+LONGEST_FUNCTION = 60
+"""Lines of a function."""
+
+Graph = Mapping[str, set[str]]
 
 
-def arrows(package: Path = PACKAGE) -> dict[Arrow, set[str]]:
-    """Return the arrows between rooms, each with the files that draw it."""
-    found: dict[Arrow, set[str]] = {}
+def modules(package: Path = PACKAGE) -> dict[str, ast.Module]:
+    """Return the modules of the package, parsed, by their dotted names; a package has the name of its `__init__`."""
+    found = {}
     for path in sorted(package.rglob("*.py")):
-        inside = path.relative_to(package)
-        room = inside.parts[0].removesuffix(".py")
-        if room == "__init__":
-            continue
-        for target in _imported(ast.parse(path.read_text(encoding="utf-8"))):
-            if target != room:
-                found.setdefault((room, target), set()).add(str(inside))
+        parts = path.relative_to(package).with_suffix("").parts
+        inner = parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts
+        found[".".join(inner)] = ast.parse(path.read_text(encoding="utf-8"))
     return found
 
 
-def _imported(tree: ast.Module) -> set[str]:
-    """Return the rooms of the package that a module imports, wherever in it."""
-    rooms = set()
+def graph(trees: Mapping[str, ast.Module]) -> dict[str, set[str]]:
+    """Return which module imports which."""
+    return {name: {target for target in _imports(tree, trees) if target != name} for name, tree in trees.items()}
+
+
+def _imports(tree: ast.Module, known: Mapping[str, ast.Module]) -> Iterator[str]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module == "brim":
-            rooms |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("brim."):
-            rooms.add((node.module or "").split(".")[1])
+        names: list[str] = []
+        if isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            names = [f"{base}.{alias.name}" for alias in node.names] if base.split(".")[0] == "brim" else []
         elif isinstance(node, ast.Import):
-            rooms |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("brim.")}
-    return rooms
+            names = [alias.name for alias in node.names if alias.name.split(".")[0] == "brim"]
+        for name in names:
+            yield _module(name.removeprefix("brim").removeprefix("."), known)
 
 
-def faults(found: dict[Arrow, set[str]]) -> list[str]:
-    """Return a sentence for each arrow that runs up, leads nowhere, or joins two edges that should be apart."""
-    told = []
-    for (room, target), files in sorted(found.items()):
-        where = ", ".join(sorted(files))
-        if room not in HEIGHT or target not in HEIGHT:
-            told.append(f"{room} -> {target} ({where}): {room if room not in HEIGHT else target} is on no floor")
-        elif HEIGHT[target] > HEIGHT[room]:
-            told.append(f"{room} -> {target} ({where}) runs up")
-        elif room in APART and target in (*APART, "cli"):
-            told.append(f"{room} -> {target} ({where}): edges never import each other")
-    return told
+def _module(name: str, known: Mapping[str, ast.Module]) -> str:
+    """Return the module that a dotted name leads to: itself, or the nearest above it."""
+    while name and name not in known:
+        name = name.rpartition(".")[0]
+    return name or "__init__"
 
 
-def drawn(found: dict[Arrow, set[str]]) -> str:
-    """Return the graph as text, floor by floor."""
+def rooms(modules_graph: Graph) -> dict[str, set[str]]:
+    """Return which room imports which."""
+    found: dict[str, set[str]] = {}
+    for name, targets in modules_graph.items():
+        room = name.split(".")[0]
+        found.setdefault(room, set()).update({target.split(".")[0] for target in targets} - {room})
+    return found
+
+
+def heights(of: Graph) -> dict[str, int]:
+    """Return the floor of each room: one above the highest room that it imports.
+
+    Raises:
+        ValueError: the rooms import each other in a circle.
+    """
+    found: dict[str, int] = {}
+    while len(found) < len(of):
+        ready = [room for room in of if room not in found and of[room] <= found.keys()]
+        if not ready:
+            raise ValueError(f"a circle among {', '.join(sorted(of.keys() - found.keys()))}")
+        found |= {room: 1 + max((found[target] for target in of[room]), default=0) for room in ready}
+    return found
+
+
+def circles(of: Graph) -> list[list[str]]:
+    """Return the groups of modules in which each can be reached from each other."""
+    reach = {name: _reached(name, of) for name in of}
+    found, seen = [], set[str]()
+    for name in sorted(of):
+        if name not in seen:
+            group = sorted(other for other in reach[name] if name in reach.get(other, ()))
+            seen.update(group)
+            if group:
+                found.append(group)
+    return found
+
+
+def _reached(name: str, of: Graph) -> set[str]:
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        for target in of.get(waiting.pop(), ()):
+            if target not in found:
+                found.add(target)
+                waiting.append(target)
+    return found
+
+
+def arrows_up(modules_graph: Graph) -> list[str]:
+    """Return a line for each import that does not lead to a lower floor, or that leaves from or leads to no floor."""
+    found = []
+    for name, targets in sorted(modules_graph.items()):
+        room = name.split(".")[0]
+        for target in sorted(targets):
+            other = target.split(".")[0]
+            if room not in HEIGHT or other not in HEIGHT:
+                found.append(f"{name} -> {target}: {room if room not in HEIGHT else other} is on no floor")
+            elif other != room and HEIGHT[other] >= HEIGHT[room]:
+                found.append(f"{name} -> {target} does not lead down")
+    return found
+
+
+def namesakes(trees: Mapping[str, ast.Module]) -> dict[str, list[str]]:
+    """Return the names that several public classes have, each with the modules that define one."""
+    found: dict[str, list[str]] = {}
+    for name, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(name)
+    return {name: where for name, where in sorted(found.items()) if len(where) > 1}
+
+
+def oversized(trees: Mapping[str, ast.Module], package: Path = PACKAGE) -> list[str]:
+    """Return the modules and functions that are longer than a reader can follow."""
+    found = []
+    for path in sorted(package.rglob("*.py")):
+        lines = path.read_text(encoding="utf-8").count("\n")
+        if lines > MOST_LINES:
+            found.append(f"{path.relative_to(package)}: {lines} lines")
+    for name, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                if lines > LONGEST_FUNCTION:
+                    found.append(f"{name}.{node.name}: {lines} lines")
+    return found
+
+
+def faults(package: Path = PACKAGE) -> list[str]:
+    """Return a line for everything in which the package is not laid out as it should be."""
+    trees = modules(package)
+    imports = graph(trees)
+    between = rooms(imports)
+    told = [f"circle: {' <-> '.join(group)}" for group in circles(imports)]
+    told += arrows_up(imports)
+    if len(between) > MOST_ROOMS:
+        told.append(f"{len(between)} rooms, at most {MOST_ROOMS}")
+    if not circles(between) and (high := max(heights(between).values())) > MOST_FLOORS:
+        told.append(f"{high} floors, at most {MOST_FLOORS}")
+    told += [f"class {name} is defined by {', '.join(where)}" for name, where in namesakes(trees).items()]
+    return told + oversized(trees, package)
+
+
+def drawn(between: Graph) -> str:
+    """Return the rooms as text, floor by floor, each with what it imports."""
     lines = []
-    for floor, rooms in FLOORS:
-        lines.append(f"{floor}")
-        for room in rooms:
-            targets = sorted({target for source, target in found if source == room}, key=lambda t: -HEIGHT.get(t, 0))
-            if targets or (PACKAGE / room).exists() or (PACKAGE / f"{room}.py").exists():
-                lines.append(f"  {room:<12} -> {' '.join(targets) or '(nothing of ours)'}")
+    for floor, names in FLOORS:
+        lines.append(floor)
+        for room in names:
+            targets = sorted(between.get(room, ()), key=lambda target: (-HEIGHT.get(target, 0), target))
+            lines.append(f"  {room:<12} -> {' '.join(targets) or '(nothing of ours)'}")
     return "\n".join(lines)
 
 
 def main() -> int:
-    """Print the graph; return 1 if it has a fault."""
-    found = arrows()
-    print(drawn(found))
-    wrong = faults(found)
-    print("\n".join(wrong) or f"{len(found)} arrows, none runs up", file=sys.stderr if wrong else sys.stdout)
+    """Print the graph and its sums; return 1 where something is wrong."""
+    trees = modules()
+    imports = graph(trees)
+    between = rooms(imports)
+    print(drawn(between))
+    wrong = faults()
+    print("\n".join(wrong), file=sys.stderr)
+    high = max(heights(between).values()) if not circles(between) else 0
+    arrows = sum(map(len, between.values()))
+    print(
+        f"{len(between)} rooms, {high} floors, {arrows} arrows, {len(arrows_up(imports))} up, "
+        f"{len(circles(imports))} circles, {len(trees)} modules, {len(namesakes(trees))} class names shared, "
+        f"{len(oversized(trees))} too long"
+    )
     return 1 if wrong else 0
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from brim.cli.grid import keys
-from brim.config.spec import read_spec
-from brim.receipt import Receipt
+from brim.receipts.receipt import Receipt
+from brim.settings.spec import read_spec
 
 if TYPE_CHECKING:
     from scripts import drawing

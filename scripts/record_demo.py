@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 import brim
 from brim.gateway import serve
 from brim.gateway.app import App
-from brim.gateway.policy import Rule
-from brim.gateway.settings import Settings
+from brim.gateway.policy import RequestRule
+from brim.gateway.settings import GatewaySettings
 from brim.gateway.traffic import KIND
 from brim.studio.demo import turn
 
@@ -38,8 +38,8 @@ def recorded() -> dict[str, Any]:
     server = ModelServer(window=WINDOW)
     with tempfile.TemporaryDirectory() as folder, running(server) as upstream:
         url = f"sqlite:///{folder}/brim.db"
-        usual = Rule(policy="fit", window=WINDOW)
-        settings = Settings(upstream=f"{upstream}/v1", usual=usual, store=url, port=8_088)
+        usual = RequestRule(policy="fit", window=WINDOW)
+        settings = GatewaySettings(upstream=f"{upstream}/v1", usual=usual, store=url, port=8_088)
         app = App(settings)
         with running(app, serve.config(app, settings)) as address:
             _talk(address, server)

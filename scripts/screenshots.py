@@ -23,7 +23,7 @@ from urllib.parse import urlencode
 
 import uvicorn
 
-from brim.listener import listener
+from brim.hosts import listener
 from brim.studio import serve
 from brim.studio.app import Studio
 from brim.studio.desk import Desk

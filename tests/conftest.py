@@ -6,3 +6,5 @@ settings.register_profile(
     "brim", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("brim")
+
+pytest_plugins = ["projects"]

@@ -7,13 +7,13 @@ import random
 from typing import Any
 
 from brim.errors import UnknownName
-from brim.loop import Loop, Step, Tick, submit, work
-from brim.session import Session
-from brim.session.aside import Aside
+from brim.meter.window import Window
+from brim.sessions import Session
+from brim.sessions.aside import Aside
+from brim.sessions.loop import Loop, Step, Tick, submit, work
 from brim.store import Store, open_store
-from brim.window import Window
 from crashes import Ack, Place, Scenario
-from session.talking import turn
+from sessions.talking import turn
 
 _WINDOW = Window(6_000, cap=0.5, warn=0.3)
 _LOOPS = 6

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from brim.errors import Conflict, LeaseLost
-from brim.receipt import handle
+from brim.receipts.receipt import handle
 from brim.store import Store, open_store
 
 Ack = Callable[[str], None]
@@ -189,8 +189,8 @@ def check_purges(place: Place, acked: list[str]) -> None:
 
 def write_settings(place: Place, dice: random.Random, ack: Ack) -> None:
     """Raise a number in a settings file, again and again."""
-    from brim.config import load_config
-    from brim.config.change import plan
+    from brim.settings import load_config
+    from brim.settings.change import plan
 
     path = place.folder / "brim.yaml"
     if not path.exists():
@@ -203,7 +203,7 @@ def write_settings(place: Place, dice: random.Random, ack: Ack) -> None:
 
 
 def _setting(path: Path) -> int:
-    from brim.config import load_config
+    from brim.settings import load_config
 
     return int(load_config(str(path)).resolve()["context_budget_chars"].value)
 

@@ -1,4 +1,4 @@
-"""What the settings of the gateway do, seen where they decide; `tests/config/test_effects.py` asks."""
+"""What the settings of the gateway do, seen where they decide; `tests/settings/test_effects.py` asks."""
 
 from __future__ import annotations
 

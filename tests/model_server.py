@@ -22,7 +22,7 @@ import uvicorn
 import brim
 
 PATHS = {"/v1/chat/completions": "chat", "/v1/messages": "messages", "/v1/responses": "responses"}
-SHAPES = {"chat": "openai", "messages": "anthropic", "responses": "responses"}
+FORMATS = {"chat": "openai", "messages": "anthropic", "responses": "responses"}
 
 
 class ModelServer:
@@ -98,7 +98,7 @@ class ModelServer:
         if isinstance(messages, str):
             messages = [{"role": "user", "content": messages}]
         system = values.get("system") if route == "messages" else values.get("instructions")
-        history = brim.History(meter=self.meter, shape=SHAPES[route])
+        history = brim.History(meter=self.meter, format=FORMATS[route])
         history.extend(messages)
         beside, _ = history.beside(values.get("tools"), system)
         return sum(beside.values()) + history.book.fixed + history.book.total

@@ -2,7 +2,7 @@
 
 import time
 
-from brim.pack import Curator
+from brim.flows.curator import Curator
 from brim.testing import Scripted
 
 STEP = {"id": "9", "agent": "fixer", "teaching_notes": {"inputs": ["the notes on boats"]}}

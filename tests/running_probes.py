@@ -1,8 +1,8 @@
 """Looks at what the settings of sessions, loops and stores do: a session talks, a loop runs, and what comes out is seen."""
 
-from brim.loop import Step
+from brim.sessions.loop import Step
 from brim.testing import MemoryStore
-from session.talking import turn
+from sessions.talking import turn
 
 SMALL = "meter: chars\nwindow: {size: 6000, cap: 0.5, warn: 0.3}\n"
 NEVER = SMALL + "compaction: {at: never}\n"

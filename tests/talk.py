@@ -121,9 +121,9 @@ def same(given, returned):
 # --- what a provider would say
 
 
-def refusal(messages, shape):
+def refusal(messages, format):
     """Return why a provider would answer 400, or an empty text; a second opinion that shares no code with brim."""
-    return {"openai": _chat_refusal, "anthropic": _anthropic_refusal, "responses": _responses_refusal}[shape](messages)
+    return {"openai": _chat_refusal, "anthropic": _anthropic_refusal, "responses": _responses_refusal}[format](messages)
 
 
 def _chat_refusal(messages):

@@ -1,6 +1,5 @@
 """Facts about the whole repository."""
 
-import ast
 import importlib.util
 import re
 import subprocess
@@ -56,9 +55,9 @@ def test_the_public_names_are_listed_by_hand_and_sorted():
 
 
 def test_the_functions_are_not_hidden_by_the_modules_of_their_name():
-    import brim.fit
     import brim.meter
     import brim.replay
+    import brim.sections.fit
 
     assert callable(brim.fit)
     assert callable(brim.meter)
@@ -70,15 +69,40 @@ def test_importing_brim_touches_neither_network_nor_disk_and_loads_nothing_heavy
     assert told.stdout.strip() == "[] []"
 
 
-def test_imports_run_downward_only():
-    floors = script("floors")
-    assert floors.faults(floors.arrows()) == []
+def test_the_package_is_laid_out_as_the_floors_say():
+    assert script("floors").faults() == []
 
 
-def test_an_arrow_that_runs_up_is_seen(tmp_path):
-    floors = script("floors")
-    (tmp_path / "errors.py").write_text("def f():\n    from brim.fit import fit\n")
-    assert floors.faults(floors.arrows(tmp_path)) == ["errors -> fit (errors.py) runs up"]
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        (
+            {"errors.py": "def f():\n    from brim.sections.fit import fit\n"},
+            "errors -> sections.fit does not lead down",
+        ),
+        (
+            {"meter/a.py": "import brim.meter.b\n", "meter/b.py": "from brim.meter import a\n"},
+            "circle: meter.a <-> meter.b",
+        ),
+        ({"wire/a.py": "from brim.files import b\n"}, "wire.a -> files.b does not lead down"),
+        ({"attic.py": "import brim.errors\n"}, "attic -> errors: attic is on no floor"),
+        (
+            {"wire/a.py": "class Plan: ...\n", "files/b.py": "class Plan: ...\n"},
+            "class Plan is defined by files.b, wire.a",
+        ),
+        ({"wire/a.py": "x = 1\n" * 401}, "wire/a.py: 401 lines"),
+        ({"wire/a.py": "def f():\n" + "    x = 1\n" * 60}, "wire.a.f: 61 lines"),
+        ({f"room{i}/__init__.py": "" for i in range(30)}, "rooms, at most 26"),
+    ],
+    ids=["up", "circle", "sideways", "no floor", "namesakes", "module", "function", "rooms"],
+)
+def test_what_breaks_the_layout_is_named(files, told, tmp_path):
+    for name in ("errors", "sections/fit", "files/b"):
+        files.setdefault(f"{name}.py", "")
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert [line for line in script("floors").faults(tmp_path) if told in line]
 
 
 def test_every_requirement_of_the_kernel_is_named_by_a_test():
@@ -97,18 +121,6 @@ def test_no_committed_file_names_a_registry_or_a_path_of_a_machine():
             if hosts.search(line):
                 found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}")
     assert found == []
-
-
-def test_no_module_grows_beyond_what_a_reader_holds():
-    long = []
-    for path in (ROOT / "src").rglob("*.py"):
-        source = path.read_text(encoding="utf-8")
-        if source.count("\n") > 400:
-            long.append(str(path.name))
-        for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.FunctionDef) and node.end_lineno - node.lineno > 60:
-                long.append(f"{path.name}: {node.name}")
-    assert long == []
 
 
 def _pages():

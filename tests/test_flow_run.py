@@ -5,9 +5,9 @@ import pytest
 
 import brim
 from brim.errors import InvalidValue, ModelError, SourceError, UnknownName
-from brim.flow import report, run_flow
-from brim.flow.receipts import Receipts, read_receipt, safe
-from brim.flow.source import flow_of
+from brim.flows import report, run_flow
+from brim.flows.receipts import Receipts, read_receipt, safe
+from brim.flows.source import flow_of
 from brim.llm import Reply, Usage
 from brim.testing import Scripted
 

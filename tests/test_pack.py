@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 
 import brim
 from brim.errors import DoesNotFit, InvalidValue, ModelError, UnknownName
+from brim.flows.curator import Curator
+from brim.flows.pack import Pack
+from brim.flows.pack_settings import PackSettings
+from brim.flows.past import past
+from brim.flows.stage import STAGES, stage
+from brim.flows.step_record import StepRecord
 from brim.history.note import MARK
 from brim.llm import Reply, Usage
-from brim.pack import Curator, Pack, StepRecord
-from brim.pack.past import past
-from brim.pack.settings import Settings
-from brim.pack.stage import STAGES, stage
 from brim.testing import Scripted
 
 AGENTS = ["code-critic", "work-planner", "fixer", "doc-writer"]
@@ -158,7 +160,7 @@ def test_a_pack_is_never_over_its_budget_and_always_begins_with_its_notes(data, 
 
 @pytest.mark.parametrize("selection", ["recency", "priority"])
 def test_a_history_is_within_any_room_and_whole_in_just_enough(selection):
-    given = Settings(total=3_000, recent=400, older=150, selection=selection)
+    given = PackSettings(total=3_000, recent=400, older=150, selection=selection)
     history = [StepRecord(step_id=str(i), agent=agent, output="y" * (40 * i)) for i, agent in enumerate(AGENTS * 3)]
     whole = len(past(history, 10**6, given, "").text)
     for room in [*range(-5, whole, 5), whole - 1, whole, whole + 1]:

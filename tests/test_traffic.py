@@ -27,10 +27,10 @@ def test_histories_that_grow_keep_their_prefix(block):
 
 def test_the_generator_provokes_cuts_refusals_repairs_and_every_shape():
     """A property is worth what its inputs can provoke."""
-    ends, shapes, actions, states, fates = set(), set(), set(), set(), set()
+    ends, formats, actions, states, fates = set(), set(), set(), set(), set()
     for seed in (*range(400), 921):
         case = traffic.Case.of(seed)
-        shapes.add(case.shape)
+        formats.add(case.format)
         try:
             fitted = case.fit()
         except traffic.brim.DoesNotFit:
@@ -43,7 +43,7 @@ def test_the_generator_provokes_cuts_refusals_repairs_and_every_shape():
         actions |= {repair["action"] for repair in receipt.history["repairs"]}
         states |= {part.state for part in receipt.parts}
     assert ends == {"whole", "cut", "refused"}
-    assert shapes == {"openai", "anthropic", "responses"}
+    assert formats == {"openai", "anthropic", "responses"}
     assert actions == {"dropped", "changed", "moved"}
     assert states == {"whole", "cut", "dropped"}
     assert fates == {"whole", "cut", "a mark", "gone"}

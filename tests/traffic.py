@@ -20,7 +20,7 @@ MAKERS = {"gpt-4o": "openai", "claude-sonnet-4-5": "anthropic"}
 """Whose rules the meter of a model counts by; the others are no model's."""
 _TAKES_THINKING = ("claude-sonnet-4-5",)
 """Models that are known to take thinking after something before it has changed."""
-SHAPES = ("openai", "openai", "anthropic", "responses")
+FORMATS = ("openai", "openai", "anthropic", "responses")
 _SENTENCE = (
     "the quick brown fox reads file.py and finds ERROR 42 in naïve Über code; it's done, don't ask why 你好 世界"
 )
@@ -46,7 +46,7 @@ class Case:
     """One history, and how it is to be fitted."""
 
     seed: int
-    shape: str
+    format: str
     messages: list[dict[str, Any]]
     budget: int
     meter: str
@@ -58,18 +58,18 @@ class Case:
     def of(cls, seed: int) -> Case:
         """Return the case of a seed."""
         rng = random.Random(seed)
-        shape = rng.choice(SHAPES)
-        maker = {"openai": Chat, "anthropic": Anthropic, "responses": Responses}[shape](rng)
+        format = rng.choice(FORMATS)
+        maker = {"openai": Chat, "anthropic": Anthropic, "responses": Responses}[format](rng)
         maker.converse()
         messages = maker.messages
-        broken = (rng.random() < 0.25 and _break(rng, messages)) or bool(illegal(messages, shape))
+        broken = (rng.random() < 0.25 and _break(rng, messages)) or bool(illegal(messages, format))
         meter = rng.choice(METERS)
-        total = size(messages, shape, meter) if not broken else sum(len(str(m)) for m in messages) // 4
+        total = size(messages, format, meter) if not broken else sum(len(str(m)) for m in messages) // 4
         if rng.random() < 0.15:
             budget = rng.randint(0, 60)
         else:
             budget = int(total * rng.choice((0.1, 0.25, 0.5, 0.75, 0.97, 1.0, 1.2)) * rng.uniform(0.9, 1.1))
-        case = cls(seed, shape, messages, budget, meter, _options(rng, total, len(messages)), bool(broken))
+        case = cls(seed, format, messages, budget, meter, _options(rng, total, len(messages)), bool(broken))
         if rng.random() < 0.1 and not broken:
             case.budget = total
         return case
@@ -80,7 +80,7 @@ class Case:
             self.messages if messages is None else messages,
             self.budget if budget is None else budget,
             meter=self.meter,
-            shape=self.shape,
+            format=self.format,
             **{**self.options, **more},
         )
 
@@ -296,19 +296,19 @@ class Tally:
     not OpenAI. Characters have no frame.
     """
 
-    def __init__(self, meter: str, shape: str, most: int | None = None) -> None:
+    def __init__(self, meter: str, format: str, most: int | None = None) -> None:
         """Count all of it or, where `most` is given, what is left when it is cut as far as that."""
         maker = MAKERS.get(meter)
         self.count = plain(meter)
         self.most = most
-        self.thinks = most is None or shape == "responses"
+        self.thinks = most is None or format == "responses"
         self.plain = 0 if meter == "chars" else 3
         self.tuned = maker is not None
         self.per_name = min(1, self.plain)
         self.per_call = self.reply = 0 if maker is None else 3
         self.ids = maker == "anthropic"
         # A picture of one pixel: one tile at high detail, as published for gpt-4o, is 85 + 170; or one patch.
-        self.picture = 1 if (maker or shape) == "anthropic" else 255
+        self.picture = 1 if (maker or format) == "anthropic" else 255
 
     def frame(self, role: str) -> int:
         """Return the units of a message that says nothing."""
@@ -380,13 +380,13 @@ def _compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def size(messages: list[Any], shape: str, meter: str) -> int:
+def size(messages: list[Any], format: str, meter: str) -> int:
     """Return the units of a request."""
-    tally = Tally(meter, shape)
+    tally = Tally(meter, format)
     return sum(map(tally.message, messages)) + tally.reply
 
 
-def turns(messages: list[dict[str, Any]], shape: str) -> list[list[int]]:
+def turns(messages: list[dict[str, Any]], format: str) -> list[list[int]]:
     """Return the indexes of what cannot be parted in a legal history, without its system messages."""
     found: list[list[int]] = []
     waiting: list[str] = []
@@ -395,9 +395,9 @@ def turns(messages: list[dict[str, Any]], shape: str) -> list[list[int]]:
             continue
         last = messages[found[-1][-1]] if found else None
         joined = bool(waiting)
-        if last is not None and shape == "anthropic":
+        if last is not None and format == "anthropic":
             joined |= m["role"] != "assistant" or last["role"] == "assistant"
-        if last is not None and shape == "responses":
+        if last is not None and format == "responses":
             joined |= _is_models(last) and _is_models(m)
         if joined:
             found[-1].append(i)
@@ -419,8 +419,8 @@ class Ladder:
     """
 
     def __init__(self, case: Case) -> None:
-        given, shape = case.messages, case.shape
-        found = turns(given, shape)
+        given, format = case.messages, case.format
+        found = turns(given, format)
         pins = set(case.options.get("pin") or ())
         first = next((i for i, m in enumerate(given) if m.get("role") == "user"), None)
         mark = plain(case.meter)("…")
@@ -435,18 +435,18 @@ class Ladder:
         kept = [turn for turn in both if turn not in pinned]
 
         def units(most: int | None, some: list[list[int]]) -> int:
-            tally = Tally(case.meter, shape, most)
+            tally = Tally(case.meter, format, most)
             return sum(tally.message(given[i]) for turn in some for i in turn)
 
         whole = units(None, pinned)
         systems = [i for i, m in enumerate(given) if m.get("role") == "system"]
-        self.beside = units(None, [systems]) + Tally(case.meter, shape).reply
+        self.beside = units(None, [systems]) + Tally(case.meter, format).reply
         first_cut = [turn for turn in kept if turn == self.newest]
         self.task_whole = (
             whole + units(None, [t for t in kept if t not in first_cut]) + units(4 * self.floor, first_cut)
         )
         self.task_cut = whole + units(self.floor, kept)
-        self.stays = shape == "anthropic"
+        self.stays = format == "anthropic"
         self.least = whole + units(mark, kept if self.stays else first_cut)
 
 
@@ -464,19 +464,19 @@ def calls_and_results(m: dict[str, Any]) -> tuple[list[str], list[str]]:
     return calls, [b["tool_use_id"] for b in blocks if b["type"] == "tool_result"]
 
 
-def illegal(messages: list[dict[str, Any]], shape: str) -> str:
+def illegal(messages: list[dict[str, Any]], format: str) -> str:
     """Return why a provider would refuse a history, or an empty text."""
     waiting: dict[str, int] = {}
     for i, m in enumerate(messages):
         calls, results = calls_and_results(m)
-        if shape != "responses" and waiting and not results and m.get("role") != "system":
+        if format != "responses" and waiting and not results and m.get("role") != "system":
             return f"message {i} comes before the results of {sorted(waiting)}"
         for call in results:
             if not waiting.get(call):
                 return f"message {i} answers {call!r}, which nothing waits for"
             waiting[call] -= 1
             waiting = {c: n for c, n in waiting.items() if n}
-        if shape == "anthropic" and results and waiting:
+        if format == "anthropic" and results and waiting:
             return f"message {i} leaves {sorted(waiting)} unanswered"
         for call in calls:
             waiting[call] = waiting.get(call, 0) + 1
@@ -487,7 +487,7 @@ def illegal(messages: list[dict[str, Any]], shape: str) -> str:
             return f"nothing follows the reasoning of message {i}"
     if waiting:
         return f"nothing answers {sorted(waiting)}"
-    if shape == "anthropic" and messages and messages[0]["role"] != "user":
+    if format == "anthropic" and messages and messages[0]["role"] != "user":
         return "the first message is not the user's"
     return ""
 
@@ -532,10 +532,10 @@ def check(case: Case) -> str:
         return "refused"
     assert case.messages == before, "the input was changed"
     out = fitted.messages
-    counted = size(out, case.shape, case.meter)
+    counted = size(out, case.format, case.meter)
     assert counted <= case.budget, f"{counted} > {case.budget}"
     assert fitted.used == counted == fitted.receipt.used, f"said {fitted.used}, counted {counted}"
-    assert not illegal(out, case.shape), illegal(out, case.shape)
+    assert not illegal(out, case.format), illegal(out, case.format)
     _check_kept(case, out)
     _check_thinking(case, out)
     _check_receipt(case, fitted)
@@ -557,13 +557,13 @@ def _check_kept(case: Case, out: list[dict[str, Any]]) -> None:
     kept = [own[id(m)] for m in out if id(m) in own]
     if not case.broken:
         assert kept == sorted(kept), "the order changed"
-        assert not illegal(case.messages, case.shape), illegal(case.messages, case.shape)
+        assert not illegal(case.messages, case.format), illegal(case.messages, case.format)
         systems = [i for i, m in enumerate(case.messages) if m.get("role") == "system"]
         assert [i for i in kept if i in set(systems)] == systems, "a system message is missing"
-        whole = size(case.messages, case.shape, case.meter)
+        whole = size(case.messages, case.format, case.meter)
         if whole <= case.budget and not {"recent", "older"} & set(case.options):
             assert len(out) == len(case.messages) == len(kept), "it fitted and was changed"
-        if case.shape == "anthropic" and alternates(case.messages):
+        if case.format == "anthropic" and alternates(case.messages):
             assert alternates(out), "two messages of one side follow each other"
         last = case.messages[-1] if case.messages else None
         if last is not None and last.get("role") != "system":
@@ -613,7 +613,7 @@ def texts(m: dict[str, Any]) -> list[str]:
 
 def _check_thinking(case: Case, out: list[dict[str, Any]]) -> None:
     """After the first message that is not the caller's own, no thinking."""
-    if case.shape != "anthropic" or case.meter in _TAKES_THINKING:
+    if case.format != "anthropic" or case.meter in _TAKES_THINKING:
         return
     changed = False
     for i, m in enumerate(out):
@@ -645,7 +645,7 @@ def _covered(name: str) -> int:
 def _check_again(case: Case, out: list[dict[str, Any]]) -> None:
     # A repair may part a turn that was one, and items of the model that have become neighbours are one turn: what is
     # over its cap then differs the next time.
-    capped = (case.broken or case.shape == "responses") and {"recent", "older"} & set(case.options)
+    capped = (case.broken or case.format == "responses") and {"recent", "older"} & set(case.options)
     if "pin" not in case.options and not capped:
         again = case.fit(messages=out)
         assert again.messages == out, "fitting what was fitted changed it"
@@ -674,7 +674,7 @@ def _start(name: str) -> int:
 def _check_growing(case: Case, fitted: brim.Fitted) -> None:
     """A history that came message by message fits as one that came at once."""
     rng = random.Random(case.seed)
-    history = brim.History(meter=case.meter, shape=case.shape)
+    history = brim.History(meter=case.meter, format=case.format)
     at = 0
     while at < len(case.messages):
         step = rng.randint(1, 4)
@@ -694,10 +694,10 @@ def check_stable(seed: int) -> str:
     """Replay a case as it grows, in stable mode: every prompt fits, is legal, and says truly what it shares."""
     case = Case.of(seed)
     stable: Any = True
-    history = brim.History(meter=case.meter, shape=case.shape, stable=True)
+    history = brim.History(meter=case.meter, format=case.format, stable=True)
     last: list[Any] = []
     at, ended = 0, "held"
-    tally = Tally(case.meter, case.shape)
+    tally = Tally(case.meter, case.format)
     rng = random.Random(seed)
     while at < len(case.messages):
         step = rng.randint(1, 3)
@@ -705,7 +705,7 @@ def check_stable(seed: int) -> str:
         given = case.messages[:at]
         history.extend(case.messages[at - step : at])
         try:
-            fitted = brim.fit_messages(given, case.budget, meter=case.meter, shape=case.shape, stable=stable)
+            fitted = brim.fit_messages(given, case.budget, meter=case.meter, format=case.format, stable=stable)
         except brim.DoesNotFit:
             try:
                 history.fit(case.budget)
@@ -716,9 +716,9 @@ def check_stable(seed: int) -> str:
         grown = history.fit(case.budget)
         assert grown.messages == fitted.messages, "state in a value and state in a history differ"
         out = fitted.messages
-        counted = size(out, case.shape, case.meter)
+        counted = size(out, case.format, case.meter)
         assert counted == fitted.used <= case.budget, f"said {fitted.used}, counted {counted}, budget {case.budget}"
-        assert not illegal(out, case.shape), illegal(out, case.shape)
+        assert not illegal(out, case.format), illegal(out, case.format)
         shared = 0
         for a, b in zip(last, out, strict=False):
             if a != b:

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from brim.errors import ModelError
-from brim.flow import Ran, report, run_flow
-from brim.flow.source import flow_of
+from brim.flows import Ran, report, run_flow
+from brim.flows.source import flow_of
 from brim.llm import Messages, Reply
 from brim.testing import Scripted
 

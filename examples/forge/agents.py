@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from brim.memory.episodic import Episodic
-from brim.memory.lesson import DIRECTIVE
-from brim.memory.semantic import Semantic
+from brim.sessions.memory.episodic import Episodic
+from brim.sessions.memory.lesson import DIRECTIVE
+from brim.sessions.memory.semantic import Semantic
 
 ARCHITECT = "You are the Architect. You pick the next rule and plan how it is fixed. " + "Weigh risk and order. " * 380
 WORKER = "You are the Worker. You fix one rule on one host. " + "Change as little as the rule demands. " * 205

@@ -16,9 +16,9 @@ from server import METER, TOOLS, WINDOW, Client, Server
 
 import brim
 from brim.errors import ModelError
-from brim.exchange import exchange
-from brim.flow.report import report
-from brim.memory.episodic import Episodic
+from brim.flows.exchange import exchange
+from brim.flows.report import report
+from brim.sessions.memory.episodic import Episodic
 from brim.testing import Scripted
 
 HERE = Path(__file__).parent

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import brim
-from brim.config.resolved import Resolved
-from brim.memory.working import Working
+from brim.sessions.memory.working import Working
+from brim.settings.resolved import Resolved
 from brim.store import Store
 
 HERE = Path(__file__).parent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing as _typing
 
-from brim.config import load_config
+from brim.amounts import Shares
 from brim.errors import (
     BrimError,
     Conflict,
@@ -18,28 +18,30 @@ from brim.errors import (
     StoreError,
     UnknownName,
 )
-from brim.fit import fit
-from brim.fitting import Prompt
 from brim.meter import Meter, meter
-from brim.receipt import Capture, Change, Loss, Part, Receipt
+from brim.meter.window import Window
+from brim.receipts.receipt import Capture, Change, Loss, Part, Receipt
+from brim.receipts.section import Priority, Section
 from brim.replay import replay
-from brim.section import Priority, Section
-from brim.shares import Shares
-from brim.stages import Stage
+from brim.sections.fit import fit
+from brim.sections.fitting import Prompt
+from brim.sections.stages import Stage
+from brim.settings import load_config
 from brim.truncate.base import Cut, Truncator
 from brim.truncate.text import cut
-from brim.window import Window
 
 if _typing.TYPE_CHECKING:
+    from brim.flows.curator import Curator
+    from brim.flows.pack import Pack
     from brim.history.fitted import Fitted
     from brim.history.history import History, fit_messages
     from brim.history.stable import CachePrices, Stable
     from brim.integrations.wrap import wrap
-    from brim.loop import Loop, Outcome, Step, Tick
-    from brim.overflow import Overflow, is_overflow
-    from brim.pack import Curator, Pack
-    from brim.session import Session, Status
+    from brim.sessions import Session, Status
+    from brim.sessions.conversations import Conversations
+    from brim.sessions.loop import Loop, Outcome, Step, Tick
     from brim.store import open_store
+    from brim.wire.overflow import Overflow, is_overflow
 
 __version__ = "0.1.0"
 
@@ -49,6 +51,7 @@ __all__ = [
     "Capture",
     "Change",
     "Conflict",
+    "Conversations",
     "Curator",
     "Cut",
     "DoesNotFit",
@@ -95,20 +98,21 @@ __all__ = [
 
 _LATER = {
     "CachePrices": "brim.history.stable",
-    "Curator": "brim.pack",
+    "Conversations": "brim.sessions.conversations",
+    "Curator": "brim.flows.curator",
     "Fitted": "brim.history.fitted",
     "History": "brim.history.history",
-    "Loop": "brim.loop",
-    "Outcome": "brim.loop",
-    "Overflow": "brim.overflow",
-    "Pack": "brim.pack",
-    "Session": "brim.session",
+    "Loop": "brim.sessions.loop",
+    "Outcome": "brim.sessions.loop",
+    "Overflow": "brim.wire.overflow",
+    "Pack": "brim.flows.pack",
+    "Session": "brim.sessions",
     "Stable": "brim.history.stable",
-    "Status": "brim.session",
-    "Step": "brim.loop",
-    "Tick": "brim.loop",
+    "Status": "brim.sessions",
+    "Step": "brim.sessions.loop",
+    "Tick": "brim.sessions.loop",
     "fit_messages": "brim.history.history",
-    "is_overflow": "brim.overflow",
+    "is_overflow": "brim.wire.overflow",
     "open_store": "brim.store",
     "wrap": "brim.integrations.wrap",
 }

@@ -18,7 +18,7 @@ run the failing call again to learn what went wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 
@@ -135,6 +135,20 @@ def nearest(name: str, known: Iterable[str], most: int = 5) -> list[str]:
     """Return the known names that look most like `name`, the closest first."""
     by_folded = {candidate.casefold(): candidate for candidate in known}
     return [by_folded[match] for match in get_close_matches(name.casefold(), by_folded, n=most, cutoff=0.5)]
+
+
+def check_choice(place: str, value: object, choices: Sequence[str]) -> None:
+    """Pass if `value` is one of the choices.
+
+    Raises:
+        InvalidValue: it is not; the message lists them, the nearest first.
+    """
+    if not isinstance(value, str):
+        raise InvalidType(place, value, f"one of {', '.join(choices)}")
+    if value not in choices:
+        likely = nearest(value, choices, most=1)
+        told = f"one of {', '.join(choices)}" + (f" (did you mean {likely[0]!r}?)" if likely else "")
+        raise InvalidValue(place, value, told)
 
 
 def shown(value: object, width: int = 60) -> str:

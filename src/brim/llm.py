@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import SplitResult, urlsplit
 
-from brim.errors import InvalidType, InvalidValue, ModelError
-from brim.section import check_choice
+from brim.errors import InvalidType, InvalidValue, ModelError, check_choice
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection, HTTPResponse
@@ -75,7 +74,7 @@ class Reply:
         return self.stop != LENGTH
 
 
-class Model(Protocol):
+class LanguageModel(Protocol):
     """Anything that can be asked."""
 
     def complete(self, messages: Messages, system: str | None = None) -> Reply:

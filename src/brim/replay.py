@@ -6,16 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
-from brim.allocate.claim import Claim
-from brim.allocate.solver import allocate, essential
-from brim.errors import DoesNotFit, InvalidType
-from brim.fit import budget_of, check
-from brim.fitting import Fitting, Prompt
+from brim.errors import DoesNotFit, InvalidType, check_choice
 from brim.meter import Meter, Scale, meter_for
-from brim.receipt import Capture, Part, Receipt, losses
-from brim.section import check_choice
-from brim.transcript import Transcript
-from brim.window import Window
+from brim.meter.window import Window, budget_of
+from brim.receipts.receipt import Capture, Part, Receipt, losses
+from brim.receipts.transcript import Transcript
+from brim.sections.allocation import allocate, essential
+from brim.sections.claim import Claim
+from brim.sections.fit import check
+from brim.sections.fitting import Prompt, SectionFit
 
 if TYPE_CHECKING:
     from brim.history.fitted import Fitted
@@ -103,7 +102,7 @@ def replay(
 def _sections(given: Capture, budget: int | Window | None, meter: Measure | None, *, captured: bool) -> Prompt:
     check(given.sections, given.options)
     recorded = given.summaries
-    return Fitting(
+    return SectionFit(
         sections=given.sections,
         budget=given.budget if budget is None else budget_of(budget),
         meter=_meter(given) if meter is None else meter_for(meter, None),

@@ -14,7 +14,7 @@ from audit import traces
 from brim.audit import Policy, audit
 from brim.audit.engine import Processes
 from brim.audit.facts import facts_of
-from brim.audit.tally import Talk, Tally
+from brim.audit.tally import AuditTotals, ConversationTotals
 from brim.audit.trace import Place
 from brim.errors import SourceError
 from brim.meter import catalogue
@@ -293,18 +293,18 @@ KEYS = st.lists(st.sampled_from("abc"), min_size=1, max_size=2).map(tuple)
 
 @st.composite
 def tallies(draw):
-    made = Tally()
+    made = AuditTotals()
     for key in draw(st.lists(KEYS, max_size=6)):
         made.add(*key, by=draw(st.integers(-5, 10**20)))
         made.peak(*key, at=draw(st.integers(0, 99)))
     for place in draw(st.lists(PLACES, max_size=25)):
         made.name(place, draw(st.sampled_from(("x", "y"))))
-        made.rank(Talk(-draw(st.integers(0, 3)), -draw(st.integers(0, 3)), 0, place, 1, "m"))
+        made.rank(ConversationTotals(-draw(st.integers(0, 3)), -draw(st.integers(0, 3)), 0, place, 1, "m"))
     return made
 
 
 def merged(*parts):
-    whole = Tally()
+    whole = AuditTotals()
     for part in parts:
         whole.merge(part)
     return whole

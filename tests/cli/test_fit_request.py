@@ -69,7 +69,7 @@ def test_a_list_of_messages_comes_out_as_a_list(brim, here):
 
 @pytest.mark.usefixtures("request_file")
 def test_options_reach_the_fit(brim):
-    given = {"select": "recency+relevance", "query": "3 3 3", "recent": 80, "older": 90, "shape": "openai"}
+    given = {"select": "recency+relevance", "query": "3 3 3", "recent": 80, "older": 90, "format": "openai"}
     options = [word for name, value in given.items() for word in (f"--{name}", value)]
     told = brim("fit", "request.json", "--budget", "500", "--repair", "error", *options)
     there = library.fit_messages(BODY["messages"], 500, model="gpt-4o", tools=[TOOL], repair="error", **given)
@@ -137,7 +137,7 @@ REFUSED = [
     (("[]", "--budget", "many"), "--budget must be a whole number of at least 0, not 'many'"),
     (("[]", "--recent", "-1"), "--recent must be a whole number of at least 0, not -1"),
     (("[]", "--select", "best"), "select must be one of recency, priority, relevance, not 'best'"),
-    (("[]", "--shape", "xml"), "shape must be one of 'openai', 'responses', 'anthropic', not 'xml'"),
+    (("[]", "--format", "xml"), "format must be one of 'openai', 'responses', 'anthropic', not 'xml'"),
     (("[]", "--repair", "hope"), "repair must be one of 'drop', 'error', not 'hope'"),
     (("[]", "--model", "gpt-55"), "no model is called 'gpt-55'"),
     (("[]", "--capture"), "--capture must be given with --receipt or --json"),
@@ -166,7 +166,7 @@ def test_a_budget_has_to_come_from_somewhere(brim, here):
 
 
 @pytest.mark.usefixtures("spec")
-@pytest.mark.parametrize("option", ["--select", "--query", "--recent", "--older", "--shape", "--repair"])
+@pytest.mark.parametrize("option", ["--select", "--query", "--recent", "--older", "--format", "--repair"])
 def test_sections_have_no_turns_to_select(brim, option):
     told = brim("fit", "spec.yaml", option, "5")
     assert told.code == 2

@@ -1,13 +1,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brim.cli.grid import Share, Vessel, keys
+from brim.cli.grid import Vessel, VesselShare, keys
 
 VESSEL = Vessel(budget=100, columns=10, rows=2, plain=True)
 
 
 def drawn(*units, height=2):
-    shares = [Share(letter, "red", size) for letter, size in zip("abcdef", units, strict=False)]
+    shares = [VesselShare(letter, "red", size) for letter, size in zip("abcdef", units, strict=False)]
     return [line.plain for line in VESSEL.draw(shares, height)]
 
 
@@ -38,7 +38,7 @@ def test_what_is_above_the_picture_is_told():
 )
 def test_what_fits_the_budget_never_crosses_the_brim(sizes, budget, columns, rows):
     vessel = Vessel(budget=budget, columns=columns, rows=rows)
-    shares = [Share("x", "red", size) for size in sizes]
+    shares = [VesselShare("x", "red", size) for size in sizes]
     height = vessel.height(shares, 30)
     lines = [line.plain for line in vessel.draw(shares, height)]
     assert len(lines) == height + 2

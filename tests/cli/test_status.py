@@ -6,8 +6,8 @@ import pytest
 
 import brim as library
 from brim.cli import status
-from brim.loop import Step
-from session.talking import turn, window
+from brim.sessions.loop import Step
+from sessions.talking import turn, window
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 
 from brim.gateway import serve
 from brim.gateway.app import App
-from brim.gateway.policy import Rule
-from brim.gateway.settings import Settings
+from brim.gateway.policy import RequestRule
+from brim.gateway.settings import GatewaySettings
 from model_server import ModelServer, running
 
 
@@ -37,8 +37,8 @@ def gateway(served_model, upstream):
 
         def start(**told):
             rule = {name: told.pop(name) for name in ("policy", "window", "meter", "recall") if name in told}
-            usual = Rule(**{"policy": "fit", "window": upstream.window, **rule})
-            settings = Settings(**{"upstream": served_model[1] + "/v1", "usual": usual, **told})
+            usual = RequestRule(**{"policy": "fit", "window": upstream.window, **rule})
+            settings = GatewaySettings(**{"upstream": served_model[1] + "/v1", "usual": usual, **told})
             app = App(settings)
             return stack.enter_context(running(app, serve.config(app, settings))), app
 

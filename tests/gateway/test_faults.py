@@ -5,16 +5,16 @@ import json
 
 import pytest
 
-from brim.config.request import Request
 from brim.errors import BrimError, StoreError
 from brim.gateway import ask, deciding, fitting, identity, recall, serve
 from brim.gateway.app import App
 from brim.gateway.meters import Meters
-from brim.gateway.policy import Rule
-from brim.gateway.settings import Settings
-from brim.gateway.talks import Talk, Talks
+from brim.gateway.policy import RequestRule
+from brim.gateway.settings import GatewaySettings
+from brim.gateway.talks import HeldConversation, HeldConversations
 from brim.gateway.windows import Windows
-from brim.session.view import View
+from brim.history.request_body import RequestBody
+from brim.sessions.view import View
 from gateway.conftest import asked, conversation, post
 from model_server import running
 
@@ -41,14 +41,14 @@ PLACES = {
     "digests": (identity, LONG),
     "ruled": (deciding, BOTH),
     "_lessened": (deciding, BOTH),
-    "show": (Talk, LONG),
-    "shelve": (Talk, LONG),
-    "keep": (Talk, LONG),
-    "get": (Talks, LONG),
-    "begun": (Talks, LONG),
-    "stored": (Talks, LONG),
-    "moved": (Talks, LONG),
-    "noted": (Talks, LONG),
+    "show": (HeldConversation, LONG),
+    "shelve": (HeldConversation, LONG),
+    "keep": (HeldConversation, LONG),
+    "get": (HeldConversations, LONG),
+    "begun": (HeldConversations, LONG),
+    "stored": (HeldConversations, LONG),
+    "moved": (HeldConversations, LONG),
+    "noted": (HeldConversations, LONG),
     "room": (Windows, BOTH),
     "told": (Windows, BOTH),
     "scale": (Meters, BOTH),
@@ -60,7 +60,7 @@ PLACES = {
     "fit": (View, LONG),
     "left_out": (View, LONG),
     "extend": (View, LONG),
-    "written": (Request, LONG),
+    "written": (RequestBody, LONG),
     "request_of": (ask, BOTH),
 }
 """Where a fault is put, and which requests come by: those that have to be cut, those that fit, or both."""
@@ -72,8 +72,8 @@ def both(served_model):
     with contextlib.ExitStack() as stack:
         made = []
         for on_fault in ("pass", "refuse"):
-            usual = Rule(policy="fit", window=1_000, recall=True)
-            settings = Settings(upstream=served_model[1] + "/v1", usual=usual, on_fault=on_fault)
+            usual = RequestRule(policy="fit", window=1_000, recall=True)
+            settings = GatewaySettings(upstream=served_model[1] + "/v1", usual=usual, on_fault=on_fault)
             app = App(settings)
             made.append((stack.enter_context(running(app, serve.config(app, settings))), app))
         yield made

@@ -13,7 +13,7 @@ import pytest
 
 from brim.errors import InvalidValue
 from brim.gateway import protocol
-from brim.gateway.settings import Settings
+from brim.gateway.settings import GatewaySettings
 from gateway.attacks import answers, doors, gets_in
 from gateway.conftest import asked, conversation, post
 
@@ -220,10 +220,10 @@ def test_keys_stand_in_no_answer_no_log_and_no_metric(locked, upstream, caplog, 
 
 def test_a_key_given_itself_is_not_repeated():
     with pytest.raises(InvalidValue) as caught:
-        Settings(upstream="http://127.0.0.1:1/v1", upstream_key="sk-12345-abc")
+        GatewaySettings(upstream="http://127.0.0.1:1/v1", upstream_key="sk-12345-abc")
     assert "sk-12345" not in str(caught.value)
     with pytest.raises(InvalidValue) as caught:
-        Settings(upstream="http://user:hunter2@127.0.0.1/v1")
+        GatewaySettings(upstream="http://user:hunter2@127.0.0.1/v1")
     assert "hunter2" not in str(caught.value)
 
 

@@ -7,7 +7,7 @@ import openai
 import pytest
 
 from brim.errors import InvalidValue
-from brim.gateway.settings import Settings
+from brim.gateway.settings import GatewaySettings
 from gateway.conftest import asked, conversation, post
 from model_server import sse
 
@@ -97,8 +97,8 @@ def test_what_has_to_stay_and_is_too_long_is_refused_as_the_provider_would(gatew
 
 def test_a_public_address_without_keys_is_refused():
     with pytest.raises(InvalidValue, match="gateway.keys"):
-        Settings(upstream="http://127.0.0.1:1/v1", host="0.0.0.0")
-    assert Settings(upstream="http://127.0.0.1:1/v1", host="0.0.0.0", keys=("KEY",)).keys == ("KEY",)
+        GatewaySettings(upstream="http://127.0.0.1:1/v1", host="0.0.0.0")
+    assert GatewaySettings(upstream="http://127.0.0.1:1/v1", host="0.0.0.0", keys=("KEY",)).keys == ("KEY",)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from brim.gateway.policy import Rule
+from brim.gateway.policy import RequestRule
 from gateway.conftest import asked, conversation, post
 
 LONG = conversation(60)
@@ -39,12 +39,12 @@ def test_refuse_answers_as_the_provider_would(gateway, upstream, path, code, wor
 
 
 def test_our_refusals_are_known_as_such_by_our_own_table(gateway, upstream):
-    import brim.overflow
+    import brim.wire.overflow
 
     url, _ = gateway(policy="refuse")
     for path in ("/v1/chat/completions", "/v1/messages"):
         _, _, answer = post(url, asked(LONG, max_tokens=1), path)
-        assert brim.overflow.is_overflow(answer) is not None
+        assert brim.wire.overflow.is_overflow(answer) is not None
 
 
 def test_pass_counts_nothing(gateway, upstream):
@@ -58,9 +58,9 @@ def test_rules_hold_by_model_key_and_route(gateway, upstream, monkeypatch):
     monkeypatch.setenv("TEAM_A", "key-a")
     monkeypatch.setenv("TEAM_B", "key-b")
     rules = (
-        Rule(model="gpt-4*", key="TEAM_B", policy="refuse"),
-        Rule(route="messages", policy="pass"),
-        Rule(model="small-*", window=200),
+        RequestRule(model="gpt-4*", key="TEAM_B", policy="refuse"),
+        RequestRule(route="messages", policy="pass"),
+        RequestRule(model="small-*", window=200),
     )
     url, _ = gateway(keys=("TEAM_A", "TEAM_B"), rules=rules)
     assert post(url, asked(LONG), authorization="Bearer key-a")[1]["x-brim-policy"] == "fit"

@@ -9,7 +9,7 @@ from brim.gateway.relay import KEEPALIVE
 from gateway.conftest import asked, conversation, post
 from gateway.test_relay import opened, settled
 
-SHAPES = ("chat", "messages", "responses")
+FORMATS = ("chat", "messages", "responses")
 PATHS = {"chat": "/v1/chat/completions", "messages": "/v1/messages", "responses": "/v1/responses"}
 
 
@@ -35,7 +35,7 @@ def calling(route):
 
 
 @pytest.mark.parametrize("store", [False, True], ids=["in memory", "in a store"])
-@pytest.mark.parametrize("route", SHAPES)
+@pytest.mark.parametrize("route", FORMATS)
 def test_a_recall_is_answered_by_the_gateway(gateway, upstream, tmp_path, route, store):
     url, app = gateway(recall=True, **({"store": f"sqlite:///{tmp_path}/brim.db"} if store else {}))
     upstream.script = [(200, calling(route))]
@@ -89,7 +89,7 @@ def chunks(route):
     return sse({"type": "response.completed", "response": calling(route)})
 
 
-@pytest.mark.parametrize("route", SHAPES)
+@pytest.mark.parametrize("route", FORMATS)
 def test_a_recall_in_a_stream_is_answered_too(gateway, upstream, route):
     url, _ = gateway(recall=True)
     upstream.script = [lambda _: (200, chunks(route), [(b"content-type", b"text/event-stream")])]
@@ -118,7 +118,7 @@ def test_a_request_that_fits_is_offered_nothing(gateway, upstream):
     assert upstream.bodies == [body]
 
 
-@pytest.mark.parametrize("route", SHAPES)
+@pytest.mark.parametrize("route", FORMATS)
 def test_a_stream_that_is_held_back_shows_signs_of_life(gateway, upstream, route):
     url, app = gateway(recall=True, keepalive=0.05)
     upstream.pause, upstream.pieces = 0.06, 2

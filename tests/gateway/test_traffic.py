@@ -62,12 +62,14 @@ def test_the_last_requests_are_written_when_the_gateway_ends_and_the_next_one_go
 ):
     from brim.gateway import serve
     from brim.gateway.app import App
-    from brim.gateway.policy import Rule
-    from brim.gateway.settings import Settings
+    from brim.gateway.policy import RequestRule
+    from brim.gateway.settings import GatewaySettings
     from model_server import running
 
     url = f"sqlite:///{tmp_path}/brim.db"
-    settings = Settings(upstream=served_model[1] + "/v1", usual=Rule(policy="fit", window=upstream.window), store=url)
+    settings = GatewaySettings(
+        upstream=served_model[1] + "/v1", usual=RequestRule(policy="fit", window=upstream.window), store=url
+    )
     for _ in range(2):
         app = App(settings)
         with running(app, serve.config(app, settings)) as base:

@@ -186,9 +186,9 @@ def test_a_history_is_not_changed_by_a_fit_that_failed():
         ("stable", "yes", InvalidType),
         ("stable", 1, InvalidType),
         ("stable", {}, InvalidType),
-        ("shape", "chat", InvalidValue),
-        ("shape", "", InvalidValue),
-        ("shape", 5, InvalidValue),
+        ("format", "chat", InvalidValue),
+        ("format", "", InvalidValue),
+        ("format", 5, InvalidValue),
         ("repair", "fix", InvalidValue),
         ("repair", None, InvalidValue),
         ("repair", True, InvalidValue),
@@ -328,20 +328,20 @@ STARTS = {
 }
 
 
-@pytest.mark.parametrize(("shape", "bad", "place"), BAD)
-def test_a_message_that_cannot_be_is_named_by_its_index(shape, bad, place):
-    messages = [*STARTS[shape], bad, user("after")]
+@pytest.mark.parametrize(("format", "bad", "place"), BAD)
+def test_a_message_that_cannot_be_is_named_by_its_index(format, bad, place):
+    messages = [*STARTS[format], bad, user("after")]
     with pytest.raises(InvalidValue) as caught:
-        fit(messages, shape=shape)
+        fit(messages, format=format)
     assert caught.value.place == f"messages[3]{place}"
     with pytest.raises(InvalidValue, match=r"messages\[3\]"):
-        CHARS.count_messages(messages, shape=shape)
+        CHARS.count_messages(messages, format=format)
 
 
-@pytest.mark.parametrize(("shape", "bad", "place"), BAD)
-def test_a_history_takes_all_messages_or_none(shape, bad, place):
-    start = STARTS[shape]
-    history = brim.History(meter=CHARS, shape=shape)
+@pytest.mark.parametrize(("format", "bad", "place"), BAD)
+def test_a_history_takes_all_messages_or_none(format, bad, place):
+    start = STARTS[format]
+    history = brim.History(meter=CHARS, format=format)
     history.extend(start)
     before = history.fit(1_000)
     with pytest.raises(InvalidValue) as caught:

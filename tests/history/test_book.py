@@ -26,8 +26,8 @@ from talk import (
 )
 
 
-def book_of(messages, shape=None, **options):
-    book = Book(PieceMeter(), shape=shape, **options)
+def book_of(messages, format=None, **options):
+    book = Book(PieceMeter(), format=format, **options)
     book.extend(messages)
     return book
 
@@ -124,14 +124,14 @@ ALL = [
 ]
 
 
-@pytest.mark.parametrize(("shape", "name", "messages", "expected"), ALL, ids=[f"{s}: {name}" for s, name, _, _ in ALL])
-def test_messages_fall_into_turns(shape, name, messages, expected):
-    assert turns(book_of(messages, shape)) == expected
+@pytest.mark.parametrize(("format", "name", "messages", "expected"), ALL, ids=[f"{s}: {name}" for s, name, _, _ in ALL])
+def test_messages_fall_into_turns(format, name, messages, expected):
+    assert turns(book_of(messages, format)) == expected
 
 
-@pytest.mark.parametrize(("shape", "name", "messages", "expected"), ALL, ids=[f"{s}: {name}" for s, name, _, _ in ALL])
-def test_the_units_of_turns_and_of_what_stays_add_up(shape, name, messages, expected):
-    book = book_of(messages, shape)
+@pytest.mark.parametrize(("format", "name", "messages", "expected"), ALL, ids=[f"{s}: {name}" for s, name, _, _ in ALL])
+def test_the_units_of_turns_and_of_what_stays_add_up(format, name, messages, expected):
+    book = book_of(messages, format)
     assert book.total == sum(book.weights)
     assert book.fixed == sum(book.units[p] for p in book.system)
     assert book.total + book.fixed == sum(book.units)
@@ -146,7 +146,7 @@ def facts(book):
     told = {
         name: copy(value)
         for name, value in shown.items()
-        if not name.startswith("_") and name not in ("shape", "generation")
+        if not name.startswith("_") and name not in ("format", "generation")
     }
     repairs = [(r.index, r.action, r.reason, r.units) for r in book.repairs]
     return told | {"repairs": repairs, "open": dict(book.pairs.open), "wire": book.wire.name}
@@ -170,14 +170,14 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(
-    ("shape", "name", "messages", "expected"),
+    ("format", "name", "messages", "expected"),
     [*ALL, *BROKEN],
     ids=[f"{s}: {name}" for s, name, _, _ in [*ALL, *BROKEN]],
 )
-def test_messages_that_come_one_by_one_are_the_same_as_all_at_once(shape, name, messages, expected):
-    whole = facts(book_of(messages, shape))
+def test_messages_that_come_one_by_one_are_the_same_as_all_at_once(format, name, messages, expected):
+    whole = facts(book_of(messages, format))
     for size in (1, 2, 3):
-        book = Book(PieceMeter(), shape=shape)
+        book = Book(PieceMeter(), format=format)
         for start in range(0, len(messages), size):
             book.extend(messages[start : start + size])
         assert facts(book) == whole

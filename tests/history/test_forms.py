@@ -6,7 +6,7 @@ import re
 import pytest
 
 import brim
-from brim.receipt import handle
+from brim.receipts.receipt import handle
 from brim.testing import CharMeter, PieceMeter
 from talk import (
     Dumped,
@@ -34,8 +34,8 @@ STUB = re.compile(r"\[cleared: ([\d,]+) (\w+), (b2:[0-9a-f]{8})\]")
 TWIN = "[the same as a later result]"
 
 
-def total(messages, meter=CHARS, shape=None):
-    return meter.count_messages(messages, shape=shape)
+def total(messages, meter=CHARS, format=None):
+    return meter.count_messages(messages, format=format)
 
 
 def fit(messages, budget, meter=CHARS, **options):
@@ -44,12 +44,12 @@ def fit(messages, budget, meter=CHARS, **options):
 
 def every_fit(messages, meter=CHARS, step=1, **options):
     """Yield what each budget gives, from the whole down to what does not fit."""
-    for budget in range(total(messages, meter, options.get("shape")), 0, -step):
+    for budget in range(total(messages, meter, options.get("format")), 0, -step):
         try:
             fitted = fit(messages, budget, meter, **options)
         except brim.DoesNotFit:
             return
-        assert fitted.used == total(fitted.messages, meter, options.get("shape")) <= budget
+        assert fitted.used == total(fitted.messages, meter, options.get("format")) <= budget
         yield fitted
 
 
@@ -265,7 +265,7 @@ def test_the_longest_texts_are_cut_and_short_ones_stay_whole():
 def test_of_several_parts_only_the_long_one_is_cut():
     short, image = text("look at this"), picture()
     messages = [gives(short, text("word " * 500), image)]
-    fitted = fit(messages, 300, shape="anthropic")
+    fitted = fit(messages, 300, format="anthropic")
     content = fitted.messages[0]["content"]
     assert content[0] is short
     assert content[2] is image
@@ -288,10 +288,10 @@ def test_nothing_is_cut_to_nothing():
 def test_what_cannot_be_cut_is_refused_with_the_numbers():
     messages = [gives(text("what is this?"), picture(png(1_000, 1_000)))]
     with pytest.raises(brim.DoesNotFit) as caught:
-        fit(messages, 100, shape="anthropic")
+        fit(messages, 100, format="anthropic")
     assert caught.value.available == 100
     assert caught.value.needed > 1_000
-    raised = fit(messages, caught.value.needed, shape="anthropic")
+    raised = fit(messages, caught.value.needed, format="anthropic")
     assert raised.used <= caught.value.needed
 
 
@@ -343,10 +343,10 @@ def test_the_arguments_of_an_item_stay_json():
         assert isinstance(json.loads(fitted.messages[-2]["arguments"]), dict)
 
 
-@pytest.mark.parametrize("shape", ["openai", "responses"])
-def test_the_input_of_a_custom_tool_is_text_and_stays_what_it_was(shape):
+@pytest.mark.parametrize("format", ["openai", "responses"])
+def test_the_input_of_a_custom_tool_is_text_and_stays_what_it_was(format):
     patch = "*** Begin Patch\n" + "+ a line\n" * 100
-    if shape == "openai":
+    if format == "openai":
         calls = [{"id": "a", "type": "custom", "custom": {"name": "patch", "input": patch}}]
         messages = [user(), {"role": "assistant", "content": None, "tool_calls": calls}, result("a")]
         said = fit(messages, 200).messages[1]["tool_calls"][0]["custom"]["input"]
@@ -417,7 +417,7 @@ def like(old, new):
 def test_an_item_that_is_changed_is_still_an_item_of_its_kind(call, output, newest):
     messages = [user(), call, output, *([] if newest else [user("go on"), user("end")])]
     sent = 0
-    for fitted in every_fit(messages, step=9, shape="responses"):
+    for fitted in every_fit(messages, step=9, format="responses"):
         for item in fitted.messages:
             old = {call["type"]: call, output["type"]: output}.get(item.get("type"))
             if old is not None:

@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brim.history.index import Index
+from brim.history.index import TermIndex
 from brim.history.relevance import Relevance
-from brim.history.words import terms
+from brim.meter.words import terms
 
 WORDS = ["boat", "piano", "school", "lunch", "tree", "x1", "東京"]
 
 
 def index(texts, made=None):
-    made = Index() if made is None else made
+    made = TermIndex() if made is None else made
     for text in texts:
         made.add(text)
     return made

@@ -18,8 +18,8 @@ SAID = 2 * 40
 CHAT = [user(LONG), calling("a"), result("a", LONG)]
 ITEMS = [user(LONG), item_call("a"), item_output("a", LONG)]
 BLOCKS = [user(LONG), says({"type": "tool_use", "id": "a", "name": "f", "input": {}}), gives(answer("a", LONG))]
-SHAPES = {"openai": CHAT, "responses": ITEMS, "anthropic": BLOCKS}
-BY_SHAPE = pytest.mark.parametrize(("shape", "messages"), SHAPES.items(), ids=list(SHAPES))
+FORMATS = {"openai": CHAT, "responses": ITEMS, "anthropic": BLOCKS}
+BY_SHAPE = pytest.mark.parametrize(("format", "messages"), FORMATS.items(), ids=list(FORMATS))
 
 WHOLE = FRAME + SAID + CALL + FRAME + SAID
 TASK_WHOLE = FRAME + SAID + CALL + FRAME + 4 * FLOOR
@@ -45,21 +45,21 @@ def states(fitted):
 
 def test_the_numbers_of_this_page():
     assert (PIECES.count(LONG), PIECES.count("…")) == (SAID, MARK)
-    for shape, messages in SHAPES.items():
-        assert PIECES.count_messages(messages, shape=shape) == WHOLE
-        assert PIECES.count_messages(messages[1:2], shape=shape) == CALL
+    for format, messages in FORMATS.items():
+        assert PIECES.count_messages(messages, format=format) == WHOLE
+        assert PIECES.count_messages(messages[1:2], format=format) == CALL
 
 
 @BY_SHAPE
 @pytest.mark.parametrize("budget", [WHOLE, WHOLE + 1])
-def test_what_fits_is_not_cut(shape, messages, budget):
-    assert same(messages, fit(messages, budget, shape=shape).messages)
+def test_what_fits_is_not_cut(format, messages, budget):
+    assert same(messages, fit(messages, budget, format=format).messages)
 
 
 @BY_SHAPE
 @pytest.mark.parametrize("budget", [WHOLE - 1, TASK_WHOLE + 1, TASK_WHOLE])
-def test_first_the_newest_turn_is_cut_and_the_task_is_whole(shape, messages, budget):
-    fitted = fit(messages, budget, shape=shape)
+def test_first_the_newest_turn_is_cut_and_the_task_is_whole(format, messages, budget):
+    fitted = fit(messages, budget, format=format)
     assert fitted.messages[0] is messages[0]
     assert len(fitted.messages) == 3
     assert "word" in said(fitted.messages[2]) != LONG
@@ -68,8 +68,8 @@ def test_first_the_newest_turn_is_cut_and_the_task_is_whole(shape, messages, bud
 
 @BY_SHAPE
 @pytest.mark.parametrize("budget", [TASK_WHOLE - 1, 60, TASK_CUT + 1, TASK_CUT])
-def test_then_the_task_is_cut_as_well_and_of_both_something_is_left(shape, messages, budget):
-    fitted = fit(messages, budget, shape=shape)
+def test_then_the_task_is_cut_as_well_and_of_both_something_is_left(format, messages, budget):
+    fitted = fit(messages, budget, format=format)
     assert len(fitted.messages) == 3
     for at in (0, 2):
         assert said(fitted.messages[at]) not in (LONG, "…")
@@ -79,17 +79,17 @@ def test_then_the_task_is_cut_as_well_and_of_both_something_is_left(shape, messa
 
 @pytest.mark.parametrize("budget", [TASK_MARKED + 1, TASK_MARKED])
 def test_where_the_user_must_speak_first_both_are_nothing_but_a_mark_then(budget):
-    fitted = fit(BLOCKS, budget, shape="anthropic")
+    fitted = fit(BLOCKS, budget, format="anthropic")
     assert [said(fitted.messages[at]) for at in (0, 2)] == ["…", "…"]
     assert fitted.used == TASK_MARKED
     assert states(fitted) == ["cut", "cut"]
 
 
-@pytest.mark.parametrize("shape", ["openai", "responses"])
+@pytest.mark.parametrize("format", ["openai", "responses"])
 @pytest.mark.parametrize("budget", [TASK_CUT - 1, TASK_OUT, TASK_GONE + 1, TASK_GONE])
-def test_then_the_task_goes_so_that_the_newest_turn_still_says_something(shape, budget):
-    messages = SHAPES[shape]
-    fitted = fit(messages, budget, shape=shape)
+def test_then_the_task_goes_so_that_the_newest_turn_still_says_something(format, budget):
+    messages = FORMATS[format]
+    fitted = fit(messages, budget, format=format)
     assert fitted.messages[0] is messages[1]
     assert len(fitted.messages) == 2
     assert TASK_GONE <= fitted.used <= budget
@@ -99,11 +99,11 @@ def test_then_the_task_goes_so_that_the_newest_turn_still_says_something(shape, 
     assert fitted.receipt.history["context_truncation"]["steps_included"] == 1
 
 
-@pytest.mark.parametrize("shape", ["openai", "responses"])
+@pytest.mark.parametrize("format", ["openai", "responses"])
 @pytest.mark.parametrize("budget", [0, 1, TASK_GONE - 1])
-def test_below_that_it_is_refused_with_what_the_newest_turn_needs(shape, budget):
+def test_below_that_it_is_refused_with_what_the_newest_turn_needs(format, budget):
     with pytest.raises(brim.DoesNotFit) as caught:
-        fit(SHAPES[shape], budget, shape=shape)
+        fit(FORMATS[format], budget, format=format)
     assert (caught.value.needed, caught.value.available) == (TASK_GONE, budget)
 
 
@@ -111,22 +111,22 @@ def test_below_that_it_is_refused_with_what_the_newest_turn_needs(shape, budget)
 def test_where_the_user_must_speak_first_the_task_is_never_left_out(budget):
     """messages: first message must use the "user" role"""
     with pytest.raises(brim.DoesNotFit) as caught:
-        fit(BLOCKS, budget, shape="anthropic")
+        fit(BLOCKS, budget, format="anthropic")
     assert caught.value.needed == TASK_MARKED
 
 
 @pytest.mark.parametrize("pinned", [{"pin_first_user": True}, {"pin": [0]}], ids=str)
 @BY_SHAPE
-def test_a_task_that_is_pinned_is_whole_or_the_fit_is_refused(shape, messages, pinned):
+def test_a_task_that_is_pinned_is_whole_or_the_fit_is_refused(format, messages, pinned):
     least = FRAME + SAID + TASK_GONE
     for budget in (WHOLE - 1, TASK_WHOLE - 1, least):
-        fitted = fit(messages, budget, shape=shape, **pinned)
+        fitted = fit(messages, budget, format=format, **pinned)
         assert fitted.messages[0] is messages[0]
         assert fitted.used <= budget
-    assert said(fit(messages, least, shape=shape, **pinned).messages[2]) == "…"
+    assert said(fit(messages, least, format=format, **pinned).messages[2]) == "…"
     for budget in (least - 1, TASK_CUT, TASK_MARKED, TASK_GONE, 0):
         with pytest.raises(brim.DoesNotFit) as caught:
-            fit(messages, budget, shape=shape, **pinned)
+            fit(messages, budget, format=format, **pinned)
         assert caught.value.needed == least
         assert caught.value.parts == {"pinned": FRAME + SAID, "newest turn and task, cut": TASK_GONE}
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from brim.errors import InvalidType, InvalidValue
 from brim.history.priority import DEFAULT, NAMES, Class, Classes, distribution, words
-from brim.section import Priority
+from brim.receipts.section import Priority
 
 LISTED = [(agent, kind) for kind, agents in DEFAULT.agents.items() for agent in agents]
 JOINS = [

@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 
 import brim
-from brim.receipt import Receipt
-from brim.schema import schema
+from brim.receipts.receipt import Receipt
+from brim.receipts.schema import schema
 from brim.testing import CharMeter, PieceMeter
 from talk import (
     Dumped,
@@ -67,17 +67,17 @@ HISTORIES = {
     "anthropic": ("anthropic", anthropic()),
     "items": ("responses", items()),
 }
-BY_NAME = pytest.mark.parametrize(("shape", "messages"), HISTORIES.values(), ids=list(HISTORIES))
+BY_NAME = pytest.mark.parametrize(("format", "messages"), HISTORIES.values(), ids=list(HISTORIES))
 METERS = pytest.mark.parametrize("meter", [CHARS, PIECES, brim.meter("gpt-4o")], ids=["chars", "pieces", "gpt-4o"])
 
 
-def fits(shape, messages, meter, **options):
+def fits(format, messages, meter, **options):
     """Yield fits at budgets from the whole down, and what the input counts."""
-    whole = meter.count_messages(messages, shape=shape)
-    reply = meter.count_messages([], shape=shape)
+    whole = meter.count_messages(messages, format=format)
+    reply = meter.count_messages([], format=format)
     for percent in (100, 99, 80, 60, 40, 25, 15):
         try:
-            fitted = brim.fit_messages(messages, whole * percent // 100, meter=meter, shape=shape, **options)
+            fitted = brim.fit_messages(messages, whole * percent // 100, meter=meter, format=format, **options)
         except brim.DoesNotFit:
             return
         yield fitted, whole - reply, reply
@@ -88,10 +88,10 @@ def fits(shape, messages, meter, **options):
 
 @METERS
 @BY_NAME
-def test_the_numbers_add_up_exactly(shape, messages, meter):
-    for fitted, whole, _ in fits(shape, messages, meter):
+def test_the_numbers_add_up_exactly(format, messages, meter):
+    for fitted, whole, _ in fits(format, messages, meter):
         receipt = fitted.receipt
-        assert receipt.used == fitted.used == meter.count_messages(fitted.messages, shape=shape)
+        assert receipt.used == fitted.used == meter.count_messages(fitted.messages, format=format)
         assert receipt.used == sum(part.used for part in receipt.parts) + receipt.joins
         assert sum(part.size for part in receipt.parts) == whole
         lost = sum(loss.units for loss in receipt.losses)
@@ -103,21 +103,21 @@ def test_the_numbers_add_up_exactly(shape, messages, meter):
 
 @METERS
 @BY_NAME
-def test_what_is_in_no_part_is_the_reply_and_the_note(shape, messages, meter):
-    for fitted, _, reply in fits(shape, messages, meter):
+def test_what_is_in_no_part_is_the_reply_and_the_note(format, messages, meter):
+    for fitted, _, reply in fits(format, messages, meter):
         assert reply == (3 if meter.model else 0)
         note = fitted.receipt.history["note"]
         told = 0
         if note:
-            framed = 0 if shape == "anthropic" or meter is CHARS else 3 if meter is PIECES else 3 + 1
+            framed = 0 if format == "anthropic" or meter is CHARS else 3 if meter is PIECES else 3 + 1
             told = meter.count(note) + framed
         assert fitted.receipt.joins == reply + told
 
 
 @METERS
 @BY_NAME
-def test_no_part_has_more_than_it_wanted(shape, messages, meter):
-    for fitted, _, _ in fits(shape, messages, meter):
+def test_no_part_has_more_than_it_wanted(format, messages, meter):
+    for fitted, _, _ in fits(format, messages, meter):
         for part in fitted.receipt.parts:
             assert 0 <= part.used <= part.granted <= part.wanted == part.size
             assert (part.state == "whole") == (part.used == part.size)
@@ -127,10 +127,10 @@ def test_no_part_has_more_than_it_wanted(shape, messages, meter):
 
 
 @BY_NAME
-def test_everything_fits_where_there_is_room_and_nothing_is_lost(shape, messages):
-    if shape == "openai" and messages[0].get("role") == "tool":
+def test_everything_fits_where_there_is_room_and_nothing_is_lost(format, messages):
+    if format == "openai" and messages[0].get("role") == "tool":
         return
-    receipt = brim.fit_messages(messages, 100_000, meter=CHARS, shape=shape).receipt
+    receipt = brim.fit_messages(messages, 100_000, meter=CHARS, format=format).receipt
     assert not receipt.truncated
     assert receipt.losses == ()
     assert {part.state for part in receipt.parts} == {"whole"}
@@ -175,8 +175,8 @@ def test_parts_are_named_by_the_messages_that_they_are_made_of():
 
 
 @BY_NAME
-def test_every_message_is_in_a_part_and_no_two_parts_have_one_name(shape, messages):
-    for fitted, _, _ in fits(shape, messages, CHARS):
+def test_every_message_is_in_a_part_and_no_two_parts_have_one_name(format, messages):
+    for fitted, _, _ in fits(format, messages, CHARS):
         found = names(fitted.receipt)
         assert len(set(found)) == len(found)
         covered = set()
@@ -279,8 +279,8 @@ def test_a_receipt_can_be_read_whatever_fields_nobody_knows(message):
 
 @METERS
 @BY_NAME
-def test_a_receipt_survives_json_and_keeps_to_its_schema(shape, messages, meter):
-    for fitted, _, _ in fits(shape, messages, meter, select="priority"):
+def test_a_receipt_survives_json_and_keeps_to_its_schema(format, messages, meter):
+    for fitted, _, _ in fits(format, messages, meter, select="priority"):
         written = fitted.receipt.to_json()
         SCHEMA.validate(json.loads(written))
         assert Receipt.from_json(written) == fitted.receipt

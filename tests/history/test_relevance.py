@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from brim.errors import InvalidValue
 from brim.history.relevance import Relevance, ordered
-from brim.history.words import terms
+from brim.meter.words import terms
 
 CHAT = [
     "Ann: Good morning! How was the weekend?",

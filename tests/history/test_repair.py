@@ -153,35 +153,35 @@ CASES = {
         [(2, "dropped", "nothing answers the call 'b'")],
     ),
 }
-BY_NAME = pytest.mark.parametrize(("shape", "messages", "left", "told"), list(CASES.values()), ids=list(CASES))
+BY_NAME = pytest.mark.parametrize(("format", "messages", "left", "told"), list(CASES.values()), ids=list(CASES))
 
 
-def fitted(messages, shape, budget=10_000, meter=None, **options):
-    return brim.fit_messages(messages, budget, meter=meter or PieceMeter(), shape=shape, **options)
+def fitted(messages, format, budget=10_000, meter=None, **options):
+    return brim.fit_messages(messages, budget, meter=meter or PieceMeter(), format=format, **options)
 
 
 @BY_NAME
-def test_what_no_provider_would_take_is_left_out(shape, messages, left, told):
+def test_what_no_provider_would_take_is_left_out(format, messages, left, told):
     before = copy.deepcopy(messages)
-    assert refusal(messages, shape)
-    assert fitted(messages, shape).messages == left
-    assert refusal(left, shape) == ""
+    assert refusal(messages, format)
+    assert fitted(messages, format).messages == left
+    assert refusal(left, format) == ""
     assert messages == before
 
 
 @BY_NAME
-def test_the_receipt_says_what_was_repaired_and_why(shape, messages, left, told):
-    repairs = fitted(messages, shape).receipt.history["repairs"]
+def test_the_receipt_says_what_was_repaired_and_why(format, messages, left, told):
+    repairs = fitted(messages, format).receipt.history["repairs"]
     assert [(r["index"], r["action"]) for r in repairs] == [(index, action) for index, action, _ in told]
     for repair, (_, _, words) in zip(repairs, told, strict=True):
         assert words in repair["reason"]
 
 
 @BY_NAME
-def test_what_was_repaired_away_is_accounted_for(shape, messages, left, told):
+def test_what_was_repaired_away_is_accounted_for(format, messages, left, told):
     meter = PieceMeter()
-    receipt = fitted(messages, shape, meter=meter).receipt
-    whole = meter.count_messages(messages, shape=shape) - meter.count_messages([], shape=shape)
+    receipt = fitted(messages, format, meter=meter).receipt
+    whole = meter.count_messages(messages, format=format) - meter.count_messages([], format=format)
     assert sum(part.size for part in receipt.parts) == whole
     assert sum(repair["units"] for repair in receipt.history["repairs"]) == sum(loss.units for loss in receipt.losses)
     assert whole - sum(loss.units for loss in receipt.losses) == sum(part.used for part in receipt.parts)
@@ -198,8 +198,8 @@ def covering(receipt, index):
 
 
 @BY_NAME
-def test_a_part_of_which_nothing_is_left_is_dropped_and_any_part_says_why_it_is_not_whole(shape, messages, left, told):
-    receipt = fitted(messages, shape).receipt
+def test_a_part_of_which_nothing_is_left_is_dropped_and_any_part_says_why_it_is_not_whole(format, messages, left, told):
+    receipt = fitted(messages, format).receipt
     for index, action, words in told:
         if action == "dropped":
             part = covering(receipt, index)
@@ -209,24 +209,24 @@ def test_a_part_of_which_nothing_is_left_is_dropped_and_any_part_says_why_it_is_
 
 
 @BY_NAME
-def test_what_was_repaired_needs_no_repair(shape, messages, left, told):
-    again = fitted(fitted(messages, shape).messages, shape)
+def test_what_was_repaired_needs_no_repair(format, messages, left, told):
+    again = fitted(fitted(messages, format).messages, format)
     assert again.messages == left
     assert again.receipt.history["repairs"] == []
 
 
 @BY_NAME
-def test_input_can_be_refused_instead_and_the_error_names_the_message(shape, messages, left, told):
+def test_input_can_be_refused_instead_and_the_error_names_the_message(format, messages, left, told):
     index, _, words = told[0]
     with pytest.raises(InvalidValue) as caught:
-        fitted(messages, shape, repair="error")
+        fitted(messages, format, repair="error")
     assert caught.value.place == f"messages[{index}]"
     assert words in str(caught.value)
 
 
 @BY_NAME
-def test_it_is_repaired_however_the_messages_come(shape, messages, left, told):
-    history = brim.History(meter=PieceMeter(), shape=shape)
+def test_it_is_repaired_however_the_messages_come(format, messages, left, told):
+    history = brim.History(meter=PieceMeter(), format=format)
     for message in messages:
         history.extend([message])
         history.fit(10_000)
@@ -234,13 +234,13 @@ def test_it_is_repaired_however_the_messages_come(shape, messages, left, told):
 
 
 @BY_NAME
-def test_it_is_repaired_where_there_is_little_room_too(shape, messages, left, told):
+def test_it_is_repaired_where_there_is_little_room_too(format, messages, left, told):
     for budget in range(4, 120):
         try:
-            result_ = fitted(messages, shape, budget, meter=CharMeter())
+            result_ = fitted(messages, format, budget, meter=CharMeter())
         except brim.DoesNotFit:
             continue
-        assert refusal(result_.messages, shape) == ""
+        assert refusal(result_.messages, format) == ""
         assert result_.used <= budget
 
 
@@ -270,10 +270,10 @@ LEGAL = [
 ]
 
 
-@pytest.mark.parametrize(("shape", "messages"), LEGAL)
+@pytest.mark.parametrize(("format", "messages"), LEGAL)
 @pytest.mark.parametrize("repair", ["drop", "error"])
-def test_what_a_provider_takes_is_not_repaired(shape, messages, repair):
-    got = fitted(messages, shape, repair=repair)
+def test_what_a_provider_takes_is_not_repaired(format, messages, repair):
+    got = fitted(messages, format, repair=repair)
     assert same(messages, got.messages)
     assert got.receipt.history["repairs"] == []
     assert not got.receipt.truncated
@@ -328,7 +328,7 @@ def test_thinking_does_not_stay_alone():
     """'The final block in an assistant message cannot be thinking', answers the provider."""
     messages = [user(), says(thinking(), use("a")), user("go on")]
     for chosen in ({"meter": PieceMeter()}, {"model": "claude-sonnet-4-5"}):
-        got = brim.fit_messages(messages, 10_000, shape="anthropic", **chosen)
+        got = brim.fit_messages(messages, 10_000, format="anthropic", **chosen)
         assert refusal(got.messages, "anthropic") == ""
         assert len(got.receipt.history["repairs"]) == 1
 

@@ -10,9 +10,10 @@ import pytest
 
 import brim
 from brim import BrimError, InvalidType, InvalidValue, Receipt, Stable, replay
-from brim.schema import schema
+from brim.files.depth import MOST_DEPTH
+from brim.receipts.schema import schema
+from brim.receipts.transcript import Transcript
 from brim.testing import CharMeter
-from brim.transcript import MOST_DEPTH, Transcript
 from corruption import corrupted
 from talk import (
     Dumped,
@@ -51,7 +52,7 @@ ASKED = {
     "relevance": (CHAT, {"select": "recency+relevance", "query": "the 3 3 3"}),
     "caps": (CHAT, {"recent": 40, "older": 200}),
     "pins": (CHAT, {"pin": {4, 2}, "pin_first_user": True}),
-    "given shape": (CHAT, {"shape": "openai"}),
+    "given shape": (CHAT, {"format": "openai"}),
 }
 FITS = pytest.mark.parametrize(("messages", "asked"), ASKED.values(), ids=list(ASKED))
 
@@ -252,6 +253,13 @@ def test_lines_that_cannot_be_are_refused(lines):
     values = fit(CHAT, stable=True).receipt.capture.to_dict()
     with pytest.raises(InvalidValue, match="stable"):
         replay({**values, "stable": {**values["stable"], **lines}})
+
+
+def test_a_receipt_of_version_0_1_in_which_the_format_is_called_shape_is_replayed():
+    told = fit(CHAT, 1200, capture=True).receipt.to_dict()
+    options = told["capture"]["options"]
+    options["shape"] = options.pop("format")
+    assert replay(told).messages == fit(CHAT, 1200).messages
 
 
 # --- what JSON holds

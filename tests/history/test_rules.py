@@ -8,12 +8,12 @@ import brim
 from brim.history.book import Book
 from brim.history.rules import Alternation, Batches, Pairs, rules_of
 from brim.testing import CharMeter
-from brim.wire import SHAPES, wire
+from brim.wire import FORMATS, wire
 from talk import answer, calling, gives, item_call, item_output, model, reasoning, result, says, system, text, use, user
 
 
-def bonds(rule, shape, messages):
-    read = wire(shape).read
+def bonds(rule, format, messages):
+    read = wire(format).read
     return [rule.bond(read(raw, i), i) for i, raw in enumerate(messages)]
 
 
@@ -116,7 +116,7 @@ def test_leaving_out_any_turns_leaves_user_and_model_in_turn():
     for i in range(5):
         messages += [says(text(f"{i}" * 20)), user(f"{i}" * 20)]
     for kept in combinations(range(1, 10), 2):
-        fitted = brim.fit_messages(messages, 190, meter=CharMeter(), shape="anthropic", pin=list(kept))
+        fitted = brim.fit_messages(messages, 190, meter=CharMeter(), format="anthropic", pin=list(kept))
         roles = [message["role"] for message in fitted.messages]
         assert roles[0] == "user"
         assert all(a != b for a, b in pairwise(roles))
@@ -126,7 +126,7 @@ def test_leaving_out_any_turns_leaves_user_and_model_in_turn():
 
 
 def test_each_shape_has_its_rules():
-    told = {name: [type(rule).__name__ for rule in rules_of(wire(name), Pairs())] for name in SHAPES}
+    told = {name: [type(rule).__name__ for rule in rules_of(wire(name), Pairs())] for name in FORMATS}
     assert told == {
         "openai": ["Pairs"],
         "responses": ["Pairs", "Batches"],
@@ -135,9 +135,9 @@ def test_each_shape_has_its_rules():
 
 
 def test_a_system_message_parts_nothing():
-    book = Book(CharMeter(), shape="responses")
+    book = Book(CharMeter(), format="responses")
     book.extend([user(), reasoning(), system(role="developer"), item_call("a"), item_output("a")])
     assert book.starts == [0, 1]
-    book = Book(CharMeter(), shape="anthropic")
+    book = Book(CharMeter(), format="anthropic")
     book.extend([user(), says(use("a")), system(), gives(answer("a"))])
     assert book.starts == [0, 1]

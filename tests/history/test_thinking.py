@@ -40,11 +40,11 @@ def rounds(count, size=100, seal=False):
 
 
 def size(messages):
-    return CHARS.count_messages(messages, shape="anthropic")
+    return CHARS.count_messages(messages, format="anthropic")
 
 
 def fit(messages, budget, **options):
-    return brim.fit_messages(messages, budget, meter=CHARS, shape="anthropic", **options)
+    return brim.fit_messages(messages, budget, meter=CHARS, format="anthropic", **options)
 
 
 def test_thinking_stays_where_nothing_changes():
@@ -228,7 +228,7 @@ def test_reasoning_of_other_shapes_is_not_bound():
 
 
 def test_what_was_thought_after_the_cut_stays():
-    history = brim.History(meter=CHARS, shape="anthropic", stable=True)
+    history = brim.History(meter=CHARS, format="anthropic", stable=True)
     messages = rounds(30, 100)
     budget = 1_500
     history.extend(messages[:1])
@@ -254,7 +254,7 @@ def test_what_was_thought_after_the_cut_stays():
 
 
 def test_the_prefix_that_is_claimed_is_the_one_that_is_there():
-    history = brim.History(meter=CHARS, shape="anthropic", stable=True)
+    history = brim.History(meter=CHARS, format="anthropic", stable=True)
     messages = [system("rules"), *rounds(30, 100)]
     history.extend(messages[:2])
     last = []

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from pydantic import PrivateAttr
 
 import brim
-from brim.conversation.blocks import blocks_wired
+from brim.integrations.blocks import blocks_wired
 from brim.integrations.google_adk import BrimPlugin, _made, _spoken
 
 WINDOW = 4_000
@@ -67,7 +67,7 @@ class Scripted(BaseLlm):
 
     def size(self, asked) -> int:
         """Count a request as Anthropic messages, by a translation of its own."""
-        history = brim.History(meter="gpt-5", shape="anthropic")
+        history = brim.History(meter="gpt-5", format="anthropic")
         history.extend([told(content, place) for place, content in enumerate(asked.contents)])
         tools = [
             {"name": each.name, "description": each.description, "input_schema": each.parameters_json_schema or {}}
@@ -267,7 +267,7 @@ def test_what_is_left_is_legal_and_of_the_same_kind(contents, window):
     plugin = BrimPlugin(window, meter="gpt-5")
     spoken = _spoken(contents)
     try:
-        asked = plugin.conversations.request(blocks_wired(spoken), shape="anthropic")
+        asked = plugin.conversations.request(blocks_wired(spoken), format="anthropic")
     except brim.DoesNotFit:
         return
     sent = asked.written(contents, lambda raw: _made(raw, contents, spoken))
@@ -300,7 +300,7 @@ def test_what_is_cut_keeps_all_else():
         types.Content(role="user", parts=[types.Part(function_response=response, part_metadata={"kept": 1})]),
     ]
     spoken = _spoken(contents)
-    asked = BrimPlugin(1_000, meter="gpt-5").conversations.request(blocks_wired(spoken), shape="anthropic")
+    asked = BrimPlugin(1_000, meter="gpt-5").conversations.request(blocks_wired(spoken), format="anthropic")
     sent = asked.written(contents, lambda raw: _made(raw, contents, spoken))
     assert sent[0] is contents[0]
     assert sent[1] is contents[1]
@@ -318,7 +318,7 @@ def test_a_text_that_was_cut_has_no_signature_and_a_whole_one_keeps_it():
     ]
     contents = [types.Content(role="user", parts=[types.Part(text=GOAL)]), types.Content(role="model", parts=parts)]
     spoken = _spoken(contents)
-    asked = BrimPlugin(500, meter="gpt-5").conversations.request(blocks_wired(spoken), shape="anthropic")
+    asked = BrimPlugin(500, meter="gpt-5").conversations.request(blocks_wired(spoken), format="anthropic")
     sent = asked.written(contents, lambda raw: _made(raw, contents, spoken))
     assert [part.thought_signature for part in sent[1].parts] == [None, b"b"]
     assert parts[0].thought_signature == b"a"

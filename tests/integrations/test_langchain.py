@@ -21,8 +21,8 @@ from openai import BadRequestError
 from pydantic import BaseModel
 
 import brim
-from brim.conversation.parts import unwired, wired
 from brim.integrations.langchain import BrimMiddleware, _asked, _changed, _spoken
+from brim.integrations.parts import unwired, wired
 from integrations.pictures import PICTURE
 
 SYSTEM = "You look things up. Answer with one word when you are done."
@@ -271,27 +271,27 @@ def histories(draw) -> list[AnyMessage]:
     return messages
 
 
-@given(messages=histories(), shape=st.sampled_from(["openai", "anthropic"]))
+@given(messages=histories(), format=st.sampled_from(["openai", "anthropic"]))
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-def test_what_was_not_cut_comes_back_as_it_was(messages, shape):
+def test_what_was_not_cut_comes_back_as_it_was(messages, format):
     spoken = [_spoken(message) for message in messages]
     for message, each in zip(messages, spoken, strict=True):
         whole = _changed(message, [part.text for part in each.parts])
         if message.additional_kwargs.get("tool_calls") is None or whole.tool_calls == message.tool_calls:
             assert whole == message
-    request = brim.conversation.Conversations(100_000, model="gpt-5").request(wired(spoken, shape), shape=shape)
+    request = brim.Conversations(100_000, model="gpt-5").request(wired(spoken, format), format=format)
     back = unwired(request, spoken, messages, _changed, HumanMessage)
     assert not request.changed
     assert all(after is before for before, after in zip(messages, back, strict=True))
 
 
-@given(messages=histories(), shape=st.sampled_from(["openai", "anthropic"]), budget=st.integers(60, 400))
+@given(messages=histories(), format=st.sampled_from(["openai", "anthropic"]), budget=st.integers(60, 400))
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
-def test_what_is_cut_stays_legal_and_its_own(messages, shape, budget):
+def test_what_is_cut_stays_legal_and_its_own(messages, format, budget):
     spoken = [_spoken(message) for message in messages]
-    conversations = brim.conversation.Conversations(budget, model="gpt-5", tool_limit="25%")
+    conversations = brim.Conversations(budget, model="gpt-5", tool_limit="25%")
     try:
-        request = conversations.request(wired(spoken, shape), shape=shape)
+        request = conversations.request(wired(spoken, format), format=format)
     except brim.DoesNotFit:
         return
     back = unwired(request, spoken, messages, _changed, lambda text: HumanMessage(text, id="brim"))

@@ -247,7 +247,7 @@ def test_messages_of_anthropic_are_fitted(upstream):
     answer = asyncio.run(litellm.anthropic_messages(**asked))
     assert answer["content"][0]["text"] == "Well done."
     assert server.sizes[-1] + ANSWER <= WINDOW
-    assert hook.brim.sessions[-1].shape == "anthropic"
+    assert hook.brim.sessions[-1].format == "anthropic"
 
 
 def test_what_has_to_stay_and_is_too_big_is_refused_before_the_call(server):

@@ -27,10 +27,10 @@ from llama_index.core.workflow import Context, JsonSerializer
 from llama_index.llms.openai_like import OpenAILike
 
 import brim
-from brim.conversation import Conversations
-from brim.conversation.parts import unwired, wired
 from brim.integrations.llama_index import BrimLLM, BrimMemory
 from brim.integrations.llama_messages import changed, spoken
+from brim.integrations.parts import unwired, wired
+from brim.sessions.conversations import Conversations
 
 WINDOW = 4_000
 GOAL = "Find out why the harbour is silting up."
@@ -234,27 +234,27 @@ def histories(draw):
     return messages
 
 
-@pytest.mark.parametrize("shape", ["openai", "anthropic"])
+@pytest.mark.parametrize("format", ["openai", "anthropic"])
 @settings(max_examples=60, deadline=None)
 @given(messages=histories())
-def test_messages_come_back_as_they_were(shape, messages):
+def test_messages_come_back_as_they_were(format, messages):
     before = [message.model_copy(deep=True) for message in messages]
     told = spoken(messages)
-    raws = wired(told, shape)
+    raws = wired(told, format)
     assert json.loads(json.dumps(raws)) == raws
     for message, each in zip(messages, told, strict=True):
         assert changed(message, [part.text for part in each.parts]) == message
     assert messages == before
 
 
-@pytest.mark.parametrize("shape", ["openai", "anthropic"])
+@pytest.mark.parametrize("format", ["openai", "anthropic"])
 @settings(max_examples=60, deadline=None)
 @given(messages=histories(), window=st.integers(60, 2_000))
-def test_what_is_left_is_legal(shape, messages, window):
+def test_what_is_left_is_legal(format, messages, window):
     before = [message.model_copy(deep=True) for message in messages]
     told = spoken(messages)
     try:
-        asked = Conversations(window, meter="gpt-5").request(wired(told, shape), shape=shape)
+        asked = Conversations(window, meter="gpt-5").request(wired(told, format), format=format)
     except brim.DoesNotFit:
         return
     sent = unwired(asked, told, messages, changed, lambda text: ChatMessage(role="user", content=text))

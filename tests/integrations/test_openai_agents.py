@@ -24,8 +24,8 @@ from openai import AsyncOpenAI, BadRequestError
 from pydantic import BaseModel
 
 import brim
-from brim.conversation import Conversations
 from brim.integrations.openai_agents import BrimSession, fit_input
+from brim.sessions.conversations import Conversations
 from integrations.pictures import PICTURE
 
 SYSTEM = "You look things up. Answer with one word when you are done."
@@ -159,7 +159,7 @@ def test_a_session_in_the_store_goes_on_in_the_next_process(upstream, tmp_path):
     assert (server.refused, server.illegal) == (0, [])
     assert again.conversations.sessions[0].status().prompts == 42
     assert server.requests[-1]["input"][0]["content"] == TASK
-    from brim.session.overview import overview
+    from brim.sessions.overview import overview
 
     assert [row.id for row in overview(brim.open_store(url)).recent] == ["talk-7"]
 

@@ -15,9 +15,9 @@ from smolagents.models import ChatMessage, MessageRole
 from smolagents.monitoring import LogLevel
 
 import brim
-from brim.conversation import Conversations
-from brim.conversation.parts import unwired, wired
+from brim.integrations.parts import unwired, wired
 from brim.integrations.smolagents import _changed, _say, _spoken, fit_steps
+from brim.sessions.conversations import Conversations
 
 WINDOW = 6_000
 GOAL = "Find out why the harbour is silting up."
@@ -207,13 +207,13 @@ def histories(draw):
     return messages
 
 
-@pytest.mark.parametrize("shape", ["openai", "anthropic"])
+@pytest.mark.parametrize("format", ["openai", "anthropic"])
 @settings(max_examples=80, deadline=None)
 @given(messages=histories())
-def test_messages_come_back_as_they_were(shape, messages):
+def test_messages_come_back_as_they_were(format, messages):
     before = copy.deepcopy(messages)
     told = _spoken(messages)
-    raws = wired(told, shape)
+    raws = wired(told, format)
     assert json.loads(json.dumps(raws)) == raws
     for message, each in zip(messages, told, strict=True):
         made = _changed(message, [part.text for part in each.parts])
@@ -221,14 +221,14 @@ def test_messages_come_back_as_they_were(shape, messages):
     assert messages == before
 
 
-@pytest.mark.parametrize("shape", ["openai", "anthropic"])
+@pytest.mark.parametrize("format", ["openai", "anthropic"])
 @settings(max_examples=60, deadline=None)
 @given(messages=histories(), window=st.integers(60, 2_000))
-def test_what_is_left_keeps_calls_and_what_came_of_them_together(shape, messages, window):
+def test_what_is_left_keeps_calls_and_what_came_of_them_together(format, messages, window):
     before = copy.deepcopy(messages)
     told = _spoken(messages)
     try:
-        asked = Conversations(window, meter="gpt-5").request(wired(told, shape), shape=shape)
+        asked = Conversations(window, meter="gpt-5").request(wired(told, format), format=format)
     except brim.DoesNotFit:
         return
     sent = unwired(asked, told, messages, _changed, _say)
@@ -244,6 +244,6 @@ def test_a_picture_is_counted_by_its_size():
     def units(width, height):
         content = [{"type": "image", "image": PIL.Image.new("RGB", (width, height))}]
         raws = wired(_spoken([said(MessageRole.USER, content)]), "openai")
-        return Conversations(100_000, model="gpt-4o").request(raws, shape="openai").receipt.used
+        return Conversations(100_000, model="gpt-4o").request(raws, format="openai").receipt.used
 
     assert units(2_000, 1_000) > units(200, 100) > 85

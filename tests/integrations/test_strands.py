@@ -17,7 +17,7 @@ from strands.session.file_session_manager import FileSessionManager
 from strands.types.exceptions import ContextWindowOverflowException
 
 import brim
-from brim.conversation.blocks import blocks_wired
+from brim.integrations.blocks import blocks_wired
 from brim.integrations.strands import BrimConversationManager, _made, _spoken, _usage
 
 WINDOW = 4_000
@@ -213,7 +213,7 @@ def test_what_is_left_is_legal_and_takes_turns(messages, window):
     spoken = [_spoken(message) for message in messages]
     manager = BrimConversationManager(window, meter="gpt-5")
     try:
-        asked = manager.conversations.request(blocks_wired(spoken), shape="anthropic")
+        asked = manager.conversations.request(blocks_wired(spoken), format="anthropic")
     except brim.DoesNotFit:
         return
     sent = asked.written(messages, lambda raw: _made(raw, messages, spoken))
@@ -236,7 +236,9 @@ def test_what_is_cut_keeps_all_else():
         {"role": "user", "content": [{"toolResult": result}], "tracking_id": "b"},
     ]
     spoken = [_spoken(message) for message in messages]
-    asked = BrimConversationManager(1_000, meter="gpt-5").conversations.request(blocks_wired(spoken), shape="anthropic")
+    asked = BrimConversationManager(1_000, meter="gpt-5").conversations.request(
+        blocks_wired(spoken), format="anthropic"
+    )
     sent = asked.written(messages, lambda raw: _made(raw, messages, spoken))
     assert sent[0] is messages[0]
     assert sent[1] is messages[1]

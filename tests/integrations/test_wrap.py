@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import brim
 from brim.cli import main
-from brim.conversation import Conversations
-from brim.conversation.call import Call
-from brim.conversation.conversation import bare
 from brim.errors import DoesNotFit, InvalidType
+from brim.sessions.call import ClientCall
+from brim.sessions.conversation import bare
+from brim.sessions.conversations import Conversations
 
 WINDOW, CALLS, ANSWER = 3_000, 32, 100
 SYSTEM, TASK = "You are a careful engineer.", "Find out why the nightly build fails."
@@ -451,7 +451,7 @@ def test_a_message_that_is_cut_leaves_its_mark_of_the_cache():
         {"role": "assistant", "content": [call]},
         {"role": "user", "content": [said]},
     ]
-    made = Call.of({"model": "claude-sonnet-5", "messages": messages}, "anthropic")
+    made = ClientCall.of({"model": "claude-sonnet-5", "messages": messages}, "anthropic")
     request = made.fit(Conversations(WINDOW))
     task, spoken, cut = made.written(request)["messages"]
     assert task is messages[0]
@@ -557,7 +557,7 @@ def flat(lists):
 @given(messages=chat_messages())
 def test_what_is_sent_whole_is_the_callers_own_and_what_is_cut_keeps_the_rest(messages):
     before = json.dumps(messages)
-    call = Call.of({"model": "gpt-5", "messages": messages, "seed": 3}, "openai")
+    call = ClientCall.of({"model": "gpt-5", "messages": messages, "seed": 3}, "openai")
     request = call.fit(Conversations(1_200, model="gpt-5"))
     written = call.written(request)
     assert json.dumps(messages) == before, "what was given is not changed"

@@ -169,7 +169,7 @@ def test_a_request_is_mixed_of_its_texts_and_what_is_fixed():
 
 def test_a_system_prompt_apart_is_in_the_mix():
     meter = Calibrated(QUARTERS)
-    apart = meter.mix_of([user()], system=ENGLISH, shape="anthropic")
+    apart = meter.mix_of([user()], system=ENGLISH, format="anthropic")
     assert apart.estimate >= QUARTERS.count(ENGLISH)
 
 

@@ -5,7 +5,7 @@ import pytest
 import brim
 from brim.errors import InvalidType, InvalidValue
 from brim.meter import meter_for
-from brim.meter.chat import BARE, FRAMING, PLAIN, Chat, framing_of
+from brim.meter.chat import BARE, FRAMING, PLAIN, RequestCounter, framing_of
 from brim.meter.image import count_image
 from brim.meter.schemas import count_tools
 from brim.testing import CharMeter, PieceMeter
@@ -217,12 +217,12 @@ def test_ids_count_where_the_maker_is_not_openai_so_that_no_template_makes_the_c
 @pytest.mark.parametrize("name", ["gpt-4o", "gpt-5", "gpt-oss-120b", "o200k_base", "chars", "chars/4"])
 def test_ids_do_not_count_where_the_maker_is_openai_or_there_is_no_model(name):
     meter = brim.meter(name)
-    shapes = (
+    formats = (
         lambda i: [calling(i), result(i)],
         lambda i: [item_call(i), item_output(i)],
         lambda i: [says(use(i)), gives(answer(i))],
     )
-    for made in shapes:
+    for made in formats:
         assert meter.count_messages(made("i" * 99)) == meter.count_messages(made("i"))
 
 
@@ -264,8 +264,8 @@ def test_the_objects_of_a_client_library_count_like_their_fields():
 
 def test_a_shape_can_be_given():
     odd = [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "fine"}]}]
-    assert PIECES.count_messages(odd, shape="anthropic") == PER_MESSAGE + words("fine")
-    assert PIECES.count_messages(odd, shape="openai") > PIECES.count_messages(odd, shape="anthropic")
+    assert PIECES.count_messages(odd, format="anthropic") == PER_MESSAGE + words("fine")
+    assert PIECES.count_messages(odd, format="openai") > PIECES.count_messages(odd, format="anthropic")
 
 
 # --- units that are no tokens
@@ -389,15 +389,15 @@ def test_the_frame_of_a_model_is_the_one_that_is_published_for_it():
 
 
 def test_without_a_published_frame_the_same_sums_serve_as_an_estimate():
-    chat = Chat(PIECES.count, "openai", None, "gpt-5")
+    chat = RequestCounter(PIECES.count, "openai", None, "gpt-5")
     assert (chat.framing, chat.estimated) == (FRAMING, True)
-    chat = Chat(PIECES.count, "anthropic", None)
+    chat = RequestCounter(PIECES.count, "anthropic", None)
     assert (chat.framing, chat.estimated) == (PLAIN, True)
 
 
 def test_anthropic_publishes_no_frame_so_its_messages_are_an_estimate_whatever_meter_counts():
-    assert exact([user("hello"), model("so")], meter=PIECES, shape="openai")
-    assert not exact([user("hello"), model("so")], meter=PIECES, shape="anthropic")
+    assert exact([user("hello"), model("so")], meter=PIECES, format="openai")
+    assert not exact([user("hello"), model("so")], meter=PIECES, format="anthropic")
 
 
 @pytest.mark.parametrize(
@@ -465,14 +465,14 @@ def test_tools_that_cannot_be_are_named(tools, place):
         PIECES.count_messages([user()], tools=tools)
 
 
-@pytest.mark.parametrize("shape", ["chat", "", 5])
-def test_a_shape_that_cannot_be_is_refused(shape):
-    with pytest.raises(InvalidValue, match="^shape must be one of"):
-        PIECES.count_messages([user()], shape=shape)
+@pytest.mark.parametrize("format", ["chat", "", 5])
+def test_a_shape_that_cannot_be_is_refused(format):
+    with pytest.raises(InvalidValue, match="^format must be one of"):
+        PIECES.count_messages([user()], format=format)
 
 
 @pytest.mark.parametrize(("name", "role"), [(None, 0), ("claude-sonnet-4-5", PIECES.count("assistant"))])
 def test_the_units_of_a_message_are_those_of_its_pieces(name, role):
-    chat = Chat(PIECES.count, "anthropic", None, name)
+    chat = RequestCounter(PIECES.count, "anthropic", None, name)
     message = wire("anthropic").read(says(thinking(), text("so"), use("a", x=1), picture()), 0)
     assert chat.units(message) == PER_MESSAGE + role + sum(map(chat.piece, message.pieces))

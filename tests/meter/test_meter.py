@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import brim
-from brim import memo
-from brim.meter import catalogue, meter, meter_for, name_of
+from brim.meter import catalogue, memo, meter, meter_for, name_of
 from brim.meter.base import Meter
 
 

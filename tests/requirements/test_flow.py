@@ -180,7 +180,7 @@ def test_a_step_shows_its_effective_budgets_with_origin_and_saves_to_the_flows_o
 
     The editor of the project saved to the browser; here the file changes, in one place, and the pack with it.
     """
-    from brim.config.change import plan
+    from brim.settings.change import plan
 
     (tmp_path / "flows").mkdir()
     path = tmp_path / "flows" / "build.yaml"

@@ -280,7 +280,7 @@ def test_the_reflectors_directive_survives_ninety_attempts(budget):
 
 @pytest.mark.requirement("S0.13", "S0.14", "S0.15", "S0.16")
 def test_lessons_in_the_prompt_are_distilled_numbered_and_a_twentieth_of_the_raw_text():
-    from brim.memory.episodic import Episodic
+    from brim.sessions.memory.episodic import Episodic
 
     memory, raw, events = Episodic(), [], []
     for i in range(18):
@@ -312,7 +312,7 @@ def test_every_assembly_emits_its_event_with_the_agent_and_the_rule():
 
 @pytest.mark.requirement("S0.18")
 def test_a_report_is_made_of_the_events_and_the_statuses_of_a_run():
-    from brim.flow.report import report
+    from brim.flows.report import report
 
     log = []
     held = settings("forge")

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brim.errors import Conflict, InvalidType, InvalidValue, LeaseLost, StoreError
-from brim.receipt import handle
-from brim.store import Entry, Purged, SessionRow, open_store
+from brim.receipts.receipt import handle
+from brim.store import LogEntry, Purged, SessionRow, open_store
 from brim.store.body import packed, unpacked
 
 from .conftest import DATABASES
@@ -39,9 +39,9 @@ def test_entries_are_numbered_from_one_without_gaps(store, clock):
     assert store.append("a", [("message", {"n": 3})]) == 3
     assert store.append("b", [("message", {"n": 1})]) == 1
     assert store.entries("a") == [
-        Entry("a", 1, "message", 1_000_000.0, {"n": 1}),
-        Entry("a", 2, "usage", 1_000_000.0, {"n": 2}),
-        Entry("a", 3, "message", 1_000_005.0, {"n": 3}),
+        LogEntry("a", 1, "message", 1_000_000.0, {"n": 1}),
+        LogEntry("a", 2, "usage", 1_000_000.0, {"n": 2}),
+        LogEntry("a", 3, "message", 1_000_005.0, {"n": 3}),
     ]
 
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import brim
 from brim.cli import main
-from brim.config.request import read_request
-from brim.config.spec import read_spec
 from brim.errors import DoesNotFit
+from brim.history.request_body import read_request
+from brim.settings.spec import read_spec
 from brim.studio import lab, sample, source
 from brim.studio.case import case
 from brim.studio.desk import Desk
@@ -44,7 +44,7 @@ def fresh(source, budget, desk):
         options = {key: value for key, value in given.options.items() if value is not None}
         return brim.fit(list(given.sections), budget, model=given.model, meter=given.meter, **options).receipt
     session = brim.Session.open(source.partition(":")[2], store=desk.needed())
-    told = {"meter": session.meter, "shape": session.shape}
+    told = {"meter": session.meter, "format": session.format}
     summary = [i for i, each in enumerate(session.messages) if "CONTEXT_SUMMARY" in str(each["content"])]
     assert len(summary) == 1
     try:

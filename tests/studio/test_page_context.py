@@ -55,9 +55,9 @@ def test_the_context_and_the_lab_say_estimated_of_the_same_session(chromium, ser
         assert at.page.locator(".strip dd").last.inner_text() == "estimated"
 
 
-@pytest.mark.parametrize("shape", list(TOOLS))
-def test_the_wire_shows_what_was_sent_cut_and_left_out_and_the_body_itself(chromium, alone, shape):
-    _, fitted = recorded(alone.folder, shape)
+@pytest.mark.parametrize("format", list(TOOLS))
+def test_the_wire_shows_what_was_sent_cut_and_left_out_and_the_body_itself(chromium, alone, format):
+    _, fitted = recorded(alone.folder, format)
     with tab(chromium, alone) as at:
         at.go("wire", desk="mine", session="s")
         sent = at.page.locator(".wire > li:has(details):not(.left-out)")
@@ -71,7 +71,7 @@ def test_the_wire_shows_what_was_sent_cut_and_left_out_and_the_body_itself(chrom
         at.page.get_by_role("button", name="Raw JSON").click()
         at.page.wait_for_selector("pre.tall")
         body = json.loads(at.page.locator("pre.tall").inner_text())
-        assert body["input" if shape == "responses" else "messages"] == fitted.messages
+        assert body["input" if format == "responses" else "messages"] == fitted.messages
         at.page.get_by_role("button", name="As curl").click()
         at.page.wait_for_selector("pre.tall >> text=$API_KEY")
         axe = (STUDIO / "page" / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")

@@ -25,7 +25,7 @@ def config_show(folder, *place):
 
 def history_of(folder, step):
     """Return what the next prompt of a step holds of a history that is too long for it."""
-    from brim.pack import Curator
+    from brim.flows.curator import Curator
 
     config = brim.load_config(folder)
     done = [{"step_id": f"s{i}", "agent": "worker", "output": f"finding {i}. " * 150} for i in range(40)]

@@ -9,8 +9,8 @@ import pytest
 import brim
 from brim.gateway import serve
 from brim.gateway.app import App
-from brim.gateway.policy import Rule
-from brim.gateway.settings import Settings
+from brim.gateway.policy import RequestRule
+from brim.gateway.settings import GatewaySettings
 from model_server import ModelServer, running
 from studio.browser import crowd, tab
 
@@ -89,7 +89,7 @@ def ask(address, path, body, **headers):
 def test_a_request_to_a_running_gateway_is_on_the_page_a_moment_later(chromium, alone):
     url = f"sqlite:///{alone.folder}/brim.db"
     with running(ModelServer(window=1_000)) as upstream:
-        settings = Settings(upstream=f"{upstream}/v1", usual=Rule(policy="fit", window=1_000), store=url)
+        settings = GatewaySettings(upstream=f"{upstream}/v1", usual=RequestRule(policy="fit", window=1_000), store=url)
         app = App(settings)
         with running(app, serve.config(app, settings)) as gateway, tab(chromium, alone) as at:
             at.go("gateway", desk="mine")

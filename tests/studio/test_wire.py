@@ -18,16 +18,16 @@ TOOLS = {
 }
 
 
-def said(shape, role, text):
+def said(format, role, text):
     kind = "input_text" if role == "user" else "output_text"
     return {
         "openai": {"role": role, "content": text},
         "responses": {"type": "message", "role": role, "content": [{"type": kind, "text": text}]},
         "anthropic": {"role": role, "content": [{"type": "text", "text": text}]},
-    }[shape]
+    }[format]
 
 
-def recorded(folder, shape, *, turns=30, capture=True, budget=900, **asked):
+def recorded(folder, format, *, turns=30, capture=True, budget=900, **asked):
     """Return a desk with a session whose last prompt had to leave something out, and that prompt."""
     url = f"sqlite:///{folder}/brim.db"
     with brim.open_store(url) as store:
@@ -37,36 +37,36 @@ def recorded(folder, shape, *, turns=30, capture=True, budget=900, **asked):
             store=store,
             id="s",
             capture=capture,
-            shape=shape,
+            format=format,
             compact_at="never",
             stable=False,
         )
         for i in range(turns):
-            session.add(said(shape, "user", f"question {i} " + "word " * 20))
-            session.add(said(shape, "assistant", f"answer {i} " + "word " * 30))
-        session.add(said(shape, "user", "the last question " + "word " * asked.pop("long", 5)))
-        fitted = session.prompt(system="Be brief.", tools=TOOLS[shape], memory=["The sky is blue."], budget=budget)
+            session.add(said(format, "user", f"question {i} " + "word " * 20))
+            session.add(said(format, "assistant", f"answer {i} " + "word " * 30))
+        session.add(said(format, "user", "the last question " + "word " * asked.pop("long", 5)))
+        fitted = session.prompt(system="Be brief.", tools=TOOLS[format], memory=["The sky is blue."], budget=budget)
         session.record_usage(input_tokens=fitted.used + 7)
     return Desk(name="mine", url=url, config=str(folder), runs=str(folder)), fitted
 
 
-@pytest.mark.parametrize("shape", list(TOOLS))
-def test_the_body_holds_the_messages_that_were_sent_to_the_byte(tmp_path, shape):
-    desk, fitted = recorded(tmp_path, shape)
+@pytest.mark.parametrize("format", list(TOOLS))
+def test_the_body_holds_the_messages_that_were_sent_to_the_byte(tmp_path, format):
+    desk, fitted = recorded(tmp_path, format)
     told = wire(desk, "s")
     assert told["kept"]
-    assert told["shape"] == shape
+    assert told["format"] == format
     body = json.loads(told["body"])
     assert body["model"] == "gpt-4o"
-    assert body["input" if shape == "responses" else "messages"] == fitted.messages
-    assert body["tools"] == TOOLS[shape]
-    assert {"openai": None, "responses": "instructions", "anthropic": "system"}[shape] in (None, *body)
+    assert body["input" if format == "responses" else "messages"] == fitted.messages
+    assert body["tools"] == TOOLS[format]
+    assert {"openai": None, "responses": "instructions", "anthropic": "system"}[format] in (None, *body)
     desk.close()
 
 
-@pytest.mark.parametrize("shape", list(TOOLS))
-def test_every_message_is_sent_or_left_out_with_a_reason_and_the_prefix_grows_to_the_whole(tmp_path, shape):
-    desk, fitted = recorded(tmp_path, shape)
+@pytest.mark.parametrize("format", list(TOOLS))
+def test_every_message_is_sent_or_left_out_with_a_reason_and_the_prefix_grows_to_the_whole(tmp_path, format):
+    desk, fitted = recorded(tmp_path, format)
     told = wire(desk, "s")
     came = [row for row in told["rows"] if row["from"] is not None]
     assert [row["from"] for row in came] == list(range(61))
@@ -112,13 +112,13 @@ def test_rulers_stand_at_cache_marks_and_where_the_last_prompt_ends(tmp_path):
     desk.close()
 
 
-@pytest.mark.parametrize("shape", list(TOOLS))
-def test_the_command_has_no_secret_and_a_shell_reads_the_body_back(tmp_path, shape):
+@pytest.mark.parametrize("format", list(TOOLS))
+def test_the_command_has_no_secret_and_a_shell_reads_the_body_back(tmp_path, format):
     secret = "sk-ant-" + "a1B2" * 10
     url = f"sqlite:///{tmp_path}/brim.db"
     with brim.open_store(url) as store:
-        session = brim.Session(window=4_000, model="gpt-4o", store=store, id="s", capture=True, shape=shape)
-        session.add(said(shape, "user", f'it\'s $HOME `id` the key is {secret} \\ "quoted"\nnext'))
+        session = brim.Session(window=4_000, model="gpt-4o", store=store, id="s", capture=True, format=format)
+        session.add(said(format, "user", f'it\'s $HOME `id` the key is {secret} \\ "quoted"\nnext'))
         session.prompt()
     desk = Desk(name="mine", url=url, config=str(tmp_path), runs=str(tmp_path))
     told = wire(desk, "s")
@@ -135,7 +135,7 @@ def test_the_command_has_no_secret_and_a_shell_reads_the_body_back(tmp_path, sha
 
 def test_a_session_that_keeps_nothing_is_said_so(tmp_path):
     desk, _ = recorded(tmp_path, "openai", capture=False)
-    assert wire(desk, "s")["shape"] is None
+    assert wire(desk, "s")["format"] is None
     with pytest.raises(brim.UnknownName):
         wire(desk, "s", "999")
     with pytest.raises(brim.InvalidValue):

@@ -1,13 +1,13 @@
 import ast
 
 import pytest
-from cutting import CHAR, checked, every_meter, examples, limits, shares
 from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.errors import DoesNotFit
 from brim.truncate.code import Code
 from brim.truncate.code_python import outline, parse
+from truncate.cutting import CHAR, checked, every_meter, examples, limits, shares
 
 MODULE = '''\
 """What it is for."""

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 
 from brim.truncate.code_blocks import by_grammar, by_layout, indents
-from brim.truncate.page import Page
+from brim.truncate.page import LineSelection
 
 SOURCE = """\
 class A extends B {
@@ -26,7 +26,7 @@ function f(a,
 
 
 def bodies(text):
-    page = Page.of(text, "")
+    page = LineSelection.of(text, "")
     return [page.lines(*span) for span in by_layout(page, indents(page))]
 
 
@@ -48,7 +48,7 @@ def test_a_text_without_indented_runs_has_no_bodies(text):
 
 
 def test_tabs_and_spaces_are_measured_alike():
-    assert indents(Page.of("\ta\n    b\n\n  \tc", "")) == [4, 4, None, 4]
+    assert indents(LineSelection.of("\ta\n    b\n\n  \tc", "")) == [4, 4, None, 4]
 
 
 def test_a_pack_that_would_fetch_its_grammars_is_not_used(monkeypatch):
@@ -56,19 +56,19 @@ def test_a_pack_that_would_fetch_its_grammars_is_not_used(monkeypatch):
         raise AssertionError("the network was asked")
 
     monkeypatch.setitem(sys.modules, "tree_sitter_language_pack", SimpleNamespace(download=fail, get_parser=fail))
-    assert by_grammar(Page.of(SOURCE, ""), "javascript") is None
+    assert by_grammar(LineSelection.of(SOURCE, ""), "javascript") is None
 
 
 def test_without_a_pack_there_is_no_grammar(monkeypatch):
     monkeypatch.setitem(sys.modules, "tree_sitter_language_pack", None)
-    assert by_grammar(Page.of(SOURCE, ""), "javascript") is None
+    assert by_grammar(LineSelection.of(SOURCE, ""), "javascript") is None
 
 
 def test_a_grammar_knows_the_bodies_of_functions():
     pack = pytest.importorskip("tree_sitter_language_pack")
     if hasattr(pack, "download"):
         pytest.skip("this pack has no grammars of its own")
-    page = Page.of(SOURCE, "")
+    page = LineSelection.of(SOURCE, "")
     assert [page.lines(*span) for span in by_grammar(page, "javascript")] == [
         "    this.a = a;\n    this.b = a;\n",
         "    return 1;\n",

@@ -1,9 +1,9 @@
 import pytest
-from cutting import CHAR, checked, cut_as_plain_text, every_meter, examples, limits, shares
 from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.truncate.diff import Diff
+from truncate.cutting import CHAR, checked, cut_as_plain_text, every_meter, examples, limits, shares
 
 
 def hunk(start, body):

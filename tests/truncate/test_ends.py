@@ -1,13 +1,13 @@
 import math
 
 import pytest
-from cutting import BAR, CHAR, boundaries, checked, every_meter, examples, limits, shares
 from hypothesis import given
 
 from brim.errors import InvalidValue
 from brim.testing import CharMeter
 from brim.truncate.ends import Ends
 from strategies import long_texts
+from truncate.cutting import BAR, CHAR, boundaries, checked, every_meter, examples, limits, shares
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
 import json
 
 import pytest
-from cutting import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.truncate.json_tree import Array, Object, parse
+from truncate.cutting import examples
 
 tokens = st.sampled_from(
     [

@@ -1,5 +1,4 @@
 import pytest
-from cutting import BAR, CHAR, boundaries, checked, every_meter, examples, limits, shares
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,6 +7,7 @@ from brim.truncate.head import Head
 from brim.truncate.lines import Lines
 from brim.truncate.tail import Tail
 from strategies import long_texts
+from truncate.cutting import BAR, CHAR, boundaries, checked, every_meter, examples, limits, shares
 
 sides = st.sampled_from(["head", "tail"])
 TEXT = "first\nsecond\nthird\nfourth\n"

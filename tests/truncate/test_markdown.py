@@ -1,11 +1,11 @@
 import pytest
-from cutting import CHAR, checked, cut_as_plain_text, every_meter, examples, limits, shares
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from brim.truncate.markdown import Markdown
 from brim.truncate.markdown_blocks import holds_fence
+from truncate.cutting import CHAR, checked, cut_as_plain_text, every_meter, examples, limits, shares
 
 DOCUMENT = """\
 Opening words.

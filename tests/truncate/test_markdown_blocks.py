@@ -1,11 +1,11 @@
 import time
 
 import pytest
-from cutting import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.truncate.markdown_blocks import blocks, fence_of, holds_fence
+from truncate.cutting import examples
 
 
 def kinds(text):

@@ -1,9 +1,9 @@
 import pytest
-from cutting import CHAR, examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brim.truncate.page import Page, between, each, from_both_ends, keep
+from brim.truncate.page import LineSelection, between, each, from_both_ends, keep
+from truncate.cutting import CHAR, examples
 
 texts = st.lists(st.text("ab\r\u2028\x0c", max_size=6), max_size=12).map("\n".join)
 
@@ -11,7 +11,7 @@ texts = st.lists(st.text("ab\r\u2028\x0c", max_size=6), max_size=12).map("\n".jo
 @examples(120)
 @given(text=texts)
 def test_the_lines_of_a_page_are_the_whole_text(text):
-    page = Page.of(text, "#")
+    page = LineSelection.of(text, "#")
     lines = [page.lines(line, line + 1) for line in range(len(page))]
     assert "".join(lines) == text
     assert all(line.endswith("\n") for line in lines[:-1])
@@ -21,7 +21,7 @@ def test_the_lines_of_a_page_are_the_whole_text(text):
 @examples(120)
 @given(text=texts, picks=st.lists(st.tuples(st.integers(0, 12), st.integers(0, 4)), max_size=5))
 def test_what_is_rendered_is_the_kept_lines_and_a_gap_for_each_run_between(text, picks):
-    page = Page.of(text, "#")
+    page = LineSelection.of(text, "#")
     spans = [(start, min(start + length, len(page))) for start, length in picks if start < len(page)]
     gaps = []
 
@@ -46,11 +46,11 @@ def test_what_is_rendered_is_the_kept_lines_and_a_gap_for_each_run_between(text,
     ],
 )
 def test_a_note_stands_for_the_lines_of_a_gap(text, marker, start, stop, expected):
-    assert Page.of(text, marker).note(start, stop) == expected
+    assert LineSelection.of(text, marker).note(start, stop) == expected
 
 
 def test_a_line_that_fills_the_room_does_not_stand_in_the_way():
-    page = Page.of("x" * 500 + "\nsmall\n" + "y" * 500 + "\nlittle\n", "#")
+    page = LineSelection.of("x" * 500 + "\nsmall\n" + "y" * 500 + "\nlittle\n", "#")
     assert keep(page, each(range(4)), 40, CHAR).text == "#\nsmall\n#\nlittle\n"
 
 

@@ -1,13 +1,13 @@
 import time
 
 import pytest
-from cutting import BAR, CHAR, attempt, checked, every_meter, examples, limits, shares
 from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.errors import DoesNotFit, InvalidValue
 from brim.truncate.records import Records
 from strategies import long_texts, pieces
+from truncate.cutting import BAR, CHAR, attempt, checked, every_meter, examples, limits, shares
 
 keeps = st.sampled_from(["newest", "best"])
 ENTRIES = ["one", "two", "three", "four", "five"]

@@ -1,9 +1,9 @@
 import pytest
-from cutting import CHAR, PIECE, examples
 from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.truncate.search import Parts, most, refusal, widest
+from truncate.cutting import CHAR, PIECE, examples
 
 
 def parts_of(sizes, least=1, overhead=0):

@@ -1,7 +1,6 @@
 import json
 
 import pytest
-from cutting import CHAR, checked, every_meter, examples, limits, shares
 from hypothesis import given
 
 from brim.errors import DoesNotFit
@@ -13,6 +12,7 @@ from brim.truncate.log import Log
 from brim.truncate.markdown import Markdown
 from brim.truncate.shape import Shape, kind_of
 from strategies import long_texts
+from truncate.cutting import CHAR, checked, every_meter, examples, limits, shares
 
 TEXTS = {
     "json": (Json(), json.dumps({"rows": [{"id": number} for number in range(200)]})),

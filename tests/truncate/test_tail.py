@@ -1,10 +1,10 @@
 import pytest
-from cutting import BAR, CHAR, boundaries, checked, every_meter, examples, limits, shares
 from hypothesis import given
 
 from brim.errors import DoesNotFit
 from brim.truncate.tail import Tail
 from strategies import long_texts
+from truncate.cutting import BAR, CHAR, boundaries, checked, every_meter, examples, limits, shares
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """The names of `brim.truncate`, and the promise that all of them keep."""
 
 import pytest
-from cutting import CHAR, EXACT, boundaries, checked, every_meter, examples, limits, shares
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +8,7 @@ from brim import truncate
 from brim.errors import InvalidValue
 from brim.truncate import Head, Records, Truncator, truncator
 from strategies import long_texts
+from truncate.cutting import CHAR, EXACT, boundaries, checked, every_meter, examples, limits, shares
 
 KEEPS = ["head", "tail", "ends", "lines", "newest", "best", "shape", "json", "markdown", "code", "log", "diff"]
 
@@ -90,7 +90,7 @@ def test_hostile_texts_neither_crash_nor_hang(keep, text):
 
 
 def test_the_names_that_a_section_takes_are_those_that_there_are():
-    from brim.section import KEEPS
+    from brim.receipts.section import KEEPS
     from brim.truncate import _MAKERS
 
     assert tuple(_MAKERS) == KEEPS

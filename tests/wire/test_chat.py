@@ -3,8 +3,8 @@ from types import MappingProxyType
 import pytest
 
 from brim.errors import InvalidType, InvalidValue
-from brim.message import Piece
 from brim.wire import wire
+from brim.wire.message import Piece
 from talk import Dumped, calling, png, result, user
 
 CHAT = wire("openai")

@@ -10,8 +10,8 @@ from brim.wire.base import GONE, changed, without
 from talk import Dumped, answer, calling, gives, picture, result, says, text, thinking, use, user
 
 
-def pieces_of(shape, raw, *kinds, ids=None):
-    message = wire(shape).read(raw, 0)
+def pieces_of(format, raw, *kinds, ids=None):
+    message = wire(format).read(raw, 0)
     return message, [p for p in message.pieces if p.kind in kinds and (ids is None or p.id in ids)]
 
 
@@ -157,7 +157,7 @@ def test_fields_that_nobody_knows_stay():
 
 
 @pytest.mark.parametrize(
-    ("shape", "raw"),
+    ("format", "raw"),
     [
         ("openai", calling("a", "b", text="so")),
         ("openai", user("hello")),
@@ -165,12 +165,12 @@ def test_fields_that_nobody_knows_stay():
         ("anthropic", gives(answer("a", [text("x")]), text("so"))),
     ],
 )
-def test_no_edit_touches_what_the_caller_gave(shape, raw):
+def test_no_edit_touches_what_the_caller_gave(format, raw):
     before = copy.deepcopy(raw)
-    message = wire(shape).read(raw, 0)
+    message = wire(format).read(raw, 0)
     for piece in message.pieces:
         without(message, [piece])
         if piece.at:
             changed(raw, {piece.at: "other"})
-    wire(shape).append(raw, "more")
+    wire(format).append(raw, "more")
     assert raw == before

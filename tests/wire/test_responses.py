@@ -16,7 +16,7 @@ def message(*content, role="user"):
 
 
 def units(*items):
-    book = Book(CharMeter(), shape="responses")
+    book = Book(CharMeter(), format="responses")
     book.extend(items)
     return book.units
 

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from brim.audit.audit import audit
 from brim.audit.policy import Policy, policies_of, policy_of
-from brim.audit.report import Report
+from brim.audit.report import AuditReport
 
-__all__ = ["Policy", "Report", "audit", "policies_of", "policy_of"]
+__all__ = ["AuditReport", "Policy", "audit", "policies_of", "policy_of"]

@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 
-from brim.audit.engine import Engine, engine_of
-from brim.audit.index import NAMED, Index, Scan, Scanned, scanned
-from brim.audit.judge import Plan
+from brim.audit.engine import Executor, engine_of
+from brim.audit.index import NAMED, ConversationIndex, Scan, Scanned, scanned
+from brim.audit.judge import ReplayPlan
 from brim.audit.policy import WINDOW, Policy
 from brim.audit.reading import Recording, opened, ranges
 from brim.audit.replaying import Replay, replayed
-from brim.audit.report import Report
-from brim.audit.tally import Tally
+from brim.audit.report import AuditReport
+from brim.audit.tally import AuditTotals
 from brim.audit.trace import Place
-from brim.config.files import expand
 from brim.errors import InvalidValue, SourceError
-from brim.source import STDIN
+from brim.files.source import STDIN
+from brim.files.text_files import expand
 
 _SMALL = 8 * 1024 * 1024
 """Bytes up to which starting processes costs more than they bring."""
@@ -41,7 +41,7 @@ def audit(
     ray_address: str | None = None,
     spool: str | None = None,
     progress: Progress | None = None,
-) -> Report:
+) -> AuditReport:
     """Return what replaying recorded traffic under policies shows.
 
     Args:
@@ -62,31 +62,31 @@ def audit(
     """
     if not paths:
         raise InvalidValue("traces", [], "one file at least")
-    plan = Plan(policies=tuple(policies) or (Policy(name=WINDOW),), model=model, window=window)
+    plan = ReplayPlan(policies=tuple(policies) or (Policy(name=WINDOW),), model=model, window=window)
     tell = progress or (lambda *_: None)
     with (
         tempfile.TemporaryDirectory(prefix="brim-audit.", dir=spool) as folder,
         closing(_Lazy(partial(engine_of, engine, workers, ray_address))) as engines,
     ):
         recordings = _opened(paths, folder, engines)
-        found = _Found(recordings, Index(folder, sum(each.size for each in recordings)), limit)
+        found = _Found(recordings, ConversationIndex(folder, sum(each.size for each in recordings)), limit)
         found.read(engines.get(found.size), tell)
-        tally, done = Tally(), 0
+        tally, done = AuditTotals(), 0
         for weight, part in engines.get(found.size).map(replayed, found.jobs(plan)):
             tally.merge(part)
             done += weight
             tell("replaying", done, found.weight)
-    return Report.of(plan, recordings, found.scanned, tally, found)
+    return AuditReport.of(plan, recordings, found.scanned, tally, found)
 
 
 class _Lazy:
     """An engine that is made once it is known how much there is to do."""
 
-    def __init__(self, make: Callable[..., Engine]) -> None:
+    def __init__(self, make: Callable[..., Executor]) -> None:
         self._make = make
-        self._engine: Engine | None = None
+        self._engine: Executor | None = None
 
-    def get(self, size: int) -> Engine:
+    def get(self, size: int) -> Executor:
         if self._engine is None:
             self._engine = self._make(small=size <= _SMALL)
         return self._engine
@@ -121,7 +121,7 @@ def _opened(paths: Sequence[str], folder: str, engines: _Lazy) -> tuple[Recordin
 class _Found:
     """What the files hold."""
 
-    def __init__(self, recordings: tuple[Recording, ...], index: Index, limit: int | None) -> None:
+    def __init__(self, recordings: tuple[Recording, ...], index: ConversationIndex, limit: int | None) -> None:
         self._recordings = recordings
         self._index = index
         self._limit = limit
@@ -134,7 +134,7 @@ class _Found:
         """Files of a directory that hold no recording."""
         self.scanned = Scanned(scan=Scan(recording=recordings[0], file=0, range=0, start=0, stop=0))
 
-    def read(self, engine: Engine, tell: Progress) -> None:
+    def read(self, engine: Executor, tell: Progress) -> None:
         """Look through all files.
 
         Raises:
@@ -194,7 +194,7 @@ class _Found:
                 self._taken.discard(_turned(heapq.heappushpop(self._lowest, turned)))
                 self._taken.add(span.key)
 
-    def jobs(self, plan: Plan) -> Iterator[Replay]:
+    def jobs(self, plan: ReplayPlan) -> Iterator[Replay]:
         """Yield the parts to replay."""
         most = max(self._taken, default="") if self._limit is not None else ""
         for weight, lines in self._index.parts():

@@ -27,7 +27,7 @@ Job = TypeVar("Job")
 Made = TypeVar("Made")
 
 
-class Engine(Protocol):
+class Executor(Protocol):
     """Something that does jobs."""
 
     def map(self, do: Callable[[Job], Made], jobs: Iterable[Job]) -> Iterator[Made]:
@@ -163,7 +163,7 @@ def _placed(folder: str, do: Callable[[Job], Made], job: Job) -> Made:
     return do(job)
 
 
-def engine_of(name: str, workers: int | None, address: str | None, *, small: bool) -> Engine:
+def engine_of(name: str, workers: int | None, address: str | None, *, small: bool) -> Executor:
     """Return the engine of a name; a small audit, or one worker, is done in this process.
 
     Raises:

@@ -10,7 +10,7 @@ from brim.audit.policy import Policy
 from brim.errors import UnknownName
 from brim.meter import DEFAULT, Scale, catalogue, meter
 from brim.meter.model import Model, Prices
-from brim.window import Window
+from brim.meter.window import Window
 
 UNKNOWN = "(unknown)"
 """How models are called that the catalogue does not have."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from brim.audit.formats import found
 from brim.audit.reading import LINES, Record, Recording, lines_in, records
-from brim.audit.trace import Item, Place, mark
+from brim.audit.trace import Place, TraceItem, mark
 
 _LEAST_PART, _MOST_PART, _PARTS = 1024 * 1024, 16 * 1024 * 1024, 128
 """Bytes of records that a part should have, and how many parts there should be as long as these bounds allow it."""
@@ -103,7 +103,7 @@ def scanned(scan: Scan) -> Scanned:
 
 def _noted(made: Scanned, record: Record, open_spans: dict[str, int]) -> str:
     """Take note of a record, and return what is wrong with it."""
-    keys: dict[str, Item] = {}
+    keys: dict[str, TraceItem] = {}
     known = False
     for name, items in found(record.value):
         known = True
@@ -125,14 +125,14 @@ def _noted(made: Scanned, record: Record, open_spans: dict[str, int]) -> str:
     return "" if known else "no recording that brim knows is in it"
 
 
-def key_of(item: Item, file: int, offset: int, at: int) -> str:
+def key_of(item: TraceItem, file: int, offset: int, at: int) -> str:
     """Return the key of an item among those of all files: a session belongs to its file, some stand alone."""
     if not item.key:
         return mark("alone", file, offset, at)
     return mark("log", file, item.key) if item.log else mark("key", item.key)
 
 
-class Index:
+class ConversationIndex:
     """The index of all files, in parts on disk."""
 
     def __init__(self, spool: str, size: int) -> None:

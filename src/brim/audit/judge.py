@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from brim.audit.facts import Facts, facts_of
-from brim.audit.lane import Lane, Sent
+from brim.audit.lane import Lane, ReplayedPrompt
 from brim.audit.policy import Policy
 from brim.audit.recorded import Recorded
-from brim.audit.tally import Talk, Tally
-from brim.audit.trace import Place, Step
+from brim.audit.tally import AuditTotals, ConversationTotals
+from brim.audit.trace import Place, TraceStep
 from brim.errors import InvalidValue
 
 RECORDED = "recorded"
@@ -20,7 +20,7 @@ The last holds all that is more than twice the window."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Plan:
+class ReplayPlan:
     """What to replay under."""
 
     policies: tuple[Policy, ...]
@@ -34,8 +34,8 @@ class Plan:
 class Bench:
     """What the conversations of one job share: the plan, the sums, and what is known of models."""
 
-    plan: Plan
-    tally: Tally = field(default_factory=Tally)
+    plan: ReplayPlan
+    tally: AuditTotals = field(default_factory=AuditTotals)
     _facts: dict[str | None, Facts] = field(default_factory=dict)
 
     def facts(self, model: str | None) -> Facts:
@@ -60,7 +60,7 @@ class Judge:
         self._lost = [0] * len(bench.plan.policies)
         self._label = ""
 
-    def step(self, step: Step, place: Place) -> None:
+    def step(self, step: TraceStep, place: Place) -> None:
         """Replay one request."""
         tally, ask = self._bench.tally, step.ask
         if not step.length:
@@ -91,16 +91,16 @@ class Judge:
         """Take note of the whole conversation."""
         if self._requests:
             self._bench.tally.add(RECORDED, "conversations")
-            talk = Talk(
+            talk = ConversationTotals(
                 -self._overflows, -max(self._lost, default=0), -self._peak, self._place, self._requests, self._label
             )
             self._bench.tally.rank(talk)
 
-    def _take(self, step: Step, facts: Facts) -> list[object]:
+    def _take(self, step: TraceStep, facts: Facts) -> list[object]:
         """Take in a request, and return the messages that are new to the lanes."""
         before = self._recorded
-        if before is None or not before.follows(facts, step.ask.shape, step.kept):
-            recorded = Recorded(facts, step.ask.shape)
+        if before is None or not before.follows(facts, step.ask.format, step.kept):
+            recorded = Recorded(facts, step.ask.format)
             recorded.take(step, before)
             old = self._lanes
             self._lanes = [Lane(policy, recorded) for policy in self._bench.plan.policies]
@@ -113,7 +113,7 @@ class Judge:
         before.take(step, None)
         return step.messages[length : step.length]
 
-    def _count(self, recorded: Recorded, step: Step, facts: Facts) -> tuple[bool, bool]:
+    def _count(self, recorded: Recorded, step: TraceStep, facts: Facts) -> tuple[bool, bool]:
         """Count a request as it was recorded, and return whether it is over the model's window, and whether illegal."""
         tally, ask, units = self._bench.tally, step.ask, recorded.units
         room = facts.room(ask.answer)
@@ -152,7 +152,14 @@ class Judge:
         return over, bool(faults)
 
     def _compare(
-        self, policy: Policy, recorded: Recorded, sent: Sent | None, step: Step, *, over: bool, fault: bool
+        self,
+        policy: Policy,
+        recorded: Recorded,
+        sent: ReplayedPrompt | None,
+        step: TraceStep,
+        *,
+        over: bool,
+        fault: bool,
     ) -> None:
         """Count what a policy would have sent; of what no provider takes, nothing is saved."""
         tally, name, facts = self._bench.tally, f"policy {policy.name}", recorded.facts

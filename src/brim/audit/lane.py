@@ -18,7 +18,7 @@ _UNBOUND = 10**12
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class ReplayedPrompt:
     """What is sent of one request."""
 
     units: int
@@ -41,7 +41,7 @@ class Lane:
         self.policy = policy
         own = policy.stable or policy.meter is not None
         scale = recorded.facts.scale if policy.meter is None else meter(policy.meter)
-        self._history = History(meter=scale, shape=recorded.shape, stable=policy.stable) if own else recorded.history
+        self._history = History(meter=scale, format=recorded.format, stable=policy.stable) if own else recorded.history
         self._own = own
         self._last: Sequence[Any] = ()
         self._cut = False
@@ -50,7 +50,7 @@ class Lane:
         """Go on from the last prompt of a conversation that was changed."""
         self._last, self._cut = last._last, True
 
-    def fit(self, recorded: Recorded, added: Sequence[Any], answer: int, aside: bool) -> Sent | None:
+    def fit(self, recorded: Recorded, added: Sequence[Any], answer: int, aside: bool) -> ReplayedPrompt | None:
         """Return what is sent of the last request; nothing where what has to stay does not fit.
 
         Args:
@@ -71,10 +71,10 @@ class Lane:
         last, cut = self._last, self._cut
         self._last, self._cut = messages, changed
         if not changed and not cut:
-            return Sent(recorded.units, recorded.shared, False, {}, 0, 0)
+            return ReplayedPrompt(recorded.units, recorded.shared, False, {}, 0, 0)
         shared = _shared(recorded, last, messages) if aside else 0
         if not changed:
-            return Sent(recorded.units, shared, False, {}, 0, 0)
+            return ReplayedPrompt(recorded.units, shared, False, {}, 0, 0)
         return _compared(recorded, messages, units, shared)
 
     def _fitted(self, recorded: Recorded, answer: int) -> tuple[Fitted, int]:
@@ -110,7 +110,7 @@ def _shared(recorded: Recorded, last: Sequence[Any], messages: Sequence[Any]) ->
     return units
 
 
-def _compared(recorded: Recorded, messages: Sequence[Any], units: int, shared: int) -> Sent:
+def _compared(recorded: Recorded, messages: Sequence[Any], units: int, shared: int) -> ReplayedPrompt:
     """Return what a prompt has less than the request that it is made of."""
     lost = {role: whole for role, (_, whole) in recorded.roles.items()}
     missing, cut, known = sum(count for count, _ in recorded.roles.values()), 0, recorded.weights
@@ -125,4 +125,4 @@ def _compared(recorded: Recorded, messages: Sequence[Any], units: int, shared: i
         lost[role] = lost.get(role, 0) - size + noted
         missing -= 1
     lost = {role: left for role, left in lost.items() if left}
-    return Sent(units, shared, True, lost, max(0, missing), cut)
+    return ReplayedPrompt(units, shared, True, lost, max(0, missing), cut)

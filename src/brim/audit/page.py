@@ -10,7 +10,7 @@ from html import escape
 from typing import Any
 
 from brim.audit.plots import ICON, ROLES, bars, sizes, stacks
-from brim.audit.report import Report
+from brim.audit.report import AuditReport
 from brim.audit.words import dollars, numbers_of, percent
 
 _STYLE = """
@@ -37,7 +37,7 @@ text{font-size:12px;fill:var(--ink)}.tick{fill:var(--soft)}.name{font-weight:600
 """
 
 
-def page(report: Report) -> str:
+def page(report: AuditReport) -> str:
     """Return the report as a page of HTML."""
     values = report.values
     recorded, policies = values["recorded"], values["policies"]

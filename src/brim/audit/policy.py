@@ -9,14 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from brim.amount import fraction, units
-from brim.errors import InvalidType, InvalidValue
+from brim.amounts import fraction, units
+from brim.errors import InvalidType, InvalidValue, check_choice
 from brim.history.options import Options, check_held
-from brim.section import check_choice
 
 if TYPE_CHECKING:
-    from brim.config.config import Config
-    from brim.config.resolved import Resolved
+    from brim.settings.config import Config
+    from brim.settings.resolved import Resolved
 
 WINDOW = "window"
 """The name of the policy that is taken where none is given: each model's own window."""
@@ -135,8 +134,8 @@ def _value(place: str, kind: str, value: str) -> Any:
 
 def of_settings(name: str, settings: Resolved) -> Policy:
     """Return the policy that settings make of a history; what needs a model or a function is left out."""
-    from brim.config.guard import OLDER, RECENT, TOTAL
-    from brim.config.making import counts_history, window
+    from brim.settings.guard import OLDER, RECENT, TOTAL
+    from brim.settings.making import counts_history, window
 
     room = window(settings)
     counted = counts_history(settings, room)

@@ -18,8 +18,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO, Any, NamedTuple
 
-from brim.config.files import Found
-from brim.source import STDIN, STDIN_SHOWN
+from brim.files.source import STDIN, STDIN_SHOWN
+from brim.files.text_files import FileMatch
 
 RANGE = 8 * 1024 * 1024
 """Bytes of a file that are read by one job."""
@@ -65,7 +65,7 @@ class Record(NamedTuple):
     """Why it cannot be read."""
 
 
-def opened(found: Found, spool: str) -> Recording:
+def opened(found: FileMatch, spool: str) -> Recording:
     """Return a file made ready to be read in ranges; what cannot be read says why."""
     shown = STDIN_SHOWN if found.path == STDIN else found.path
     try:

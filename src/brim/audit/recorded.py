@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from brim.audit.facts import Facts
-from brim.audit.trace import Step
+from brim.audit.trace import TraceStep
 from brim.history.history import History
 from brim.history.note import is_note, note_in
-from brim.message import Message
+from brim.wire.message import Message
 
 NOTE = "note"
 """What the line of brim's own counts as, beside the roles."""
@@ -25,7 +25,7 @@ _MOST_MADE = 4096
 Aside = tuple[Any, Any]
 
 
-class Weight(NamedTuple):
+class RecordedSize(NamedTuple):
     """What one message takes."""
 
     units: int
@@ -38,10 +38,10 @@ class Weight(NamedTuple):
 class Recorded:
     """One conversation as it was recorded, up to its last request."""
 
-    def __init__(self, facts: Facts, shape: str | None) -> None:
+    def __init__(self, facts: Facts, format: str | None) -> None:
         self.facts = facts
-        self.shape = shape
-        self.history = History(meter=facts.scale, shape=shape)
+        self.format = format
+        self.history = History(meter=facts.scale, format=format)
         self.length = 0
         """Messages of the last request."""
         self.aside: Aside = (None, None)
@@ -54,18 +54,18 @@ class Recorded:
         """Units at its start that the request before had as well."""
         self.roles: dict[str, list[int]] = {}
         """Messages and units of the last request by who speaks."""
-        self.weights: dict[int, Weight] = {}
+        self.weights: dict[int, RecordedSize] = {}
         """What each message weighs, by its identity."""
-        self._made: dict[int, tuple[Any, Weight]] = {}
+        self._made: dict[int, tuple[Any, RecordedSize]] = {}
         self._generation = -1
         self._counted = 0
 
-    def follows(self, facts: Facts, shape: str | None, kept: int) -> bool:
+    def follows(self, facts: Facts, format: str | None, kept: int) -> bool:
         """Return whether the next request goes on from this one: it only adds messages."""
-        same = facts.scale is self.facts.scale and facts.size == self.facts.size and shape == self.shape
+        same = facts.scale is self.facts.scale and facts.size == self.facts.size and format == self.format
         return same and kept >= self.length
 
-    def take(self, step: Step, before: Recorded | None) -> None:
+    def take(self, step: TraceStep, before: Recorded | None) -> None:
         """Take in a request; `before` is the conversation that it changes rather than goes on from.
 
         Raises:
@@ -106,13 +106,13 @@ class Recorded:
             book.raws[self._counted :], book.messages[self._counted :], book.units[self._counted :], strict=True
         ):
             role = role_of(message)
-            self.weights[id(raw)] = Weight(units, role)
+            self.weights[id(raw)] = RecordedSize(units, role)
             row = self.roles.setdefault(role, [0, 0])
             row[0] += 1
             row[1] += units
         self._counted = len(book.raws)
 
-    def weigh(self, raw: Any) -> Weight:
+    def weigh(self, raw: Any) -> RecordedSize:
         """Return what a message that is sent weighs; also one that brim changed or wrote."""
         known = self.weights.get(id(raw))
         if known is not None:
@@ -123,7 +123,7 @@ class Recorded:
             message = book.wire.read(raw, 0)
             noted = note_in(message, book.chat.piece) if message.role == "user" else 0
             role = NOTE if is_note(message) else role_of(message)
-            told = Weight(book.chat.units(message), role, noted)
+            told = RecordedSize(book.chat.units(message), role, noted)
             if len(self._made) >= _MOST_MADE:
                 self._made.clear()
             seen = self._made[id(raw)] = (raw, told)

@@ -12,10 +12,10 @@ from typing import Any
 
 from brim.audit.formats import LOGS, found
 from brim.audit.index import Span, key_of, talks
-from brim.audit.judge import RECORDED, Bench, Judge, Plan
+from brim.audit.judge import RECORDED, Bench, Judge, ReplayPlan
 from brim.audit.reading import Record, Recording, again
-from brim.audit.tally import Tally
-from brim.audit.trace import Ask, Item, Log, Place, Step, replies
+from brim.audit.tally import AuditTotals
+from brim.audit.trace import Place, RecordedRequest, SessionLog, TraceItem, TraceStep, replies
 
 _THREADS = 16
 """Conversations of one key that are open at a time."""
@@ -32,14 +32,14 @@ class Replay:
     recordings: tuple[Recording, ...]
     lines: str = field(repr=False)
     """The lines of the index."""
-    plan: Plan
+    plan: ReplayPlan
     most: str = ""
     """The greatest key that is taken; empty where all are."""
     weight: int = 0
     """Bytes of its records."""
 
 
-def replayed(replay: Replay) -> tuple[int, Tally]:
+def replayed(replay: Replay) -> tuple[int, AuditTotals]:
     """Return the bytes of a part, and what was found in its conversations."""
     bench = Bench(replay.plan)
     reader = _Reader(replay.recordings)
@@ -53,9 +53,9 @@ class _Reader:
 
     def __init__(self, recordings: Sequence[Recording]) -> None:
         self._recordings = recordings
-        self._kept: dict[tuple[int, int], list[tuple[str, Item]]] = {}
+        self._kept: dict[tuple[int, int], list[tuple[str, TraceItem]]] = {}
 
-    def items(self, spans: Sequence[Span]) -> Iterator[tuple[Place, int, Item]]:
+    def items(self, spans: Sequence[Span]) -> Iterator[tuple[Place, int, TraceItem]]:
         """Yield what belongs to a conversation, with its place and its bytes."""
         for span in spans:
             held = self._kept.get((span.file, span.offset))
@@ -67,7 +67,7 @@ class _Reader:
                 named = self._named(span, record)
                 yield from ((place, record.length, item) for key, item in named if key == span.key)
 
-    def _named(self, span: Span, record: Record) -> list[tuple[str, Item]]:
+    def _named(self, span: Span, record: Record) -> list[tuple[str, TraceItem]]:
         at, items = 0, []
         for _, listed in found(record.value):
             for at, item in enumerate(listed):
@@ -87,11 +87,11 @@ class _Talk:
         self._bench = bench
         self._first = first
         self._threads: list[tuple[list[Any], Judge]] = []
-        self._log: Log | None = None
+        self._log: SessionLog | None = None
         self._judge: Judge | None = None
         self._size = 0
 
-    def run(self, items: Iterator[tuple[Place, int, Item]]) -> None:
+    def run(self, items: Iterator[tuple[Place, int, TraceItem]]) -> None:
         """Replay what belongs to the key."""
         place = self._first.place
         for place, size, item in items:
@@ -107,13 +107,13 @@ class _Talk:
         for _, judge in self._threads:
             judge.finish()
 
-    def _take(self, item: Item, place: Place, size: int) -> None:
+    def _take(self, item: TraceItem, place: Place, size: int) -> None:
         if item.log:
             self._line(item, place, size)
         elif item.make is not None:
             self._ask(item.make(), place)
 
-    def _line(self, item: Item, place: Place, size: int) -> None:
+    def _line(self, item: TraceItem, place: Place, size: int) -> None:
         """Take in a line of a session."""
         if self._log is None or self._judge is None:
             self._log, self._judge = LOGS[item.log](), Judge(self._bench, place)
@@ -126,12 +126,12 @@ class _Talk:
         for step in self._log.feed(item.body):
             self._judge.step(step, place)
 
-    def _ask(self, ask: Ask, place: Place) -> None:
+    def _ask(self, ask: RecordedRequest, place: Place) -> None:
         messages = list(ask.messages)
         if ask.whole:
             judge, kept = Judge(self._bench, place), 0
             for length in replies(messages):
-                judge.step(Step(messages, length, kept, ask), place)
+                judge.step(TraceStep(messages, length, kept, ask), place)
                 kept = length
             judge.finish()
             return
@@ -139,7 +139,7 @@ class _Talk:
         judge = self._threads.pop(at)[1] if at is not None else Judge(self._bench, place)
         if len(self._threads) >= _THREADS:
             self._threads.pop(0)[1].finish()
-        judge.step(Step(messages, len(messages), kept, ask), place)
+        judge.step(TraceStep(messages, len(messages), kept, ask), place)
         self._threads.append((messages, judge))
 
     def _thread(self, messages: list[Any]) -> tuple[int | None, int]:

@@ -13,9 +13,9 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from brim.audit.index import Scanned
-from brim.audit.judge import RECORDED, Plan
+from brim.audit.judge import RECORDED, ReplayPlan
 from brim.audit.reading import Recording
-from brim.audit.tally import Tally
+from brim.audit.tally import AuditTotals
 from brim.audit.trace import Place
 
 VERSION = 1
@@ -36,13 +36,15 @@ class Where(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class AuditReport:
     """What an audit found."""
 
     values: Mapping[str, Any] = field(repr=False)
 
     @classmethod
-    def of(cls, plan: Plan, recordings: Sequence[Recording], found: Scanned, tally: Tally, where: Where) -> Report:
+    def of(
+        cls, plan: ReplayPlan, recordings: Sequence[Recording], found: Scanned, tally: AuditTotals, where: Where
+    ) -> AuditReport:
         """Return the report of what was counted; `where` tells the file and the line of a place."""
         locate = where.place
         unreadable = [_named(locate, place, problem) for place, problem in tally.named]
@@ -95,7 +97,7 @@ class Report:
         raise KeyError(name)
 
 
-def _recorded(tally: Tally) -> dict[str, Any]:
+def _recorded(tally: AuditTotals) -> dict[str, Any]:
     def get(*key: str) -> int:
         return tally.get(RECORDED, *key)
 
@@ -134,7 +136,7 @@ def _recorded(tally: Tally) -> dict[str, Any]:
     }
 
 
-def _policy(tally: Tally, name: str) -> dict[str, Any]:
+def _policy(tally: AuditTotals, name: str) -> dict[str, Any]:
     own = f"policy {name}"
 
     def get(*key: str) -> int:
@@ -175,7 +177,7 @@ def _dollars(pico: int, priced: int) -> float | None:
     return float(round(Fraction(pico, _PICO), 6)) if priced else None
 
 
-def _sizes(tally: Tally, name: str) -> list[int]:
+def _sizes(tally: AuditTotals, name: str) -> list[int]:
     found = tally.below(name, "sizes")
     return [found.get(f"{each:02d}", 0) for each in range(BINS)]
 

@@ -21,7 +21,7 @@ Key = tuple[str, ...]
 Named = TypeVar("Named", bound=tuple[Any, ...])
 
 
-class Talk(NamedTuple):
+class ConversationTotals(NamedTuple):
     """One conversation, for those that are named; they are ordered by their fields."""
 
     overflows: int
@@ -36,7 +36,7 @@ class Talk(NamedTuple):
 
 
 @dataclass(slots=True)
-class Tally:
+class AuditTotals:
     """What was counted."""
 
     numbers: dict[Key, int] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Tally:
     """The greatest of some numbers."""
     named: list[tuple[Place, str]] = field(default_factory=list)
     """The first records that could not be judged, with what is wrong."""
-    worst: list[Talk] = field(default_factory=list)
+    worst: list[ConversationTotals] = field(default_factory=list)
 
     def add(self, *key: str, by: int = 1) -> None:
         """Add to a number."""
@@ -58,11 +58,11 @@ class Tally:
         """Take note of a record that could not be judged."""
         self.named = _first([*self.named, (place, problem)], NAMED)
 
-    def rank(self, talk: Talk) -> None:
+    def rank(self, talk: ConversationTotals) -> None:
         """Take note of a conversation, if it is among the worst."""
         self.worst = _first([*self.worst, talk], WORST)
 
-    def merge(self, other: Tally) -> None:
+    def merge(self, other: AuditTotals) -> None:
         """Take in what another one counted."""
         for key, count in other.numbers.items():
             self.add(*key, by=count)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol
 
-from brim.wire import plain, shape_of
+from brim.wire import format_of, plain
 
 IDS = ("conversation_id", "session_id", "thread_id", "sessionId", "conversationId", "threadId")
 """Where programs say which conversation a request is of."""
@@ -29,11 +29,11 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Ask:
+class RecordedRequest:
     """One request, as it was recorded."""
 
     messages: Sequence[Any]
-    shape: str | None = None
+    format: str | None = None
     """The shape of the messages; `None` where they could be in any."""
     model: str | None = None
     tools: Sequence[Any] | None = None
@@ -52,7 +52,7 @@ class Ask:
     """Whether it is a conversation to its end: each answer in it was a request."""
 
 
-class Step(NamedTuple):
+class TraceStep(NamedTuple):
     """One request in its conversation."""
 
     messages: list[Any]
@@ -61,17 +61,17 @@ class Step(NamedTuple):
     """How many of them the request has."""
     kept: int
     """How many of them the last request had as well."""
-    ask: Ask
+    ask: RecordedRequest
     """All else that is known of it."""
 
 
-class Log(Protocol):
+class SessionLog(Protocol):
     """Reads the lines of one session in order."""
 
-    def feed(self, body: Any) -> Iterator[Step]:
+    def feed(self, body: Any) -> Iterator[TraceStep]:
         """Yield the requests that a line shows to have been made."""
 
-    def rest(self) -> Iterator[Step]:
+    def rest(self) -> Iterator[TraceStep]:
         """Yield what is left when there are no more lines."""
 
     def restart(self) -> None:
@@ -79,14 +79,14 @@ class Log(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Item:
+class TraceItem:
     """One thing in a record that belongs to a conversation."""
 
     key: str
     """What it shares with the rest of its conversation; empty where it stands alone."""
     when: str = ""
     """When it was, in an order of texts; empty where the order in the file is that of time."""
-    make: Callable[[], Ask] | None = field(default=None, repr=False)
+    make: Callable[[], RecordedRequest] | None = field(default=None, repr=False)
     """Makes the request of it; nothing of a line of a session."""
     log: str = ""
     """The format of the session that it is a line of."""
@@ -100,7 +100,7 @@ def mark(*parts: Any) -> str:
     return blake2b(told, digest_size=12).hexdigest()
 
 
-def beginning(ask: Ask) -> str:
+def beginning(ask: RecordedRequest) -> str:
     """Return what the requests of one conversation share that carries no name: its start, up to the user's first."""
     first: list[Any] = []
     for raw in ask.messages:
@@ -127,9 +127,9 @@ def replies(messages: Sequence[Any]) -> list[int]:
     return [i for i, own in enumerate(said) if own and i and not said[i - 1]]
 
 
-def shape_for(messages: Sequence[Any]) -> str | None:
+def format_for(messages: Sequence[Any]) -> str | None:
     """Return the shape that messages can only be in; nothing where they are no messages at all."""
-    return shape_of(messages) if all(isinstance(raw, Mapping) for raw in messages) else None
+    return format_of(messages) if all(isinstance(raw, Mapping) for raw in messages) else None
 
 
 def number(value: Any) -> int | None:

@@ -12,7 +12,6 @@ from typing import Annotated
 
 import typer
 
-import brim
 from brim.cli import (
     audit,
     check,
@@ -54,7 +53,9 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        print(f"brim {brim.__version__}")
+        from importlib.metadata import version
+
+        print(f"brim {version('brim')}")
         raise typer.Exit
 
 

@@ -13,7 +13,7 @@ from brim.cli.output import console, emit, fields, is_plain, show, table, told, 
 from brim.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from brim.audit import Report
+    from brim.audit import AuditReport
     from brim.audit.audit import Progress
 
 _MOST_NAMED = 5
@@ -84,7 +84,7 @@ def run(
     given = list(policy or ())
     loaded = None
     if config is not None or any(":" not in each and each != "window" for each in given):
-        from brim.config import load_config
+        from brim.settings import load_config
 
         loaded = load_config(config)
     policies = policies_of(given, loaded)
@@ -138,7 +138,7 @@ def _bar() -> Iterator[Progress]:
         yield tell
 
 
-def _show(report: Report, html: str | None) -> None:
+def _show(report: AuditReport, html: str | None) -> None:
     from brim.audit.words import numbers_of
 
     values = report.values
@@ -174,7 +174,7 @@ def _show(report: Report, html: str | None) -> None:
         out.print(f"the page is in {html}", soft_wrap=True)
 
 
-def _table(report: Report) -> None:
+def _table(report: AuditReport) -> None:
     from brim.audit.words import dollars, percent
 
     heads = (

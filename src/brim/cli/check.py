@@ -9,7 +9,7 @@ import typer
 
 from brim.cli import options
 from brim.cli.output import console, emit, measured, show, table, told, whole
-from brim.config.check import Judged, Rule, judge, read_rules
+from brim.doctor.prompt_files import BudgetRule, Judged, judge, read_rules
 from brim.errors import InvalidValue
 
 
@@ -40,7 +40,7 @@ def run(
         raise InvalidValue("check", config or "nothing", "given either files or --config")
     units = whole("--budget", budget)
     if config is None:
-        rules: tuple[Rule, ...] = (Rule(files=tuple(files or ()), budget=units, model=model, meter=meter),)
+        rules: tuple[BudgetRule, ...] = (BudgetRule(files=tuple(files or ()), budget=units, model=model, meter=meter),)
     else:
         rules = read_rules(config)
         for option, value in (("--budget", budget), ("--model", model), ("--meter", meter)):

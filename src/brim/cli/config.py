@@ -15,7 +15,7 @@ _ABOVE = ("profile", "flow", "step", "env", "flags")
 """Layers above the files of the project and the user: what they set is an override."""
 
 if TYPE_CHECKING:
-    from brim.config.change import Change
+    from brim.settings.change import SettingChange
 
 app = typer.Typer(name="config", help="Show, check and change settings.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -44,7 +44,7 @@ def show_settings(
 
     Example: brim config show --flow build --step 0
     """
-    from brim.config import load_config
+    from brim.settings import load_config
 
     _silence()
     loaded = load_config(config)
@@ -90,11 +90,11 @@ def _silence() -> None:
     """Keep warnings out of the log: they are part of the answer."""
     import logging
 
-    logging.getLogger("brim.config").addHandler(logging.NullHandler())
+    logging.getLogger("brim.settings").addHandler(logging.NullHandler())
 
 
 def _group(key: str) -> str:
-    from brim.config.keys import BARE
+    from brim.settings.keys import BARE
 
     return BARE.get(key, key).partition(".")[0] if "." in BARE.get(key, key) else ""
 
@@ -148,7 +148,7 @@ def check(
 
 
 def _judged(path: str) -> dict[str, Any]:
-    from brim.config.verdict import judged
+    from brim.settings.verdict import judged
 
     try:
         return {"path": path, "ok": True, "error": None, "line": None, **judged(path or None)}
@@ -183,8 +183,8 @@ def set_value(
 
     Example: brim config set context_budget_chars 250000 --flow build --step 0
     """
-    from brim.config import load_config
-    from brim.config.change import plan
+    from brim.settings import load_config
+    from brim.settings.change import plan
 
     new = file is not None and not os.path.lexists(file)
     config = load_config(os.path.dirname(file or "") or "." if new else file)
@@ -208,14 +208,14 @@ def unset_value(
 
     Example: brim config unset context_budget_chars --flow build --step 0
     """
-    from brim.config import load_config
-    from brim.config.change import plan
+    from brim.settings import load_config
+    from brim.settings.change import plan
 
     config = load_config(file)
     _make(plan(config, key, None, file=file, profile=profile, flow=flow, step=step), dry_run=dry_run, json=json)
 
 
-def _make(change: Change, *, dry_run: bool, json: bool) -> None:
+def _make(change: SettingChange, *, dry_run: bool, json: bool) -> None:
     """Make a change, unless it is only to be shown, and print it."""
     if not dry_run:
         change.make()
@@ -232,6 +232,6 @@ def schema(*, json: options.Json = False) -> None:  # noqa: ARG001 - every comma
 
     Example: brim config schema > brim.schema.json
     """
-    from brim.config.schema import schema as made
+    from brim.settings.schema import schema as made
 
     emit(made())

@@ -12,11 +12,11 @@ import typer
 
 from brim.cli import options, tree
 from brim.cli.output import console, emit, measured, show, table, told, whole
-from brim.config.files import Found, expand, texts
-from brim.config.request import read_request
 from brim.errors import InvalidValue
+from brim.files.source import STDIN, STDIN_SHOWN
+from brim.files.text_files import FileMatch, expand, texts
+from brim.history.request_body import read_request
 from brim.meter import DEFAULT, meter
-from brim.source import STDIN, STDIN_SHOWN
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -140,7 +140,7 @@ def _tree(unit: str, tally: _Tally, least: int) -> Table:
     return made
 
 
-def _tally(scale: Scale, found: list[Found]) -> _Tally:
+def _tally(scale: Scale, found: list[FileMatch]) -> _Tally:
     tally = _Tally()
     for read in texts(_watched(found)):
         path = STDIN_SHOWN if read.path == STDIN else read.path
@@ -152,7 +152,7 @@ def _tally(scale: Scale, found: list[Found]) -> _Tally:
     return tally
 
 
-def _watched(found: list[Found]) -> Iterator[Found]:
+def _watched(found: list[FileMatch]) -> Iterator[FileMatch]:
     """Yield the files, with a bar on the error stream where there is much to do and somebody looks."""
     if not sys.stderr.isatty() or (len(found) < _MANY_FILES and _bytes(found) < _MANY_BYTES):
         yield from found
@@ -162,7 +162,7 @@ def _watched(found: list[Found]) -> Iterator[Found]:
     yield from track(found, description="counting", console=console(error=True), transient=True)
 
 
-def _bytes(found: list[Found]) -> int:
+def _bytes(found: list[FileMatch]) -> int:
     return sum(os.path.getsize(file.path) for file in found if os.path.exists(file.path))
 
 

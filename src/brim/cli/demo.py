@@ -10,13 +10,13 @@ import typer
 from brim.cli import grid, options
 from brim.cli.output import console, emit, is_plain, measured, show, whole
 from brim.cli.summary import losses_table, parts_table
-from brim.config.spec import read_spec
+from brim.settings.spec import read_spec
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from brim.fitting import Prompt
-    from brim.receipt import Receipt
+    from brim.receipts.receipt import Receipt
+    from brim.sections.fitting import Prompt
 
 _ROWS = 5
 """Rows below the brim."""
@@ -94,8 +94,8 @@ def _show(out: Console, prompt: Prompt, model: str) -> None:
 
 def _draw(out: Console, receipt: Receipt, keys: dict[str, tuple[str, str]], wanted: int) -> None:
     """Draw the prompt before and after, side by side and at the same scale."""
-    before = [grid.Share(*keys[part.name], part.size) for part in receipt.parts]
-    after = [grid.Share(*keys[part.name], part.used) for part in receipt.parts]
+    before = [grid.VesselShare(*keys[part.name], part.size) for part in receipt.parts]
+    after = [grid.VesselShare(*keys[part.name], part.used) for part in receipt.parts]
     columns = min(_MOST_COLUMNS, (out.width - _GAP) // 2 - 4)
     vessel = grid.Vessel(budget=receipt.budget, columns=columns, rows=_ROWS, plain=is_plain(out))
     height = vessel.height(before, _MOST_ROWS)

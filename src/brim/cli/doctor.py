@@ -13,7 +13,7 @@ from brim.cli.output import console, emit, told
 from brim.errors import SourceError
 
 if TYPE_CHECKING:
-    from brim.config.finding import Finding
+    from brim.doctor.finding import Finding
 
 
 def run(
@@ -40,10 +40,10 @@ def run(
     """
     import logging
 
-    from brim.config import load_config
-    from brim.config.doctor import CHECKS, examined
+    from brim.doctor.checks import CHECKS, examined
+    from brim.settings import load_config
 
-    logging.getLogger("brim.config").addHandler(logging.NullHandler())
+    logging.getLogger("brim.settings").addHandler(logging.NullHandler())
     loaded = load_config(config)
     read = list(_receipts(receipts)) if receipts is not None else []
     found = examined(loaded, read, profile)
@@ -65,7 +65,7 @@ def _receipts(base: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """
     from glob import escape, glob
 
-    from brim.flow.receipts import read_receipt
+    from brim.flows.receipts import read_receipt
 
     places = (("*", "receipts"), ("receipts",), ())
     paths = [path for inside in places for path in sorted(glob(os.path.join(escape(base), *inside, "*.json")))]

@@ -12,10 +12,10 @@ import typer
 from brim.cli import options
 from brim.cli.output import console, emit, emit_text, show, whole, write_files
 from brim.cli.summary import headline, losses_table
-from brim.config.request import read_request
-from brim.config.spec import read_spec
 from brim.errors import InvalidValue
-from brim.receipt import Receipt
+from brim.history.request_body import read_request
+from brim.receipts.receipt import Receipt
+from brim.settings.spec import read_spec
 
 _File = Annotated[
     str,
@@ -50,7 +50,7 @@ _Older = Annotated[
 ]
 _Shape = Annotated[
     str | None,
-    typer.Option("--shape", metavar="NAME", help="Of a request: openai, responses or anthropic, if not seen."),
+    typer.Option("--format", metavar="NAME", help="Of a request: openai, responses or anthropic, if not seen."),
 ]
 _Repair = Annotated[
     str | None,
@@ -72,7 +72,7 @@ def run(
     query: _Query = None,
     recent: _Recent = None,
     older: _Older = None,
-    shape: _Shape = None,
+    format: _Shape = None,
     repair: _Repair = None,
     json: options.Json = False,
 ) -> None:
@@ -96,7 +96,7 @@ def run(
         raise InvalidValue("--capture", "nothing", "given with --receipt or --json, which keep the texts")
     told: dict[str, Any] = {"budget": whole("--budget", budget), "model": model, "meter": meter, "capture": capture}
     caps = {"recent": whole("--recent", recent), "older": whole("--older", older)}
-    ways = {"select": select, "query": query, **caps, "shape": shape, "repair": repair}
+    ways = {"select": select, "query": query, **caps, "format": format, "repair": repair}
     asked = {name: value for name, value in ways.items() if value is not None}
     if request or file.lower().endswith(".json"):
         _fit_request(file, {**told, **asked}, out=out, receipt=receipt, json=json)

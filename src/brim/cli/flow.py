@@ -12,9 +12,9 @@ from brim.cli.output import console, emit, fields, show, table
 from brim.errors import InvalidValue, SourceError, shown
 
 if TYPE_CHECKING:
-    from brim.config.config import Config
-    from brim.flow.run import Outcome, Ran
-    from brim.llm import Model
+    from brim.flows.run import FlowOutcome, Ran
+    from brim.llm import LanguageModel
+    from brim.settings.config import Config
     from brim.testing import Answer
 
 app = typer.Typer(
@@ -63,8 +63,8 @@ def run(
 
     Example: brim flow run flows/build.yaml --model-url http://127.0.0.1:8101/v1 --model llama --run-base runs
     """
-    from brim.flow.run import run_flow
-    from brim.flow.source import flow_of
+    from brim.flows.run import run_flow
+    from brim.flows.source import flow_of
 
     _silence()
     config, found = flow_of(flow, name)
@@ -102,8 +102,8 @@ def tell(
 
     Example: brim flow report runs
     """
-    from brim.flow.receipts import read_receipt
-    from brim.flow.report import report
+    from brim.flows.receipts import read_receipt
+    from brim.flows.report import report
 
     found = report(read_receipt(path) for path in _receipts(run_base, name))
     if json:
@@ -116,7 +116,7 @@ def _silence() -> None:
     """Keep warnings about settings out of the log: they are told as the steps run."""
     import logging
 
-    logging.getLogger("brim.config").addHandler(logging.NullHandler())
+    logging.getLogger("brim.settings").addHandler(logging.NullHandler())
 
 
 def _receipts(base: str, name: str | None) -> list[str]:
@@ -127,7 +127,7 @@ def _receipts(base: str, name: str | None) -> list[str]:
     """
     from glob import escape, glob
 
-    from brim.flow.receipts import safe
+    from brim.flows.receipts import safe
 
     inside = "*" if name is None else escape(safe(name))
     paths = sorted(glob(os.path.join(escape(base), inside, "receipts", "*.json")))
@@ -138,7 +138,7 @@ def _receipts(base: str, name: str | None) -> list[str]:
 
 def _model(
     config: Config, flow: str, given: tuple[str | None, str | None, str | None, str], script: str | None
-) -> Model:
+) -> LanguageModel:
     """Return who does the steps.
 
     Raises:
@@ -164,7 +164,7 @@ def _answers(path: str, ids: list[str]) -> list[Answer]:
     Raises:
         SourceError: it is none.
     """
-    from brim.source import load
+    from brim.files.source import load
 
     source = load(path)
     rows = source.values
@@ -204,7 +204,7 @@ def _progress(ran: Ran, at: int, total: int) -> str:
     return f"{at}/{total} {ran.step_id} {ran.agent or 'agent'}: {ran.status}{used}, {told}"
 
 
-def _print(outcome: Outcome, base: str) -> None:
+def _print(outcome: FlowOutcome, base: str) -> None:
     out = console()
     made = table("step", "agent", "status", "pack", "steps", "output", numbers=("pack", "output"), wide=("agent",))
     for ran in outcome.steps:
@@ -221,8 +221,8 @@ def _print(outcome: Outcome, base: str) -> None:
     show(out, fields(values | ({"reason": outcome.reason} if outcome.reason else {})))
 
 
-def _as_json(outcome: Outcome) -> dict[str, Any]:
-    from brim.flow.report import report
+def _as_json(outcome: FlowOutcome) -> dict[str, Any]:
+    from brim.flows.report import report
 
     return {
         "flow": outcome.flow,

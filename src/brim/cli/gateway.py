@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import brim
 from brim.cli import options
 from brim.cli.output import console, emit
 from brim.errors import SourceError
+from brim.settings import load_config
 
 if TYPE_CHECKING:
-    from brim.gateway.settings import Settings
+    from brim.gateway.settings import GatewaySettings
 
 
 def run(
@@ -61,7 +61,7 @@ def run(
     except ImportError as error:
         raise SourceError("brim gateway", "it needs more than brim itself: pip install 'brim[gateway]'") from error
 
-    def read() -> Settings:
+    def read() -> GatewaySettings:
         return _settings(config, given)
 
     settings = read()
@@ -84,16 +84,16 @@ def _show(found: list[tuple[str, bool, str]], *, json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _settings(path: str | None, given: dict[str, Any]) -> Settings:
+def _settings(path: str | None, given: dict[str, Any]) -> GatewaySettings:
     """Return what holds: the command line above the environment and the files."""
-    from brim.config.keys import setting_of
     from brim.errors import InvalidValue
     from brim.gateway.settings import settings_of
+    from brim.settings.keys import setting_of
 
     policy = setting_of("gateway.policy")
     if given["policy"] is not None and policy is not None and not policy.takes(given["policy"]):
         raise InvalidValue("--policy", given["policy"], policy.expected)
-    return settings_of(brim.load_config(path).resolve(), given)
+    return settings_of(load_config(path).resolve(), given)
 
 
 def _tell(told: str, *, json: bool) -> None:

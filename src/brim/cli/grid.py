@@ -21,7 +21,7 @@ _JOINS = "+"
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class VesselShare:
     """What one section has of a vessel."""
 
     letter: str
@@ -41,7 +41,7 @@ class Vessel:
     plain: bool = False
     """Whether to draw with ASCII alone."""
 
-    def draw(self, shares: Sequence[Share], height: int) -> list[Text]:
+    def draw(self, shares: Sequence[VesselShare], height: int) -> list[Text]:
         """Return the lines of the drawing, `height` rows of cells high, the bottom of the vessel last.
 
         Cells fill from the bottom. What is above the brim has no wall around it; what would be above the picture is
@@ -66,15 +66,15 @@ class Vessel:
         foot = "+" + "-" * (self.columns + 2) + "+" if self.plain else "╰" + "─" * (self.columns + 2) + "╯"
         return [*lines, Text(foot, style="dim")]
 
-    def height(self, shares: Sequence[Share], most: int) -> int:
+    def height(self, shares: Sequence[VesselShare], most: int) -> int:
         """Return the rows that a drawing of the shares takes, between those of the vessel and `most`."""
         rows = -(-len(self._cells(shares)) // self.columns)
         return max(self.rows, min(rows, most))
 
-    def _cells(self, shares: Sequence[Share]) -> list[Share]:
+    def _cells(self, shares: Sequence[VesselShare]) -> list[VesselShare]:
         """Return one share for each cell that is filled: the one that holds the middle of the cell."""
         size = max(1, self.budget)
-        cells: list[Share] = []
+        cells: list[VesselShare] = []
         poured = 0
         for share in shares:
             poured += share.units
@@ -82,7 +82,7 @@ class Vessel:
             cells += [share] * (end - len(cells))
         return cells
 
-    def _row(self, cells: Sequence[Share], *, inside: bool) -> Text:
+    def _row(self, cells: Sequence[VesselShare], *, inside: bool) -> Text:
         from rich.text import Text
 
         wall = ("|" if self.plain else "│") if inside else " "
@@ -116,9 +116,9 @@ def keys(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     return taken
 
 
-def joins(units: int) -> Share:
+def joins(units: int) -> VesselShare:
     """Return the share of what stands between the sections."""
-    return Share(_JOINS, "#ffffff", units)
+    return VesselShare(_JOINS, "#ffffff", units)
 
 
 def beside(left: Sequence[Text], right: Sequence[Text], gap: int) -> list[Text]:

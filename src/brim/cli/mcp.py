@@ -66,7 +66,7 @@ def _opened(url: str | None) -> Store | None:
     Raises:
         SourceError: the file that was named is not there.
     """
-    from brim.config import load_config
+    from brim.settings import load_config
     from brim.store import open_store
 
     where = url or load_config().resolve().value("store.url")

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from brim import sink
-from brim.amount import units
+from brim.amounts import units
 from brim.errors import InvalidValue, SourceError
+from brim.files import writer as sink
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,10 +10,10 @@ import typer
 from brim.cli import options
 from brim.cli.output import console, emit, show, table, told, whole
 from brim.cli.summary import headline, noun, priority_of
-from brim.config.receipts import read_receipt
 from brim.errors import DoesNotFit, InvalidValue
-from brim.receipt import Change, Part, Receipt
+from brim.receipts.receipt import Change, Part, Receipt
 from brim.replay import replay
+from brim.settings.receipts import read_receipt
 
 _MOST_ROWS = 40
 """Turns that are shown of a history, which may have thousands."""

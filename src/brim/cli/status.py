@@ -16,7 +16,7 @@ from brim.errors import SourceError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from brim.session.overview import Overview, Row
+    from brim.sessions.overview import Overview, SessionUse
     from brim.store import Store
 
 _FILE = "sqlite:///"
@@ -75,14 +75,14 @@ def _opened(url: str | None) -> Store:
 
 def _set() -> str | None:
     """Return the store that the settings here name, if any do."""
-    from brim.config import load_config
+    from brim.settings import load_config
 
     value = load_config().resolve().value("store.url")
     return value if isinstance(value, str) else None
 
 
 def _print(store: Store, session: str | None, *, line: bool, json: bool) -> None:
-    from brim.session.overview import overview
+    from brim.sessions.overview import overview
 
     found = overview(store, session)
     if line and json:
@@ -120,7 +120,7 @@ def _draw(out: Console, found: Overview) -> None:
     names = [name for name, units in status["categories"].items() if units > 0]
     keys = grid.keys(names)
     vessel = grid.Vessel(budget=status["budget"], columns=_COLUMNS, rows=_ROWS, plain=is_plain(out))
-    shares = [grid.Share(*keys[name], status["categories"][name]) for name in names]
+    shares = [grid.VesselShare(*keys[name], status["categories"][name]) for name in names]
     for drawn in vessel.draw(shares, vessel.height(shares, 2 * _ROWS)):
         drawn.rstrip()
         out.print(drawn, no_wrap=True)
@@ -129,7 +129,7 @@ def _draw(out: Console, found: Overview) -> None:
     _recent(out, found)
 
 
-def _head(out: Console, row: Row) -> None:
+def _head(out: Console, row: SessionUse) -> None:
     status = row.status
     counted = "exact" if status["exact"] else "estimated"
     out.print(f"{row.kind} {row.id}", style="bold", soft_wrap=True)

@@ -84,7 +84,7 @@ def _secret(name: str) -> str:
 
 def _set(config: str | None) -> str | None:
     """Return the store that the settings name, if any do."""
-    from brim.config import load_config
+    from brim.settings import load_config
 
     value = load_config(config).resolve().value("store.url")
     return value if isinstance(value, str) else None
@@ -94,4 +94,4 @@ def _silence() -> None:
     """Keep warnings about settings out of the log: the page shows them."""
     import logging
 
-    logging.getLogger("brim.config").addHandler(logging.NullHandler())
+    logging.getLogger("brim.settings").addHandler(logging.NullHandler())

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from brim.cli.output import is_plain, measured, table, told
-from brim.receipt import Part, Receipt
-from brim.section import Priority
+from brim.receipts.receipt import Part, Receipt
+from brim.receipts.section import Priority
 
 if TYPE_CHECKING:
     from rich.console import Console

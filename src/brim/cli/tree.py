@@ -19,7 +19,7 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TreeLine:
     """One line of the drawing."""
 
     label: str
@@ -50,7 +50,7 @@ def _joined(branch: Branch) -> Branch:
     return branch
 
 
-def drawn(branch: Branch, threshold: int = 0, lead: str = "") -> Iterator[Line]:
+def drawn(branch: Branch, threshold: int = 0, lead: str = "") -> Iterator[TreeLine]:
     """Yield the lines below a branch, the biggest first.
 
     Those under the threshold are one line together, or none where nothing beside them is above it.
@@ -61,8 +61,8 @@ def drawn(branch: Branch, threshold: int = 0, lead: str = "") -> Iterator[Line]:
     for i, each in enumerate(shown):
         last = i == len(shown) - 1 and not hidden
         name = each.name + (os.sep if each.branches else "")
-        yield Line(f"{lead}{'└── ' if last else '├── '}{name}", each.count)
+        yield TreeLine(f"{lead}{'└── ' if last else '├── '}{name}", each.count)
         yield from drawn(each, threshold, lead + ("    " if last else "│   "))
     if hidden:
         files = sum(each.files for each in hidden)
-        yield Line(f"{lead}└── … {files:,} more", sum(each.count for each in hidden))
+        yield TreeLine(f"{lead}└── … {files:,} more", sum(each.count for each in hidden))

@@ -7,19 +7,19 @@ import traceback
 from brim.gateway import relay
 from brim.gateway.deciding import LOG
 from brim.gateway.guard import Receive, Scope, Send, admitted
-from brim.gateway.line import Left
+from brim.gateway.line import ClientGone
 from brim.gateway.masking import masked
 from brim.gateway.problems import Problem
 from brim.gateway.routes import route_of, served
-from brim.gateway.settings import Settings
-from brim.gateway.state import State
+from brim.gateway.settings import GatewaySettings
+from brim.gateway.state import GatewayState
 
 
 class App:
     """One gateway."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.state = State(settings)
+    def __init__(self, settings: GatewaySettings) -> None:
+        self.state = GatewayState(settings)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection's request, or the life of the server."""
@@ -56,7 +56,7 @@ class App:
             incoming = admitted(scope, self.state.settings, self.state.keys)
             known = incoming.id
             await served(self.state, incoming, receive, sending)  # type: ignore[arg-type]
-        except Left:
+        except ClientGone:
             self.state.tally.requests.add(route=route, model="other", outcome="left")
         except Problem as problem:
             if began:
@@ -70,7 +70,7 @@ class App:
             LOG.error("%s: %s at %s:%d", known, type(error).__name__, where.name, where.lineno)
             self.state.tally.faults.add(kind="fault", became="refuse")
             if began:
-                raise Left from None
+                raise ClientGone from None
             fault = Problem(503, "a fault of the gateway's; the request was not answered")
             headers = [("content-type", "application/json"), ("x-brim-request-id", known)]
             await relay.whole(send, fault.status, headers, fault.body(route, known))

@@ -9,21 +9,21 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from brim.config.body import Body, body_of
-from brim.config.request import ANSWERS, LISTS, Request, request_of
 from brim.errors import SourceError
+from brim.files.depth import MOST_DEPTH, is_deep
+from brim.files.json_body import JsonBody, body_of
 from brim.gateway.problems import CHAT, MESSAGES, RESPONSES, Problem
-from brim.transcript import MOST_DEPTH, is_deep
+from brim.history.request_body import ANSWERS, LISTS, RequestBody, request_of
 from brim.wire.held import is_held
 
-SHAPES = {CHAT: "openai", RESPONSES: "responses", MESSAGES: "anthropic"}
+FORMATS = {CHAT: "openai", RESPONSES: "responses", MESSAGES: "anthropic"}
 """The shape of the messages of each route."""
 _PLACE = "the request"
 _TEXTS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
 @dataclass(kw_only=True)
-class Ask:
+class ClientRequest:
     """One request."""
 
     route: str
@@ -31,15 +31,15 @@ class Ask:
     """The body as it came, decoded."""
     text: str = field(repr=False)
     values: Mapping[str, Any] = field(repr=False)
-    request: Request | None = field(repr=False)
+    request: RequestBody | None = field(repr=False)
     """What it asks; nothing where that cannot be read, and so has to be left as it is."""
     problem: str = ""
     """Why it cannot be read."""
 
     @property
-    def shape(self) -> str:
+    def format(self) -> str:
         """The shape of its messages."""
-        return SHAPES[self.route]
+        return FORMATS[self.route]
 
     @property
     def model(self) -> str:
@@ -64,7 +64,7 @@ class Ask:
         return is_held(self.values)
 
     @cached_property
-    def strict(self) -> Request:
+    def strict(self) -> RequestBody:
         """The request with the places of its messages.
 
         Raises:
@@ -78,7 +78,7 @@ class Ask:
             ) from error
 
 
-def read(route: str, raw: bytes, most_values: int) -> Ask:
+def read(route: str, raw: bytes, most_values: int) -> ClientRequest:
     """Return what a body says.
 
     Raises:
@@ -103,14 +103,14 @@ def read(route: str, raw: bytes, most_values: int) -> Ask:
     try:
         request = request_of(_light(text, values))
     except SourceError as error:
-        return Ask(route=route, raw=raw, text=text, values=values, request=None, problem=error.problem)
-    return Ask(route=route, raw=raw, text=text, values=values, request=request)
+        return ClientRequest(route=route, raw=raw, text=text, values=values, request=None, problem=error.problem)
+    return ClientRequest(route=route, raw=raw, text=text, values=values, request=request)
 
 
-def _light(text: str, values: Mapping[str, Any]) -> Body:
+def _light(text: str, values: Mapping[str, Any]) -> JsonBody:
     """Return a body without the places of its messages, which are looked for only where something is changed."""
     items = next((value for key in LISTS if isinstance(value := values.get(key), list)), None)
-    return Body(path=_PLACE, text=text, values=values, items=items)
+    return JsonBody(path=_PLACE, text=text, values=values, items=items)
 
 
 def _bounded(raw: bytes, most: int) -> None:

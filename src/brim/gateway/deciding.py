@@ -8,20 +8,20 @@ import traceback
 from dataclasses import dataclass, replace
 from typing import Any
 
-from brim.config.rules import POLICIES
 from brim.errors import InvalidValue
 from brim.gateway import fitting, identity
-from brim.gateway.ask import Ask
-from brim.gateway.fitting import Outcome, Plan
+from brim.gateway.ask import ClientRequest
+from brim.gateway.fitting import FitOutcome, FitPlan
 from brim.gateway.guard import Incoming
-from brim.gateway.policy import FIT, PASS, Rule, ruled
+from brim.gateway.policy import FIT, PASS, RequestRule, ruled
 from brim.gateway.problems import Problem
-from brim.gateway.settings import Settings
-from brim.gateway.state import State
-from brim.gateway.talks import Talk
+from brim.gateway.settings import GatewaySettings
+from brim.gateway.state import GatewayState
+from brim.gateway.talks import HeldConversation
 from brim.gateway.upstream import address, root, sent_headers
 from brim.gateway.windows import Room
-from brim.overflow import Overflow
+from brim.settings.rules import POLICIES
+from brim.wire.overflow import Overflow
 
 LOG = logging.getLogger("brim.gateway")
 INLINE = 16_384
@@ -34,15 +34,15 @@ _MESSAGES = 40
 class Deciding:
     """One request at work."""
 
-    state: State
-    settings: Settings
+    state: GatewayState
+    settings: GatewaySettings
     incoming: Incoming
-    ask: Ask
-    rule: Rule | None = None
-    plan: Plan | None = None
-    talk: Talk | None = None
+    ask: ClientRequest
+    rule: RequestRule | None = None
+    plan: FitPlan | None = None
+    talk: HeldConversation | None = None
 
-    async def outcome(self) -> Outcome:
+    async def outcome(self) -> FitOutcome:
         """Return what is sent.
 
         Raises:
@@ -62,23 +62,23 @@ class Deciding:
             problem = Problem(503, "the gateway could not fit this request; it was not sent", headers=_LATER)
             return self._fault("fault", error, problem)
 
-    def _fault(self, why: str, error: Exception, problem: Problem) -> Outcome:
+    def _fault(self, why: str, error: Exception, problem: Problem) -> FitOutcome:
         chosen = self.settings.on_fault
         self.state.tally.faults.add(kind=why, became=chosen)
         if chosen == "refuse":
             raise problem from error
         policy = self.plan.policy if self.plan is not None else FIT
-        return Outcome(body=self.ask.raw, policy=policy, passed=why)
+        return FitOutcome(body=self.ask.raw, policy=policy, passed=why)
 
-    async def _outcome(self) -> Outcome:
+    async def _outcome(self) -> FitOutcome:
         ask = self.ask
         policy = self._policy()
         if policy == PASS:
-            return Outcome(body=ask.raw, policy=PASS, passed="policy")
+            return FitOutcome(body=ask.raw, policy=PASS, passed="policy")
         if ask.request is None:
             return self._fault("unreadable", ValueError(ask.problem), Problem(400, ask.problem))
         if ask.partial:  # What is with the provider cannot be counted, nor can a call there be told from none.
-            return Outcome(body=ask.raw, policy=policy, passed="partial")
+            return FitOutcome(body=ask.raw, policy=policy, passed="partial")
         await self._probe()
         small = len(ask.raw) <= INLINE and len(ask.request.messages) <= _MESSAGES and self.state.store is None
         ready = small and self.state.meters.ready(ask.model, self._rule().meter)
@@ -98,13 +98,13 @@ class Deciding:
             raise Problem(400, f"x-brim-policy must be one of {', '.join(POLICIES)}")
         return asked
 
-    def _rule(self) -> Rule:
+    def _rule(self) -> RequestRule:
         if self.rule is None:
             settings, ask = self.settings, self.ask
             self.rule = ruled(settings.rules, ask.model, self.incoming.key, ask.route, settings.usual)
         return self.rule
 
-    def _plan(self, policy: str) -> Plan:
+    def _plan(self, policy: str) -> FitPlan:
         """Return what holds: the meter, and what the request may take."""
         rule, model = self._rule(), self.ask.model
         scale = self.state.meters.scale(model, rule.meter)
@@ -114,7 +114,7 @@ class Deciding:
             if not asked.isascii() or not asked.isdigit() or not 0 < len(asked) <= 12 or int(asked) < 1:
                 raise Problem(400, "x-brim-budget must be a whole number of at least 1")
             room = _lessened(room, int(asked))
-        return Plan(rule=rule, policy=policy, scale=scale, room=room, pin=self._pinned())
+        return FitPlan(rule=rule, policy=policy, scale=scale, room=room, pin=self._pinned())
 
     def _pinned(self) -> tuple[int, ...]:
         """Return the indexes of the messages that the client wants to stay whole."""
@@ -142,7 +142,7 @@ class Deciding:
 
         await windows.ask(base, fetch)
 
-    async def _in_talk(self, target: int | None = None) -> Outcome:
+    async def _in_talk(self, target: int | None = None) -> FitOutcome:
         """Return what is sent, as the next prompt of its conversation."""
         ask, incoming, talks = self.ask, self.incoming, self.state.talks
         client = f"{incoming.key}.{ask.route}"
@@ -169,11 +169,11 @@ class Deciding:
             await self.state.work(talks.noted, talk, before, mark)
         return made
 
-    def _fitted(self, talk: Talk, target: int | None) -> Outcome:
+    def _fitted(self, talk: HeldConversation, target: int | None) -> FitOutcome:
         plan, ask = self.plan, self.ask
         assert plan is not None
         assert ask.request is not None
-        view = talk.show(ask.request.messages, plan.scale, ask.shape, stable=self.settings.stable)
+        view = talk.show(ask.request.messages, plan.scale, ask.format, stable=self.settings.stable)
         weight = fitting.weigh_view(ask, view, self.state.meters)
         if target is None:
             found = fitting.whole(ask, plan, weight)
@@ -194,7 +194,7 @@ class Deciding:
         talk.keep(plan.scale, told)
         return made
 
-    async def smaller(self, overflow: Overflow, last: Outcome) -> Outcome | None:
+    async def smaller(self, overflow: Overflow, last: FitOutcome) -> FitOutcome | None:
         """Learn from a refusal, and return a smaller request; nothing where there is none.
 
         Raises:
@@ -206,7 +206,7 @@ class Deciding:
         self.plan = await self.state.work(self._plan, self.plan.policy)
         return await self._in_talk(max(1, int((last.after or 0) * factor)))
 
-    async def learned(self, overflow: Overflow, last: Outcome) -> float | None:
+    async def learned(self, overflow: Overflow, last: FitOutcome) -> float | None:
         """Learn from a refusal how much the model holds and how it counts; return by what a request has to shrink."""
         plan, model = self.plan, self.ask.model
         if plan is None or last.after is None:

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from brim.overflow import Overflow, is_overflow
-from brim.session.usage import reported
-from brim.window import answer_room
+from brim.meter.window import answer_room
+from brim.sessions.usage import reported
+from brim.wire.overflow import Overflow, is_overflow
 
 _SIGNS = (b'"error"', b"context_")
 """What stands in every such answer; most others are not looked at any further."""

@@ -12,16 +12,16 @@ import aiohttp
 from brim.gateway import ask as asking
 from brim.gateway import endings, recall, recalling, relay
 from brim.gateway.deciding import INLINE, LOG, Deciding
-from brim.gateway.fitting import Outcome
+from brim.gateway.fitting import FitOutcome
 from brim.gateway.guard import Incoming, Send
-from brim.gateway.holding import Held
+from brim.gateway.holding import BufferedStream
 from brim.gateway.known import label
 from brim.gateway.problems import Problem
-from brim.gateway.settings import Settings
-from brim.gateway.state import State
+from brim.gateway.settings import GatewaySettings
+from brim.gateway.state import GatewayState
 from brim.gateway.upstream import Headers, address, plain, returned_headers, sent_headers, told
-from brim.overflow import is_overflow
-from brim.session.usage import reported, usage_in
+from brim.sessions.usage import reported, usage_in
+from brim.wire.overflow import is_overflow
 
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
 """Where requests of each route go."""
@@ -36,9 +36,9 @@ _SIGHTED = 8 * 1024 * 1024
 class Exchange:
     """One request of a route whose requests are fitted."""
 
-    def __init__(self, state: State, incoming: Incoming, route: str, send: Send) -> None:
+    def __init__(self, state: GatewayState, incoming: Incoming, route: str, send: Send) -> None:
         self.state = state
-        self.settings: Settings = state.settings
+        self.settings: GatewaySettings = state.settings
         self.incoming = incoming
         self.route = route
         self._send = send
@@ -63,13 +63,13 @@ class Exchange:
         outcome = await self._work.outcome()
         await self._answer(outcome)
 
-    async def _read(self) -> asking.Ask:
+    async def _read(self) -> asking.ClientRequest:
         raw, most = self.incoming.body, self.settings.most_values
         if len(raw) <= INLINE:
             return asking.read(self.route, raw, most)
         return await self.state.work(asking.read, self.route, raw, most)
 
-    async def _answer(self, outcome: Outcome) -> None:
+    async def _answer(self, outcome: FitOutcome) -> None:
         self._overhead = perf_counter() - self.incoming.started
         self.state.tally.fitted(self.route, self._model, outcome, self._overhead)
         try:
@@ -87,7 +87,7 @@ class Exchange:
             self._response.close()
             self._response = None
 
-    async def _sent(self, outcome: Outcome) -> tuple[aiohttp.ClientResponse, bytes, Outcome]:
+    async def _sent(self, outcome: FitOutcome) -> tuple[aiohttp.ClientResponse, bytes, FitOutcome]:
         """Send a request, once more and smaller where it is refused as too long; return the answer and its start."""
         while True:
             response = await self._post(outcome)
@@ -106,7 +106,7 @@ class Exchange:
                 return response, first, outcome
             outcome = smaller
 
-    async def _smaller(self, response: aiohttp.ClientResponse, first: bytes, outcome: Outcome) -> Outcome | None:
+    async def _smaller(self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome) -> FitOutcome | None:
         """Return a smaller request where the last one was refused as too long, and was not sent again before."""
         if response.status in _REFUSALS:
             found = is_overflow(first)
@@ -119,7 +119,7 @@ class Exchange:
             return None
         if found is None or self._work is None:
             return None
-        again: Outcome | None = None
+        again: FitOutcome | None = None
         try:
             again = await self._work.smaller(found, outcome)
         except Problem:
@@ -131,7 +131,7 @@ class Exchange:
             self.state.tally.retries.add(model=label(self._model))
         return again
 
-    async def _post(self, outcome: Outcome) -> aiohttp.ClientResponse:
+    async def _post(self, outcome: FitOutcome) -> aiohttp.ClientResponse:
         settings, incoming = self.settings, self.incoming
         url = address(settings.base(self.route), PATHS[self.route], incoming.query)
         headers = sent_headers(incoming.headers, settings, self.route)
@@ -144,7 +144,7 @@ class Exchange:
         )
         return self._response
 
-    async def _passed(self, response: aiohttp.ClientResponse, first: bytes, outcome: Outcome) -> None:
+    async def _passed(self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome) -> None:
         """Pass an answer back."""
         self.state.tally.requests.add(route=self.route, model=label(self._model), outcome=_ended(response.status))
         if response.status in _REFUSALS or response.status >= 400:
@@ -154,7 +154,7 @@ class Exchange:
         else:
             await self._whole(response, first, outcome)
 
-    async def _refusal(self, response: aiohttp.ClientResponse, first: bytes, outcome: Outcome) -> None:
+    async def _refusal(self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome) -> None:
         """Pass back what upstream refused."""
         if not first:
             try:
@@ -165,7 +165,7 @@ class Exchange:
         self.began = True
         await relay.whole(self._send, response.status, headers, first)
 
-    async def _stream(self, response: aiohttp.ClientResponse, first: bytes, outcome: Outcome) -> None:
+    async def _stream(self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome) -> None:
         headers = [*returned_headers(response, whole=True), *self._told(outcome)]
         self.began = True
         await relay.start(self._send, response.status, headers)
@@ -183,7 +183,7 @@ class Exchange:
             self.state.tally.refused(self._model, retried=False)
             self.state.later(self._work.learned(found, outcome))
 
-    async def _whole(self, response: aiohttp.ClientResponse, raw: bytes, outcome: Outcome) -> None:
+    async def _whole(self, response: aiohttp.ClientResponse, raw: bytes, outcome: FitOutcome) -> None:
         """Pass back an answer that comes at once; one that is too long to look at is passed on as it comes."""
         headers = [*returned_headers(response, whole=True), *self._told(outcome)]
         self.began = True
@@ -195,7 +195,7 @@ class Exchange:
         if outcome.sent is not None and self._counts(outcome):
             self._learn(_usage(plain(raw, response.headers.get("content-encoding", ""), _MOST_ANSWER)), outcome)
 
-    async def _recalled(self, response: aiohttp.ClientResponse, first: bytes, outcome: Outcome) -> None:
+    async def _recalled(self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome) -> None:
         """Answer what the model recalls, ask it again, and pass back the answer that is for the client.
 
         A stream is held back meanwhile: only at its end is it known whether it is for the client.
@@ -209,7 +209,7 @@ class Exchange:
         if not _is_stream(response):
             await self._last(*await self._rounds(response, first, outcome))
             return
-        held = Held(self._send, self.settings.keepalive, begin)
+        held = BufferedStream(self._send, self.settings.keepalive, begin)
         try:
             found = await held.during(self._rounds(response, first, outcome))
         except Problem as problem:
@@ -233,8 +233,8 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": b""})
 
     async def _rounds(
-        self, response: aiohttp.ClientResponse, first: bytes, outcome: Outcome
-    ) -> tuple[aiohttp.ClientResponse, bytes, Any, Outcome]:
+        self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome
+    ) -> tuple[aiohttp.ClientResponse, bytes, Any, FitOutcome]:
         """Return the answer that is for the client: itself, its bytes, what it says, and what was sent for it."""
         for turn in range(recall.MOST_ROUNDS + 1):
             try:
@@ -252,7 +252,7 @@ class Exchange:
                 return response, first, None, outcome
         return response, raw, answer, outcome
 
-    async def _last(self, response: aiohttp.ClientResponse, raw: bytes, answer: Any, outcome: Outcome) -> None:
+    async def _last(self, response: aiohttp.ClientResponse, raw: bytes, answer: Any, outcome: FitOutcome) -> None:
         if response.status != 200:
             await self._passed(response, raw, outcome)
             return
@@ -264,10 +264,10 @@ class Exchange:
         await relay.start(self._send, response.status, [pair for pair in headers if pair[0] != "content-length"])
         await relay.bytes_through(response, self._send, body)
 
-    def _counts(self, outcome: Outcome) -> bool:
+    def _counts(self, outcome: FitOutcome) -> bool:
         return outcome.method != "exact"
 
-    def _learn(self, usage: Any, outcome: Outcome) -> None:
+    def _learn(self, usage: Any, outcome: FitOutcome) -> None:
         """Correct the model's meter by what an answer reported, after it was passed back."""
         if usage is None or outcome.sent is None or not self._counts(outcome):
             return
@@ -283,7 +283,7 @@ class Exchange:
         meters, given, sent, tokens = self.state.meters, plan.rule.meter, outcome.sent, actual.input
         self.state.later(self.state.work(meters.learn, self._model, given, sent, tokens))
 
-    def _told(self, outcome: Outcome) -> Headers:
+    def _told(self, outcome: FitOutcome) -> Headers:
         """Return the headers that say what was done: numbers and names, never a text."""
         named: dict[str, Any] = {
             "request-id": self.incoming.id,
@@ -303,7 +303,7 @@ class Exchange:
             named["request-id"] = self.incoming.id
         return [(f"x-brim-{name}", str(value)) for name, value in named.items() if value is not None]
 
-    def _note(self, outcome: Outcome) -> None:
+    def _note(self, outcome: FitOutcome) -> None:
         """Take note of the request for whoever looks on."""
         response = self._response
         self.state.traffic.saw(

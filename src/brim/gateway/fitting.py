@@ -7,23 +7,23 @@ from typing import Any
 
 from brim.errors import DoesNotFit
 from brim.gateway import problems, recall
-from brim.gateway.ask import Ask
+from brim.gateway.ask import ClientRequest
 from brim.gateway.meters import Meters
-from brim.gateway.policy import FIT, REFUSE, Rule
-from brim.gateway.talks import Talk
+from brim.gateway.policy import FIT, REFUSE, RequestRule
+from brim.gateway.talks import HeldConversation
 from brim.gateway.windows import Room
 from brim.meter import Scale
 from brim.meter.calibrated import Calibrated
-from brim.session.calibrating import Sent
-from brim.session.view import View
+from brim.sessions.calibrating import SentPrompt
+from brim.sessions.view import View
 from brim.wire import wire
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Plan:
+class FitPlan:
     """What holds for one request."""
 
-    rule: Rule
+    rule: RequestRule
     policy: str
     scale: Scale
     room: Room | None
@@ -40,7 +40,7 @@ class Plan:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Outcome:
+class FitOutcome:
     """What is sent, and what was done to it."""
 
     body: bytes = field(repr=False)
@@ -59,7 +59,7 @@ class Outcome:
     recalls: bool = False
     """Whether the model was offered to recall what left."""
     budget: int | None = None
-    sent: Sent | None = field(default=None, repr=False)
+    sent: SentPrompt | None = field(default=None, repr=False)
     """What is needed to learn from the usage that the answer reports."""
 
     @property
@@ -69,28 +69,28 @@ class Outcome:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Weight:
+class RequestSize:
     """What a request counts as it came."""
 
     units: int
     exact: bool
 
 
-def weigh(ask: Ask, scale: Scale, meters: Meters) -> Weight:
+def weigh(ask: ClientRequest, scale: Scale, meters: Meters) -> RequestSize:
     """Count a request as it stands, each message once, whether or not it is one of a conversation.
 
     Raises:
         InvalidValue: a message or a tool that cannot be read.
     """
-    request, shape = ask.request, wire(ask.shape)
+    request, format = ask.request, wire(ask.format)
     assert request is not None
-    chat = meters.chat(scale, shape.provider)
+    chat = meters.chat(scale, format.provider)
     units, instructed, frame, count = chat.framing.reply, False, chat.frame, chat.text
     for i, raw in enumerate(request.messages):
         if type(raw) is dict and len(raw) == 2 and _is_plain(raw):
             units += frame(raw["role"]) + count(raw["content"])  # The same, without the objects.
             continue
-        message = shape.read(raw, i)
+        message = format.read(raw, i)
         units += chat.units(message)
         instructed = instructed or message.role == "system"
     if apart := _apart(ask):
@@ -98,7 +98,7 @@ def weigh(ask: Ask, scale: Scale, meters: Meters) -> Weight:
         instructed = True
     offered, exact = meters.offered(scale, chat, request.tools, system=instructed)
     units += offered
-    return Weight(units=units, exact=exact and scale.exact and not chat.estimated)
+    return RequestSize(units=units, exact=exact and scale.exact and not chat.estimated)
 
 
 def _is_plain(raw: dict[str, Any]) -> bool:
@@ -106,7 +106,7 @@ def _is_plain(raw: dict[str, Any]) -> bool:
     return type(raw.get("content")) is str and raw.get("role") in ("user", "assistant")
 
 
-def weigh_view(ask: Ask, view: View, meters: Meters) -> Weight:
+def weigh_view(ask: ClientRequest, view: View, meters: Meters) -> RequestSize:
     """Count a request that is one of a conversation, whose earlier messages are counted already.
 
     Raises:
@@ -118,10 +118,10 @@ def weigh_view(ask: Ask, view: View, meters: Meters) -> Weight:
     instructed = bool(beside["system"] or book.system)
     offered, exact = meters.offered(book.meter, book.chat, request.tools, system=instructed)
     sure = exact and book.meter.exact and not book.chat.estimated
-    return Weight(units=view.units + sum(beside.values()) + offered, exact=sure)
+    return RequestSize(units=view.units + sum(beside.values()) + offered, exact=sure)
 
 
-def whole(ask: Ask, plan: Plan, weight: Weight) -> Outcome | None:
+def whole(ask: ClientRequest, plan: FitPlan, weight: RequestSize) -> FitOutcome | None:
     """Return what is sent where the request stays as it is; nothing where it has to be cut.
 
     Raises:
@@ -136,7 +136,7 @@ def whole(ask: Ask, plan: Plan, weight: Weight) -> Outcome | None:
         raise problems.overflow(ask.route, units, min(room.window, units - 1))
     method = plan.method if weight.exact or plan.method != "exact" else "estimate"
     assert request is not None
-    return Outcome(
+    return FitOutcome(
         body=ask.raw,
         policy=plan.policy,
         before=units,
@@ -145,11 +145,13 @@ def whole(ask: Ask, plan: Plan, weight: Weight) -> Outcome | None:
         over=over,
         passed="" if room is not None else "window-unknown",
         budget=room.fits if room is not None else None,
-        sent=Sent(request.messages, request.tools, _apart(ask), ask.shape, units),
+        sent=SentPrompt(request.messages, request.tools, _apart(ask), ask.format, units),
     )
 
 
-def cut(ask: Ask, plan: Plan, weight: Weight, view: View, talk: Talk, *, target: int) -> Outcome:
+def cut(
+    ask: ClientRequest, plan: FitPlan, weight: RequestSize, view: View, talk: HeldConversation, *, target: int
+) -> FitOutcome:
     """Return the request with as much of its messages as counts at most `target`.
 
     Raises:
@@ -158,7 +160,7 @@ def cut(ask: Ask, plan: Plan, weight: Weight, view: View, talk: Talk, *, target:
     request = ask.request
     assert request is not None
     offers = bool(plan.rule.recall)
-    tools = [*(request.tools or ()), recall.tool(ask.shape)] if offers else request.tools
+    tools = [*(request.tools or ()), recall.tool(ask.format)] if offers else request.tools
     try:
         fitted = view.fit(target, tools=tools, system=_apart(ask), capture=False, query=None, pin=plan.pin)
     except DoesNotFit as error:
@@ -166,13 +168,13 @@ def cut(ask: Ask, plan: Plan, weight: Weight, view: View, talk: Talk, *, target:
         raise problems.overflow(ask.route, max(error.needed, weight.units), window) from error
     text = replace(ask.strict, messages=view.messages).written(fitted.messages)
     if offers:
-        text = recall.offered(text, ask.shape)
+        text = recall.offered(text, ask.format)
         talk.recalls = True
         talk.shelve(view.left_out(fitted.messages))
     came = {id(raw) for raw in view.messages}
     kept = sum(id(raw) in came for raw in fitted.messages)
     method = plan.method if weight.exact or plan.method != "exact" else "estimate"
-    return Outcome(
+    return FitOutcome(
         body=text.encode(),
         policy=plan.policy,
         before=weight.units,
@@ -181,10 +183,10 @@ def cut(ask: Ask, plan: Plan, weight: Weight, view: View, talk: Talk, *, target:
         edits=max(1, len(view.messages) - kept),
         recalls=offers,
         budget=target,
-        sent=Sent(fitted.messages, tools, _apart(ask), ask.shape, fitted.used),
+        sent=SentPrompt(fitted.messages, tools, _apart(ask), ask.format, fitted.used),
     )
 
 
-def _apart(ask: Ask) -> Any:
+def _apart(ask: ClientRequest) -> Any:
     """Return the system prompt that is sent apart from the messages."""
-    return ask.request.system if ask.request is not None and ask.shape != "openai" else None
+    return ask.request.system if ask.request is not None and ask.format != "openai" else None

@@ -16,9 +16,9 @@ from time import perf_counter
 from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
 
-from brim.gateway.line import KEY, Line
+from brim.gateway.line import KEY, ClientConnection
 from brim.gateway.problems import Problem
-from brim.gateway.settings import LOOPBACK, Settings
+from brim.gateway.settings import LOOPBACK, GatewaySettings
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -45,7 +45,7 @@ class Incoming:
     query: str
     headers: list[tuple[str, str]] = field(repr=False)
     """All headers, their names in small letters."""
-    line: Line = field(default_factory=Line, repr=False)
+    line: ClientConnection = field(default_factory=ClientConnection, repr=False)
     key: str = ""
     """The name of the client's key; nothing where none is asked for."""
     started: float = field(default_factory=perf_counter)
@@ -83,7 +83,7 @@ class Keys:
         return found
 
 
-def admitted(scope: Scope, settings: Settings, keys: Keys) -> Incoming:
+def admitted(scope: Scope, settings: GatewaySettings, keys: Keys) -> Incoming:
     """Return a request that may come in.
 
     Raises:
@@ -99,7 +99,7 @@ def admitted(scope: Scope, settings: Settings, keys: Keys) -> Incoming:
         target=raw.decode("latin-1"),
         query=scope["query_string"].decode("latin-1"),
         headers=headers,
-        line=scope.get(KEY) or Line(),
+        line=scope.get(KEY) or ClientConnection(),
     )
     names = [name for name, _ in headers]
     if len(names) > len(set(names)):
@@ -122,7 +122,7 @@ def _is_plain(path: bytes) -> bool:
     return bool(_PATH.fullmatch(path)) and not _FOUL.search(path) and not _FOUL.search(decoded)
 
 
-def _check_host(host: str | None, settings: Settings) -> None:
+def _check_host(host: str | None, settings: GatewaySettings) -> None:
     """Pass if a request was made to a name of this gateway: a page of a stranger's may have led a browser here."""
     name = _name(host or "")
     if name in _allowed(settings.host, settings.hosts) or (not settings.is_loopback and _is_ip(name)):
@@ -135,7 +135,7 @@ def _allowed(host: str, hosts: tuple[str, ...]) -> frozenset[str]:
     return frozenset((*LOOPBACK, host.lower(), *(each.lower() for each in hosts)))
 
 
-def _check_origin(incoming: Incoming, settings: Settings) -> None:
+def _check_origin(incoming: Incoming, settings: GatewaySettings) -> None:
     origin = incoming.header("origin")
     if origin is None:
         if incoming.header("sec-fetch-site") in ("cross-site", "same-site"):
@@ -160,7 +160,7 @@ def _key_of(incoming: Incoming, keys: Keys) -> str:
     return found[0]
 
 
-async def read_body(incoming: Incoming, receive: Receive, settings: Settings) -> bool:
+async def read_body(incoming: Incoming, receive: Receive, settings: GatewaySettings) -> bool:
     """Read the body of a request; return whether it came to its end.
 
     Raises:

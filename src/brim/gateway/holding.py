@@ -12,7 +12,7 @@ from brim.gateway.relay import KEEPALIVE
 T = TypeVar("T")
 
 
-class Held:
+class BufferedStream:
     """What the client of such a stream was sent."""
 
     def __init__(self, send: Send, every: float, begin: Callable[[], Awaitable[None]]) -> None:

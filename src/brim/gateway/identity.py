@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
-from brim.compact.secrets import redact
+from brim.history.compact.secrets import redact
 
 HEADER = "x-brim-session-id"
 _LONGEST = 200

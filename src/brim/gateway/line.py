@@ -10,11 +10,11 @@ KEY = "brim.line"
 """Where the scope of a request has its line."""
 
 
-class Left(Exception):
+class ClientGone(Exception):
     """The client has gone."""
 
 
-class Line:
+class ClientConnection:
     """The connection to one client."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Line:
             Left: it did.
         """
         if self.gone:
-            raise Left
+            raise ClientGone
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
@@ -45,6 +45,6 @@ class Line:
             if not self.gone:
                 raise
             task.uncancel()
-            raise Left from None
+            raise ClientGone from None
         finally:
             self._tasks.discard(task)

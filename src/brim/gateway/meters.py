@@ -14,9 +14,9 @@ from brim.errors import StoreError
 from brim.gateway.known import known
 from brim.meter import Scale, meter
 from brim.meter.calibrated import Calibrated, begin
-from brim.meter.chat import Chat, chat_of
+from brim.meter.chat import RequestCounter, chat_of
 from brim.meter.estimate import OTHER
-from brim.session.calibrating import Calibrating, Sent, share, shared
+from brim.sessions.calibrating import Calibrating, SentPrompt, share, shared
 from brim.store.base import Store
 
 _MOST = 256
@@ -31,7 +31,7 @@ class Meters:
         self._lock = threading.Lock()
         self._known: OrderedDict[tuple[str, str | None], Calibrating] = OrderedDict()
         self._plain: dict[str, Scale] = {}
-        self._chats: OrderedDict[tuple[Scale, str], Chat] = OrderedDict()
+        self._chats: OrderedDict[tuple[Scale, str], RequestCounter] = OrderedDict()
         self._tools: OrderedDict[tuple[Scale, str, bool, bytes], tuple[int, bool]] = OrderedDict()
 
     def scale(self, model: str, given: str | None = None) -> Scale:
@@ -55,7 +55,7 @@ class Meters:
         """Return whether what an answer reports corrects the count."""
         return self._of(model, given).learns
 
-    def learn(self, model: str, given: str | None, sent: Sent, actual: int) -> None:
+    def learn(self, model: str, given: str | None, sent: SentPrompt, actual: int) -> None:
         """Take what an answer reported for a prompt."""
         found = self._of(model, given)
         if not found.learns or actual <= 0:
@@ -87,7 +87,7 @@ class Meters:
                 self._known.popitem(last=False)
         return made
 
-    def chat(self, scale: Scale, provider: str) -> Chat:
+    def chat(self, scale: Scale, provider: str) -> RequestCounter:
         """Return what counts messages with a meter, as new: it takes note of whether it had to estimate."""
         made = self._chats.get((scale, provider))
         if made is None:
@@ -96,7 +96,9 @@ class Meters:
                 self._chats.popitem(last=False)
         return made.fresh()
 
-    def offered(self, scale: Scale, chat: Chat, tools: Sequence[Any] | None, *, system: bool) -> tuple[int, bool]:
+    def offered(
+        self, scale: Scale, chat: RequestCounter, tools: Sequence[Any] | None, *, system: bool
+    ) -> tuple[int, bool]:
         """Return the units of the tools of a request, and whether that is exact; the same tools are counted once.
 
         Raises:

@@ -8,13 +8,13 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any
 
-from brim.config.rules import POLICIES
+from brim.settings.rules import POLICIES
 
 FIT, WARN, REFUSE, PASS = POLICIES
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Rule:
+class RequestRule:
     """One rule: what holds for the requests that match it. What is left open matches everything."""
 
     model: str | None = None
@@ -39,19 +39,19 @@ class Rule:
         )
 
 
-def rules_of(listed: Sequence[Mapping[str, Any]]) -> tuple[Rule, ...]:
+def rules_of(listed: Sequence[Mapping[str, Any]]) -> tuple[RequestRule, ...]:
     """Return the rules of the settings, which were checked when they were read."""
-    return tuple(Rule(**each) for each in listed)
+    return tuple(RequestRule(**each) for each in listed)
 
 
 @lru_cache(maxsize=1_024)
-def ruled(rules: tuple[Rule, ...], model: str, key: str, route: str, usual: Rule) -> Rule:
+def ruled(rules: tuple[RequestRule, ...], model: str, key: str, route: str, usual: RequestRule) -> RequestRule:
     """Return what holds for a request: each value by the first rule that matches and has one, else the usual one."""
     found = [rule for rule in rules if rule.matches(model, key, route)]
 
     def first(name: str) -> Any:
         return next((value for rule in (*found, usual) if (value := getattr(rule, name)) is not None), None)
 
-    return Rule(
+    return RequestRule(
         policy=first("policy"), window=first("window"), meter=first("meter"), recall=first("recall"), route=route
     )

@@ -12,7 +12,7 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from brim.gateway.gathered import Gathered
-from brim.gateway.line import KEY, Line
+from brim.gateway.line import KEY, ClientConnection
 
 MOST_HEAD = 131_072
 """Bytes of a request line with its headers, and of what follows a body; clients need a few thousand."""
@@ -21,7 +21,7 @@ HEAD_SECONDS = 30
 _TOO_BIG = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
-class Bounded(HttpToolsProtocol):
+class BoundedProtocol(HttpToolsProtocol):
     """One connection of a client."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
@@ -31,7 +31,7 @@ class Bounded(HttpToolsProtocol):
         self._begun = True
         """Whether a head is waited for: on a new connection, and as soon as some of one has come."""
         self._waits: asyncio.TimerHandle | None = None
-        self._line = Line()
+        self._line = ClientConnection()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""

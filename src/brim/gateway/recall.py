@@ -10,29 +10,29 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from brim.config.body import body_of
-from brim.config.request import LISTS
+from brim.files.json_body import body_of
 from brim.gateway.problems import CHAT, MESSAGES
 from brim.gateway.relay import events_of
-from brim.session.recall import NAME, tool
+from brim.history.request_body import LISTS
+from brim.sessions.recall import NAME, tool
 
-__all__ = ["NAME", "Call", "assembled", "calls", "continued", "offered", "tool", "without"]
+__all__ = ["NAME", "RecallCall", "assembled", "calls", "continued", "offered", "tool", "without"]
 
 MOST_ROUNDS = 4
 """How often the model is asked again for one request."""
 
 
-class Call(NamedTuple):
+class RecallCall(NamedTuple):
     """One call of the tool."""
 
     id: str
     arguments: Any
 
 
-def offered(text: str, shape: str) -> str:
+def offered(text: str, format: str) -> str:
     """Return the body with the tool among its own."""
     body = body_of(text, "the request", LISTS)
-    said = json.dumps(tool(shape))
+    said = json.dumps(tool(format))
     listed = body.values.get("tools")
     if isinstance(listed, list):
         at = body.starts["tools"] + 1
@@ -44,7 +44,7 @@ def offered(text: str, shape: str) -> str:
     return text[:at] + f'"tools":[{said}],' + text[at:]
 
 
-def calls(route: str, answer: Any) -> tuple[list[Call], bool]:
+def calls(route: str, answer: Any) -> tuple[list[RecallCall], bool]:
     """Return the calls of the tool in an answer, and whether it has calls of others as well."""
     found, others = [], False
     for item in _items(route, answer):
@@ -76,16 +76,16 @@ def _message(answer: Mapping[str, Any]) -> Mapping[str, Any]:
     return message if isinstance(message, Mapping) else {}
 
 
-def _call(route: str, item: Mapping[str, Any]) -> tuple[str, Call | None]:
+def _call(route: str, item: Mapping[str, Any]) -> tuple[str, RecallCall | None]:
     """Return the name and the call of a part of an answer, if it is one."""
     if route == CHAT:
         named = item.get("function")
         if isinstance(named, Mapping) and isinstance(item.get("id"), str):
-            return str(named.get("name")), Call(item["id"], named.get("arguments"))
+            return str(named.get("name")), RecallCall(item["id"], named.get("arguments"))
     elif route == MESSAGES and item.get("type") == "tool_use":
-        return str(item.get("name")), Call(str(item.get("id")), item.get("input"))
+        return str(item.get("name")), RecallCall(str(item.get("id")), item.get("input"))
     elif item.get("type") == "function_call":
-        return str(item.get("name")), Call(str(item.get("call_id")), item.get("arguments"))
+        return str(item.get("name")), RecallCall(str(item.get("call_id")), item.get("arguments"))
     return "", None
 
 

@@ -9,18 +9,22 @@ from typing import Any
 from brim.gateway import ask as asking
 from brim.gateway import fitting, recall
 from brim.gateway.deciding import Deciding
-from brim.gateway.fitting import Outcome
-from brim.gateway.state import State
-from brim.session.recall import answered
-from brim.session.view import View
+from brim.gateway.fitting import FitOutcome
+from brim.gateway.state import GatewayState
+from brim.sessions.recall import answered
+from brim.sessions.view import View
 
 _LEAST, _SHARE, _UNKNOWN = 64, 4, 4_096
 """Units that a recall may bring back: one part in four of the budget, or of this where it is not known."""
 
 
 def again(
-    state: State, work: Deciding, outcome: Outcome, answer: Mapping[str, Any], asked: Sequence[recall.Call]
-) -> Outcome:
+    state: GatewayState,
+    work: Deciding,
+    outcome: FitOutcome,
+    answer: Mapping[str, Any],
+    asked: Sequence[recall.RecallCall],
+) -> FitOutcome:
     """Return the request with what was recalled at its end, fitted again.
 
     Raises:
@@ -35,7 +39,7 @@ def again(
     more = asking.read(route, body, work.settings.most_values)
     usual = replace(plan, rule=replace(plan.rule, recall=False), pin=())
     assert more.request is not None
-    view = View(plan.scale, more.request.messages, stable=False, shape=more.shape)
+    view = View(plan.scale, more.request.messages, stable=False, format=more.format)
     weight = fitting.weigh_view(more, view, state.meters)
     whole = weight.units <= (plan.room.fits if plan.room is not None else weight.units)
     found = (

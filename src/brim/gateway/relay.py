@@ -12,8 +12,8 @@ import aiohttp
 from brim.gateway.guard import Send
 from brim.gateway.problems import Problem
 from brim.gateway.upstream import Headers
-from brim.overflow import Overflow, is_overflow
-from brim.session.usage import usage_in
+from brim.sessions.usage import usage_in
+from brim.wire.overflow import Overflow, is_overflow
 
 KEEPALIVE = b": keepalive\n\n"
 _ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")

@@ -10,11 +10,11 @@ import aiohttp
 from brim.gateway import ask as asking
 from brim.gateway import fitting, relay
 from brim.gateway.exchange import Exchange
-from brim.gateway.fitting import Plan
+from brim.gateway.fitting import FitPlan
 from brim.gateway.guard import Incoming, Receive, Send, read_body
 from brim.gateway.policy import ruled
 from brim.gateway.problems import MESSAGES, RESPONSES, Problem
-from brim.gateway.state import State
+from brim.gateway.state import GatewayState
 from brim.gateway.upstream import Headers, address, returned_headers, sent_headers, told
 from brim.observe.metrics import CONTENT_TYPE
 
@@ -40,7 +40,7 @@ def shortened(path: str) -> str:
     return folded[3:] if folded.startswith("/v1/") else folded
 
 
-async def served(state: State, incoming: Incoming, receive: Receive, send: Send) -> None:
+async def served(state: GatewayState, incoming: Incoming, receive: Receive, send: Send) -> None:
     """Answer one request.
 
     Raises:
@@ -68,7 +68,7 @@ async def served(state: State, incoming: Incoming, receive: Receive, send: Send)
             await _pass(state, incoming, send)
 
 
-async def _own(state: State, incoming: Incoming, send: Send) -> None:
+async def _own(state: GatewayState, incoming: Incoming, send: Send) -> None:
     """Answer what is asked of the gateway itself."""
     if incoming.method not in ("GET", "HEAD"):
         raise Problem(405, f"{incoming.path} takes GET", headers={"allow": "GET"})
@@ -82,11 +82,11 @@ async def _own(state: State, incoming: Incoming, send: Send) -> None:
     await relay.whole(send, 200 if well else 503, [("content-type", "application/json")], body)
 
 
-def _headers(state: State, incoming: Incoming, route: str) -> Headers:
+def _headers(state: GatewayState, incoming: Incoming, route: str) -> Headers:
     return sent_headers(incoming.headers, state.settings, route)
 
 
-async def _pass(state: State, incoming: Incoming, send: Send) -> None:
+async def _pass(state: GatewayState, incoming: Incoming, send: Send) -> None:
     """Pass on a request as it came, and its answer as it comes."""
     settings = state.settings
     route = "messages" if incoming.header("anthropic-version") else "other"
@@ -110,7 +110,7 @@ async def _pass(state: State, incoming: Incoming, send: Send) -> None:
         response.close()
 
 
-async def _count(state: State, incoming: Incoming, route: str, send: Send) -> None:
+async def _count(state: GatewayState, incoming: Incoming, route: str, send: Send) -> None:
     """Answer how many tokens a request has: by upstream, and by brim's own count where upstream has no such path."""
     settings = state.settings
     url = address(settings.base(route), "/v1" + shortened(incoming.path), incoming.query)
@@ -134,7 +134,7 @@ async def _count(state: State, incoming: Incoming, route: str, send: Send) -> No
     await relay.whole(send, 200, mine, body)
 
 
-def _counted(state: State, incoming: Incoming, route: str) -> tuple[dict[str, Any], str]:
+def _counted(state: GatewayState, incoming: Incoming, route: str) -> tuple[dict[str, Any], str]:
     """Return the count of a request by brim, and how it was counted.
 
     Raises:
@@ -144,7 +144,7 @@ def _counted(state: State, incoming: Incoming, route: str) -> tuple[dict[str, An
     if ask.request is None:
         raise Problem(400, ask.problem)
     rule = ruled(state.settings.rules, ask.model, incoming.key, route, state.settings.usual)
-    plan = Plan(rule=rule, policy="warn", scale=state.meters.scale(ask.model, rule.meter), room=None)
+    plan = FitPlan(rule=rule, policy="warn", scale=state.meters.scale(ask.model, rule.meter), room=None)
     try:
         weight = fitting.weigh(ask, plan.scale, state.meters)
     except ValueError as error:

@@ -13,16 +13,18 @@ import uvicorn
 
 from brim.errors import BrimError
 from brim.gateway.app import App
-from brim.gateway.protocol import Bounded
-from brim.gateway.settings import Settings, secret
+from brim.gateway.protocol import BoundedProtocol
+from brim.gateway.settings import GatewaySettings, secret
 from brim.gateway.upstream import Upstream, address
-from brim.listener import BACKLOG, listener
+from brim.hosts import BACKLOG, listener
 from brim.store import open_store
 
 LOG = logging.getLogger("brim.gateway")
 
 
-def run(settings: Settings, again: Callable[[], Settings] | None = None, told: Callable[[str], Any] = print) -> None:
+def run(
+    settings: GatewaySettings, again: Callable[[], GatewaySettings] | None = None, told: Callable[[str], Any] = print
+) -> None:
     """Serve until the process is told to end; streams that are open then have `drain` seconds to finish.
 
     Args:
@@ -42,11 +44,11 @@ def run(settings: Settings, again: Callable[[], Settings] | None = None, told: C
             runner.run(_serve(server, app, taken, again, told))
 
 
-def config(app: App, settings: Settings) -> uvicorn.Config:
+def config(app: App, settings: GatewaySettings) -> uvicorn.Config:
     """Return how the server is run: without its own logs, since addresses may hold keys."""
     return uvicorn.Config(
         app,
-        http=Bounded,
+        http=BoundedProtocol,
         access_log=False,
         log_level="critical",
         lifespan="on",
@@ -61,7 +63,7 @@ def config(app: App, settings: Settings) -> uvicorn.Config:
 
 
 async def _serve(
-    server: uvicorn.Server, app: App, taken: socket.socket, again: Callable[[], Settings] | None, told: Any
+    server: uvicorn.Server, app: App, taken: socket.socket, again: Callable[[], GatewaySettings] | None, told: Any
 ) -> None:
     def reload() -> None:
         if again is None:
@@ -86,12 +88,12 @@ async def _serve(
     await listening
 
 
-def checked(settings: Settings) -> list[tuple[str, bool, str]]:
+def checked(settings: GatewaySettings) -> list[tuple[str, bool, str]]:
     """Return what was looked at before serving: a name, whether it is well, and a sentence."""
     return asyncio.run(_checked(settings))
 
 
-async def _checked(settings: Settings) -> list[tuple[str, bool, str]]:
+async def _checked(settings: GatewaySettings) -> list[tuple[str, bool, str]]:
     found = [("settings", True, f"policy {settings.usual.policy}, {len(settings.rules)} rules")]
     headers: list[tuple[str, str]] = []
     try:

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 
 from brim.errors import InvalidValue
-from brim.gateway.policy import Rule, rules_of
+from brim.gateway.policy import RequestRule, rules_of
 
 if TYPE_CHECKING:
-    from brim.config.resolved import Resolved
+    from brim.settings.resolved import Resolved
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Settings:
+class GatewaySettings:
     """Everything that the gateway goes by; a reload makes another one."""
 
     upstream: str
@@ -36,9 +36,9 @@ class Settings:
     port: int = 8088
     hosts: tuple[str, ...] = ()
     """Host names by which clients may call, beside those of this machine."""
-    usual: Rule = field(default_factory=lambda: Rule(policy="fit"))
+    usual: RequestRule = field(default_factory=lambda: RequestRule(policy="fit"))
     """What holds where no rule does."""
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[RequestRule, ...] = ()
     on_fault: str = "pass"
     """What becomes of a request after a fault of brim's: `pass` on as it came, or `refuse` with 503."""
     client_policy: bool = False
@@ -93,7 +93,7 @@ class Settings:
         return {name: secret(name, environ) for name in self.keys}
 
 
-def settings_of(settings: Resolved, given: Mapping[str, Any]) -> Settings:
+def settings_of(settings: Resolved, given: Mapping[str, Any]) -> GatewaySettings:
     """Return what the settings of a project and the command line make; the command line counts more.
 
     Raises:
@@ -102,14 +102,14 @@ def settings_of(settings: Resolved, given: Mapping[str, Any]) -> Settings:
     told = {name: settings.value(f"gateway.{name}") for name in _GATEWAY}
     told |= {name: settings.value(key) for name, key in _OTHERS.items()}
     told |= {name: value for name, value in given.items() if value is not None}
-    usual = Rule(
+    usual = RequestRule(
         policy=told.pop("policy"), window=told.pop("window"), meter=told.pop("meter"), recall=told.pop("recall")
     )
     if told["upstream"] is None:
         raise InvalidValue("gateway.upstream", None, "set, or --upstream: where requests go, such as http://host/v1")
     for name in ("keys", "hosts"):
         told[name] = tuple(told[name])
-    return Settings(**{**told, "usual": usual, "rules": rules_of(told["rules"])})
+    return GatewaySettings(**{**told, "usual": usual, "rules": rules_of(told["rules"])})
 
 
 _GATEWAY = (

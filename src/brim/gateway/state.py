@@ -12,9 +12,9 @@ from brim.gateway.guard import Keys
 from brim.gateway.keeping import Keeping
 from brim.gateway.known import known
 from brim.gateway.meters import Meters, warm
-from brim.gateway.settings import Settings, secret
-from brim.gateway.talks import Talks
-from brim.gateway.tally import Tally
+from brim.gateway.settings import GatewaySettings, secret
+from brim.gateway.talks import HeldConversations
+from brim.gateway.tally import GatewayMetrics
 from brim.gateway.traffic import Traffic
 from brim.gateway.upstream import Upstream
 from brim.gateway.windows import Windows
@@ -23,10 +23,10 @@ from brim.store import open_store
 T = TypeVar("T")
 
 
-class State:
+class GatewayState:
     """Everything that lasts."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: GatewaySettings) -> None:
         self.settings = settings
         """What holds now; a reload puts another one in its place, and requests under way keep theirs."""
         self.keys = Keys(settings.secrets())
@@ -36,9 +36,9 @@ class State:
         self.keeping = Keeping(self.store)
         self.windows = Windows(self.keeping)
         self.meters = Meters(self.store)
-        self.talks = Talks(settings.sessions, self.keeping)
+        self.talks = HeldConversations(settings.sessions, self.keeping)
         self.upstream = Upstream()
-        self.tally = Tally()
+        self.tally = GatewayMetrics()
         self.traffic = Traffic(self.keeping, f"{settings.host}:{settings.port}")
         self._writing: asyncio.Task[None] | None = None
         self.ready = False
@@ -82,7 +82,7 @@ class State:
         if self.store is not None:
             self.store.close()
 
-    def reload(self, settings: Settings) -> None:
+    def reload(self, settings: GatewaySettings) -> None:
         """Go on with other settings. Where it listens and what keeps its state stay as they are.
 
         Raises:
@@ -94,7 +94,7 @@ class State:
         known.cache_clear()
 
 
-def _hidden(settings: Settings) -> bytes | None:
+def _hidden(settings: GatewaySettings) -> bytes | None:
     """Return the key for upstream, as it stands in bytes.
 
     Raises:

@@ -14,8 +14,8 @@ from typing import Any
 from brim.gateway.keeping import Keeping
 from brim.history.stable import Stable
 from brim.meter import Scale
-from brim.session.shelf import Shelf
-from brim.session.view import View, held_dict, held_from
+from brim.sessions.shelf import Shelf
+from brim.sessions.view import View, held_dict, held_from
 from brim.store.base import META
 
 KIND, PREFIX = "gateway", "gateway-prefix"
@@ -26,7 +26,7 @@ _MOST_CHARS = 64 * 1024 * 1024
 """Characters of all bodies whose messages are kept in memory."""
 
 
-class Talk:
+class HeldConversation:
     """One conversation."""
 
     def __init__(self, name: str, keeping: Keeping) -> None:
@@ -44,7 +44,7 @@ class Talk:
         self._version = 0
         self._cut: Any = None
 
-    def show(self, messages: Sequence[Any], scale: Scale, shape: str, *, stable: bool) -> View:
+    def show(self, messages: Sequence[Any], scale: Scale, format: str, *, stable: bool) -> View:
         """Return the view of a request's messages, with the cut that is held."""
         held = self._load(scale)
         view = self.view
@@ -52,7 +52,7 @@ class Talk:
             view.extend(messages[len(view.messages) :])
             return view
         kept = held if stable and held is not None else stable
-        self.view = View(scale, messages, stable=kept, shape=shape)
+        self.view = View(scale, messages, stable=kept, format=format)
         return self.view
 
     def shelve(self, texts: dict[str, str]) -> None:
@@ -87,24 +87,24 @@ class Talk:
         return None if held is None else Stable(held=held)
 
 
-class Talks:
+class HeldConversations:
     """The conversations that are known, the longest unused going first."""
 
     def __init__(self, most: int, keeping: Keeping) -> None:
         self._most = most
         self._keeping = keeping
-        self._talks: OrderedDict[str, Talk] = OrderedDict()
+        self._talks: OrderedDict[str, HeldConversation] = OrderedDict()
         self._marks: dict[str, str] = {}
         self._chars = 0
 
     def __len__(self) -> int:
         return len(self._talks)
 
-    def get(self, name: str) -> Talk:
+    def get(self, name: str) -> HeldConversation:
         """Return the conversation of a name."""
         found = self._talks.get(name)
         if found is None:
-            found = self._talks[name] = Talk(name, self._keeping)
+            found = self._talks[name] = HeldConversation(name, self._keeping)
         self._talks.move_to_end(name)
         return found
 
@@ -121,7 +121,7 @@ class Talks:
                 return str(saved.body["talk"])
         return None
 
-    def moved(self, talk: Talk, mark: str, size: int) -> None:
+    def moved(self, talk: HeldConversation, mark: str, size: int) -> None:
         """Take note of a conversation's newest request, and let go of what is over the bounds."""
         if mark and mark != talk.mark:
             self._marks.pop(talk.mark, None)
@@ -137,7 +137,7 @@ class Talks:
             self._marks.pop(oldest.mark, None)
             self._chars -= oldest.size
 
-    def noted(self, talk: Talk, before: str, mark: str) -> None:
+    def noted(self, talk: HeldConversation, before: str, mark: str) -> None:
         """Write down in the store how a conversation without a name begins now."""
         if not mark or mark == before or self._keeping.save(PREFIX, mark, {"talk": talk.name}, 0) is None:
             return

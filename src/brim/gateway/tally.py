@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from brim.gateway.fitting import Outcome
+from brim.gateway.fitting import FitOutcome
 from brim.gateway.known import label
 from brim.observe import Event, emit
 from brim.observe.metrics import TOKENS, Metrics
@@ -13,7 +13,7 @@ SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.
 """The bounds of histograms of time."""
 
 
-class Tally:
+class GatewayMetrics:
     """The numbers of one gateway."""
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Tally:
         self.store = made("brim_store_faults_total", "counter", "Times that the store failed.")
         self.recalls = made("brim_recalls_total", "counter", "Times that a model recalled what left its prompt.")
 
-    def fitted(self, route: str, model: str, outcome: Outcome, seconds: float) -> None:
+    def fitted(self, route: str, model: str, outcome: FitOutcome, seconds: float) -> None:
         """Take note of a request that is about to be sent."""
         name = label(model)
         self.overhead.see(seconds, route=route)

@@ -14,7 +14,7 @@ from yarl import URL
 
 from brim.gateway.names import Steady
 from brim.gateway.problems import Problem
-from brim.gateway.settings import Settings, secret
+from brim.gateway.settings import GatewaySettings, secret
 
 _HOPS = frozenset(
     (
@@ -131,7 +131,7 @@ def root(base: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def sent_headers(headers: Iterable[tuple[str, str]], settings: Settings, route: str) -> Headers:
+def sent_headers(headers: Iterable[tuple[str, str]], settings: GatewaySettings, route: str) -> Headers:
     """Return the headers of a client's that go on to upstream, with the key that belongs there.
 
     A key that is for the gateway stays here.

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from brim.amount import fraction
+from brim.amounts import fraction
 from brim.gateway.keeping import Keeping
 from brim.gateway.known import known
-from brim.gateway.policy import Rule
-from brim.gateway.settings import Settings
-from brim.overflow import Overflow
-from brim.window import Window, answer_room
+from brim.gateway.policy import RequestRule
+from brim.gateway.settings import GatewaySettings
+from brim.meter.window import Window, answer_room
+from brim.wire.overflow import Overflow
 
 KIND = "gateway-window"
 """The kind of document in which a store keeps what refusals told."""
@@ -71,7 +71,9 @@ class Windows:
         self._told: OrderedDict[str, tuple[Told | None, float]] = OrderedDict()
         self._served: dict[str, tuple[float, dict[str, int]]] = {}
 
-    def room(self, settings: Settings, rule: Rule, model: str, answer: int | None, *, exact: bool) -> Room | None:
+    def room(
+        self, settings: GatewaySettings, rule: RequestRule, model: str, answer: int | None, *, exact: bool
+    ) -> Room | None:
         """Return what a request to a model may take; nothing where nobody knows the window."""
         told = self.told(model)
         found = self._size(settings, rule, model, told)
@@ -89,7 +91,7 @@ class Windows:
         return Room(window=size, fits=max(1, budget), target=max(1, budget - left), source=source)
 
     def _size(
-        self, settings: Settings, rule: Rule, model: str, told: Told | None
+        self, settings: GatewaySettings, rule: RequestRule, model: str, told: Told | None
     ) -> tuple[int, int | None, str] | None:
         """Return the size, a limit on the input where there is one, and how they are known."""
         least = told.size if told is not None else None

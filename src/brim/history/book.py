@@ -16,11 +16,11 @@ from typing import Any, TypeVar
 from brim.errors import InvalidType, InvalidValue
 from brim.history.note import is_note, note_in
 from brim.history.rules import Pairs, rules_of
-from brim.message import Message
 from brim.meter.base import Scale
 from brim.meter.chat import chat_of
-from brim.wire import Wire, shape_of, wire
+from brim.wire import Wire, format_of, wire
 from brim.wire.base import MEDIA, without
+from brim.wire.message import Message
 
 T = TypeVar("T")
 
@@ -51,19 +51,19 @@ class Repair:
 class Book:
     """The messages of a history, their units and their turns."""
 
-    def __init__(self, meter: Scale, *, shape: str | None = None, repair: str = "drop") -> None:
+    def __init__(self, meter: Scale, *, format: str | None = None, repair: str = "drop") -> None:
         if repair not in REPAIRS:
             raise InvalidValue("repair", repair, f"one of {', '.join(map(repr, REPAIRS))}")
         self.meter = meter
         self.model = meter.model
         self.repair = repair
-        self.shape = shape
+        self.format = format
         self.source: list[Any] = []
         """The messages as the caller gave them; it only grows."""
         self.generation = 0
         """Counts how often turns or positions have changed; as long as it stays, they only grow."""
         self._seats: list[int] = []
-        self._set(wire(shape) if shape is not None else self._guess())
+        self._set(wire(format) if format is not None else self._guess())
 
     def _guess(self) -> Wire:
         """Return the shape to read messages in that could be in any."""
@@ -132,14 +132,14 @@ class Book:
         """
         if isinstance(raws, str | bytes | dict) or not isinstance(raws, Sequence):
             raise InvalidType("messages", raws, "a list of messages")
-        shape, chosen, had = self.shape, self.wire, len(self.source)
+        format, chosen, had = self.format, self.wire, len(self.source)
         given = self.source
         try:
-            if shape is None:
+            if format is None:
                 self._decide(raws)
             self._read(raws)
         except Exception:  # Whatever is wrong with one message, none of them is added.
-            self.shape = shape
+            self.format = format
             self._again(chosen, given[:had])
             raise
 
@@ -158,12 +158,12 @@ class Book:
 
     def _decide(self, raws: Sequence[Any]) -> None:
         """Settle on a shape once something can only be in one; what was read before is read again."""
-        shape = shape_of(raws)
-        if shape is None:
+        format = format_of(raws)
+        if format is None:
             return
-        self.shape = shape
-        if shape != self.wire.name:
-            self._again(wire(shape), self.source)
+        self.format = format
+        if format != self.wire.name:
+            self._again(wire(format), self.source)
 
     def turn_of(self, position: int) -> int:
         """Return the turn that a message belongs to."""

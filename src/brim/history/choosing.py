@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from brim.errors import DoesNotFit
-from brim.history.fitting import Fitting
+from brim.history.fitting import HistoryFit
 from brim.history.scaled import TRACE, Scaled, joined, ranges, without_turns
 
 
 @dataclass(slots=True)
-class Choosing(Fitting):
+class Choosing(HistoryFit):
     """One fit at work that owes nothing to the last one."""
 
     def run(self) -> None:

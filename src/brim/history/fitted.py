@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from brim.history.fitting import Fitting
+from brim.history.fitting import HistoryFit
 from brim.history.forms import Form
 from brim.history.stable import Stable
-from brim.receipt import Receipt
+from brim.receipts.receipt import Receipt
 
 
 @dataclass(slots=True, eq=False)
@@ -51,14 +51,14 @@ class Fitted:
     @property
     def text(self) -> str:
         """What the messages say, for a reader."""
-        from brim.wire import shape_of, wire
+        from brim.wire import format_of, wire
 
-        chosen = wire(shape_of(self.messages) or "openai")
+        chosen = wire(format_of(self.messages) or "openai")
         read = [chosen.read(raw, i) for i, raw in enumerate(self.messages)]
         return "\n\n".join(f"{message.role}: {message.text()}" for message in read)
 
 
-def sent(fitting: Fitting) -> list[Any]:
+def sent(fitting: HistoryFit) -> list[Any]:
     """Return the messages to send: what always stays, the turns that were kept, and the note at the first gap."""
     book = fitting.book
     raws, starts, system = book.raws, book.starts, book.system
@@ -95,7 +95,7 @@ def _between(positions: list[int], start: int, stop: int) -> list[int]:
     return positions[bisect_left(positions, start) : bisect_left(positions, stop)]
 
 
-def _say(fitting: Fitting, out: list[Any]) -> bool:
+def _say(fitting: HistoryFit, out: list[Any]) -> bool:
     """Put the note at the end: as a message, or into the user's last where two of the user's may not follow."""
     wire = fitting.book.wire
     if fitting.appended:

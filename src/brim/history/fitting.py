@@ -25,7 +25,7 @@ _SUMMARY = 10
 
 
 @dataclass(slots=True)
-class Fitting:
+class HistoryFit:
     """One fit at work: `Choosing` selects anew each time, `Holding` goes on from the last cut."""
 
     book: Book

@@ -13,10 +13,10 @@ from brim.errors import DoesNotFit
 from brim.history.book import Book, Repair
 from brim.history.note import note
 from brim.history.priority import NAMES
-from brim.message import Message, Path, Piece
-from brim.receipt import handle
+from brim.receipts.receipt import handle
 from brim.truncate import truncator
 from brim.wire.base import MEDIA, changed, json_of, without
+from brim.wire.message import Message, Path, Piece
 
 CLEARED = "[cleared: {units:,} {unit}, {handle}]"
 """Stands for a result that was taken out; a store finds the text by the handle."""

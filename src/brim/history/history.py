@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
 from brim.errors import BrimError, InvalidType, InvalidValue
-from brim.fit import budget_of
 from brim.history.book import Book
 from brim.history.choosing import Choosing
 from brim.history.fitted import Fitted, sent
-from brim.history.fitting import Fitting
+from brim.history.fitting import HistoryFit
 from brim.history.forms import Forms
 from brim.history.holding import Holding
 from brim.history.options import Asked, Options, binds, options_of, stable_of
@@ -19,7 +18,7 @@ from brim.history.record import Given, recorder
 from brim.history.stable import Stable
 from brim.history.thinking import unbind
 from brim.meter import DEFAULT, Meter, meter_for, name_of
-from brim.window import Window
+from brim.meter.window import Window, budget_of
 from brim.wire import wire
 
 Tools = Sequence[Mapping[str, Any]]
@@ -34,7 +33,7 @@ def fit_messages(
     tools: Tools | None = None,
     system: Any = None,
     stable: bool | Stable | None = None,
-    shape: str | None = None,
+    format: str | None = None,
     repair: str = "drop",
     capture: bool = False,
     **asked: Unpack[Asked],
@@ -63,7 +62,7 @@ def fit_messages(
         InvalidValue: an argument or a message that cannot be; the error names it, its index and its value.
         UnknownName: no such model or meter.
     """
-    history = History(meter=meter, model=model, stable=stable, shape=shape, repair=repair)
+    history = History(meter=meter, model=model, stable=stable, format=format, repair=repair)
     history.extend(messages)
     return history.fit(budget, tools=tools, system=system, capture=capture, **asked)
 
@@ -77,13 +76,13 @@ class History:
         *,
         model: str | None = None,
         stable: bool | Stable | None = None,
-        shape: str | None = None,
+        format: str | None = None,
         repair: str = "drop",
     ) -> None:
         self._model = model
         self._meter = DEFAULT if meter is None and model is None else name_of(meter)
         self._stable = stable_of(stable)
-        self._book = Book(meter_for(meter, model), shape=shape, repair=repair)
+        self._book = Book(meter_for(meter, model), format=format, repair=repair)
         self._forms = Forms(self._book)
         self._ranking = Ranking(self._book)
         self._last: tuple[Mapping[str, Any], tuple[Any, ...]] = ({}, ())
@@ -151,7 +150,7 @@ class History:
         exact = exact and not book.chat.estimated
         return self._fitted(fitting, told, {"tools": tools, "system": system}, exact=exact)
 
-    def _fitted(self, fitting: Fitting, given: Given, aside: Mapping[str, Any], *, exact: bool) -> Fitted:
+    def _fitted(self, fitting: HistoryFit, given: Given, aside: Mapping[str, Any], *, exact: bool) -> Fitted:
         messages, used = sent(fitting), fitting.used
         if used > fitting.budget:
             raise BrimError(f"a fault of brim's: {used:,} units for a budget of {fitting.budget:,}; please report it")
@@ -178,7 +177,7 @@ class History:
         return self._book.chat.units(message)
 
 
-def _shared(fitting: Fitting, last: Sequence[Any], messages: Sequence[Any]) -> Callable[[], int]:
+def _shared(fitting: HistoryFit, last: Sequence[Any], messages: Sequence[Any]) -> Callable[[], int]:
     """Return what counts the leading messages that are the same objects as those of the last fit."""
     chat, read, extra = fitting.book.chat, fitting.book.wire.read, fitting.extra
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from brim.history.fitting import Fitting
+from brim.history.fitting import HistoryFit
 from brim.history.options import check_held
 from brim.history.scaled import joined, ranges
-from brim.history.stable import Held, Stable
+from brim.history.stable import HeldCut, Stable
 
 
 @dataclass(slots=True, kw_only=True)
-class Holding(Fitting):
+class Holding(HistoryFit):
     """One fit at work that goes on from the last one."""
 
     stable: Stable
@@ -22,7 +22,7 @@ class Holding(Fitting):
     """Turns before the gap."""
     resume: int = 0
     """The first turn after the gap; 0 without one."""
-    before: Held | None = None
+    before: HeldCut | None = None
     """The cut of the last fit, if it was of this history."""
 
     def run(self) -> None:
@@ -45,12 +45,12 @@ class Holding(Fitting):
 
     def finish(self) -> None:
         """Take note of what is held from here on, and of what the last prompt had as well."""
-        Fitting.finish(self)
+        HistoryFit.finish(self)
         if self.before is not None:
             self.prefix = self._shared(self.before)
         self.stable = replace(self.stable, held=self._held_now())
 
-    def _known(self) -> Held | None:
+    def _known(self) -> HeldCut | None:
         """Return the cut of the last fit, if it was of this history."""
         held, book = self.stable.held, self.book
         if held is None or held.length > len(book):
@@ -61,12 +61,12 @@ class Holding(Fitting):
             return None
         return held if self._resumes(held) else None
 
-    def _resumes(self, held: Held) -> bool:
+    def _resumes(self, held: HeldCut) -> bool:
         """Return whether a turn still begins where the gap ended."""
         starts = self.book.starts
         return not held.resume or (held.resume < len(starts) and starts[held.resume] == held.at)
 
-    def _go_on(self, held: Held) -> None:
+    def _go_on(self, held: HeldCut) -> None:
         """Send what the last fit sent, and what has come since."""
         self.anchor, self.resume, self.seen, self.note = held.anchor, held.resume, held.seen, held.note
         if held.edits:
@@ -83,7 +83,7 @@ class Holding(Fitting):
             between = [turn for turn in self.essential() if self.anchor <= turn < self.resume]
             self.spans = joined([(0, self.anchor), *ranges(between), (self.resume, len(self.weights))])
 
-    def _cut(self, line: int, held: Held | None) -> None:
+    def _cut(self, line: int, held: HeldCut | None) -> None:
         """Make a gap that brings the history to the low line.
 
         Raises:
@@ -111,7 +111,7 @@ class Holding(Fitting):
         if left >= 0:
             self.say()
 
-    def _part(self, essential: list[int], left: int, held: Held | None) -> None:
+    def _part(self, essential: list[int], left: int, held: HeldCut | None) -> None:
         """Choose the gap: turns from the start and from the end that take the low line's share of what is left."""
         weights = [0 if turn in essential else weight for turn, weight in enumerate(self.weights)]
         head = self.budget - self.room + sum(self.weights[turn] for turn in essential)
@@ -129,7 +129,7 @@ class Holding(Fitting):
             self.resume -= 1
             after += weights[self.resume]
 
-    def _forget(self, held: Held | None) -> None:
+    def _forget(self, held: HeldCut | None) -> None:
         """Take the messages as they came again: what has to be cut is cut from the whole."""
         if held is None:
             return
@@ -138,7 +138,7 @@ class Holding(Fitting):
             if form is not None:
                 self.weights[self.book.turn_of(position)] += self.book.units[position] - form.units
 
-    def _shared(self, held: Held) -> int:
+    def _shared(self, held: HeldCut) -> int:
         """Return the units at the start of the prompt that the last one had as well."""
         book = self.book
         moved = [p for p in {*held.edits, *self.sent} if held.edits.get(p) != self.sent.get(p)]
@@ -180,9 +180,9 @@ class Holding(Fitting):
         noted = self.note and self._start(self._lead()) < until
         return units + (self.noted() if noted else 0)
 
-    def _held_now(self) -> Held:
+    def _held_now(self) -> HeldCut:
         book = self.book
-        return Held(
+        return HeldCut(
             anchor=self.anchor,
             resume=self.resume,
             at=book.starts[self.resume] if self.resume else 0,

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from brim.errors import InvalidValue
-from brim.history.words import terms
+from brim.meter.words import terms
 
 _SATURATION = 1.2
 """How much of a term it takes until more of it says little more: the `k1` of BM25."""
@@ -27,7 +27,7 @@ _LONG = 2
 """Times the usual size beyond which a text is long: it counts as a part of that size, and pays for its room."""
 
 
-class Index:
+class TermIndex:
     """An index of texts that grows, and ranks them by a query."""
 
     def __init__(self) -> None:

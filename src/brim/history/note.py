@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from brim.amount import units
-from brim.errors import InvalidValue
+from brim.amounts import units
+from brim.errors import InvalidValue, check_choice
 from brim.history.priority import NAMES
-from brim.message import Message, Piece
-from brim.section import check_choice
+from brim.wire.message import Message, Piece
 
 MARK = "[CONTEXT_TRUNCATED]"
 """How the line begins."""

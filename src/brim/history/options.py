@@ -7,10 +7,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
-from brim.amount import units
-from brim.errors import InvalidType, InvalidValue
+from brim.amounts import units
+from brim.errors import InvalidType, InvalidValue, check_choice
 from brim.history.stable import Stable
-from brim.section import check_choice
 
 ORDERS = ("newest_first", "oldest_first")
 """Which turns of one class of priority are served first."""

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
-from brim.errors import InvalidType, InvalidValue
-from brim.section import check_choice
+from brim.errors import InvalidType, InvalidValue, check_choice
 
 _OPENING = 2_000
 """Characters of an output whose words are looked at: what it is, it says at its start."""

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from brim.history.book import Repair
-from brim.history.fitting import Fitting
+from brim.history.fitting import HistoryFit
 from brim.history.forms import Form
 from brim.history.note import truncation
 from brim.history.stable import Stable
-from brim.receipt import Part, Receipt, handle, losses
-from brim.section import Priority
-from brim.transcript import Transcript
+from brim.receipts.receipt import Part, Receipt, handle, losses
+from brim.receipts.section import Priority
+from brim.receipts.transcript import Transcript
 from brim.wire import plain
 
 _STAYS, _TURN = int(Priority.REQUIRED), int(Priority.MEDIUM)
@@ -38,7 +38,7 @@ class Given(NamedTuple):
     """How many of them there were."""
     meter: str | None
     """The name by which the meter was given, if it was."""
-    shape: str
+    format: str
     """The shape in which they were read."""
     stable: Stable | None
     """The lines, and the cut that was held before the fit."""
@@ -46,7 +46,7 @@ class Given(NamedTuple):
 
 
 def recorder(
-    fitting: Fitting, given: Given, aside: Mapping[str, Any], prefix: int | Callable[[], int], *, exact: bool
+    fitting: HistoryFit, given: Given, aside: Mapping[str, Any], prefix: int | Callable[[], int], *, exact: bool
 ) -> Callable[[], Receipt]:
     """Return what writes the receipt of a fit, whatever the history becomes: a book's lists only grow."""
     book = fitting.book
@@ -73,7 +73,7 @@ def recorder(
 
 @dataclass(slots=True, kw_only=True)
 class _Record:
-    fitting: Fitting
+    fitting: HistoryFit
     given: Given
     aside: Mapping[str, Any]
     """What stands before the messages, by name."""
@@ -127,7 +127,7 @@ class _Record:
             tools=self.aside["tools"],
             system=self.aside["system"],
             options={
-                "shape": given.shape,
+                "format": given.format,
                 "repair": book.repair,
                 **{name: getattr(asked, name) for name in _VALUES},
                 "pin": None if callable(asked.pin) or asked.pin is None else sorted(asked.pin),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
-from brim.history.index import Index, ordered
+from brim.history.index import TermIndex, ordered
 
 __all__ = ["Relevance", "ordered", "spread"]
 
@@ -20,7 +20,7 @@ _REACH = 6
 """Neighbours on each side that a term reaches at the least; beyond them there are less than three hundredths left."""
 
 
-class Relevance(Index):
+class Relevance(TermIndex):
     """An index of the texts of a conversation, in which a text that stands near a match is relevant too."""
 
     def _runs(self, having: Iterable[tuple[int, float]]) -> Iterator[tuple[int, Sequence[float]]]:

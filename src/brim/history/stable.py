@@ -33,7 +33,7 @@ class CachePrices:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Held:
+class HeldCut:
     """The cut that is held."""
 
     anchor: int = 0
@@ -81,7 +81,7 @@ class Stable:
     fill: float = 0.74
     """The share of the budget that prompts should use on the average, where the low line is chosen."""
     prices: CachePrices = CachePrices()
-    held: Held | None = None
+    held: HeldCut | None = None
 
     def __post_init__(self) -> None:
         for name in ("high", "low", "anchor", "fill"):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from brim.history.fitting import Fitting
+from brim.history.fitting import HistoryFit
 
 
-def unbind(fitting: Fitting) -> None:
+def unbind(fitting: HistoryFit) -> None:
     """Leave out the thinking after the first change, of the messages that were there when the change was made.
 
     What the model thought later, it thought with the changed words before it.
@@ -20,7 +20,7 @@ def unbind(fitting: Fitting) -> None:
                 edits[position] = fitting.forms.without_thinking(position, form)
 
 
-def first_change(fitting: Fitting) -> int:
+def first_change(fitting: HistoryFit) -> int:
     """Return the position of the first message that is not sent as it came."""
     book = fitting.book
     changes = [position for position, form in fitting.sent.items() if form.raw is not book.raws[position]]

@@ -1,6 +1,6 @@
 """Where people already are: one short file for each framework, on the extension point that it offers.
 
-Each translates the framework's messages, asks `brim.conversation` for what fits, and translates back; it decides
+Each translates the framework's messages, asks `brim.sessions` for what fits, and translates back; it decides
 nothing. Each needs the extra of its name, and nothing here is imported before it is asked for.
 """
 

@@ -12,10 +12,11 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
-from brim.conversation import Conversations, Request
-from brim.conversation.parts import Part, Spoken, shape_for, unwired, wired
 from brim.integrations import missing
-from brim.window import Window
+from brim.integrations.parts import MessagePart, Spoken, format_for, unwired, wired
+from brim.meter.window import Window
+from brim.sessions.conversations import Conversations
+from brim.sessions.request import FittedRequest
 
 try:
     from agent_framework import EXCLUDE_REASON_KEY, EXCLUDED_KEY, ChatMiddleware, Content, Message, ResponseStream
@@ -104,19 +105,19 @@ class BrimCompaction(ChatMiddleware):
         after = _included(messages)
         return [*map(id, before)] != [*map(id, after)]
 
-    def _fitted(self, given: Sequence[Any], model: str | None, options: Any, name: str | None) -> Request:
+    def _fitted(self, given: Sequence[Any], model: str | None, options: Any, name: str | None) -> FittedRequest:
         return self.conversations.request(
-            wired([_spoken(item) for item in _items(given)], shape_for(model)),
+            wired([_spoken(item) for item in _items(given)], format_for(model)),
             model=model,
             tools=[*map(_tool, options.get("tools") or ())] or None,
             system=options.get("instructions") or None,
-            shape=shape_for(model),
+            format=format_for(model),
             answer=options.get("max_tokens"),
             session=name,
         )
 
 
-async def _smaller(context: Any, fitted: Request, given: list[Any], error: Exception) -> Request:
+async def _smaller(context: Any, fitted: FittedRequest, given: list[Any], error: Exception) -> FittedRequest:
     """Return a smaller request after a refusal, and put it into the call; any other error goes on."""
     smaller = await asyncio.to_thread(fitted.refused, error)
     if smaller is None:
@@ -125,7 +126,7 @@ async def _smaller(context: Any, fitted: Request, given: list[Any], error: Excep
     return smaller
 
 
-def _streamed(context: Any, call_next: Callable[[], Awaitable[None]], fitted: Request, given: list[Any]) -> Any:
+def _streamed(context: Any, call_next: Callable[[], Awaitable[None]], fitted: FittedRequest, given: list[Any]) -> Any:
     """Return the stream of an answer, which begins once more where its request was refused before anything came."""
     answer = context.result
 
@@ -155,7 +156,7 @@ def _streamed(context: Any, call_next: Callable[[], Awaitable[None]], fitted: Re
     return ResponseStream(updates(), finalizer=final)
 
 
-class Item(NamedTuple):
+class FrameworkItem(NamedTuple):
     """What becomes one message of a provider: a message, or one of the results in it."""
 
     at: int | None
@@ -164,8 +165,8 @@ class Item(NamedTuple):
     """The message, with nothing in it but this."""
 
 
-def _items(given: Sequence[Any]) -> list[Item]:
-    return [Item(at, each) for at, message in enumerate(given) for each in _split(message)]
+def _items(given: Sequence[Any]) -> list[FrameworkItem]:
+    return [FrameworkItem(at, each) for at, message in enumerate(given) for each in _split(message)]
 
 
 def _split(message: Any) -> list[Any]:
@@ -175,17 +176,17 @@ def _split(message: Any) -> list[Any]:
     return [_copied(message, contents=[content]) for content in message.contents]
 
 
-def _messages(fitted: Request, given: list[Any]) -> list[Any]:
+def _messages(fitted: FittedRequest, given: list[Any]) -> list[Any]:
     """Return what is sent: results of one message together again, and a message that is whole is the caller's own."""
     if not fitted.changed:
         return given
     items = _items(given)
     spoken = [_spoken(item) for item in items]
-    out: list[Item] = []
-    for item in unwired(fitted, spoken, items, _changed, lambda text: Item(None, Message("user", [text]))):
+    out: list[FrameworkItem] = []
+    for item in unwired(fitted, spoken, items, _changed, lambda text: FrameworkItem(None, Message("user", [text]))):
         if out and item.at is not None and item.at == out[-1].at:
             joined = [*out[-1].message.contents, *item.message.contents]
-            out[-1] = Item(item.at, _copied(item.message, contents=joined))
+            out[-1] = FrameworkItem(item.at, _copied(item.message, contents=joined))
         else:
             out.append(item)
     return [item.message if item.at is None else _own(item.message, given[item.at]) for item in out]
@@ -227,7 +228,7 @@ def _usage(answer: Any) -> dict[str, Any] | None:
     return {**told, "input_tokens_details": {"cached_tokens": read, "cache_write_tokens": made}}
 
 
-def _spoken(item: Item) -> Spoken:
+def _spoken(item: FrameworkItem) -> Spoken:
     message = item.message
     role = message.role if message.role in _ROLES else "system" if message.role == "developer" else "user"
     contents = message.contents
@@ -244,26 +245,26 @@ def _returned(content: Any) -> list[Any]:
     return list(content.items or [Content.from_text(text)])
 
 
-def _part(content: Any) -> Part:
+def _part(content: Any) -> MessagePart:
     kind = content.type
     if kind == "text":
-        return Part("text", content.text or "")
+        return MessagePart("text", content.text or "")
     if kind == "text_reasoning":
         sealed = not content.text and content.protected_data
-        return Part(
+        return MessagePart(
             "thinking", content.protected_data if sealed else content.text or "", name="sealed" if sealed else ""
         )
     if kind == "function_call":
         said = content.arguments
         text = said if isinstance(said, str) else json.dumps(dict(said or {}), ensure_ascii=False)
-        return Part("call", text, content.call_id or "", content.name or "")
+        return MessagePart("call", text, content.call_id or "", content.name or "")
     if kind in ("data", "uri"):
         media = str(content.media_type or "").split("/")[0]
-        return Part(media if media in ("image", "audio") else "file", content.uri or "")
-    return Part("text") if kind in _UNSENT else Part("other", json.dumps(content.to_dict(), default=str))
+        return MessagePart(media if media in ("image", "audio") else "file", content.uri or "")
+    return MessagePart("text") if kind in _UNSENT else MessagePart("other", json.dumps(content.to_dict(), default=str))
 
 
-def _changed(item: Item, texts: Sequence[str | None]) -> Item:
+def _changed(item: FrameworkItem, texts: Sequence[str | None]) -> FrameworkItem:
     """Return a copy of an item in which its parts say what they are told to; all else stays."""
     message, spoken = item.message, _spoken(item)
     inside = _returned(message.contents[0]) if spoken.role == "tool" else message.contents
@@ -272,10 +273,10 @@ def _changed(item: Item, texts: Sequence[str | None]) -> Item:
     if spoken.role == "tool":
         text = "\n".join(each.text for each in kept if each.type == "text")
         kept = [_copied(message.contents[0], items=kept, result=text)]
-    return Item(item.at, _copied(message, contents=kept))
+    return FrameworkItem(item.at, _copied(message, contents=kept))
 
 
-def _with(content: Any, part: Part, text: str) -> Any:
+def _with(content: Any, part: MessagePart, text: str) -> Any:
     """Return a copy of a content that says something else; what is no text becomes one."""
     if part.kind in ("text", "call"):
         return _copied(content, **{"text" if part.kind == "text" else "arguments": text})

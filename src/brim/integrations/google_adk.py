@@ -13,11 +13,12 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
-from brim.conversation import Conversations, Request
-from brim.conversation.blocks import Blocks, Left, Result, blocks_wired, remains
-from brim.conversation.parts import Part
 from brim.integrations import missing
-from brim.window import Window
+from brim.integrations.blocks import BlockMessage, RemainingBlock, Result, blocks_wired, remains
+from brim.integrations.parts import MessagePart
+from brim.meter.window import Window
+from brim.sessions.conversations import Conversations
+from brim.sessions.request import FittedRequest
 
 try:
     from google.adk.plugins.base_plugin import BasePlugin
@@ -53,7 +54,7 @@ class BrimPlugin(BasePlugin):
         """
         super().__init__(name=name)
         self.conversations = conversations or Conversations(window, **settings)
-        self._asked: OrderedDict[str, tuple[Request, list[Any], list[Blocks]]] = OrderedDict()
+        self._asked: OrderedDict[str, tuple[FittedRequest, list[Any], list[BlockMessage]]] = OrderedDict()
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
         """Leave in a request what fits."""
@@ -84,20 +85,20 @@ class BrimPlugin(BasePlugin):
         answers = [each async for each in model.generate_content_async(llm_request, stream=False)]
         return answers[-1] if answers else None
 
-    def _fitted(self, asked: Any, given: Sequence[Any], name: str) -> tuple[list[Blocks], Request]:
+    def _fitted(self, asked: Any, given: Sequence[Any], name: str) -> tuple[list[BlockMessage], FittedRequest]:
         spoken, config = _spoken(given), asked.config
         request = self.conversations.request(
             blocks_wired(spoken),
             model=asked.model,
             tools=_tools(config) or None,
             system=_system(config.system_instruction) or None,
-            shape="anthropic",
+            format="anthropic",
             answer=config.max_output_tokens,
             session=name,
         )
         return spoken, request
 
-    def _send(self, name: str, asked: Any, fitted: Request, given: list[Any], spoken: list[Blocks]) -> None:
+    def _send(self, name: str, asked: Any, fitted: FittedRequest, given: list[Any], spoken: list[BlockMessage]) -> None:
         if fitted.changed:
             asked.contents = fitted.written(given, lambda raw: _made(raw, given, spoken))
         self._asked[name] = (fitted, given, spoken)
@@ -136,18 +137,18 @@ def _tools(config: Any) -> list[dict[str, Any]]:
     return made
 
 
-def _spoken(contents: Sequence[Any]) -> list[Blocks]:
+def _spoken(contents: Sequence[Any]) -> list[BlockMessage]:
     """Return what contents are made of. Calls may come without an id: a result is then of the first of its name."""
-    made: list[Blocks] = []
+    made: list[BlockMessage] = []
     waiting: dict[str, str] = {}
     for place, content in enumerate(contents):
-        blocks: list[Part | Result] = []
+        blocks: list[MessagePart | Result] = []
         for at, part in enumerate(content.parts or ()):
             key = f"{place}.{at}"
             if part.function_call:
                 call = part.function_call
                 waiting[call.id or key] = call.name or ""
-                blocks.append(Part("call", _json(call.args or {}), call.id or key, call.name or ""))
+                blocks.append(MessagePart("call", _json(call.args or {}), call.id or key, call.name or ""))
             elif part.function_response:
                 answer = part.function_response
                 named = (call for call, name in waiting.items() if name == (answer.name or ""))
@@ -156,39 +157,39 @@ def _spoken(contents: Sequence[Any]) -> list[Blocks]:
                 blocks.append(Result(found, _returned(answer)))
             else:
                 blocks.append(_part(part))
-        made.append(Blocks("assistant" if content.role == "model" else "user", tuple(blocks)))
+        made.append(BlockMessage("assistant" if content.role == "model" else "user", tuple(blocks)))
     return made
 
 
-def _part(part: Any) -> Part:
+def _part(part: Any) -> MessagePart:
     media = part.inline_data or part.file_data
     if media is not None:
         return _media(media)
     if part.thought and part.text:
-        return Part("thinking", part.text)
+        return MessagePart("thinking", part.text)
     if part.text is not None:
-        return Part("text", part.text)
+        return MessagePart("text", part.text)
     if part.thought_signature and not part.tool_call and not part.tool_response:
-        return Part("thinking", base64.b64encode(part.thought_signature).decode(), name="sealed")
-    return Part("other", _json(part.model_dump(mode="json", exclude_none=True)))
+        return MessagePart("thinking", base64.b64encode(part.thought_signature).decode(), name="sealed")
+    return MessagePart("other", _json(part.model_dump(mode="json", exclude_none=True)))
 
 
-def _media(media: Any) -> Part:
+def _media(media: Any) -> MessagePart:
     if media is None:
-        return Part("other")
+        return MessagePart("other")
     kind = "image" if (media.mime_type or "").startswith("image/") else "file"
     where = getattr(media, "file_uri", None)
     data = "" if where else base64.b64encode(media.data or b"").decode()
-    return Part(kind, where or f"data:{media.mime_type or ''};base64,{data}")
+    return MessagePart(kind, where or f"data:{media.mime_type or ''};base64,{data}")
 
 
-def _returned(answer: Any) -> tuple[Part, ...]:
+def _returned(answer: Any) -> tuple[MessagePart, ...]:
     """Return what a function returned: its values as JSON, which is how a model reads them, then its media."""
     media = [_media(each.inline_data or each.file_data) for each in answer.parts or ()]
-    return Part("text", _json(answer.response or {})), *media
+    return MessagePart("text", _json(answer.response or {})), *media
 
 
-def _made(raw: Any, given: Sequence[Any], spoken: Sequence[Blocks]) -> Any:
+def _made(raw: Any, given: Sequence[Any], spoken: Sequence[BlockMessage]) -> Any:
     """Return a content that brim has changed, or a new one with what it has to say."""
     place, left = remains(raw, spoken)
     if place is None:
@@ -198,7 +199,7 @@ def _made(raw: Any, given: Sequence[Any], spoken: Sequence[Blocks]) -> Any:
     return given[place].model_copy(update={"parts": parts})
 
 
-def _kept(part: Any, left: Left) -> Any:
+def _kept(part: Any, left: RemainingBlock) -> Any:
     """Return what is left of a part; a text that was cut has no signature, which was of the whole."""
     if left.inside is not None:
         return part.model_copy(update={"function_response": _answer(part.function_response, left.inside)})
@@ -210,7 +211,7 @@ def _kept(part: Any, left: Left) -> Any:
     return part.model_copy(update={"text": left.text, "thought_signature": None})
 
 
-def _answer(answer: Any, inside: Sequence[Left]) -> Any:
+def _answer(answer: Any, inside: Sequence[RemainingBlock]) -> Any:
     """Return what is left of what a function returned."""
     said = "\n".join(each.text for each in inside if each.text is not None)
     kept = [each.at for each in inside if each.at]

@@ -11,11 +11,12 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from brim.conversation import Conversations, Request
-from brim.conversation.content import arguments, part_of, told
-from brim.conversation.parts import Part, Spoken, shape_for, unwired, wired
 from brim.integrations import missing
-from brim.window import Window
+from brim.integrations.content import arguments, part_of, told
+from brim.integrations.parts import MessagePart, Spoken, format_for, unwired, wired
+from brim.meter.window import Window
+from brim.sessions.conversations import Conversations
+from brim.sessions.request import FittedRequest
 
 try:
     from langchain.agents.middleware import AgentMiddleware, ModelRequest
@@ -26,7 +27,7 @@ except ImportError as error:
     raise missing("langchain") from error
 
 _ROLES = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system", "developer": "system"}
-Sent = tuple[Request, Any]
+Sent = tuple[FittedRequest, Any]
 
 
 class BrimMiddleware(AgentMiddleware):
@@ -87,17 +88,17 @@ class BrimMiddleware(AgentMiddleware):
         spoken = [_spoken(message) for message in request.messages]
         system = request.system_message
         fitted = self.conversations.request(
-            wired(spoken, shape_for(model)),
+            wired(spoken, format_for(model)),
             model=model,
             tools=_tools(request) or None,
             system=None if system is None else system.content,
-            shape=shape_for(model),
+            format=format_for(model),
             answer=request.model_settings.get("max_tokens") or getattr(request.model, "max_tokens", None),
             session=_thread(),
         )
         return fitted, _override(request, fitted, spoken)
 
-    def _smaller(self, request: Any, fitted: Request, error: Exception) -> Sent:
+    def _smaller(self, request: Any, fitted: FittedRequest, error: Exception) -> Sent:
         """Return a smaller request after a refusal; any other error goes on."""
         smaller = fitted.refused(error)
         if smaller is None:
@@ -105,7 +106,7 @@ class BrimMiddleware(AgentMiddleware):
         return smaller, _override(request, smaller, [_spoken(message) for message in request.messages])
 
 
-def _override(request: Any, fitted: Request, spoken: Sequence[Spoken]) -> Any:
+def _override(request: Any, fitted: FittedRequest, spoken: Sequence[Spoken]) -> Any:
     if not fitted.changed:
         return request
     said = unwired(fitted, spoken, request.messages, _changed, lambda text: HumanMessage(content=text))
@@ -175,13 +176,13 @@ def _spoken(message: BaseMessage) -> Spoken:
     parts = [part_of(block, calls) for block in _blocks(message)]
     shown = {part.id for part in parts if part.kind == "call"}
     parts += [
-        Part("call", arguments(call["args"]), name, call["name"] or "")
+        MessagePart("call", arguments(call["args"]), name, call["name"] or "")
         for name, call in calls.items()
         if name not in shown
     ]
     thought = message.additional_kwargs.get("reasoning_content")
     if isinstance(thought, str) and thought:
-        parts.append(Part("thinking", thought))
+        parts.append(MessagePart("thinking", thought))
     role = _ROLES.get(message.type) or _ROLES.get(getattr(message, "role", ""), getattr(message, "role", "user"))
     role = role if role in ("system", "user", "assistant", "tool") else "user"
     answers = getattr(message, "tool_call_id", "") if role == "tool" else ""

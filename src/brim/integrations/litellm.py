@@ -15,13 +15,14 @@ from contextvars import ContextVar
 from typing import Any
 from uuid import uuid4
 
-from brim.config import load_config
-from brim.conversation import Conversations, Request
-from brim.conversation.call import Call
 from brim.errors import InvalidType
 from brim.integrations import missing
+from brim.meter.window import Window
+from brim.sessions.call import ClientCall
+from brim.sessions.conversations import Conversations
+from brim.sessions.request import FittedRequest
+from brim.settings import load_config
 from brim.store import Store
-from brim.window import Window
 
 try:
     import litellm
@@ -29,7 +30,7 @@ try:
 except ImportError as error:
     raise missing("litellm") from error
 
-_SHAPES = {
+_FORMATS = {
     "completion": "openai",
     "acompletion": "openai",
     "responses": "responses",
@@ -66,7 +67,7 @@ class BrimHook(CustomLogger):
         asked = {name: value for name, value in given.items() if value is not None}
         self.brim: Conversations = load_config().resolve().conversations(**asked)
         """The conversations: `hook.brim.last.receipt`, `hook.brim.sessions`."""
-        self._open: OrderedDict[str, Request] = OrderedDict()
+        self._open: OrderedDict[str, FittedRequest] = OrderedDict()
         self._told: OrderedDict[str, dict[str, str]] = OrderedDict()
         self._warned = False
 
@@ -107,10 +108,10 @@ class BrimHook(CustomLogger):
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
         """Return the call with what fits; called by LiteLLM for each attempt."""
-        shape = _SHAPES.get(str(getattr(call_type, "value", call_type)))
-        if shape is None or _own.get() or kwargs.get(_ID) in self._open:  # a call inside a call is fitted already
+        format = _FORMATS.get(str(getattr(call_type, "value", call_type)))
+        if format is None or _own.get() or kwargs.get(_ID) in self._open:  # a call inside a call is fitted already
             return None
-        call = Call.of(_whole(kwargs), shape)
+        call = ClientCall.of(_whole(kwargs), format)
         if call is None:
             return None
         request = await asyncio.to_thread(self._fitted, call, kwargs)
@@ -150,12 +151,12 @@ class BrimHook(CustomLogger):
         """Return what the answer's headers say of the fit; called by LiteLLM's proxy."""
         return self._told.get(str(data.get(_ID)))
 
-    def _fitted(self, call: Call, asked: Mapping[str, Any]) -> Request:
+    def _fitted(self, call: ClientCall, asked: Mapping[str, Any]) -> FittedRequest:
         request = call.fit(self.brim, _session(asked))
         self._keep(asked, request)
         return request
 
-    def _keep(self, asked: Mapping[str, Any], request: Request) -> None:
+    def _keep(self, asked: Mapping[str, Any], request: FittedRequest) -> None:
         if asked.get(_ID) is None:
             return
         key = str(asked[_ID])
@@ -172,10 +173,10 @@ class BrimHook(CustomLogger):
         return response
 
 
-def _named(asked: Mapping[str, Any]) -> tuple[Call, dict[str, Any]]:
+def _named(asked: Mapping[str, Any]) -> tuple[ClientCall, dict[str, Any]]:
     """Return a call by keywords, with an id by which its answer is known."""
     known = {_ID: str(uuid4()), **asked}
-    call = Call.of(known, "openai")
+    call = ClientCall.of(known, "openai")
     if call is None:
         raise InvalidType("messages", asked.get("messages"), "a list of messages")
     return call, known
@@ -202,7 +203,7 @@ def _session(asked: Mapping[str, Any]) -> str | None:
     return f"{key[:12]}.{name}" if name and key else name
 
 
-def _headers(request: Request) -> dict[str, str]:
+def _headers(request: FittedRequest) -> dict[str, str]:
     receipt = request.receipt
     if receipt is None or request.session is None:
         return {"x-brim-passthrough": "window-unknown"}

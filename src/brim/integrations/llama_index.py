@@ -11,15 +11,16 @@ import asyncio
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from brim.conversation import Conversations, Request
-from brim.conversation.parts import Spoken, shape_for, unwired, wired
 from brim.errors import UnknownName
 from brim.integrations import missing
 from brim.integrations.llama_messages import changed
 from brim.integrations.llama_messages import spoken as read
+from brim.integrations.parts import Spoken, format_for, unwired, wired
 from brim.meter import meter as meter_of
 from brim.meter.estimate import OTHER
-from brim.window import Window
+from brim.meter.window import Window
+from brim.sessions.conversations import Conversations
+from brim.sessions.request import FittedRequest
 from brim.wire import plain
 
 try:
@@ -36,7 +37,7 @@ except ImportError as error:
 class _Sent(NamedTuple):
     """A request, and its messages as LlamaIndex has them."""
 
-    request: Request
+    request: FittedRequest
     messages: list[Any]
     given: list[Any]
     spoken: list[Spoken]
@@ -280,9 +281,9 @@ def _scale(meter: Any) -> Any:
 
 
 def _fitted(conversations: Conversations, messages: Sequence[Any], asked: Mapping[str, Any]) -> _Sent:
-    given, shape = list(messages), shape_for(asked["model"])
+    given, format = list(messages), format_for(asked["model"])
     spoken = read(given)
-    return _sent(conversations.request(wired(spoken, shape), shape=shape, **asked), given, spoken)
+    return _sent(conversations.request(wired(spoken, format), format=format, **asked), given, spoken)
 
 
 def _smaller(sent: _Sent, error: Exception) -> _Sent:
@@ -293,7 +294,7 @@ def _smaller(sent: _Sent, error: Exception) -> _Sent:
     return _sent(smaller, sent.given, sent.spoken)
 
 
-def _sent(request: Request, given: list[Any], spoken: list[Spoken]) -> _Sent:
+def _sent(request: FittedRequest, given: list[Any], spoken: list[Spoken]) -> _Sent:
     said = unwired(request, spoken, given, changed, lambda text: ChatMessage(role=MessageRole.USER, content=text))
     return _Sent(request, said if request.changed else given, given, spoken)
 

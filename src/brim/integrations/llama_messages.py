@@ -9,8 +9,8 @@ from io import IOBase
 from pathlib import Path
 from typing import Any
 
-from brim.conversation.parts import Part, Spoken
 from brim.integrations import missing
+from brim.integrations.parts import MessagePart, Spoken
 from brim.wire import plain
 
 try:
@@ -51,14 +51,14 @@ def spoken(messages: Sequence[Any]) -> list[Spoken]:
     return made
 
 
-def _parts(message: Any, place: int = 0) -> list[Part]:
+def _parts(message: Any, place: int = 0) -> list[MessagePart]:
     """Return a part for each block, and one for each call that is no block."""
     parts = [_part(block, f"{place}.{at}") for at, block in enumerate(message.blocks)]
     shown = {part.id for part in parts if part.kind == "call"}
     for call in _calls(message):
         said = call.get("function") or {}
         if call.get("id") not in shown:
-            parts.append(Part("call", said.get("arguments") or "", call.get("id") or "", said.get("name") or ""))
+            parts.append(MessagePart("call", said.get("arguments") or "", call.get("id") or "", said.get("name") or ""))
     return parts
 
 
@@ -67,21 +67,21 @@ def _calls(message: Any) -> list[Any]:
     return [plain(call) for call in message.additional_kwargs.get("tool_calls") or ()]
 
 
-def _part(block: Any, key: str) -> Part:
+def _part(block: Any, key: str) -> MessagePart:
     kind = block.block_type
     if kind == "text":
-        return Part("text", block.text)
+        return MessagePart("text", block.text)
     if kind == "thinking":
-        return Part("thinking", block.content or "")
+        return MessagePart("thinking", block.content or "")
     if kind == "tool_call":
         said = block.tool_kwargs
         said = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False, default=str)
-        return Part("call", said, block.tool_call_id or key, block.tool_name)
+        return MessagePart("call", said, block.tool_call_id or key, block.tool_name)
     if kind in _MEDIA:
         named, field = _MEDIA[kind]
         detail = getattr(block, "detail", None) or "" if kind == "image" else ""
-        return Part(named, _where(block, getattr(block, field)), name=detail)
-    return Part("other", block.model_dump_json(exclude_none=True))
+        return MessagePart(named, _where(block, getattr(block, field)), name=detail)
+    return MessagePart("other", block.model_dump_json(exclude_none=True))
 
 
 def _where(block: Any, data: Any) -> str:

@@ -11,24 +11,24 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from functools import wraps
+from importlib.metadata import version
 from typing import Annotated, Any
 
-import brim
-from brim.config.body import body_of
-from brim.config.request import LISTS, Request, request_of
-from brim.errors import BrimError, InvalidType, InvalidValue
-from brim.fit import fit
+from brim.errors import BrimError, InvalidType, InvalidValue, check_choice
+from brim.files.json_body import body_of
+from brim.history.request_body import LISTS, RequestBody, request_of
+from brim.hosts import listener
 from brim.integrations import missing
-from brim.listener import listener
 from brim.meter import DEFAULT, meter
 from brim.meter.catalogue import find
 from brim.meter.estimate import FAMILIES
 from brim.meter.units import UNITS
 from brim.meter.vocabularies import VOCABULARIES
-from brim.section import Section, check_choice
-from brim.session.overview import overview
-from brim.session.recall import answered
-from brim.session.shelf import Shelf
+from brim.receipts.section import Section
+from brim.sections.fit import fit
+from brim.sessions.overview import overview
+from brim.sessions.recall import answered
+from brim.sessions.shelf import Shelf
 from brim.store import Store
 
 try:
@@ -169,7 +169,7 @@ def server(store: Store | None = None) -> MCPServer[Any]:
     Args:
         store: what `status` and `recall` look into.
     """
-    made = MCPServer("brim", instructions=_TOLD, version=brim.__version__, log_level="WARNING")
+    made = MCPServer("brim", instructions=_TOLD, version=version("brim"), log_level="WARNING")
     offer = Offer(store)
     for tool in (offer.count, offer.fit, offer.status, offer.recall):
         made.add_tool(tool)
@@ -225,7 +225,7 @@ def _measured(name: str | None, budget: int | None) -> dict[str, Any]:
     return {"meter": name}
 
 
-def _request(given: Mapping[str, Any]) -> Request:
+def _request(given: Mapping[str, Any]) -> RequestBody:
     """Return the request that these fields make, read as that of a file is."""
     text = json.dumps({key: value for key, value in given.items() if value is not None}, ensure_ascii=False)
     _sized(text)

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from brim.conversation import Conversations
 from brim.errors import Conflict
 from brim.integrations import missing
+from brim.meter.window import Window
+from brim.sessions.conversations import Conversations
 from brim.store import Store, open_store
-from brim.window import Window
 
 try:
     from agents import Agent, AgentOutputSchema, Handoff, Model, ModelProvider, RunContextWrapper, RunHooks, handoff
@@ -85,7 +85,7 @@ class FitInput:
             model=self._model or _name(agent.model),
             tools=tools or None,
             system=given.instructions,
-            shape="responses",
+            format="responses",
             answer=agent.model_settings.max_tokens,
             session=self._session,
         )

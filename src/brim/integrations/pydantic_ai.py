@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from brim.conversation import Conversations, Request
-from brim.conversation.parts import Part, Spoken, shape_for, unwired, wired
 from brim.integrations import missing
-from brim.window import Window
+from brim.integrations.parts import MessagePart, Spoken, format_for, unwired, wired
+from brim.meter.window import Window
+from brim.sessions.conversations import Conversations
+from brim.sessions.request import FittedRequest
 
 try:
     from pydantic_ai import RetryModelRequest, messages
@@ -44,8 +45,8 @@ class Brim(AbstractCapability[Any]):
             settings: further arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
         """
         self.conversations = Conversations(window, **settings) if conversations is None else conversations
-        self._sent: Request | None = None
-        self._smaller: Request | None = None
+        self._sent: FittedRequest | None = None
+        self._smaller: FittedRequest | None = None
 
     async def for_run(self, ctx: Any) -> Brim:  # noqa: ARG002 - the framework calls it so
         """Return one that follows a run of its own."""
@@ -83,22 +84,22 @@ class Brim(AbstractCapability[Any]):
         fitted, self._smaller = self._smaller, None
         if fitted is None:
             fitted = self.conversations.request(
-                wired(spoken, shape_for(model)),
+                wired(spoken, format_for(model)),
                 model=model,
                 tools=_tools(asked) or None,
                 system="\n\n".join(part.content for part in asked.instruction_parts or ()) or None,
-                shape=shape_for(model),
+                format=format_for(model),
                 answer=(context.model_settings or {}).get("max_tokens"),
                 session=name,
             )
         self._sent = fitted
         if not fitted.changed:
             return context
-        said = unwired(fitted, spoken, items, _changed, lambda text: Item(None, messages.UserPromptPart(text)))
+        said = unwired(fitted, spoken, items, _changed, lambda text: ModelItem(None, messages.UserPromptPart(text)))
         return replace(context, messages=_messages(said, context.messages))
 
 
-class Item(NamedTuple):
+class ModelItem(NamedTuple):
     """What becomes one message of a provider: a part of a request, or a whole response."""
 
     at: int | None
@@ -106,22 +107,22 @@ class Item(NamedTuple):
     what: Any
 
 
-def _items(at: int, message: Any) -> list[Item]:
+def _items(at: int, message: Any) -> list[ModelItem]:
     parts = message.parts if isinstance(message, messages.ModelRequest) else ()
-    return [Item(at, part) for part in parts] or [Item(at, message)]
+    return [ModelItem(at, part) for part in parts] or [ModelItem(at, message)]
 
 
-def _messages(items: Sequence[Item], given: Sequence[Any]) -> list[Any]:
+def _messages(items: Sequence[ModelItem], given: Sequence[Any]) -> list[Any]:
     """Return items as messages: parts of one request together again, and a message that is whole is the run's own."""
-    out: list[Item] = []
+    out: list[ModelItem] = []
     for at, what in items:
         if isinstance(what, _WHOLE):
-            out.append(Item(at, what))
+            out.append(ModelItem(at, what))
         elif at is not None and out and at == out[-1].at:
-            out[-1] = Item(at, replace(out[-1].what, parts=[*out[-1].what.parts, what]))
+            out[-1] = ModelItem(at, replace(out[-1].what, parts=[*out[-1].what.parts, what]))
         else:
             made = messages.ModelRequest([what]) if at is None else replace(given[at], parts=[what])
-            out.append(Item(at, made))
+            out.append(ModelItem(at, made))
     return [item.what if item.at is None else _own(item.what, given[item.at]) for item in out]
 
 
@@ -143,7 +144,7 @@ def _tools(asked: Any) -> list[dict[str, Any]]:
     return [*made, *({"type": tool.kind} for tool in asked.native_tools)]
 
 
-def _spoken(item: Item) -> Spoken:
+def _spoken(item: ModelItem) -> Spoken:
     what = item.what
     if isinstance(what, messages.ModelResponse):
         return Spoken("assistant", tuple(map(_said, what.parts)))
@@ -152,60 +153,66 @@ def _spoken(item: Item) -> Spoken:
         return Spoken("user", tuple(map(_given, content)))
     if isinstance(what, messages.BaseToolReturnPart):
         text, files = what.model_response_str_and_user_content()
-        told = Part("text", text)
+        told = MessagePart("text", text)
         return Spoken(
-            "tool", (told, *(Part("other", f) if isinstance(f, str) else _given(f) for f in files)), what.tool_call_id
+            "tool",
+            (told, *(MessagePart("other", f) if isinstance(f, str) else _given(f) for f in files)),
+            what.tool_call_id,
         )
     if isinstance(what, messages.SystemPromptPart):
-        return Spoken("system", (Part("text", what.content),))
+        return Spoken("system", (MessagePart("text", what.content),))
     if isinstance(what, messages.RetryFeedbackPart | messages.RetryPromptPart):
         call = what.tool_call_id if getattr(what, "tool_name", None) else ""
-        return Spoken("tool" if call else "user", (Part("text", what.model_response()),), call)
-    return Spoken("system", (Part("other", _json(what)),))  # A note of the framework's own, which has to stay.
+        return Spoken("tool" if call else "user", (MessagePart("text", what.model_response()),), call)
+    return Spoken("system", (MessagePart("other", _json(what)),))  # A note of the framework's own, which has to stay.
 
 
-def _said(part: Any) -> Part:
+def _said(part: Any) -> MessagePart:
     """Return a part of a response."""
     if isinstance(part, messages.TextPart):
-        return Part("text", part.content)
+        return MessagePart("text", part.content)
     if isinstance(part, messages.ThinkingPart):
-        return Part("thinking", part.content) if part.content else Part("thinking", part.signature or "", name="sealed")
+        return (
+            MessagePart("thinking", part.content)
+            if part.content
+            else MessagePart("thinking", part.signature or "", name="sealed")
+        )
     if isinstance(part, messages.ToolCallPart):
-        return Part("call", part.args_as_json_str(), part.tool_call_id, part.tool_name)
-    return _given(part.content) if isinstance(part, messages.FilePart) else Part("other", _json(part))
+        return MessagePart("call", part.args_as_json_str(), part.tool_call_id, part.tool_name)
+    return _given(part.content) if isinstance(part, messages.FilePart) else MessagePart("other", _json(part))
 
 
-def _given(each: Any) -> Part:
+def _given(each: Any) -> MessagePart:
     """Return a piece of what a user or a tool said."""
     if isinstance(each, str | messages.TextContent):
-        return Part("text", each if isinstance(each, str) else each.content)
+        return MessagePart("text", each if isinstance(each, str) else each.content)
     if isinstance(each, messages.CachePoint):
-        return Part("text")
+        return MessagePart("text")
     where = getattr(each, "data_uri", None) or getattr(each, "url", None) or getattr(each, "file_id", None)
-    return Part(_MEDIA.get(str(each.media_type or "").split("/")[0], "file"), where or "")
+    return MessagePart(_MEDIA.get(str(each.media_type or "").split("/")[0], "file"), where or "")
 
 
 def _json(value: Any) -> str:
     return to_json(value, fallback=str, serialize_unknown=True).decode()
 
 
-def _changed(item: Item, texts: Sequence[str | None]) -> Item:
+def _changed(item: ModelItem, texts: Sequence[str | None]) -> ModelItem:
     """Return a copy of an item in which its parts say what they are told to; all else stays."""
     what, spoken = item.what, _spoken(item)
     told = [(text, text == part.text) for part, text in zip(spoken.parts, texts, strict=True)]
     text = texts[0] or ""
     if isinstance(what, messages.ModelResponse):
-        return Item(item.at, replace(what, parts=_left(what.parts, told, _retold)))
+        return ModelItem(item.at, replace(what, parts=_left(what.parts, told, _retold)))
     if isinstance(what, messages.UserPromptPart) and not isinstance(what.content, str):
-        return Item(item.at, replace(what, content=_left(what.content, told, lambda _, said: said)))
+        return ModelItem(item.at, replace(what, content=_left(what.content, told, lambda _, said: said)))
     if isinstance(what, messages.BaseToolReturnPart):
         files = what.files if all(same for _, same in told[1:]) else []
         kept = {name: getattr(what, name) for name in ("tool_name", "tool_call_id", "metadata", "timestamp")}
         # A failed call's text is counted as it is sent, inside an object, and would be put into another one.
-        return Item(item.at, messages.ToolReturnPart(**kept, content=[text, *files] if files else text))
+        return ModelItem(item.at, messages.ToolReturnPart(**kept, content=[text, *files] if files else text))
     if spoken.answers:
-        return Item(item.at, messages.ToolReturnPart(what.tool_name, text, what.tool_call_id))
-    return Item(item.at, replace(what, content=text) if hasattr(what, "content") else what)
+        return ModelItem(item.at, messages.ToolReturnPart(what.tool_name, text, what.tool_call_id))
+    return ModelItem(item.at, replace(what, content=text) if hasattr(what, "content") else what)
 
 
 def _left(

@@ -13,10 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from brim.conversation import Conversations, Request
-from brim.conversation.parts import Part, Spoken, shape_for, unwired, wired
 from brim.integrations import missing
-from brim.window import Window
+from brim.integrations.parts import MessagePart, Spoken, format_for, unwired, wired
+from brim.meter.window import Window
+from brim.sessions.conversations import Conversations
+from brim.sessions.request import FittedRequest
 from brim.wire.base import json_of
 
 try:
@@ -45,12 +46,12 @@ def fit_steps(
         settings: further arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
     """
     known = conversations or Conversations(window, **settings)
-    model = agent.model.inner if type(agent.model) is Fitted else agent.model
-    agent.model = Fitted(model, known, agent, session)
+    model = agent.model.inner if type(agent.model) is FittedModel else agent.model
+    agent.model = FittedModel(model, known, agent, session)
     return agent
 
 
-class Fitted:
+class FittedModel:
     """A model that gets what fits; in all else it is the model that it stands around."""
 
     def __init__(self, inner: Any, conversations: Conversations, agent: Any, session: str | None) -> None:
@@ -103,21 +104,23 @@ class Fitted:
                 request.answered(usage)
                 return
 
-    def _fitted(self, given: list[Any], messages: list[Any], kwargs: Mapping[str, Any]) -> Request:
+    def _fitted(self, given: list[Any], messages: list[Any], kwargs: Mapping[str, Any]) -> FittedRequest:
         model, spoken = getattr(self.inner, "model_id", None), _spoken(given)
         asked = getattr(self.inner, "kwargs", None) or {}
         request = self.conversations.request(
-            wired(spoken, shape_for(model)),
+            wired(spoken, format_for(model)),
             model=model,
             tools=_tools(kwargs) or None,
-            shape=shape_for(model),
+            format=format_for(model),
             answer=kwargs.get("max_tokens") or asked.get("max_tokens") or asked.get("max_completion_tokens"),
             session=self._session if self._is_step(given) else None,
         )
         _put(request, spoken, given, messages)
         return request
 
-    def _smaller(self, request: Request, given: list[Any], messages: list[Any], error: Exception) -> Request:
+    def _smaller(
+        self, request: FittedRequest, given: list[Any], messages: list[Any], error: Exception
+    ) -> FittedRequest:
         """Return a smaller request after a refusal; any other error goes on."""
         smaller = request.refused(error)
         if smaller is None:
@@ -131,7 +134,7 @@ class Fitted:
         return bool(messages) and messages[:1] == system[:1]
 
 
-def _put(request: Request, spoken: Sequence[Spoken], given: Sequence[Any], messages: list[Any]) -> None:
+def _put(request: FittedRequest, spoken: Sequence[Spoken], given: Sequence[Any], messages: list[Any]) -> None:
     """Put what is sent into a list of messages."""
     if request.changed:
         messages[:] = unwired(request, spoken, given, _changed, _say)
@@ -171,7 +174,7 @@ def _spoken(messages: Sequence[Any]) -> list[Spoken]:
             seen = at + 1
             while seen < len(messages) and _is_seen(messages[seen]):
                 key = f"{at}.{seen}"
-                made[at] = made[at]._replace(parts=(*made[at].parts, Part("call", "{}", key)))
+                made[at] = made[at]._replace(parts=(*made[at].parts, MessagePart("call", "{}", key)))
                 made[seen] = made[seen]._replace(role="tool", answers=key)
                 seen += 1
     return made
@@ -189,19 +192,19 @@ def _contents(message: Any) -> list[Any]:
     return [content] if isinstance(content, str) else list(content or ())
 
 
-def _parts(message: Any) -> list[Part]:
+def _parts(message: Any) -> list[MessagePart]:
     return [_part(each) for each in _contents(message)]
 
 
-def _part(content: Any) -> Part:
+def _part(content: Any) -> MessagePart:
     if isinstance(content, str) or isinstance(content.get("text"), str):
-        return Part("text", content if isinstance(content, str) else content["text"])
+        return MessagePart("text", content if isinstance(content, str) else content["text"])
     if content.get("type") == "image_url":
         told = content.get("image_url")
-        return Part("image", str(told.get("url") if isinstance(told, Mapping) else told))
+        return MessagePart("image", str(told.get("url") if isinstance(told, Mapping) else told))
     if content.get("type") == "image":
-        return Part("image", _sized(content.get("image")))
-    return Part("other", json_of({key: str(value) for key, value in content.items()}, "content"))
+        return MessagePart("image", _sized(content.get("image")))
+    return MessagePart("other", json_of({key: str(value) for key, value in content.items()}, "content"))
 
 
 def _sized(image: Any) -> str:

@@ -12,11 +12,12 @@ import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
-from brim.conversation import Conversations, Request
-from brim.conversation.blocks import Blocks, Left, Result, blocks_wired, remains
-from brim.conversation.parts import Part
 from brim.integrations import missing
-from brim.window import Window
+from brim.integrations.blocks import BlockMessage, RemainingBlock, Result, blocks_wired, remains
+from brim.integrations.parts import MessagePart
+from brim.meter.window import Window
+from brim.sessions.conversations import Conversations
+from brim.sessions.request import FittedRequest
 
 try:
     from strands.agent.conversation_manager import ConversationManager
@@ -77,7 +78,7 @@ class BrimConversationManager(ConversationManager):
         """Call the model with what fits; after a refusal once more, with less."""
         given = list(context.messages)
         spoken, first = await asyncio.to_thread(self._fitted, context, given)
-        fitted: Request | None = first
+        fitted: FittedRequest | None = first
         begun = False
         while fitted is not None:
             sent = context
@@ -96,7 +97,7 @@ class BrimConversationManager(ConversationManager):
             else:
                 return
 
-    def _fitted(self, context: Any, given: Sequence[Any]) -> tuple[list[Blocks], Request]:
+    def _fitted(self, context: Any, given: Sequence[Any]) -> tuple[list[BlockMessage], FittedRequest]:
         spoken = [_spoken(message) for message in given]
         config = context.model.get_config()
         config = config if isinstance(config, Mapping) else vars(config)
@@ -106,7 +107,7 @@ class BrimConversationManager(ConversationManager):
             model=config.get("model_id"),
             tools=[_tool(spec) for spec in context.tool_specs] or None,
             system=_system(context.system_prompt) or None,
-            shape="anthropic",
+            format="anthropic",
             answer=config.get("max_tokens") or asked.get("max_tokens") or asked.get("max_completion_tokens"),
             session=self._session or _name(context.agent),
         )
@@ -138,41 +139,41 @@ def _usage(usage: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"input_tokens": told, "output_tokens": said, "input_tokens_details": cached} if told else None
 
 
-def _spoken(message: Mapping[str, Any]) -> Blocks:
+def _spoken(message: Mapping[str, Any]) -> BlockMessage:
     """Return what a message is made of."""
-    return Blocks(message["role"], tuple(_block(block) for block in message["content"]))
+    return BlockMessage(message["role"], tuple(_block(block) for block in message["content"]))
 
 
-def _block(block: Mapping[str, Any]) -> Part | Result:
+def _block(block: Mapping[str, Any]) -> MessagePart | Result:
     if "toolResult" in block:
         result = block["toolResult"]
         return Result(result["toolUseId"], tuple(_part(part) for part in result["content"]))
     if "toolUse" in block:
         use = block["toolUse"]
-        return Part("call", _json(use["input"]), use["toolUseId"], use["name"])
+        return MessagePart("call", _json(use["input"]), use["toolUseId"], use["name"])
     if "reasoningContent" in block:
         thought = block["reasoningContent"]
         if "redactedContent" in thought:
-            return Part("thinking", _coded(thought["redactedContent"]), name="sealed")
-        return Part("thinking", (thought.get("reasoningText") or {}).get("text") or "")
+            return MessagePart("thinking", _coded(thought["redactedContent"]), name="sealed")
+        return MessagePart("thinking", (thought.get("reasoningText") or {}).get("text") or "")
     return _part(block)
 
 
-def _part(block: Mapping[str, Any]) -> Part:
+def _part(block: Mapping[str, Any]) -> MessagePart:
     if isinstance(block.get("text"), str):
-        return Part("text", block["text"])
+        return MessagePart("text", block["text"])
     if "json" in block:
-        return Part("text", _json(block["json"]))
+        return MessagePart("text", _json(block["json"]))
     for key, kind in _MEDIA.items():
         if key in block:
             source = block[key].get("source") or {}
             where = (source.get("location") or source.get("s3Location") or {}).get("uri")
             data = f"data:{key}/{block[key].get('format', '')};base64,{_coded(source.get('bytes') or b'')}"
-            return Part(kind, where or data)
-    return Part("other", _json(block))
+            return MessagePart(kind, where or data)
+    return MessagePart("other", _json(block))
 
 
-def _made(raw: Any, given: Sequence[Any], spoken: Sequence[Blocks]) -> Any:
+def _made(raw: Any, given: Sequence[Any], spoken: Sequence[BlockMessage]) -> Any:
     """Return a message that brim has changed, or a new one with what it has to say."""
     place, left = remains(raw, spoken)
     if place is None:
@@ -180,7 +181,7 @@ def _made(raw: Any, given: Sequence[Any], spoken: Sequence[Blocks]) -> Any:
     return {**given[place], "content": [_kept(given[place]["content"], each) for each in left]}
 
 
-def _kept(own: Sequence[Any], left: Left) -> Any:
+def _kept(own: Sequence[Any], left: RemainingBlock) -> Any:
     """Return what is left of a block."""
     if left.at is None:
         return {"text": left.text}

@@ -12,17 +12,18 @@ from contextvars import ContextVar
 from copy import copy
 from typing import Any, TypeVar
 
-from brim.config import load_config
-from brim.conversation import Conversations, Request
-from brim.conversation.call import Call
 from brim.errors import InvalidType
-from brim.session.usage import usage_in
+from brim.meter.window import Window
+from brim.sessions.call import ClientCall
+from brim.sessions.conversations import Conversations
+from brim.sessions.request import FittedRequest
+from brim.sessions.usage import usage_in
+from brim.settings import load_config
 from brim.store import Store
-from brim.window import Window
 
 Client = TypeVar("Client")
 
-_SHAPES = {"/chat/completions": "openai", "/responses": "responses", "/messages": "anthropic"}
+_FORMATS = {"/chat/completions": "openai", "/responses": "responses", "/messages": "anthropic"}
 """The shape of the messages by the end of the path."""
 _NEEDED = ("request", "copy", "_process_response", "_process_response_data")
 _LAST = ("message_stop", "response.completed", "response.incomplete", "response.failed")
@@ -50,7 +51,7 @@ def wrap(
         store: where the sessions are kept, or its URL; without it, the `store.url` of the settings, or memory.
         session: the name of the conversation, for a client that has only one; without it, each request goes on with
             the conversation whose messages it begins with.
-        settings: further arguments of `brim.conversation.Conversations` and of a `Session`: `model`, `meter`,
+        settings: further arguments of `brim.Conversations` and of a `Session`: `model`, `meter`,
             `summarise`, `on_notice`, `keep_turns`, ...
 
     Raises:
@@ -69,7 +70,7 @@ def wrap(
 class _Taken:
     """One request on its way, and what its answer has reported so far."""
 
-    def __init__(self, call: Call, request: Request) -> None:
+    def __init__(self, call: ClientCall, request: FittedRequest) -> None:
         self.call, self.request = call, request
         self._usage: dict[str, Any] = {}
         self._done = False
@@ -149,7 +150,7 @@ class _Fitting:
         from anyio.to_thread import run_sync  # the clients need it themselves
 
         async def fitted(cast_to: Any, options: Any, **given: Any) -> Any:
-            taken = await run_sync(self._taken, options) if _shape(options) else None
+            taken = await run_sync(self._taken, options) if _format(options) else None
             token = _sending.set(taken)
             try:
                 return await request(cast_to, _with(options, taken), **given)
@@ -165,8 +166,8 @@ class _Fitting:
 
     def _taken(self, options: Any) -> _Taken | None:
         """Return a request that fits; nothing where the call carries no messages that can be seen."""
-        shape = _shape(options)
-        call = Call.of(options.json_data, shape) if shape is not None else None
+        format = _format(options)
+        call = ClientCall.of(options.json_data, format) if format is not None else None
         return None if call is None else _Taken(call, call.fit(self._conversations, self._session))
 
 
@@ -176,10 +177,10 @@ def _is_async(client: Any) -> bool:
     return iscoroutinefunction(type(client).request)
 
 
-def _shape(options: Any) -> str | None:
+def _format(options: Any) -> str | None:
     """Return the shape of what a call carries; nothing where it is no call of a model."""
     path = str(options.url).partition("?")[0].rstrip("/")
-    found = (shape for end, shape in _SHAPES.items() if path.endswith(end))
+    found = (format for end, format in _FORMATS.items() if path.endswith(end))
     return next(found, None) if str(options.method).lower() == "post" else None
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 import zlib
 
-from brim.amount import units
-from brim.memo import Memo
+from brim.amounts import units
 from brim.meter.blob import Blob, opened
-from brim.meter.vision import Crops, Levels, Pictured, Rule, family_of
+from brim.meter.memo import Memo
+from brim.meter.vision import Crops, ImageRule, Levels, Pictured, family_of
 
 _OPENAI_PER_SECOND, _GEMINI_PER_SECOND, _OLD_GEMINI_PER_SECOND = 10, 25, 32
 _LEAST_BYTES = 1_000
@@ -119,11 +119,11 @@ def _seconds(blob: Blob) -> int:
     return -(-blob.size // rate)
 
 
-def _per_second(rule: Rule) -> int:
+def _per_second(rule: ImageRule) -> int:
     if isinstance(rule, Crops):
         return _OLD_GEMINI_PER_SECOND
     return _GEMINI_PER_SECOND if isinstance(rule, Levels) else _OPENAI_PER_SECOND
 
 
-def _per_page(rule: Rule) -> int:
+def _per_page(rule: ImageRule) -> int:
     return _PAGE_TEXT + rule.units(*_PAGE_SIZE, "high")

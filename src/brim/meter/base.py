@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from brim.errors import InvalidType, InvalidValue
-from brim.memo import Memo
 from brim.meter.grapheme import boundary_after, boundary_before
+from brim.meter.memo import Memo
 
 _WINDOW = 6
 """Characters per unit of the limit that a search looks at first: English has about four a token."""
@@ -105,7 +105,7 @@ class Scale(ABC):
         messages: Sequence[Any],
         tools: Sequence[Mapping[str, Any]] | None = None,
         *,
-        shape: str | None = None,
+        format: str | None = None,
     ) -> int:
         """Return the units of a request: its messages with their framing, the tools that it offers, the reply's start.
 
@@ -116,7 +116,7 @@ class Scale(ABC):
         """
         from brim.meter.chat import count_messages
 
-        return count_messages(self, messages, tools, shape)
+        return count_messages(self, messages, tools, format)
 
     def upper(self, text: str) -> int:
         """Return a count that the true one does not exceed; for an exact meter, the count itself."""

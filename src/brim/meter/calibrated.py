@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from brim.memo import Memo
 from brim.meter.base import Scale
 from brim.meter.calibration import NOTHING, Calibration, Mix, priced
-from brim.meter.chat import Chat, framing_of
+from brim.meter.chat import RequestCounter, framing_of
 from brim.meter.foreign import Foreign
+from brim.meter.memo import Memo
 from brim.meter.traits import traits
 from brim.meter.units import UNITS
-from brim.wire import shape_of, wire
+from brim.wire import format_of, wire
 
 __all__ = ["Calibrated", "Calibration", "Mix", "begin"]
 
@@ -73,7 +73,7 @@ class Calibrated(Scale):
         tools: Sequence[Mapping[str, Any]] | None = None,
         *,
         system: Any = None,
-        shape: str | None = None,
+        format: str | None = None,
     ) -> Mix:
         """Return what a whole request is made of: its texts with the tools, and what is fixed beside them.
 
@@ -82,14 +82,14 @@ class Calibrated(Scale):
         Raises:
             InvalidValue: a message or a tool that cannot be.
         """
-        chosen = wire(shape_of(messages) or "openai" if shape is None else shape)
+        chosen = wire(format_of(messages) or "openai" if format is None else format)
         found = [NOTHING]
 
         def count(text: str) -> int:
             found[0] += self.mix(text)
             return 0
 
-        chat = Chat(count, chosen.provider, framing_of(self.unit, chosen.provider, self.model), self.model)
+        chat = RequestCounter(count, chosen.provider, framing_of(self.unit, chosen.provider, self.model), self.model)
         read = [chosen.read(raw, i) for i, raw in enumerate(messages)]
         if system:
             read.append(wire("anthropic").read({"role": "system", "content": system}, 0))

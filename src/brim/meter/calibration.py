@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from math import isqrt
 from typing import Any
 
-from brim.amount import units
+from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue
 from brim.meter.traits import NAMES, USUAL
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.message import Message, Piece
 from brim.meter.base import Scale
 from brim.meter.model import Framing
-from brim.wire import shape_of, wire
+from brim.wire import format_of, wire
+from brim.wire.message import Message, Piece
 
 FRAMING = Framing(per_message=3, per_name=1, reply=3)
 """What OpenAI published for its chat format; a role counts as the text that it is. For others it is an estimate."""
@@ -32,7 +32,7 @@ _SEALED = 4
 Count = Callable[[str], int]
 
 
-class Chat:
+class RequestCounter:
     """What a message costs with one meter, in one vendor's shape, for one model."""
 
     __slots__ = ("_frames", "_tuned", "call", "estimated", "framing", "ids", "maker", "model", "provider", "text")
@@ -53,10 +53,10 @@ class Chat:
         self.estimated = framing is None
         """Whether anything that was counted so far is an estimate, the framing included."""
 
-    def fresh(self) -> Chat:
+    def fresh(self) -> RequestCounter:
         """Return another that counts alike, and takes note for itself of whether it had to estimate."""
-        made = Chat.__new__(Chat)
-        for name in Chat.__slots__:
+        made = RequestCounter.__new__(RequestCounter)
+        for name in RequestCounter.__slots__:
             setattr(made, name, getattr(self, name))
         return made
 
@@ -147,24 +147,24 @@ def framing_of(unit: str, provider: str, model: str | None) -> Framing | None:
     return catalogue.find(model).framing
 
 
-def chat_of(meter: Scale, provider: str) -> Chat:
+def chat_of(meter: Scale, provider: str) -> RequestCounter:
     """Return what counts messages with a meter; texts that are planned are planned by their loads."""
     count = meter.count if meter.loads_are_counts else meter.load
-    return Chat(count, provider, framing_of(meter.unit, provider, meter.model), meter.model)
+    return RequestCounter(count, provider, framing_of(meter.unit, provider, meter.model), meter.model)
 
 
 def count_messages(
     meter: Scale,
     messages: Sequence[Any],
     tools: Sequence[Mapping[str, Any]] | None = None,
-    shape: str | None = None,
+    format: str | None = None,
 ) -> int:
     """Return the units of a request: its messages, the tools that it offers, and what primes the reply.
 
     Raises:
         InvalidValue: a message or a tool that cannot be; the error names its index and what is wrong with it.
     """
-    chosen = wire(shape_of(messages) or "openai" if shape is None else shape)
+    chosen = wire(format_of(messages) or "openai" if format is None else format)
     chat = chat_of(meter, chosen.provider)
     read = [chosen.read(raw, i) for i, raw in enumerate(messages)]
     offered, _ = chat.tools(tools, system=any(message.role == "system" for message in read))

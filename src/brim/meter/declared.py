@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import Any
 
 from brim.errors import shown
+from brim.files.source import Source, load, place
 from brim.meter.names import fold
-from brim.source import Source, load, place
 
 PROJECT_FILE = "brim.models.yaml"
 """Looked for in the current directory."""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from brim.errors import SourceError
-from brim.source import text_of
+from brim.files.source import text_of
 
 _MOST_BYTES = 256 * 1024 * 1024
 """The largest file that is read: the largest published ones have about 35 MB."""

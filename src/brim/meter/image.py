@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from brim.errors import check_choice
 from brim.meter.attachment import count_audio, count_file
 from brim.meter.blob import Blob, opened
 from brim.meter.vision import Pictured, checked, family_of, image_units
-from brim.section import check_choice
 
 __all__ = ["Pictured", "count_image", "count_media", "dimensions", "family_of", "image_units", "size_of"]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple, Protocol
 
-from brim.amount import units as whole
+from brim.amounts import units as whole
 from brim.errors import InvalidType
 from brim.meter.names import fold, spellings
 
@@ -27,7 +27,7 @@ class Pictured(NamedTuple):
     """Whether the provider publishes the rule for this model, and the size was known."""
 
 
-class Rule(Protocol):
+class ImageRule(Protocol):
     """What an image costs on one family of models."""
 
     @property
@@ -41,7 +41,7 @@ class Rule(Protocol):
         """Return what no image that is accepted can exceed."""
 
 
-def image_units(rule: Rule, width: int, height: int, detail: str | None = None) -> int:
+def image_units(rule: ImageRule, width: int, height: int, detail: str | None = None) -> int:
     """Return what an image of `width` by `height` pixels costs under a rule.
 
     Raises:
@@ -154,7 +154,7 @@ def _covered(width: int, height: int, limit: Limit) -> int:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Blocks:
+class PixelBlocks:
     """Anthropic's rule: blocks of 28 pixels, after scaling down until the longer side and their number fit."""
 
     edge: int
@@ -235,14 +235,14 @@ _GPT54 = replace(_GPT55, low=Limit(2_048, 6_144), auto="high")
 _GPT52 = Patches(low=Limit(2_048, 6_144), high=Limit(2_048, 6_144), original=Limit(2_048, 6_144))
 _NO_SIZES = replace(_GPT52, published=False)
 """Deprecated models: a factor is published, the limits are no longer."""
-_STANDARD = Blocks(edge=1_568, blocks=1_568)
-_FINE = Blocks(edge=2_576, blocks=4_784)
+_STANDARD = PixelBlocks(edge=1_568, blocks=1_568)
+_FINE = PixelBlocks(edge=2_576, blocks=4_784)
 _GEMINI3 = Levels(levels={"low": 280, "medium": 560, "high": 1_120, "ultra_high": 2_240}, usual="high")
 
-OTHER = Blocks(edge=16_384 * 28, blocks=16_384, published=False)
+OTHER = PixelBlocks(edge=16_384 * 28, blocks=16_384, published=False)
 """For models of which no rule is known: the finest grid that any maker publishes, and the largest default bound."""
 
-_RULES: dict[str, Rule] = {
+_RULES: dict[str, ImageRule] = {
     "openai": replace(_OMNI, published=False),
     "anthropic": replace(_FINE, published=False),
     "google": _GEMINI3,
@@ -294,7 +294,7 @@ _VERSION = re.compile(r"-(\d{1,2})(?:-(\d{1,2}))?(?![0-9])")
 
 
 @lru_cache(maxsize=256)
-def family_of(model: str | None) -> Rule:
+def family_of(model: str | None) -> ImageRule:
     """Return the rule of a model, or of a provider where only that is known.
 
     Without either it is that of gpt-4o. A model that is not listed has the rule of the longest listed name that its
@@ -321,7 +321,7 @@ def family_of(model: str | None) -> Rule:
     return OTHER
 
 
-def _claude(name: str) -> Rule:
+def _claude(name: str) -> ImageRule:
     """Return the rule of a Claude model: the finer one from 4.7 on, and where no version is named."""
     version = _VERSION.search(name)
     if version is None:

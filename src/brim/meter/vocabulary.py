@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import RLock
 
 from brim.errors import BrimError
-from brim.memo import Memo
 from brim.meter.base import Scale, checked_limit
 from brim.meter.engine import Cutting, Engine
 from brim.meter.grapheme import boundary_after, boundary_before
+from brim.meter.memo import Memo
 from brim.meter.seams import PIECE, edges, pieces, seam_before
 
 _BATCH = 8 * PIECE

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from brim.section import check_choice
+from brim.errors import check_choice
 
 NAMES = ("prompt_assembled", "compacted", "warning", "sub_tick", "overflow")
 """What can happen: a prompt was made; older turns became a summary; the warning line was crossed; a loop went on in a

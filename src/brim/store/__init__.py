@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from brim.errors import InvalidType, InvalidValue
-from brim.store.base import META, Body, Entry, Found, Lease, Purged, Saved, SessionRow, Store
+from brim.store.base import META, Body, Lease, LogEntry, Purged, Saved, SearchHit, SessionRow, Store
 
 if TYPE_CHECKING:
     from brim.store.database import Database
 
-__all__ = ["META", "Body", "Entry", "Found", "Lease", "Purged", "Saved", "SessionRow", "Store", "open_store"]
+__all__ = ["META", "Body", "Lease", "LogEntry", "Purged", "Saved", "SearchHit", "SessionRow", "Store", "open_store"]
 
 _FILE = "sqlite:///"
 _SERVER = ("postgresql://", "postgres://")

@@ -18,7 +18,7 @@ META = "meta"
 """The kind of entry whose newest body `sessions` shows as what is known about a session."""
 
 
-class Entry(NamedTuple):
+class LogEntry(NamedTuple):
     """One line of a session's log."""
 
     session: str
@@ -43,7 +43,7 @@ class SessionRow(NamedTuple):
     """The body of its newest entry of kind `meta`; empty where there is none."""
 
 
-class Found(NamedTuple):
+class SearchHit(NamedTuple):
     """One text that a search found."""
 
     handle: str
@@ -109,7 +109,7 @@ class Store(Protocol):
 
     def entries(
         self, session: str, *, kinds: Sequence[str] | None = None, after: int = 0, limit: int | None = None
-    ) -> list[Entry]:
+    ) -> list[LogEntry]:
         """Return the entries of a session in their order, of these kinds, with numbers above `after`."""
 
     def sessions(self, *, limit: int = 100, before: float | SessionRow | None = None) -> list[SessionRow]:
@@ -125,26 +125,26 @@ class Store(Protocol):
     def text(self, handle: str) -> str | None:
         """Return the text of a handle, or `None` where nobody keeps it."""
 
-    def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[Found]:
+    def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[SearchHit]:
         """Return the kept texts that share words with a query, the best first. A query may have any characters."""
 
-    def save(self, kind: str, id: str, body: Body, *, version: int) -> int:  # noqa: A002
+    def save(self, kind: str, id: str, body: Body, *, version: int) -> int:
         """Write a document that was at `version`, 0 for a new one, and return its new version.
 
         Raises:
             Conflict: it is at another version.
         """
 
-    def load(self, kind: str, id: str) -> Saved | None:  # noqa: A002
+    def load(self, kind: str, id: str) -> Saved | None:
         """Return a document, or `None`."""
 
     def ids(self, kind: str) -> list[str]:
         """Return the ids of all documents of a kind, sorted."""
 
-    def forget(self, kind: str, id: str) -> bool:  # noqa: A002
+    def forget(self, kind: str, id: str) -> bool:
         """Remove a document; return whether there was one."""
 
-    def enqueue(self, queue: str, id: str, body: Body) -> bool:  # noqa: A002
+    def enqueue(self, queue: str, id: str, body: Body) -> bool:
         """Add a job, and return whether it is new: one that is there, or was done, stays as it is."""
 
     def lease(self, queue: str, worker: str, seconds: float) -> Lease | None:
@@ -164,7 +164,7 @@ class Store(Protocol):
             LeaseLost: another worker has it, or it is done.
         """
 
-    def result(self, queue: str, id: str) -> Body | None:  # noqa: A002
+    def result(self, queue: str, id: str) -> Body | None:
         """Return the result of a job, or `None` as long as it is not done."""
 
     def purge(

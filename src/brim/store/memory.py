@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Self
 
 from brim.errors import Conflict, InvalidValue, LeaseLost, StoreError
-from brim.store.base import META, Body, Entry, Found, Lease, Purged, Saved, SessionRow
+from brim.store.base import META, Body, Lease, LogEntry, Purged, Saved, SearchHit, SessionRow
 from brim.store.body import inked, moment, name, packed, readable, span, unpacked, whole
 from brim.store.jobs import told_lost
 from brim.store.words import asked, excerpt, indexed
@@ -114,7 +114,7 @@ class MemoryStore:
 
     def entries(
         self, session: str, *, kinds: Sequence[str] | None = None, after: int = 0, limit: int | None = None
-    ) -> list[Entry]:
+    ) -> list[LogEntry]:
         """Return the entries of a session in their order, of these kinds, with numbers above `after`."""
         name("session", session)
         start = whole("after", after)
@@ -124,7 +124,7 @@ class MemoryStore:
             known = self._tables.logs.get(session)
             rows = list(enumerate(known.entries[start:], start=start + 1)) if known else []
         found = [
-            Entry(session, number, kind, at, unpacked(self.url, body))
+            LogEntry(session, number, kind, at, unpacked(self.url, body))
             for number, (kind, at, body) in rows
             if kinds is None or kind in kinds
         ]
@@ -167,7 +167,7 @@ class MemoryStore:
             found = self._tables.texts.get(name("handle", handle))
         return None if found is None else readable(found)
 
-    def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[Found]:
+    def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[SearchHit]:
         """Return the kept texts that share words with a query, the best first."""
         words = asked(query)
         if session is not None:
@@ -183,13 +183,13 @@ class MemoryStore:
         counts = {handle: Counter(indexed(text)) for handle, text in texts.items()}
         rare = {word: log(1 + len(counts) / (1 + sum(word in count for count in counts.values()))) for word in words}
         found = [
-            Found(handle, owners[handle], excerpt(texts[handle], words), rank)
+            SearchHit(handle, owners[handle], excerpt(texts[handle], words), rank)
             for handle, count in counts.items()
             if handle in owners and (rank := sum(rare[word] * count[word] / (1 + count[word]) for word in words)) > 0
         ]
         return sorted(found, key=lambda each: (-each.rank, each.handle))[: whole("limit", limit)]
 
-    def save(self, kind: str, id: str, body: Body, *, version: int) -> int:  # noqa: A002
+    def save(self, kind: str, id: str, body: Body, *, version: int) -> int:
         """Write a document that was at `version`, 0 for a new one, and return its new version."""
         key, content = (name("kind", kind), name("id", id)), packed("body", body)
         with self._lock:
@@ -200,7 +200,7 @@ class MemoryStore:
             self._tables.documents[key] = (version + 1, self._clock(), content)
             return version + 1
 
-    def load(self, kind: str, id: str) -> Saved | None:  # noqa: A002
+    def load(self, kind: str, id: str) -> Saved | None:
         """Return a document, or `None`."""
         with self._lock:
             self._ready()
@@ -213,13 +213,13 @@ class MemoryStore:
             self._ready()
             return sorted(key for found, key in self._tables.documents if found == name("kind", kind))
 
-    def forget(self, kind: str, id: str) -> bool:  # noqa: A002
+    def forget(self, kind: str, id: str) -> bool:
         """Remove a document; return whether there was one."""
         with self._lock:
             self._ready()
             return self._tables.documents.pop((name("kind", kind), name("id", id)), None) is not None
 
-    def enqueue(self, queue: str, id: str, body: Body) -> bool:  # noqa: A002
+    def enqueue(self, queue: str, id: str, body: Body) -> bool:
         """Add a job, and return whether it is new."""
         key, content = (name("queue", queue), name("id", id)), packed("body", body)
         with self._lock:
@@ -266,7 +266,7 @@ class MemoryStore:
             raise LeaseLost(self.url, told_lost(lease, state))
         return job
 
-    def result(self, queue: str, id: str) -> Body | None:  # noqa: A002
+    def result(self, queue: str, id: str) -> Body | None:
         """Return the result of a job, or `None` as long as it is not done."""
         with self._lock:
             self._ready()

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from brim.errors import Conflict, InvalidValue, StoreError
 from brim.store import jobs
-from brim.store.base import META, Body, Entry, Found, Lease, Purged, Saved, SessionRow
+from brim.store.base import META, Body, Lease, LogEntry, Purged, Saved, SearchHit, SessionRow
 from brim.store.body import inked, moment, name, packed, readable, span, unpacked, whole
 from brim.store.database import Database, Row, migrate
 from brim.store.words import asked, excerpt, indexed
@@ -134,7 +134,7 @@ class SqlStore:
 
     def entries(
         self, session: str, *, kinds: Sequence[str] | None = None, after: int = 0, limit: int | None = None
-    ) -> list[Entry]:
+    ) -> list[LogEntry]:
         """Return the entries of a session in their order, of these kinds, with numbers above `after`."""
         name("session", session)
         chosen = None if kinds is None else [name("kinds", kind) for kind in dict.fromkeys(kinds)]
@@ -146,7 +146,7 @@ class SqlStore:
             "ORDER BY number LIMIT ?",
             (session, whole("after", after), *(chosen or ()), _ALL if limit is None else whole("limit", limit)),
         )
-        return [Entry(session, number, kind, at, unpacked(self.url, body)) for number, kind, at, body in rows]
+        return [LogEntry(session, number, kind, at, unpacked(self.url, body)) for number, kind, at, body in rows]
 
     def sessions(self, *, limit: int = 100, before: float | SessionRow | None = None) -> list[SessionRow]:
         """Return sessions, the last written first."""
@@ -197,7 +197,7 @@ class SqlStore:
         found = self._rows("SELECT body FROM brim_texts WHERE handle = ?", [name("handle", handle)])
         return readable(found[0][0]) if found else None
 
-    def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[Found]:
+    def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[SearchHit]:
         """Return the kept texts that share words with a query, the best first."""
         if session is not None:
             name("session", session)
@@ -208,10 +208,11 @@ class SqlStore:
             self._ready()
             found = self._database.matches(words, session, limit)
         return [
-            Found(each.handle, each.session, excerpt(readable(each.content), words), float(each.rank)) for each in found
+            SearchHit(each.handle, each.session, excerpt(readable(each.content), words), float(each.rank))
+            for each in found
         ]
 
-    def save(self, kind: str, id: str, body: Body, *, version: int) -> int:  # noqa: A002
+    def save(self, kind: str, id: str, body: Body, *, version: int) -> int:
         """Write a document that was at `version`, 0 for a new one, and return its new version."""
         name("kind", kind)
         name("id", id)
@@ -232,7 +233,7 @@ class SqlStore:
                 raise Conflict(self.url, f"the {kind} {id!r}", expected=version, found=at)
             return version + 1
 
-    def load(self, kind: str, id: str) -> Saved | None:  # noqa: A002
+    def load(self, kind: str, id: str) -> Saved | None:
         """Return a document, or `None`."""
         found = self._rows(
             "SELECT version, at, body FROM brim_documents WHERE kind = ? AND id = ?",
@@ -245,13 +246,13 @@ class SqlStore:
         found = self._rows("SELECT id FROM brim_documents WHERE kind = ? ORDER BY id", [name("kind", kind)])
         return [row[0] for row in found]
 
-    def forget(self, kind: str, id: str) -> bool:  # noqa: A002
+    def forget(self, kind: str, id: str) -> bool:
         """Remove a document; return whether there was one."""
         with self.transaction():
             statement = "DELETE FROM brim_documents WHERE kind = ? AND id = ?"
             return self._database.changed(statement, (name("kind", kind), name("id", id))) > 0
 
-    def enqueue(self, queue: str, id: str, body: Body) -> bool:  # noqa: A002
+    def enqueue(self, queue: str, id: str, body: Body) -> bool:
         """Add a job, and return whether it is new."""
         content = packed("body", body)
         with self.transaction():
@@ -281,7 +282,7 @@ class SqlStore:
         with self.transaction():
             jobs.finish(self._database, lease, content)
 
-    def result(self, queue: str, id: str) -> Body | None:  # noqa: A002
+    def result(self, queue: str, id: str) -> Body | None:
         """Return the result of a job, or `None` as long as it is not done."""
         statement = "SELECT result FROM brim_jobs WHERE queue = ? AND id = ? AND done IS NOT NULL"
         found = self._rows(statement, (name("queue", queue), name("id", id)))

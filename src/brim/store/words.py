@@ -1,6 +1,6 @@
 """The words by which a kept text is found, and the piece of it that shows why.
 
-All stores index the terms of `brim.history.words`, so a query finds the same texts in each of them, in any script; how
+All stores index the terms of `brim.meter.words`, so a query finds the same texts in each of them, in any script; how
 well each matches is for the database to say.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from brim.history.words import terms
+from brim.meter.words import terms
 
 _INDEXED = 1_000_000
 """Characters of a text, from its start, whose words are indexed and searched for an excerpt."""

@@ -6,6 +6,7 @@ import json
 import logging
 import tempfile
 from collections.abc import Mapping
+from importlib.metadata import version
 from importlib.resources import files
 from threading import Lock
 from typing import Any
@@ -16,7 +17,6 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-import brim
 from brim.errors import BrimError, InvalidValue, UnknownName
 from brim.studio import api, health
 from brim.studio.desk import Desk
@@ -72,7 +72,7 @@ class Studio:
 
     def about(self, desk: Desk) -> dict[str, Any]:
         """Return what the page has to know first."""
-        return {"version": brim.__version__, "begins": self.begins, "desk": desk.name, "store": desk.url}
+        return {"version": version("brim"), "begins": self.begins, "desk": desk.name, "store": desk.url}
 
     def view(self, name: str, asked: Mapping[str, Any], views: Mapping[str, api.View]) -> dict[str, Any]:
         """Return what a view shows.

@@ -15,7 +15,7 @@ from typing import Any
 from brim.errors import BrimError
 from brim.meter import catalogue
 from brim.meter.model import Cache
-from brim.store.base import Entry
+from brim.store.base import LogEntry
 from brim.studio.desk import Desk
 from brim.studio.price import prices_of
 from brim.studio.sessions import row_of
@@ -41,10 +41,10 @@ REASONS = {
 
 
 @dataclass(kw_only=True, slots=True)
-class Call:
+class CachedCall:
     """One prompt, what was reported of it, and what happened before it."""
 
-    entry: Entry
+    entry: LogEntry
     usage: Mapping[str, Any] = field(default_factory=dict)
     compacted: bool = False
 
@@ -57,11 +57,11 @@ def calls(desk: Desk, session: str) -> dict[str, Any]:
     """
     store = desk.needed()
     row = row_of(store, session)
-    found: list[Call] = []
+    found: list[CachedCall] = []
     compacted = False
     for entry in store.entries(session, kinds=["prompt", "usage", "compaction"]):
         if entry.kind == "prompt":
-            found.append(Call(entry=entry, compacted=compacted))
+            found.append(CachedCall(entry=entry, compacted=compacted))
             compacted = False
         elif entry.kind == "usage" and found:
             found[-1].usage = entry.body
@@ -79,7 +79,7 @@ def _cache(model: str | None) -> Cache | None:
         return None
 
 
-def _row(call: Call, before: Call | None, model: str | None, cache: Cache | None) -> dict[str, Any]:
+def _row(call: CachedCall, before: CachedCall | None, model: str | None, cache: Cache | None) -> dict[str, Any]:
     body = call.entry.body
     expected = body.get("stable_prefix") if before is not None else 0
     actual = call.usage.get("cached")
@@ -108,7 +108,7 @@ def _row(call: Call, before: Call | None, model: str | None, cache: Cache | None
 
 
 def _why(
-    call: Call, before: Call | None, expected: int | None, actual: int | None, cache: Cache | None
+    call: CachedCall, before: CachedCall | None, expected: int | None, actual: int | None, cache: Cache | None
 ) -> tuple[str, dict[str, Any] | None]:
     """Return why a call found what it found, and the first message that differs from the prompt before."""
     if before is None:
@@ -133,13 +133,13 @@ def _why(
     return "missed", place
 
 
-def _grew(before: Call, call: Call) -> bool:
+def _grew(before: CachedCall, call: CachedCall) -> bool:
     """Return whether a prompt is the one before with more at its end, as far as the captured messages tell."""
     old, new = _captured(before), _captured(call)
     return old is not None and new is not None and _differs(old, new)[0] == "" and not call.entry.body["truncated"]
 
 
-def _captured(call: Call) -> Mapping[str, Any] | None:
+def _captured(call: CachedCall) -> Mapping[str, Any] | None:
     receipt = call.entry.body.get("receipt")
     found = receipt.get("capture") if isinstance(receipt, Mapping) else None
     return found if isinstance(found, Mapping) and isinstance(found.get("messages"), Sequence) else None
@@ -152,11 +152,11 @@ def _differs(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> tu
     for part in ("tools", "system"):
         if old.get(part) != new.get(part):
             return part, {"index": None, "role": part, **_sides(str(old.get(part)), str(new.get(part)))}
-    shape = (new.get("options") or {}).get("shape") or "openai"
+    format = (new.get("options") or {}).get("format") or "openai"
     for i, (left, right) in enumerate(zip(old["messages"], new["messages"], strict=False)):
         if left != right:
-            texts = [_text(each, shape) for each in (left, right)]
-            return "messages", {"index": i, "role": _role(right, shape), **_sides(*texts)}
+            texts = [_text(each, format) for each in (left, right)]
+            return "messages", {"index": i, "role": _role(right, format), **_sides(*texts)}
     return "", None
 
 
@@ -168,16 +168,16 @@ def _sides(old: str, new: str) -> dict[str, Any]:
     return {"offset": at, "before": old[start : start + _EXCERPT], "after": new[start : start + _EXCERPT]}
 
 
-def _text(message: Any, shape: str) -> str:
+def _text(message: Any, format: str) -> str:
     try:
-        return wire(shape).read(message, 0).text()
+        return wire(format).read(message, 0).text()
     except BrimError:
         return ""
 
 
-def _role(message: Any, shape: str) -> str:
+def _role(message: Any, format: str) -> str:
     try:
-        return wire(shape).read(message, 0).role
+        return wire(format).read(message, 0).role
     except BrimError:
         return ""
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields, replace
 from typing import Any
 
-from brim.receipt import Capture, Receipt
-from brim.section import Section
+from brim.receipts.receipt import Capture, Receipt
+from brim.receipts.section import Section
+from brim.receipts.transcript import Transcript
 from brim.studio.desk import Desk
 from brim.studio.lab import asked_for
-from brim.transcript import Transcript
 from brim.wire import plain
 
 _DEFAULTS = {slot.name: slot.default for slot in fields(Section) if slot.default is not MISSING}
@@ -80,7 +80,7 @@ def _section(section: Section) -> dict[str, Any]:
 
 def _request(name: str, given: Transcript, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return a conversation as the body of a request."""
-    holds, apart = _BODIES[str(given.options["shape"])]
+    holds, apart = _BODIES[str(given.options["format"])]
     messages: list[Any] = list(given.messages)
     body: dict[str, Any] = {} if given.model is None else {"model": given.model}
     if given.system and apart is not None:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from brim.errors import BrimError, InvalidType, UnknownName
-from brim.session.session import Session
-from brim.session.status import CATEGORIES
-from brim.session.view import View
+from brim.sessions.session import Session
+from brim.sessions.status import CATEGORIES
+from brim.sessions.view import View
 from brim.store.base import Store
 from brim.studio.desk import Desk
 from brim.studio.price import cost
@@ -58,7 +58,7 @@ def context(desk: Desk, session: str) -> dict[str, Any]:
     told["difference"] = difference
     told["rows"] = _rows(status, settings.keep_turns, difference)
     told["pieces"] = [*_beside(status, prompt), *_pieces(opened)]
-    told["shape"] = opened.shape
+    told["format"] = opened.format
     return told
 
 
@@ -104,7 +104,7 @@ def _texts_beside(prompt: Mapping[str, Any] | None) -> dict[str, str]:
     """Return the texts of what stands beside the messages, as far as the last prompt kept them."""
     import json
 
-    from brim.session.aside import HEAD
+    from brim.sessions.aside import HEAD
 
     receipt = (prompt or {}).get("receipt")
     capture = receipt.get("capture") if isinstance(receipt, Mapping) else None
@@ -117,7 +117,7 @@ def _texts_beside(prompt: Mapping[str, Any] | None) -> dict[str, str]:
         found["tools"] = json.dumps(tools, indent=2, ensure_ascii=False)
     last = ((prompt or {}).get("sent") or [None])[-1]
     if isinstance(last, Mapping):
-        said = wire(str(capture["options"]["shape"])).read(last, 0).pieces[-1].text
+        said = wire(str(capture["options"]["format"])).read(last, 0).pieces[-1].text
         if HEAD in said:
             found["memory"] = said[said.index(HEAD) :]
     return found
@@ -125,7 +125,7 @@ def _texts_beside(prompt: Mapping[str, Any] | None) -> dict[str, str]:
 
 def _pieces(opened: Session) -> list[dict[str, Any]]:
     """Return every message of the conversation with what it is, what it takes, its age and the start of its text."""
-    view = View(opened.meter, opened.messages, stable=False, shape=opened.shape)
+    view = View(opened.meter, opened.messages, stable=False, format=opened.format)
     book = view.history.book
     turns = len(book.starts)
     found = []
@@ -163,7 +163,7 @@ def piece(desk: Desk, session: str, at: str) -> dict[str, Any]:
         if text is None:
             raise InvalidType("at", at, "the number of a message, or the name of a text that is kept beside them")
         return {"at": at, "text": text}
-    book = View(opened.meter, opened.messages, stable=False, shape=opened.shape).history.book
+    book = View(opened.meter, opened.messages, stable=False, format=opened.format).history.book
     if len(at) > 9 or int(at) >= len(book.messages):
         raise UnknownName("message", at, [], f"The conversation has {len(book.messages):,} now")
     return {"at": int(at), "text": book.messages[int(at)].text()}

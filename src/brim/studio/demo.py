@@ -180,8 +180,8 @@ def _same(one: list[str], other: list[str]) -> int:
 
 def _session(store: Any, clock: _Clock) -> None:
     """Record a conversation of an afternoon: it warns, is compacted twice, and one result is cut."""
-    from brim.session import Session
-    from brim.window import Window
+    from brim.meter.window import Window
+    from brim.sessions import Session
 
     window = Window(32_000, reserve=2_000, cap=0.20, warn=0.15)
     session = Session(window, model=_MODEL, store=store, id="orders-incident", clock=clock, capture=True)
@@ -244,8 +244,8 @@ def _line(chance: random.Random, service: str, n: int) -> str:
 
 def _loop(store: Any, clock: _Clock) -> None:
     """Record a loop whose iterations go on in fresh contexts."""
-    from brim.loop import Loop, Step
-    from brim.window import Window
+    from brim.meter.window import Window
+    from brim.sessions.loop import Loop, Step
 
     done = 0
     provider = _Provider(_MODEL)
@@ -280,8 +280,8 @@ def _gateway(store: Any) -> None:
 
 def _flows(folder: str) -> None:
     """Write the settings and the flows, and run one of them with answers from here."""
-    from brim.config import load_config
-    from brim.flow.run import run_flow
+    from brim.flows.run import run_flow
+    from brim.settings import load_config
     from brim.testing import Scripted
 
     os.makedirs(os.path.join(folder, "flows"), exist_ok=True)

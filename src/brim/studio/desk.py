@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from brim.errors import SourceError, UnknownName
-from brim.studio.index import Index
+from brim.studio.index import ReceiptIndex
 
 if TYPE_CHECKING:
-    from brim.config.change import Change
-    from brim.config.config import Config
+    from brim.settings.change import SettingChange
+    from brim.settings.config import Config
     from brim.store import Store
 
 FILE = "sqlite:///"
@@ -44,14 +44,14 @@ class Desk:
     lock: RLock = field(default_factory=RLock, repr=False)
     kept: OrderedDict[str, Any] = field(default_factory=OrderedDict, repr=False)
     """What was read and need not be read again, by name."""
-    index: Index = field(init=False, repr=False)
+    index: ReceiptIndex = field(init=False, repr=False)
     """The receipts that it has."""
     _store: Store | None = field(default=None, repr=False)
-    _plans: OrderedDict[str, Change] = field(default_factory=OrderedDict, repr=False)
-    _made: list[Change] = field(default_factory=list, repr=False)
+    _plans: OrderedDict[str, SettingChange] = field(default_factory=OrderedDict, repr=False)
+    _made: list[SettingChange] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
-        self.index = Index(self.runs)
+        self.index = ReceiptIndex(self.runs)
 
     def store(self) -> Store | None:
         """Return the store; nothing as long as there is none, since looking at a store does not make one.
@@ -87,7 +87,7 @@ class Desk:
         Raises:
             SourceError: a file cannot be understood.
         """
-        from brim.config.config import load
+        from brim.settings.config import load
 
         return load(self.config, os.environ, {}, instead)
 
@@ -107,7 +107,7 @@ class Desk:
                 self.kept.move_to_end(name)
             return self.kept.get(name)
 
-    def plan(self, change: Change) -> str:
+    def plan(self, change: SettingChange) -> str:
         """Take a change that may be saved, and return its id."""
         made = uuid4().hex
         with self.lock:
@@ -116,7 +116,7 @@ class Desk:
                 self._plans.popitem(last=False)
         return made
 
-    def planned(self, plan: str) -> Change:
+    def planned(self, plan: str) -> SettingChange:
         """Return a change that waits to be saved.
 
         Raises:
@@ -127,7 +127,7 @@ class Desk:
                 raise UnknownName("planned change", plan, [], "Look at the diff again, then save it")
             return self._plans[plan]
 
-    def save(self, plan: str) -> Change:
+    def save(self, plan: str) -> SettingChange:
         """Make a change that was planned.
 
         Raises:
@@ -141,7 +141,7 @@ class Desk:
             self._made.append(change)
         return change
 
-    def undo(self) -> Change:
+    def undo(self) -> SettingChange:
         """Take back the last change that was saved here.
 
         Raises:

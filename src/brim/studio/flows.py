@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from brim.config.change import Change, plan_all
-from brim.config.config import Config
-from brim.config.guard import LEAST
-from brim.config.keys import BARE, setting_of
-from brim.config.layer import Values
-from brim.config.presets import PRESETS
 from brim.errors import InvalidType
+from brim.settings.change import SettingChange, plan_all
+from brim.settings.config import Config
+from brim.settings.guard import LEAST
+from brim.settings.keys import BARE, setting_of
+from brim.settings.layer import Values
+from brim.settings.presets import PRESETS
 from brim.studio.desk import Desk
 
 PRESET = "budgets.preset"
@@ -149,6 +149,6 @@ def undone(desk: Desk) -> dict[str, Any]:
     return {**_told(desk.undo()), "saved": desk.saved}
 
 
-def _told(change: Change) -> dict[str, Any]:
+def _told(change: SettingChange) -> dict[str, Any]:
     changed = change.before != change.after
     return {"path": change.path, "key": change.key, "value": change.value, "changed": changed, "diff": change.diff()}

@@ -26,7 +26,7 @@ _MOST_EXAMINED = 1_000
 def models(desk: Desk) -> dict[str, Any]:
     """Return every model of the catalogue: its source, what the store learnt, and how well its prompts were counted."""
     from brim.meter import catalogue
-    from brim.session.calibrating import KIND, shared
+    from brim.sessions.calibrating import KIND, shared
 
     store = desk.store()
     learnt = set(store.ids(KIND)) if store is not None else set()
@@ -89,7 +89,7 @@ def _gateway(body: Mapping[str, Any], at: float) -> dict[str, Any]:
 
 def doctor(desk: Desk, door: Door | None) -> dict[str, Any]:
     """Return what is wrong and what could be better, and facts about the store and the server."""
-    from brim.config.doctor import CHECKS, examined
+    from brim.doctor.checks import CHECKS, examined
 
     desk.index.rows(desk)
     filed = desk.index.folder.receipts()[:_MOST_EXAMINED]
@@ -106,10 +106,10 @@ def doctor(desk: Desk, door: Door | None) -> dict[str, Any]:
 
 
 def _facts(desk: Desk, door: Door | None) -> list[dict[str, str]]:
-    import brim
+    from importlib.metadata import version
 
     rows = {**_stored(desk), "receipts of runs": os.path.abspath(desk.runs), **_counting()}
-    rows |= {"brim": brim.__version__, "Python": sys.version.split()[0]}
+    rows |= {"brim": version("brim"), "Python": sys.version.split()[0]}
     if door is not None:
         reach = "this machine alone" if door.is_loopback else "whoever reaches the address and has the token"
         kind = "one that somebody chose" if door.chosen else "made anew at each start"

@@ -32,7 +32,7 @@ class Known:
     """Units that prompts were counted at, each with the tokens that the provider reported."""
 
 
-class Index:
+class ReceiptIndex:
     """The rows of one desk."""
 
     def __init__(self, runs: str) -> None:

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from brim.errors import BrimError, DoesNotFit, InvalidType, InvalidValue
-from brim.receipt import Receipt
+from brim.meter.window import Window
+from brim.receipts.receipt import Receipt
 from brim.studio import price, source
 from brim.studio.desk import Desk
 from brim.studio.returning import Search
-from brim.studio.source import SAMPLE, Source, opened
-from brim.window import Window
+from brim.studio.source import SAMPLE, LabSource, opened
 
 __all__ = ["SAMPLE", "fitted", "returns", "sources"]
 
@@ -97,7 +97,7 @@ def _now(receipt: Receipt) -> dict[str, Any]:
     }
 
 
-def _strip(found: Source, receipt: Receipt) -> dict[str, Any]:
+def _strip(found: LabSource, receipt: Receipt) -> dict[str, Any]:
     """Return what stands in one line above the pieces: the sums, the cache, the cost, and what to look out for."""
     dropped = [part for part in receipt.parts if part.state == "dropped"]
     recorded = found.recorded
@@ -172,7 +172,7 @@ def returns(desk: Desk, name: str, budget: object, choices: object, piece: str |
     return {"budget": units, "returns": {part: list(told) for part, told in back.items()}}
 
 
-def asked_for(desk: Desk, name: str, budget: object, choices: object) -> tuple[Source, int, dict[str, Any]]:
+def asked_for(desk: Desk, name: str, budget: object, choices: object) -> tuple[LabSource, int, dict[str, Any]]:
     """Return a source, units and choices that can be.
 
     Raises:
@@ -189,7 +189,7 @@ def _units(value: object) -> int:
     return value
 
 
-def _choices(found: Source, value: object) -> dict[str, Any]:
+def _choices(found: LabSource, value: object) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from brim.errors import InvalidType, UnknownName
-from brim.receipt import Receipt
+from brim.receipts.receipt import Receipt
 from brim.studio.desk import Desk
 from brim.studio.index import sections
 

@@ -8,7 +8,7 @@ from time import monotonic
 from typing import Any
 
 from brim.errors import DoesNotFit
-from brim.studio.source import Source
+from brim.studio.source import LabSource
 
 _SECONDS = 0.4
 """Time in which the budgets that bring pieces back are looked for; what is not exact by then is told as such."""
@@ -17,7 +17,7 @@ _SECONDS = 0.4
 class Search:
     """Halves ranges of budgets, the one with the most pieces in it first, until time is up."""
 
-    def __init__(self, source: Source, choices: Mapping[str, Any]) -> None:
+    def __init__(self, source: LabSource, choices: Mapping[str, Any]) -> None:
         self._source = source
         self._asked = source.asked
         self._choices = choices

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
+from importlib.resources import as_file, files
 
-import brim
-from brim.config.spec import read_spec
-from brim.receipt import Receipt
-
-_SPEC = ("cli", "demo_prompt", "spec.yaml")
+from brim.receipts.receipt import Receipt
+from brim.settings.spec import read_spec
 
 
 def receipt() -> Receipt:
     """Return the receipt of the prompt, with its texts."""
-    folder = os.path.dirname(os.path.abspath(brim.__file__))
-    return read_spec(os.path.join(folder, *_SPEC)).fit(capture=True).receipt
+    with as_file(files("brim.cli").joinpath("demo_prompt")) as folder:
+        return read_spec(str(folder / "spec.yaml")).fit(capture=True).receipt

@@ -12,7 +12,7 @@ from typing import Any
 import uvicorn
 
 from brim.errors import BrimError
-from brim.listener import listener
+from brim.hosts import listener
 from brim.studio.app import Studio, app
 from brim.studio.desk import Desk
 from brim.studio.guard import Door

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from brim.errors import BrimError, InvalidValue, UnknownName
-from brim.session.overview import Row, overview
-from brim.session.session import Session
-from brim.store.base import Entry, Store
+from brim.sessions.journal import format_in
+from brim.sessions.overview import SessionUse, overview
+from brim.sessions.session import Session
+from brim.store.base import LogEntry, Store
 from brim.studio.desk import Desk
 from brim.studio.price import cost
 from brim.wire import wire
@@ -26,7 +27,7 @@ def listed(desk: Desk) -> dict[str, Any]:
     return {"sessions": [row.to_dict() for row in rows if row.kind != "gateway"], "store": desk.url}
 
 
-def row_of(store: Store, session: str) -> Row:
+def row_of(store: Store, session: str) -> SessionUse:
     """Return what the store knows of one session.
 
     Raises:
@@ -62,7 +63,7 @@ def timeline(desk: Desk, session: str) -> dict[str, Any]:
     return {**row.to_dict(), "points": points, "marks": marks, "lines": lines}
 
 
-def _point(entry: Entry) -> dict[str, Any]:
+def _point(entry: LogEntry) -> dict[str, Any]:
     body = entry.body
     told = {name: body.get(name) for name in ("used", "budget", "categories", "stable_prefix", "truncated", "messages")}
     return {
@@ -76,7 +77,7 @@ def _point(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _mark(entry: Entry) -> dict[str, Any] | None:
+def _mark(entry: LogEntry) -> dict[str, Any] | None:
     """Return what an entry marks on the line of time; nothing for one that is nothing to look at."""
     body = entry.body
     if entry.kind == "warning":
@@ -136,7 +137,7 @@ def ledger(desk: Desk, session: str) -> dict[str, Any]:
     return {**row.to_dict(), "edits": edits[::-1], "pins": _excerpts(store, held[-1] if held else [])}
 
 
-def _edit(entry: Entry, used: int | None) -> dict[str, Any] | None:
+def _edit(entry: LogEntry, used: int | None) -> dict[str, Any] | None:
     """Return the edit that an entry is, before it is known what left with it; nothing for one that is none."""
     body = entry.body
     told: dict[str, Any] = {"number": entry.number, "at": entry.at, "left": []}
@@ -149,7 +150,7 @@ def _edit(entry: Entry, used: int | None) -> dict[str, Any] | None:
             told |= {name: made[name] for name in ("before", "after", "reason", "summary", "replaced")}
         elif body["view"]:
             told["reason"] = "The work goes on in a fresh context, which begins with what was handed over."
-            told["summary"] = _said(body["view"][0], body["shape"])
+            told["summary"] = _said(body["view"][0], format_in(body))
         return told
     if entry.kind == "message" and "sent" in body:
         reason = "A result of a tool was longer than tool_limit, so it was cut by its shape."
@@ -160,9 +161,9 @@ def _edit(entry: Entry, used: int | None) -> dict[str, Any] | None:
     return None
 
 
-def _said(message: Any, shape: str | None) -> str:
+def _said(message: Any, format: str | None) -> str:
     try:
-        return wire(shape or "openai").read(message, 0).text()
+        return wire(format or "openai").read(message, 0).text()
     except BrimError:
         return ""
 
@@ -232,5 +233,5 @@ def restore(desk: Desk, session: str, handle: str) -> dict[str, Any]:
         raise InvalidValue("the session", session, told)
     whole = opened.recall(handle)
     before = opened.estimate()
-    opened.add(wire(opened.shape).say(f"Brought back from earlier ({handle}):\n{whole}"))
+    opened.add(wire(opened.format).say(f"Brought back from earlier ({handle}):\n{whole}"))
     return {"handle": handle, "units": opened.estimate() - before, "number": opened.number}

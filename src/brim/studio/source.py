@@ -13,17 +13,17 @@ from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import Any, NamedTuple
 
-from brim.compact import mark
 from brim.errors import DoesNotFit, InvalidType, UnknownName
+from brim.history.compact import mark
 from brim.history.history import History
-from brim.receipt import Part, Receipt
+from brim.receipts.receipt import Part, Receipt
+from brim.receipts.section import Priority
+from brim.receipts.transcript import Transcript
 from brim.replay import replay
-from brim.section import Priority
-from brim.session.session import Session
+from brim.sessions.session import Session
 from brim.studio import sample
 from brim.studio.desk import Desk
 from brim.studio.receipts import captured
-from brim.transcript import Transcript
 from brim.wire import wire
 
 SAMPLE = "sample:agent"
@@ -65,7 +65,7 @@ class Pieces(NamedTuple):
 
 
 @dataclass(slots=True, kw_only=True)
-class Source:
+class LabSource:
     """Something that can be fitted at any budget."""
 
     id: str
@@ -170,7 +170,7 @@ def listed(desk: Desk) -> list[dict[str, str]]:
     return found
 
 
-def opened(desk: Desk, source: str) -> Source:
+def opened(desk: Desk, source: str) -> LabSource:
     """Return something that can be fitted, read once as long as it does not change.
 
     Raises:
@@ -179,7 +179,7 @@ def opened(desk: Desk, source: str) -> Source:
     kind, _, name = source.partition(":")
     if kind == "session":
         return _session(desk, source, name)
-    known: Source | None = desk.known(source)
+    known: LabSource | None = desk.known(source)
     if known is None and source == SAMPLE:
         known = of_receipt(source, "Sample", sample.receipt())
     elif known is None and kind == "receipt":
@@ -190,14 +190,14 @@ def opened(desk: Desk, source: str) -> Source:
     return known
 
 
-def _session(desk: Desk, source: str, name: str) -> Source:
+def _session(desk: Desk, source: str, name: str) -> LabSource:
     store = desk.needed()
     row = next((each for each in store.sessions(limit=1_000) if each.id == name), None)
-    known: Source | None = desk.known(f"{source}@{row.entries}") if row is not None else None
+    known: LabSource | None = desk.known(f"{source}@{row.entries}") if row is not None else None
     if known is not None:
         return known
     session = Session.open(name, store=store)
-    history = History(meter=session.meter, shape=session.shape)
+    history = History(meter=session.meter, format=session.format)
     history.extend(session.messages)
     summaries = _summaries(history)
 
@@ -207,14 +207,14 @@ def _session(desk: Desk, source: str, name: str) -> Source:
         except DoesNotFit:  # As the session does: better less of the summary than no prompt.
             return history.fit(budget, **choices).receipt
 
-    made = Source(
+    made = LabSource(
         id=source,
         title=name,
         kind="messages",
         budget=session.budget,
         model=session.settings.model,
         refit=fit,
-        text=_said(session.messages, session.shape),
+        text=_said(session.messages, session.format),
     )
     desk.keep(f"{source}@{session.number}", made)
     return made
@@ -226,7 +226,7 @@ def _summaries(history: History) -> list[int]:
     return [book.indexes[at] for at, each in enumerate(book.messages) if mark.piece_of(each) is not None]
 
 
-def of_receipt(source: str, title: str, receipt: Receipt) -> Source:
+def of_receipt(source: str, title: str, receipt: Receipt) -> LabSource:
     """Return what a receipt was made of, to be fitted again.
 
     Raises:
@@ -244,24 +244,24 @@ def of_receipt(source: str, title: str, receipt: Receipt) -> Source:
     kind = "messages" if isinstance(given, Transcript) else "sections"
     model = given.model or (given.meter if _is_model(given.meter) else None)
     if isinstance(given, Transcript):
-        text = _said(given.messages, str(given.options["shape"]))
+        text = _said(given.messages, str(given.options["format"]))
     else:
         texts = {section.name: section.text for section in given.sections}
 
         def text(name: str) -> str:
             return texts.get(name, "")
 
-    return Source(id=source, title=title, kind=kind, budget=given.budget, model=model, refit=fit, text=text)
+    return LabSource(id=source, title=title, kind=kind, budget=given.budget, model=model, refit=fit, text=text)
 
 
-def _said(messages: Sequence[Any], shape: str) -> Callable[[str], str]:
+def _said(messages: Sequence[Any], format: str) -> Callable[[str], str]:
     """Return what tells how a turn begins, by the name that a receipt gives it."""
 
     def text(name: str) -> str:
         found = _RANGE.match(name)
         if found is None or int(found[1]) >= len(messages):
             return ""
-        message = wire(shape).read(messages[int(found[1])], 0)
+        message = wire(format).read(messages[int(found[1])], 0)
         return f"{message.role}: {message.text()}"
 
     return text

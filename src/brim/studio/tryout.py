@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from brim.config.making import counts_history
-from brim.config.resolved import Resolved
 from brim.errors import BrimError, DoesNotFit, SourceError
-from brim.session import pins
-from brim.session.overview import overview
+from brim.sessions import pins
+from brim.sessions.overview import overview
+from brim.settings.making import counts_history
+from brim.settings.resolved import Resolved
 from brim.store.base import Store
 from brim.studio.desk import Desk
 from brim.studio.price import cost
@@ -25,13 +25,13 @@ _MOST_MESSAGES = 2_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Talk:
+class TriedConversation:
     """One conversation as it was recorded."""
 
     id: str
     model: str | None
     messages: list[Any]
-    shape: str
+    format: str
     system: Any
     tools: Any
     pinned: tuple[str, ...]
@@ -61,11 +61,11 @@ def tried(desk: Desk, plan: str, place: Mapping[str, str | None]) -> dict[str, A
     return {"rows": rows, "before": sums[0], "after": sums[1], "warnings": list(after.warnings)}
 
 
-def _talks(store: Store) -> list[Talk]:
+def _talks(store: Store) -> list[TriedConversation]:
     return [made for row in overview(store, recent=_MOST_SESSIONS).recent if (made := _talk(store, row)) is not None]
 
 
-def _talk(store: Store, row: Any) -> Talk | None:
+def _talk(store: Store, row: Any) -> TriedConversation | None:
     entries = store.entries(row.id, kinds=["message", "note", "prompt"])
     said = [entry.body.get("sent", entry.body["message"]) for entry in entries if entry.kind == "message"]
     if not said:
@@ -76,24 +76,24 @@ def _talk(store: Store, row: Any) -> Talk | None:
         if "pins" in entry.body:
             held = dict.fromkeys(entry.body["pins"])
         beside = (entry.body.get("receipt") or {}).get("capture") or beside
-    shape = (beside.get("options") or {}).get("shape") or "openai"
+    format = (beside.get("options") or {}).get("format") or "openai"
     texts = tuple(text for name in held if (text := store.text(name)) is not None)
-    return Talk(
+    return TriedConversation(
         id=row.id,
         model=row.status.get("model"),
         messages=said[-_MOST_MESSAGES:],
-        shape=shape,
+        format=format,
         system=beside.get("system"),
         tools=beside.get("tools"),
         pinned=texts,
     )
 
 
-def _side(settings: Resolved, talk: Talk) -> dict[str, Any]:
+def _side(settings: Resolved, talk: TriedConversation) -> dict[str, Any]:
     """Return what settings make of a conversation: units, messages that stay, and what is lost that was pinned."""
     said = list(talk.messages)
     if talk.pinned:
-        said.append(wire(talk.shape).say(pins.written({text: text for text in talk.pinned})))
+        said.append(wire(talk.format).say(pins.written({text: text for text in talk.pinned})))
     # A budget of characters is one of the history alone.
     apart = counts_history(settings, settings.window())
     asked = {} if apart else {"system": talk.system, "tools": talk.tools}

@@ -13,19 +13,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
-from brim.compact import mark, secrets
 from brim.errors import InvalidType, UnknownName
+from brim.history.compact import mark, secrets
 from brim.history.history import History
 from brim.history.note import is_note
-from brim.message import Message
 from brim.meter import meter_for
+from brim.receipts.transcript import Transcript
 from brim.replay import replay
-from brim.session.aside import HEAD
-from brim.session.sending import unfolded
+from brim.sessions.aside import HEAD
+from brim.sessions.sending import unfolded
 from brim.studio import receipts
 from brim.studio.desk import Desk
 from brim.studio.sessions import row_of
-from brim.transcript import Transcript
+from brim.wire.message import Message
 
 _MOST_TEXT = 4_000
 _MOST_PROMPTS = 200
@@ -52,7 +52,7 @@ def wire(desk: Desk, session: str, number: str | None = None) -> dict[str, Any]:
         {"number": int(each["id"].removeprefix(prefix)), "at": each["at"], "used": each["used"]} for each in prompts
     ]
     if not prompts and number is None:
-        return {**row.to_dict(), "prompts": [], "shape": None}
+        return {**row.to_dict(), "prompts": [], "format": None}
     chosen = f"{prefix}{number}" if number is not None else prompts[0]["id"]
     values = receipts.one(desk, chosen)["values"]
     receipt = receipts.captured(desk, chosen)
@@ -88,15 +88,15 @@ class _Sent:
 
     def __init__(self, given: Transcript, values: Mapping[str, Any], model: str | None) -> None:
         self._given, self._model = given, model
-        self._shape = str(given.options["shape"])
-        self._history = History(meter=meter_for(given.meter, given.model), shape=self._shape)
+        self._format = str(given.options["format"])
+        self._history = History(meter=meter_for(given.meter, given.model), format=self._format)
         self.kept = isinstance(values.get("sent"), list)
         if self.kept:
             self._sent = unfolded(values["sent"], given.messages)
         else:  # Written before prompts were kept as sent: worked out again, without memory.
             again = replay(given, budget=given.budget).messages
             places = {id(raw): at for at, raw in enumerate(given.messages)}
-            head = [{"role": "system", "content": given.system}] if given.system and self._shape == "openai" else []
+            head = [{"role": "system", "content": given.system}] if given.system and self._format == "openai" else []
             self._sent = [(places.get(id(raw)), raw) for raw in [*head, *again]]
         self._stable = values.get("stable_prefix")
 
@@ -105,28 +105,28 @@ class _Sent:
         """The body of the request, as far as brim knows it."""
         given, messages = self._given, [raw for _, raw in self._sent]
         body: dict[str, Any] = {} if self._model is None else {"model": self._model}
-        if self._shape == "anthropic" and given.system is not None:
+        if self._format == "anthropic" and given.system is not None:
             body["system"] = given.system
-        if self._shape == "responses" and given.system is not None:
+        if self._format == "responses" and given.system is not None:
             body["instructions"] = given.system
-        body["input" if self._shape == "responses" else "messages"] = messages
+        body["input" if self._format == "responses" else "messages"] = messages
         return body if given.tools is None else {**body, "tools": list(given.tools)}
 
     def told(self, reasons: Mapping[int, str]) -> dict[str, Any]:
         """Return what the page shows of it."""
         beside, _ = self._history.beside(self._given.tools, self._given.system)
-        if self._shape == "openai":  # There it is a message, and counted with them.
+        if self._format == "openai":  # There it is a message, and counted with them.
             beside["system"] = 0
         rows = list(self._rows(reasons, beside["tools"] + beside["system"]))
         body = self.body
         return {
-            "shape": self._shape,
+            "format": self._format,
             "kept": self.kept,
             "before": {name: units for name, units in beside.items() if units and name != "reply"},
             "rows": rows,
             "rulers": self._rulers(rows, beside),
             "body": json.dumps(body, indent=2, ensure_ascii=False),
-            "curl": _curl(self._shape, body),
+            "curl": _curl(self._format, body),
         }
 
     def _rows(self, reasons: Mapping[int, str], before: int) -> Iterator[dict[str, Any]]:
@@ -185,7 +185,7 @@ class _Sent:
         given, found = self._given, []
         if _marked(given.tools):
             found.append({"after": -1, "units": beside["tools"], "told": "a cache mark after the tools"})
-        if self._shape != "openai" and _marked(given.system):
+        if self._format != "openai" and _marked(given.system):
             found.append({"after": -1, "units": beside["tools"] + beside["system"], "told": "a cache mark"})
         sent = [row for row in rows if row["sent"] is not None]
         marked = [row for row in sent if _marked(self._sent[row["sent"]][1])]
@@ -249,9 +249,9 @@ def _masked(value: Any) -> Any:
     return [_masked(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def _curl(shape: str, body: Mapping[str, Any]) -> str:
+def _curl(format: str, body: Mapping[str, Any]) -> str:
     """Return the command that sends a body again, with its secrets taken out and the key left to a variable."""
-    anthropic = shape == "anthropic"
+    anthropic = format == "anthropic"
     key = (
         '-H "x-api-key: $API_KEY" -H "anthropic-version: 2023-06-01"'
         if anthropic
@@ -260,5 +260,5 @@ def _curl(shape: str, body: Mapping[str, Any]) -> str:
     asked = {**body, "max_tokens": _ANSWER} if anthropic else body
     text = json.dumps(_masked(asked), ensure_ascii=False)
     return (
-        f'curl "$BASE_URL{_PATHS[shape]}" {key} \\\n  -H "Content-Type: application/json" \\\n  -d {shlex.quote(text)}'
+        f'curl "$BASE_URL{_PATHS[format]}" {key} \\\n  -H "Content-Type: application/json" \\\n  -d {shlex.quote(text)}'
     )

@@ -13,7 +13,7 @@ from brim.truncate.base import Cut, whole
 from brim.truncate.code_blocks import by_grammar, by_layout, indents
 from brim.truncate.code_python import Outline, outline, parse
 from brim.truncate.marker import filled
-from brim.truncate.page import GAP_MARKER, Gap, Page, between, each, keep, plain
+from brim.truncate.page import GAP_MARKER, Gap, LineSelection, between, each, keep, plain
 from brim.truncate.search import refusal
 
 
@@ -37,14 +37,14 @@ class Code:
         uncut = whole(text, limit, meter)
         if uncut:
             return uncut
-        page = Page.of(text, self.marker)
+        page = LineSelection.of(text, self.marker)
         found = outline(text) if self.language in (None, "python") else None
         if found:
             return _python(page, found, limit, meter)
         return _generic(page, self.language, limit, meter) or plain(self.marker).truncate(text, limit, meter)
 
 
-def _python(page: Page, found: Outline, limit: int, meter: Meter) -> Cut:
+def _python(page: LineSelection, found: Outline, limit: int, meter: Meter) -> Cut:
     """Return the source with bodies elided, then without docstrings, then with the first statements only.
 
     Raises:
@@ -66,7 +66,7 @@ def _python(page: Page, found: Outline, limit: int, meter: Meter) -> Cut:
     return cut
 
 
-def _elided(page: Page, found: Outline, *, summaries: bool) -> Gap:
+def _elided(page: LineSelection, found: Outline, *, summaries: bool) -> Gap:
     """Return what marks a gap in Python: an ellipsis where a body began, else a comment."""
     by_start = {body.start: body for body in found.bodies}
 
@@ -83,7 +83,7 @@ def _elided(page: Page, found: Outline, *, summaries: bool) -> Gap:
     return gap
 
 
-def _generic(page: Page, language: str | None, limit: int, meter: Meter) -> Cut | None:
+def _generic(page: LineSelection, language: str | None, limit: int, meter: Meter) -> Cut | None:
     """Return the source with bodies elided, then with its outermost lines only, or `None`."""
     margins = indents(page)
     spans = by_grammar(page, language) if language else None
@@ -102,7 +102,7 @@ def _generic(page: Page, language: str | None, limit: int, meter: Meter) -> Cut 
     return keep(page, bodies, limit, meter, fixed=around, gap=gap) or keep(page, each(outer), limit, meter, gap=gap)
 
 
-def _margin(page: Page, start: int, stop: int) -> str:
+def _margin(page: LineSelection, start: int, stop: int) -> str:
     """Return the indentation of the first line in a span that is not blank."""
     for line in range(start, min(stop, start + 8)):
         text = page.lines(line, line + 1)

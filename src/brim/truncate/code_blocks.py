@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast
 
-from brim.truncate.page import Page, Span
+from brim.truncate.page import LineSelection, Span
 
 _CONTAINER = re.compile(
     r"\b(?:class|interface|struct|enum|union|record|namespace|module|mod|package|impl|trait|object|protocol|extension"
@@ -22,7 +22,7 @@ _HEAD = 200
 """Characters of a line that are looked at for what it opens."""
 
 
-def indents(page: Page) -> list[int | None]:
+def indents(page: LineSelection) -> list[int | None]:
     """Return how far each line is indented; `None` for a blank one."""
     found: list[int | None] = []
     for line in range(len(page)):
@@ -32,7 +32,7 @@ def indents(page: Page) -> list[int | None]:
     return found
 
 
-def by_layout(page: Page, margins: list[int | None]) -> Iterator[Span]:
+def by_layout(page: LineSelection, margins: list[int | None]) -> Iterator[Span]:
     """Yield the runs of lines that are indented under a line which opens no container."""
     filled = [line for line, margin in enumerate(margins) if margin is not None]
     at = 0
@@ -50,7 +50,7 @@ def by_layout(page: Page, margins: list[int | None]) -> Iterator[Span]:
         yield head + 1, filled[at - 1] + 1
 
 
-def by_grammar(page: Page, language: str) -> list[Span] | None:
+def by_grammar(page: LineSelection, language: str) -> list[Span] | None:
     """Return the bodies of functions as the grammar of a language sees them, or `None` without one."""
     try:
         import tree_sitter_language_pack as pack
@@ -71,7 +71,7 @@ def by_grammar(page: Page, language: str) -> list[Span] | None:
     return apart
 
 
-def _bodies(page: Page, root: Any) -> Iterator[Span]:
+def _bodies(page: LineSelection, root: Any) -> Iterator[Span]:
     """Yield the inner lines of each function that stands in no other function."""
     stack = [root]
     while stack:

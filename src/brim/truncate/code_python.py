@@ -27,7 +27,7 @@ _one_at_a_time = Lock()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Body:
+class FunctionBody:
     """The lines of a function that an ellipsis can stand for."""
 
     start: int
@@ -49,7 +49,7 @@ class Unit:
 class Outline:
     """The bodies and the units of a source, in order."""
 
-    bodies: tuple[Body, ...]
+    bodies: tuple[FunctionBody, ...]
     units: tuple[Unit, ...]
 
 
@@ -92,7 +92,7 @@ def _functions(tree: ast.Module) -> Iterator[_Function]:
             stack += (child for name in _BLOCKS for child in getattr(node, name, ()))
 
 
-def _body(node: _Function, lines: Sequence[str]) -> Body | None:
+def _body(node: _Function, lines: Sequence[str]) -> FunctionBody | None:
     """Return what can be left out of a function, or `None` when nothing can."""
     first, last = node.body[0], node.body[-1]
     if not _starts_line(first, lines):
@@ -107,7 +107,7 @@ def _body(node: _Function, lines: Sequence[str]) -> Body | None:
         else:
             summary = _summary(first.value.value, indent)
     stop = last.end_lineno or last.lineno
-    return Body(start=start, stop=stop, indent=indent, summary=summary) if start < stop else None
+    return FunctionBody(start=start, stop=stop, indent=indent, summary=summary) if start < stop else None
 
 
 def _top(node: ast.stmt) -> int:
@@ -145,7 +145,7 @@ def _summary(docstring: str, indent: str) -> str:
     return f'{indent}"""{line}"""\n' if line and plain and len(line) <= _LONGEST_SUMMARY else ""
 
 
-def _units(tree: ast.Module, lines: Sequence[str], bodies: Sequence[Body]) -> Iterator[Unit]:
+def _units(tree: ast.Module, lines: Sequence[str], bodies: Sequence[FunctionBody]) -> Iterator[Unit]:
     """Yield the statements of the module and of its classes, in order."""
     starts = [body.start for body in bodies]
     scopes: list[tuple[Iterator[tuple[Span, ast.stmt]], tuple[Span, ...]]] = [(_statements(tree.body, 0, lines), ())]

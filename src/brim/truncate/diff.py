@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from brim.meter.base import Meter
 from brim.truncate.base import Cut, whole
-from brim.truncate.page import GAP_MARKER, Page, Span, between, each, keep, plain
+from brim.truncate.page import GAP_MARKER, LineSelection, Span, between, each, keep, plain
 
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
@@ -35,14 +35,14 @@ class Diff:
         uncut = whole(text, limit, meter)
         if uncut:
             return uncut
-        page = Page.of(text, self.marker)
+        page = LineSelection.of(text, self.marker)
         bodies = list(_bodies(page))
         lines, around = each(_outside_in(bodies)), between(bodies, len(page))
         cut = keep(page, lines, limit, meter, fixed=around) if bodies else None
         return cut or plain(self.marker).truncate(text, limit, meter)
 
 
-def _bodies(page: Page) -> Iterator[Span]:
+def _bodies(page: LineSelection) -> Iterator[Span]:
     """Yield the lines under each hunk header.
 
     The header says how many lines follow, so that a removed line that reads `-- x` is not taken for a file's

@@ -17,7 +17,7 @@ from brim.truncate.base import Cut, shrink, whole
 from brim.truncate.ends import Ends
 from brim.truncate.json_tree import parse
 from brim.truncate.json_write import Writer, details
-from brim.truncate.page import Page, each, from_both_ends, keep
+from brim.truncate.page import LineSelection, each, from_both_ends, keep
 from brim.truncate.search import Parts, widest
 
 _LINES_MARKER = '{"…":"{dropped:,} more lines"}'
@@ -79,12 +79,12 @@ def _lines(text: str, limit: int, meter: Meter) -> Cut | None:
     """Return whole lines of JSON Lines from both ends, or the first one shortened, or `None`."""
     if not is_json_lines(text):
         return None
-    page = Page.of(text, _LINES_MARKER)
+    page = LineSelection.of(text, _LINES_MARKER)
     lines = from_both_ends(range(len(page)))
     return keep(page, each(lines), limit, meter) or _first_line(page, limit, meter)
 
 
-def _first_line(page: Page, limit: int, meter: Meter) -> Cut | None:
+def _first_line(page: LineSelection, limit: int, meter: Meter) -> Cut | None:
     """Return the first line with less detail and a marker for the others, or `None`."""
     marker = "\n" + page.note(1, len(page)).removesuffix("\n")
     line = page.lines(0, 1).strip()

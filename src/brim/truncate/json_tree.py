@@ -44,7 +44,7 @@ Node = str | Array | Object
 
 
 @dataclass(slots=True)
-class Tree:
+class JsonTree:
     """A document, how it is laid out, and how big its biggest parts are."""
 
     root: Node = ""
@@ -63,7 +63,7 @@ class Tree:
     """Characters of the longest string, as written."""
 
 
-def parse(text: str) -> Tree | None:
+def parse(text: str) -> JsonTree | None:
     """Return the tree of a JSON document, or `None` when `text` is not one."""
     # The end tells a document that was cut off before all of it is read in vain.
     if text.rstrip()[-1:] != _CLOSES.get(text.lstrip()[:1], text.rstrip()[-1:]):
@@ -78,7 +78,7 @@ def parse(text: str) -> Tree | None:
     return tree
 
 
-def _careful(text: str) -> Tree | None:
+def _careful(text: str) -> JsonTree | None:
     reader = _Reader(text)
     return reader.tree if reader.read() else None
 
@@ -93,7 +93,7 @@ _WORDS = {None: "null", True: "true", False: "false"}
 _quoted = json.encoder.encode_basestring
 
 
-def _quick(text: str) -> Tree | None:
+def _quick(text: str) -> JsonTree | None:
     """Return the tree of a document whose strings are written as `json` would write them, if that can be seen."""
     if _OTHERWISE.search(text):
         return None
@@ -103,12 +103,12 @@ def _quick(text: str) -> Tree | None:
         )
     except (ValueError, RecursionError):
         return None
-    tree = Tree()
+    tree = JsonTree()
     tree.root = _node(value, tree, 1)
     return tree
 
 
-def _node(value: Any, tree: Tree, level: int) -> Node:
+def _node(value: Any, tree: JsonTree, level: int) -> Node:
     """Return what was read as part of a tree, and take note of how big it is; it is no deeper than `json` reads."""
     kind = type(value)
     if kind is str:
@@ -145,7 +145,7 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tree = Tree()
+        self.tree = JsonTree()
         self.open: list[Array | Object] = []
         self.pending: list[str | None] = []
         """For each open container the key that waits for its value."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from brim.meter.grapheme import boundary_before
-from brim.truncate.json_tree import Array, Node, Object, Tree
+from brim.truncate.json_tree import Array, JsonTree, Node, Object
 
 _DEEPEST = 64
 """No level below this is written: common readers recurse, and stop at about a thousand."""
@@ -37,7 +37,7 @@ class Detail:
     """Keys of each object, at most."""
 
 
-def details(tree: Tree) -> Iterator[Detail]:
+def details(tree: JsonTree) -> Iterator[Detail]:
     """Yield ever more generous details: more keys, then deeper, then longer strings and arrays.
 
     The numbers grow by a sixteenth each time, in whole numbers, so that every machine takes the same steps.
@@ -67,7 +67,7 @@ def _growing(first: int, last: int) -> Iterator[int]:
 class Writer:
     """Writes one tree at any detail; a string is decoded once for all of them."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: JsonTree) -> None:
         self._tree = tree
         self._decoded: dict[str, str] = {}
 

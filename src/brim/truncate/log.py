@@ -13,7 +13,7 @@ from itertools import zip_longest
 
 from brim.meter.base import Meter
 from brim.truncate.base import Cut, whole
-from brim.truncate.page import GAP_MARKER, Page, each, from_both_ends, keep, plain
+from brim.truncate.page import GAP_MARKER, LineSelection, each, from_both_ends, keep, plain
 
 _TROUBLE = re.compile(
     r"(?:errors?|exceptions?|\b(?:traceback|fatal|panic(?:ked)?|critical|fail(?:s|ed|ures?)?|warn(?:ings?)?))\b",
@@ -40,11 +40,11 @@ class Log:
         uncut = whole(text, limit, meter)
         if uncut:
             return uncut
-        page = Page.of(text, self.marker)
+        page = LineSelection.of(text, self.marker)
         return keep(page, each(_by_importance(page)), limit, meter) or plain(self.marker).truncate(text, limit, meter)
 
 
-def _by_importance(page: Page) -> Iterator[int]:
+def _by_importance(page: LineSelection) -> Iterator[int]:
     """Yield each line once: the two ends and the lines of trouble in turn, then what is left."""
     seen: set[int] = set()
     for pair in zip_longest(from_both_ends(range(len(page))), from_both_ends(_trouble(page))):
@@ -54,7 +54,7 @@ def _by_importance(page: Page) -> Iterator[int]:
                 yield line
 
 
-def _trouble(page: Page) -> list[int]:
+def _trouble(page: LineSelection) -> list[int]:
     """Return the lines that look like trouble, ascending."""
     lines: list[int] = []
     at = 0

@@ -14,7 +14,7 @@ from itertools import pairwise
 from brim.meter.base import Meter
 from brim.truncate.base import Cut, whole
 from brim.truncate.markdown_blocks import Block, blocks, holds_fence
-from brim.truncate.page import GAP_MARKER, Gap, Page, Span, each, keep, plain
+from brim.truncate.page import GAP_MARKER, Gap, LineSelection, Span, each, keep, plain
 from brim.truncate.search import refusal
 
 _OUTLINE_SHARE = 3
@@ -39,13 +39,13 @@ class Markdown:
         uncut = whole(text, limit, meter)
         if uncut:
             return uncut
-        page = Page.of(text, self.marker)
+        page = LineSelection.of(text, self.marker)
         found = blocks(text.split("\n")[: len(page)])
         groups = _ranked(page, found, page.fair(limit, meter))
         return keep(page, groups, limit, meter, gap=_marked(page, found)) or _bare(text, self.marker, limit, meter)
 
 
-def _ranked(page: Page, found: Sequence[Block], fair: int) -> Iterator[list[Span]]:
+def _ranked(page: LineSelection, found: Sequence[Block], fair: int) -> Iterator[list[Span]]:
     """Yield what is kept together, the most important first: the outline, then each block under its headings."""
     paths = _paths(found)
     headings = [index for index, block in enumerate(found) if block.kind == "heading"]
@@ -89,7 +89,7 @@ def _spans(found: Sequence[Block], paths: Sequence[int | None], index: int) -> l
     return spans
 
 
-def _portions(page: Page, block: Block, fair: int) -> Iterator[list[Span]]:
+def _portions(page: LineSelection, block: Block, fair: int) -> Iterator[list[Span]]:
     """Yield a block whole, or in the pieces that may be kept without the others when it is too big for the room."""
     start, stop = block.start, block.stop
     if page.size([(start, stop)]) <= fair // 2:
@@ -109,7 +109,7 @@ def _portions(page: Page, block: Block, fair: int) -> Iterator[list[Span]]:
         yield [(start, stop)]
 
 
-def _marked(page: Page, found: Sequence[Block]) -> Gap:
+def _marked(page: LineSelection, found: Sequence[Block]) -> Gap:
     """Return what marks a gap: a paragraph of its own, or a plain line inside a fence."""
     fences = [block for block in found if block.close is not None]
     starts = [block.start for block in fences]

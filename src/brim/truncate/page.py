@@ -27,7 +27,7 @@ _UNEVEN = 4
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Page:
+class LineSelection:
     """A text, where its lines start, and what marks a gap."""
 
     text: str
@@ -37,7 +37,7 @@ class Page:
     """One line that stands in each gap; `{dropped}` is the number of lines."""
 
     @classmethod
-    def of(cls, text: str, marker: str) -> Page:
+    def of(cls, text: str, marker: str) -> LineSelection:
         """Return the page of `text`. A line ends with its line feed."""
         lengths = accumulate(map(len, text.split("\n")), initial=0)
         starts = [length + index for index, length in enumerate(lengths)]
@@ -86,7 +86,7 @@ class Page:
 
 
 def keep(
-    page: Page,
+    page: LineSelection,
     groups: Iterable[Sequence[Span]],
     limit: int,
     meter: Meter,

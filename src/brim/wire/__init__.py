@@ -11,7 +11,7 @@ from brim.wire.base import Wire, plain
 
 __all__ = ["SHAPES", "Wire", "plain", "shape_of", "wire"]
 
-SHAPES: dict[str, Wire] = {"openai": chat.WIRE, "responses": responses.WIRE, "anthropic": anthropic.WIRE}
+FORMATS: dict[str, Wire] = {"openai": chat.WIRE, "responses": responses.WIRE, "anthropic": anthropic.WIRE}
 """The shapes by name: Chat Completions, Responses items, Anthropic Messages."""
 
 
@@ -21,12 +21,12 @@ def wire(name: str) -> Wire:
     Raises:
         InvalidValue: there is none.
     """
-    if not isinstance(name, str) or name not in SHAPES:
-        raise InvalidValue("shape", name, f"one of {', '.join(map(repr, SHAPES))}")
-    return SHAPES[name]
+    if not isinstance(name, str) or name not in FORMATS:
+        raise InvalidValue("format", name, f"one of {', '.join(map(repr, FORMATS))}")
+    return FORMATS[name]
 
 
-def shape_of(messages: Sequence[Any]) -> str | None:
+def format_of(messages: Sequence[Any]) -> str | None:
     """Return the shape that the messages can only be in, or `None` where they could be in any.
 
     Raises:

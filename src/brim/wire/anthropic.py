@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.message import Message, Path, Piece
 from brim.wire.base import changed, fields_of, json_of, kinds_of, mapping_at, opaque, role_of, text_at
+from brim.wire.message import Message, Path, Piece
 
 ROLES = {"user": "user", "assistant": "assistant", "system": "system"}
 _BLOCKS = (

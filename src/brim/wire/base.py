@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
 from brim.errors import InvalidType, InvalidValue
-from brim.message import Message, Path, Piece
+from brim.wire.message import Message, Path, Piece
 
 GONE = object()
 """In an edit: the place is removed."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.message import Message, Piece
 from brim.wire.base import changed, fields_of, kinds_of, mapping_at, opaque, role_of, text_at
+from brim.wire.message import Message, Piece
 
 ROLES = {
     "system": "system",
@@ -30,7 +30,7 @@ def is_chat(values: Mapping[str, Any]) -> bool:
     return any(kind in _PART_TYPES for kind in kinds_of(values.get("content")))
 
 
-class Chat:
+class OpenAIChat:
     """The shape of Chat Completions."""
 
     name = "openai"
@@ -62,7 +62,7 @@ class Chat:
         return changed(raw, {("content",): f"{content}\n\n{text}" if content else text})
 
 
-WIRE = Chat()
+WIRE = OpenAIChat()
 
 
 def _common(raw: dict[str, Any]) -> Message | None:

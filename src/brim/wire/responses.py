@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.message import Message, Piece
 from brim.wire.base import changed, fields_of, json_of, kinds_of, mapping_at, opaque, role_of, text_at
+from brim.wire.message import Message, Piece
 
 ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 _PART_TYPES = ("input_text", "output_text", "input_image", "input_file")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from brim.audit.formats import bodies, claude_code, codex, langfuse, langsmith, otel
-from brim.audit.trace import Item, Log
+from brim.audit.trace import SessionLog, TraceItem
 
 
 class Format(NamedTuple):
@@ -15,7 +15,7 @@ class Format(NamedTuple):
     name: str
     claims: Callable[[Any], bool]
     """Tells whether a record is in this format."""
-    items: Callable[[Any], list[Item]]
+    items: Callable[[Any], list[TraceItem]]
     """Returns what of it belongs to conversations; nothing of a record that says nothing to a model."""
 
 
@@ -23,13 +23,16 @@ FORMATS = tuple(
     Format(each.NAME, each.claims, each.items) for each in (otel, codex, claude_code, langsmith, langfuse, bodies)
 )
 """The formats, those that can be told most surely first."""
-LOGS: Mapping[str, Callable[[], Log]] = {claude_code.NAME: claude_code.Session, codex.NAME: codex.Session}
+LOGS: Mapping[str, Callable[[], SessionLog]] = {
+    claude_code.NAME: claude_code.ClaudeCodeSession,
+    codex.NAME: codex.CodexSession,
+}
 """The formats that spread one conversation over the lines of a file."""
 _LISTS = ("data", "runs", "observations", "items", "spans", "traces", "records")
 """Keys under which a document keeps its records."""
 
 
-def found(record: Any) -> Iterator[tuple[str, list[Item]]]:
+def found(record: Any) -> Iterator[tuple[str, list[TraceItem]]]:
     """Yield the format of a record and its items; of a document that lists records, those of each.
 
     Nothing is yielded for a record in none of the formats.

@@ -10,10 +10,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from brim.audit.trace import IDS, Ask, Item, beginning, number, replies, shape_for, text
-from brim.overflow import is_overflow
+from brim.audit.trace import IDS, RecordedRequest, TraceItem, beginning, format_for, number, replies, text
 from brim.wire import plain
 from brim.wire.held import is_held
+from brim.wire.overflow import is_overflow
 
 NAME = "bodies"
 _BODIES = ("request", "body", "request_body", "requestBody", "params", "kwargs")
@@ -29,16 +29,16 @@ def claims(record: Any) -> bool:
     return body_in(record) is not None
 
 
-def items(record: Any) -> list[Item]:
+def items(record: Any) -> list[TraceItem]:
     """Return the one request or conversation of a record."""
     body = body_in(record)
     assert body is not None
     ask = ask_of(body, record if isinstance(record, Mapping) else {})
     if ask.whole:
         named = next((text(record.get(key)) for key in IDS if isinstance(record, Mapping) and record.get(key)), None)
-        return [Item(key=f"talk {named}" if named else "", make=lambda: ask)]
+        return [TraceItem(key=f"talk {named}" if named else "", make=lambda: ask)]
     named = _id(record, body)
-    return [Item(key=f"id {named}" if named else f"start {beginning(ask)}", make=lambda: ask)]
+    return [TraceItem(key=f"id {named}" if named else f"start {beginning(ask)}", make=lambda: ask)]
 
 
 def body_in(record: Any) -> Mapping[str, Any] | None:
@@ -60,7 +60,7 @@ def body_in(record: Any) -> Mapping[str, Any] | None:
     return None
 
 
-def ask_of(body: Mapping[str, Any], log: Mapping[str, Any]) -> Ask:
+def ask_of(body: Mapping[str, Any], log: Mapping[str, Any]) -> RecordedRequest:
     """Return the request of a body, with what the log has beside it."""
     own = "input" if "messages" not in body else "messages"
     said = body.get(own)
@@ -70,9 +70,9 @@ def ask_of(body: Mapping[str, Any], log: Mapping[str, Any]) -> Ask:
     model = text(body.get("model")) or text(log.get("model"))
     usage = usage_of(answer) or usage_of(log)
     error = log.get("error") or (answer.get("error") if isinstance(answer, Mapping) else None)
-    return Ask(
+    return RecordedRequest(
         messages=messages,
-        shape=_shape(body, own, messages),
+        format=_format(body, own, messages),
         model=model,
         tools=_tools(body),
         system=system if isinstance(system, str | list) else None,
@@ -145,10 +145,10 @@ def _answer(log: Mapping[str, Any]) -> Any | None:
     return None
 
 
-def _shape(body: Mapping[str, Any], own: str, messages: list[Any]) -> str | None:
+def _format(body: Mapping[str, Any], own: str, messages: list[Any]) -> str | None:
     if own == "input":
         return "responses"
-    told = shape_for(messages)
+    told = format_for(messages)
     if told is not None:
         return told
     schemas = [tool for tool in body.get("tools") or () if isinstance(tool, Mapping) and "input_schema" in tool]

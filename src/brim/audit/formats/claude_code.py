@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from brim.audit.formats.bodies import usage_of
-from brim.audit.trace import Ask, Item, Step, text
-from brim.overflow import is_overflow
+from brim.audit.trace import RecordedRequest, TraceItem, TraceStep, text
+from brim.wire.overflow import is_overflow
 
 NAME = "claude-code"
 _EVENTS = (
@@ -32,16 +32,16 @@ def claims(record: Any) -> bool:
     return record.get("type") in _EVENTS and any(key in record for key in _MARKS)
 
 
-def items(record: Mapping[str, Any]) -> list[Item]:
+def items(record: Mapping[str, Any]) -> list[TraceItem]:
     """Return the line, if it says something; that of a sub-agent belongs to a conversation of its own."""
     told = record.get("type") in ("user", "assistant") or record.get("subtype") == "compact_boundary"
     if not told:
         return []
     own = text(record.get("agentId")) or ("side" if record.get("isSidechain") is True else "")
-    return [Item(key=f"claude-code {text(record.get('sessionId')) or ''} {own}", log=NAME, body=record)]
+    return [TraceItem(key=f"claude-code {text(record.get('sessionId')) or ''} {own}", log=NAME, body=record)]
 
 
-class Session:
+class ClaudeCodeSession:
     """Puts the messages of a session together, and tells where a request was made."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Session:
         self._answer: list[Any] = []
         self._heard: list[Any] = []
 
-    def feed(self, body: Mapping[str, Any]) -> Iterator[Step]:
+    def feed(self, body: Mapping[str, Any]) -> Iterator[TraceStep]:
         """Yield the request that a line is the first answer to."""
         if body.get("type") == "system":
             self.restart()
@@ -72,11 +72,11 @@ class Session:
             self._id = named
         self._answer += blocks
 
-    def rest(self) -> Iterator[Step]:
+    def rest(self) -> Iterator[TraceStep]:
         """Yield nothing: what has no answer was perhaps not sent."""
         return iter(())
 
-    def _step(self, model: str | None, usage: tuple[int, int] | None, *, overflowed: bool) -> Step:
+    def _step(self, model: str | None, usage: tuple[int, int] | None, *, overflowed: bool) -> TraceStep:
         """Return the request of all that was said so far."""
         if self._answer:
             self._messages.append({"role": "assistant", "content": self._answer})
@@ -85,8 +85,10 @@ class Session:
         self._answer, self._heard = [], []
         kept, self._seen = self._seen, len(self._messages)
         reported, cached = usage if usage is not None else (None, None)
-        ask = Ask(messages=(), shape="anthropic", model=model, reported=reported, cached=cached, overflowed=overflowed)
-        return Step(self._messages, len(self._messages), kept, ask)
+        ask = RecordedRequest(
+            messages=(), format="anthropic", model=model, reported=reported, cached=cached, overflowed=overflowed
+        )
+        return TraceStep(self._messages, len(self._messages), kept, ask)
 
     def restart(self) -> None:
         """Forget what was said: the session was compacted and a summary follows, or there is too much of it."""

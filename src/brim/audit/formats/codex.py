@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from brim.audit.trace import Ask, Item, Step, is_reply, number, text
-from brim.overflow import is_overflow
+from brim.audit.trace import RecordedRequest, TraceItem, TraceStep, is_reply, number, text
+from brim.wire.overflow import is_overflow
 
 NAME = "codex"
 _LINES = ("session_meta", "turn_context", "response_item", "event_msg", "compacted")
@@ -31,12 +31,12 @@ def claims(record: Any) -> bool:
     return items or ("instructions" in record and "timestamp" in record and "id" in record)
 
 
-def items(record: Mapping[str, Any]) -> list[Item]:
+def items(record: Mapping[str, Any]) -> list[TraceItem]:
     """Return the line; which session it is of, only its file tells."""
-    return [Item(key="codex", log=NAME, body=record)]
+    return [TraceItem(key="codex", log=NAME, body=record)]
 
 
-class Session:
+class CodexSession:
     """Puts the items of a session together, and tells where a request was made."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Session:
         self._speaks = False
         self._waiting: tuple[int, int] | None = None
 
-    def feed(self, body: Mapping[str, Any]) -> Iterator[Step]:
+    def feed(self, body: Mapping[str, Any]) -> Iterator[TraceStep]:
         """Yield a request once it is known what it cost, or that another one was made."""
         kind = body.get("type")
         held = body.get("payload") if kind in _LINES else body
@@ -64,7 +64,7 @@ class Session:
         elif kind == "response_item" or kind in _PLAIN:
             yield from self._item(payload)
 
-    def rest(self) -> Iterator[Step]:
+    def rest(self) -> Iterator[TraceStep]:
         """Yield the request that still waits."""
         if self._waiting is not None:
             yield self._step(None, overflowed=False)
@@ -73,7 +73,7 @@ class Session:
         """Forget what was said, because there is too much of it."""
         self._begin_anew({})
 
-    def _item(self, item: Mapping[str, Any]) -> Iterator[Step]:
+    def _item(self, item: Mapping[str, Any]) -> Iterator[TraceStep]:
         if item.get("type") in _IGNORED or item.get("record_type") is not None:
             return
         speaks = is_reply(item)
@@ -84,7 +84,7 @@ class Session:
         self._speaks = speaks
         self._items.append(item)
 
-    def _event(self, payload: Mapping[str, Any]) -> Iterator[Step]:
+    def _event(self, payload: Mapping[str, Any]) -> Iterator[TraceStep]:
         kind = payload.get("type")
         if kind == "token_count" and self._waiting is not None:
             told = payload.get("info")
@@ -96,20 +96,20 @@ class Session:
             self._waiting, self._seen = (len(self._items), self._seen), len(self._items)
             yield self._step(None, overflowed=True)
 
-    def _step(self, usage: tuple[int, int] | None, *, overflowed: bool) -> Step:
+    def _step(self, usage: tuple[int, int] | None, *, overflowed: bool) -> TraceStep:
         assert self._waiting is not None
         (length, kept), self._waiting = self._waiting, None
         reported, cached = usage if usage is not None else (None, None)
-        ask = Ask(
+        ask = RecordedRequest(
             messages=(),
-            shape="responses",
+            format="responses",
             model=self._model,
             system=self._system,
             reported=reported,
             cached=cached,
             overflowed=overflowed,
         )
-        return Step(self._items, length, kept, ask)
+        return TraceStep(self._items, length, kept, ask)
 
     def _begin_anew(self, payload: Mapping[str, Any]) -> None:
         """Go on from what the session was compacted to."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from brim.audit.formats.traced import traced_ask
 from brim.audit.said import loaded
-from brim.audit.trace import Ask, Item, moment, number, text
-from brim.overflow import is_overflow
+from brim.audit.trace import RecordedRequest, TraceItem, moment, number, text
+from brim.wire.overflow import is_overflow
 
 NAME = "langfuse"
 _TYPES = (
@@ -34,7 +34,7 @@ def claims(record: Any) -> bool:
     return record.get("type") in _TYPES and _first(record, _TRACE) is not None
 
 
-def items(record: Mapping[str, Any]) -> list[Item]:
+def items(record: Mapping[str, Any]) -> list[TraceItem]:
     """Return the requests among the observations of a record."""
     found = []
     listed = record.get("observations")
@@ -43,11 +43,11 @@ def items(record: Mapping[str, Any]) -> list[Item]:
             whole = {**record, **each} if each is not record else each
             key = text(_first(whole, _SESSION)) or text(_first(whole, _TRACE)) or text(record.get("id"))
             when = moment(_first(each, _START))
-            found.append(Item(key=f"langfuse {key}" if key else "", when=when, make=partial(_made, each)))
+            found.append(TraceItem(key=f"langfuse {key}" if key else "", when=when, make=partial(_made, each)))
     return found
 
 
-def ask_of(values: Mapping[str, Any]) -> Ask | None:
+def ask_of(values: Mapping[str, Any]) -> RecordedRequest | None:
     """Return the request of an observation, or nothing where it keeps no messages."""
     held = loaded(_first(values, _SETTINGS))
     settings: Mapping[str, Any] = held if isinstance(held, Mapping) else {}
@@ -57,7 +57,7 @@ def ask_of(values: Mapping[str, Any]) -> Ask | None:
     return traced_ask(values.get("input"), model=model, settings=settings, usage=_usage(values), overflowed=overflowed)
 
 
-def _made(values: Mapping[str, Any]) -> Ask:
+def _made(values: Mapping[str, Any]) -> RecordedRequest:
     ask = ask_of(values)
     assert ask is not None
     return ask

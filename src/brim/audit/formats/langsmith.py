@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from brim.audit.formats.traced import traced_ask
-from brim.audit.trace import IDS, Ask, Item, moment, number, text
-from brim.overflow import is_overflow
+from brim.audit.trace import IDS, RecordedRequest, TraceItem, moment, number, text
+from brim.wire.overflow import is_overflow
 
 NAME = "langsmith"
 
@@ -18,7 +18,7 @@ def claims(record: Any) -> bool:
     return isinstance(record, Mapping) and isinstance(record.get("run_type"), str) and "inputs" in record
 
 
-def items(record: Mapping[str, Any]) -> list[Item]:
+def items(record: Mapping[str, Any]) -> list[TraceItem]:
     """Return the requests of a run and of the runs below it."""
     found = []
     for run in _runs(record):
@@ -26,11 +26,11 @@ def items(record: Mapping[str, Any]) -> list[Item]:
             thread = next((text(_metadata(run).get(key)) for key in IDS if _metadata(run).get(key)), None)
             key = thread or text(run.get("trace_id")) or text(run.get("id"))
             when = moment(run.get("start_time"))
-            found.append(Item(key=f"langsmith {key}" if key else "", when=when, make=partial(_made, run)))
+            found.append(TraceItem(key=f"langsmith {key}" if key else "", when=when, make=partial(_made, run)))
     return found
 
 
-def ask_of(run: Mapping[str, Any]) -> Ask | None:
+def ask_of(run: Mapping[str, Any]) -> RecordedRequest | None:
     """Return the request of a run, or nothing where it keeps no messages."""
     extra = run.get("extra")
     held = extra.get("invocation_params") if isinstance(extra, Mapping) else None
@@ -45,7 +45,7 @@ def ask_of(run: Mapping[str, Any]) -> Ask | None:
     return traced_ask(inputs, model=model, settings=settings, usage=_usage(run), overflowed=overflowed)
 
 
-def _made(run: Mapping[str, Any]) -> Ask:
+def _made(run: Mapping[str, Any]) -> RecordedRequest:
     ask = ask_of(run)
     assert ask is not None
     return ask

@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any
 
 from brim.audit.said import chats, loaded, tools_of
-from brim.audit.trace import Ask, Item, moment, number, text
-from brim.overflow import is_overflow
+from brim.audit.trace import RecordedRequest, TraceItem, moment, number, text
+from brim.wire.overflow import is_overflow
 
 NAME = "opentelemetry"
 _PREFIX = "gen_ai."
@@ -43,7 +43,7 @@ def claims(record: Any) -> bool:
     return any(str(key).startswith(_PREFIX) for key in (held if isinstance(held, Mapping) else record))
 
 
-def items(record: Mapping[str, Any]) -> list[Item]:
+def items(record: Mapping[str, Any]) -> list[TraceItem]:
     """Return the requests among the spans of a record: those that hold what was sent."""
     found = []
     for span in _spans(record):
@@ -51,7 +51,7 @@ def items(record: Mapping[str, Any]) -> list[Item]:
         if _asks(told, span):
             key = text(told.get(_CONVERSATION)) or text(_first(span, _TRACE)) or text(_context(span).get("trace_id"))
             when = moment(_first(span, _START))
-            found.append(Item(key=f"otel {key}" if key else "", when=when, make=partial(_ask, told, span)))
+            found.append(TraceItem(key=f"otel {key}" if key else "", when=when, make=partial(_ask, told, span)))
     return found
 
 
@@ -110,11 +110,11 @@ def _events(span: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     return found
 
 
-def _ask(told: Mapping[str, Any], span: Mapping[str, Any]) -> Ask:
+def _ask(told: Mapping[str, Any], span: Mapping[str, Any]) -> RecordedRequest:
     system = chats([{"role": "system", "parts": parts}]) if (parts := _parts(told)) else None
-    return Ask(
+    return RecordedRequest(
         messages=[*(system or ()), *_messages(told, span)],
-        shape="openai",
+        format="openai",
         model=text(_first(told, _MODEL)),
         tools=tools_of(told.get("gen_ai.tool.definitions")) or _functions(told),
         answer=number(told.get("gen_ai.request.max_tokens")) or 0,

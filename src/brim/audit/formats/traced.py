@@ -7,7 +7,7 @@ from typing import Any
 
 from brim.audit.formats import bodies
 from brim.audit.said import chats, loaded, tools_of
-from brim.audit.trace import Ask, number, text
+from brim.audit.trace import RecordedRequest, number, text
 
 _PROVIDERS = ("user", "assistant", "system", "developer", "tool")
 _THEIRS = ("parts", "kwargs", "data", "additional_kwargs")
@@ -20,7 +20,7 @@ def traced_ask(
     settings: Mapping[str, Any],
     usage: tuple[int, int] | None,
     overflowed: bool,
-) -> Ask | None:
+) -> RecordedRequest | None:
     """Return the request of what a tracer kept of its input, or nothing where that holds no messages."""
     held = loaded(inputs)
     body = held if isinstance(held, Mapping) else {"messages": held} if isinstance(held, list) else {}
@@ -32,7 +32,7 @@ def traced_ask(
         return None
     tools = tools_of(body.get("tools") or settings.get("tools") or settings.get("functions"))
     answer = number(settings.get("max_tokens")) or number(settings.get("max_completion_tokens")) or 0
-    ask = Ask(messages=messages, shape="openai", model=named, tools=tools, answer=answer)
+    ask = RecordedRequest(messages=messages, format="openai", model=named, tools=tools, answer=answer)
     return _told(ask, named, usage, overflowed=overflowed)
 
 
@@ -49,7 +49,9 @@ def _native(body: Mapping[str, Any]) -> bool:
     ) and any(isinstance(raw, Mapping) and "role" in raw for raw in said)
 
 
-def _told(ask: Ask, model: str | None, usage: tuple[int, int] | None, *, overflowed: bool) -> Ask:
+def _told(
+    ask: RecordedRequest, model: str | None, usage: tuple[int, int] | None, *, overflowed: bool
+) -> RecordedRequest:
     from dataclasses import replace
 
     reported, cached = usage if usage is not None else (None, None)

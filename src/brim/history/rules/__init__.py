@@ -11,13 +11,13 @@ from typing import Protocol
 from brim.history.rules.alternation import Alternation
 from brim.history.rules.batches import Batches
 from brim.history.rules.pairs import Pairs
-from brim.message import Message
 from brim.wire import Wire
+from brim.wire.message import Message
 
-__all__ = ["Alternation", "Batches", "Pairs", "Rule", "rules_of"]
+__all__ = ["Alternation", "Batches", "Pairs", "SeamRule", "rules_of"]
 
 
-class Rule(Protocol):
+class SeamRule(Protocol):
     """One thing that a provider asks of a history."""
 
     def bond(self, message: Message, at: int) -> int | None:
@@ -27,9 +27,9 @@ class Rule(Protocol):
         """
 
 
-def rules_of(wire: Wire, pairs: Pairs) -> list[Rule]:
+def rules_of(wire: Wire, pairs: Pairs) -> list[SeamRule]:
     """Return the rules of a wire shape."""
-    rules: list[Rule] = [pairs]
+    rules: list[SeamRule] = [pairs]
     if wire.batches:
         rules.append(Batches())
     if wire.pairs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from brim.message import Message
+from brim.wire.message import Message
 
 
 class Pairs:

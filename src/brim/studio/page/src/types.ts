@@ -169,7 +169,7 @@ export interface WireRow {
 
 export interface Wire extends Session {
   prompts: { number: number; at: number; used: number }[];
-  shape: string | null;
+  format: string | null;
   number: number;
   used: number;
   budget: number;

@@ -7,7 +7,7 @@ import { asked, go, link } from "./route";
 import { download } from "./saved";
 import type { Session, Wire as Told, WireRow } from "./types";
 
-const SHAPES: Record<string, string> = { openai: "Chat Completions", responses: "Responses", anthropic: "Messages" };
+const FORMATS: Record<string, string> = { openai: "Chat Completions", responses: "Responses", anthropic: "Messages" };
 
 export function Wire({ session }: { sessions: Session[]; session: string | null }) {
   const number = asked.value.get("number");
@@ -19,7 +19,7 @@ export function Wire({ session }: { sessions: Session[]; session: string | null 
   const { value, problem, loading } = found.state.value;
   if (problem) return <Failed title="Wire" told={problem} />;
   if (loading) return <Waiting />;
-  if (!session || !value?.shape)
+  if (!session || !value?.format)
     return (
       <Empty>
         <h1>No prompt was kept</h1>
@@ -45,7 +45,7 @@ function Shown({ told }: { told: Told }) {
     <>
       <Head title="Wire">
         <p class="lead">
-          {SHAPES[told.shape!]} · <b>{n(told.used)}</b> of <b>{n(told.budget)}</b> {told.unit} usable ({share(told.used, told.budget)}) ·{" "}
+          {FORMATS[told.format!]} · <b>{n(told.used)}</b> of <b>{n(told.budget)}</b> {told.unit} usable ({share(told.used, told.budget)}) ·{" "}
           <span class={`badge ${told.exact ? "good" : "soft"}`}>{told.exact ? "exact" : "estimated"}</span>
         </p>
         <label class="inline">

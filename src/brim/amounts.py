@@ -1,0 +1,106 @@
+"""Numbers as people write them: amounts, shares of a whole, and a total divided by named shares.
+
+Shares are kept as exact fractions of what was written, so that 29 % of 100 is 29 and not 28.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from brim.errors import InvalidType, InvalidValue
+
+_PERCENT = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*%\s*")
+
+Amount = int | str
+"""Units (400), or a share of the budget ("20%")."""
+
+
+def units(place: str, value: object, *, least: int = 0) -> int:
+    """Return `value` as a whole number of units.
+
+    Raises:
+        InvalidValue: it is not a whole number, or less than `least`.
+    """
+    expected = f"a whole number of at least {least}"
+    if isinstance(value, float) and not math.isnan(value) and value.is_integer() and not math.isinf(value):
+        raise InvalidType(place, value, f"{expected} (write {int(value)})")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidValue(place, value, expected)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidType(place, value, expected)
+    if value < least:
+        raise InvalidValue(place, value, expected)
+    return value
+
+
+def units_or_share(place: str, value: object) -> int | Fraction:
+    """Return units as an int, or a share as a fraction of one.
+
+    Raises:
+        InvalidValue: it is neither a whole number of at least 0 nor a percentage from 0 to 100.
+    """
+    if not isinstance(value, str):
+        return units(place, value)
+    match = _PERCENT.fullmatch(value)
+    share = Fraction(match[1]) / 100 if match else None
+    if share is None or share > 1:
+        raise InvalidValue(place, value, 'units (400) or a percentage from 0 to 100 ("20%")')
+    return share
+
+
+def fraction(place: str, value: object) -> Fraction:
+    """Return a share given as a number from 0 to 1, or as a percentage.
+
+    Raises:
+        InvalidValue: it is neither.
+    """
+    if isinstance(value, str):
+        share = units_or_share(place, value)
+        if isinstance(share, Fraction):
+            return share
+    expected = 'a share above 0 and up to 1 (0.2 or "20%")'
+    if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
+        raise InvalidType(place, value, expected)
+    if not math.isfinite(value) or not 0 < value <= 1:
+        raise InvalidValue(place, value, expected)
+    return Fraction(str(value))
+
+
+def of_budget(amount: int | Fraction, budget: int) -> int | Fraction:
+    """Return units for a budget: a share stays an exact fraction of a unit."""
+    return amount * budget if isinstance(amount, Fraction) else amount
+
+
+_TOLERANCE = Fraction(1, 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """A total, and the part of it that each name has."""
+
+    total: int
+    shares: Mapping[str, float | str]
+    """Shares by name: 0.4 or "40%". Together they are one, within a thousandth."""
+    rest: str = "reserve"
+    """The share that takes what rounding leaves, and that a name not listed is given."""
+
+    def __post_init__(self) -> None:
+        units("Shares total", self.total)
+        whole = sum((fraction(f"share {name!r}", share) for name, share in self.shares.items()), Fraction(0))
+        if abs(whole - 1) > _TOLERANCE:
+            raise InvalidValue("shares", float(whole), "1.0 in all (within 0.001)")
+        if self.rest not in self.shares:
+            raise InvalidValue("rest", self.rest, f"one of the shares: {', '.join(self.shares)}")
+
+    def of(self, name: str) -> int:
+        """Return the units of a share; a name that has none is given what the rest has."""
+        if name in self.shares and name != self.rest:
+            return self._rounded(name)
+        return self.total - sum(self._rounded(other) for other in self.shares if other != self.rest)
+
+    def _rounded(self, name: str) -> int:
+        return int(fraction(name, self.shares[name]) * self.total)

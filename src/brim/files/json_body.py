@@ -1,0 +1,217 @@
+"""A JSON file in which one list is to be changed: what it says, and where each item of the list stands.
+
+Reading all of it and writing it anew would change what nobody asked to have changed: blanks, escapes, the digits of
+a number. So places are remembered, and what is not changed is copied.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from brim.errors import SourceError, shown
+from brim.files.depth import MOST_DEPTH, is_deep
+from brim.files.source import STDIN, STDIN_SHOWN, text_of
+
+_MOST_BYTES = 100_000_000
+"""Providers take 50 million at the most."""
+_MOST_DIGITS = 4_000
+"""Digits of a whole number: Python reads no more than 4,300."""
+_BLANK = re.compile(r"[ \t\n\r]*")
+
+Span = tuple[int, int]
+"""Where something stands in the text: its first character, and the one after its last."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JsonBody:
+    """A JSON file after reading it."""
+
+    path: str
+    text: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """What its keys say; nothing where the file is a list."""
+    items: Sequence[Any] | None = None
+    """What the list holds; `None` where there is none."""
+    spans: Sequence[Span] = ()
+    """Where its items stand."""
+    whole: Span = (0, 0)
+    """Where the list stands, or what stands in its place."""
+    starts: Mapping[str, int] = field(default_factory=dict, repr=False)
+    """Where the value of each key begins."""
+
+    def error(self, problem: str, *at: str | int) -> SourceError:
+        """Return the error that says what is wrong with the value of a key or with an item, and on which line."""
+        place = self.whole[0]
+        if at:
+            key = at[0]
+            place = self.spans[key][0] if isinstance(key, int) and key < len(self.spans) else place
+            place = self.starts.get(key, place) if isinstance(key, str) else place
+        return SourceError(self.path, problem, line=_line(self.text, place))
+
+    def spliced(self, value: str) -> str:
+        """Return the text with something else in place of the list."""
+        start, stop = self.whole
+        return self.text[:start] + value + self.text[stop:]
+
+    def with_items(self, items: Sequence[Span | str]) -> str:
+        """Return the text with other items in the list: those that stand in it already, and new ones as JSON."""
+        text, spans = self.text, self.spans
+        before = text[self.whole[0] + 1 : spans[0][0]]
+        between = text[spans[0][1] : spans[1][0]] if len(spans) > 1 else "," + before
+        after = text[spans[-1][1] : self.whole[1] - 1]
+        written = [item if isinstance(item, str) else text[item[0] : item[1]] for item in items]
+        return self.spliced("[" + before + between.join(written) + after + "]")
+
+
+def read_body(path: str, lists: Sequence[str]) -> JsonBody:
+    """Return what a file holds: an object in which one of some keys has the list, or a list.
+
+    Raises:
+        SourceError: the file cannot be read, is no JSON, has a key twice, or is nested too deep.
+    """
+    text = text_of(path, _MOST_BYTES).removeprefix("\ufeff")
+    return body_of(text, STDIN_SHOWN if path == STDIN else path, lists)
+
+
+def body_of(text: str, place: str, lists: Sequence[str]) -> JsonBody:
+    """Return what a text holds, in the same way; `place` says in errors where it stands.
+
+    Raises:
+        SourceError: it is no JSON, has a key twice, or is nested too deep.
+    """
+    return _Reader(place, text).body(lists)
+
+
+class _Reader:
+    """Reads the two outer levels of one text itself, and leaves what is inside to the decoder."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path = path
+        self.text = text
+        self._decoder = json.JSONDecoder(object_pairs_hook=_once, parse_int=_whole, parse_constant=_no_number)
+
+    def body(self, lists: Sequence[str]) -> JsonBody:
+        start = self._skip(0)
+        if self._next(start) == "{":
+            body, end = self._object(start, lists)
+        elif self._next(start) == "[":
+            items, spans, end = self._list(start, "")
+            body = JsonBody(path=self.path, text=self.text, items=items, spans=spans, whole=(start, end))
+        else:
+            value, _ = self._value(start, "")
+            raise self._error(f"a request is an object or a list of messages, not {shown(value)}", start)
+        if self._skip(end) < len(self.text):
+            raise self._error("not JSON: more follows after its end", self._skip(end))
+        return body
+
+    def _object(self, start: int, lists: Sequence[str]) -> tuple[JsonBody, int]:
+        values: dict[str, Any] = {}
+        starts: dict[str, int] = {}
+        items: list[Any] | None = None
+        spans: list[Span] = []
+        whole = (start, start)
+        at = self._skip(start + 1)
+        more = self._next(at) != "}"
+        end = at if more else at + 1
+        while more:
+            key, at = self._key(at)
+            if key in values:
+                raise self._error(f"the key {shown(key)} stands twice", at)
+            starts[key] = at
+            if key in lists and self._next(at) == "[":
+                items, spans, end = self._list(at, key)
+                values[key] = items
+            else:
+                values[key], end = self._value(at, key)
+            if key in lists:
+                whole = (at, end)
+            at, more = self._after(end, "}")
+            end = at
+        body = JsonBody(
+            path=self.path, text=self.text, values=values, items=items, spans=spans, whole=whole, starts=starts
+        )
+        return body, end
+
+    def _list(self, start: int, key: str) -> tuple[list[Any], list[Span], int]:
+        items: list[Any] = []
+        spans: list[Span] = []
+        at = self._skip(start + 1)
+        if self._next(at) == "]":
+            return items, spans, at + 1
+        more = True
+        while more:
+            value, end = self._value(at, f"{key or 'messages'}[{len(items)}]")
+            items.append(value)
+            spans.append((at, end))
+            at, more = self._after(end, "]")
+        return items, spans, at
+
+    def _key(self, at: int) -> tuple[str, int]:
+        """Return a key, and where its value begins."""
+        if self._next(at) != '"':
+            raise self._error("not JSON: a key has to begin with a double quote", at)
+        key, end = self._value(at, "")
+        end = self._skip(end)
+        if self._next(end) != ":":
+            raise self._error(f"not JSON: a colon has to follow the key {shown(key)}", end)
+        return key, self._skip(end + 1)
+
+    def _after(self, at: int, closing: str) -> tuple[int, bool]:
+        """Return where to go on after a value, and whether another follows."""
+        at = self._skip(at)
+        if self._next(at) not in (",", closing):
+            raise self._error(f"not JSON: a comma or {closing} has to follow", at)
+        return (self._skip(at + 1), True) if self._next(at) == "," else (at + 1, False)
+
+    def _value(self, at: int, place: str) -> tuple[Any, int]:
+        told = f"{place}: " if place else ""
+        try:
+            value, end = self._decoder.raw_decode(self.text, at)
+        except json.JSONDecodeError as error:
+            raise self._error(f"not JSON: {error.msg[:1].lower()}{error.msg[1:]}", error.pos) from error
+        except ValueError as error:
+            raise self._error(f"{told}{error}", at) from error
+        except RecursionError as error:
+            raise self._error(f"{told}nested more than {MOST_DEPTH} levels deep", at) from error
+        if is_deep(value):
+            raise self._error(f"{told}nested more than {MOST_DEPTH} levels deep", at)
+        return value, end
+
+    def _skip(self, at: int) -> int:
+        """Return where the next character stands that is not blank."""
+        found = _BLANK.match(self.text, at)
+        return found.end() if found else at
+
+    def _next(self, at: int) -> str:
+        return self.text[at : at + 1]
+
+    def _error(self, problem: str, at: int) -> SourceError:
+        return SourceError(self.path, problem, line=_line(self.text, at))
+
+
+def _line(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object whose keys are all different."""
+    made: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in made:
+            raise ValueError(f"the key {shown(key)} stands twice")
+        made[key] = value
+    return made
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"a number of {len(digits):,} digits")
+    return int(digits)
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")

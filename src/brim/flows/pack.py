@@ -1,0 +1,58 @@
+"""A briefing for one step, and the record of how it came about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from brim.receipts.receipt import Receipt
+from brim.receipts.section import Section
+
+ENGINE = "brim"
+"""Who built a pack, in its receipt."""
+
+VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pack:
+    """The whole context of one step."""
+
+    step_id: str
+    agent: str
+    text: str = field(repr=False)
+    sections: tuple[Section, ...] = field(repr=False)
+    """What it is made of, in the order of the page: teaching notes, history, artifacts, scent trail, files."""
+    receipt: Mapping[str, Any] = field(repr=False)
+    """What was kept, cut and left out, as JSON values; `docs/packs.md` lists the keys."""
+    fitted: Receipt = field(repr=False)
+    """The receipt of the page itself."""
+    reason: str
+    """Who chose what is in it, and where that was not the model, why not."""
+
+    def __str__(self) -> str:
+        return self.text
+
+    def section(self, name: str) -> str:
+        """Return the text of a section; nothing where the pack has none of that name."""
+        return next((section.text for section in self.sections if section.name == name), "")
+
+    def event(self, **extra: Any) -> dict[str, Any]:
+        """Return the pack as a `prompt_assembled` event; every section is in just one of the lists."""
+        steps, by_state = self.receipt["steps"], self._by_state()
+        return {
+            **self.fitted.event(agent=self.agent, step_id=self.step_id, unit=self.fitted.unit),
+            "sections_included": by_state["whole"],
+            "sections_truncated": by_state["cut"],
+            "sections_dropped": by_state["dropped"],
+            "steps_truncated": [step["step_id"] for step in steps if step["state"] == "cut"],
+            "steps_dropped": [step["step_id"] for step in steps if step["state"] == "omitted"],
+            **extra,
+        }
+
+    def _by_state(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {"whole": [], "cut": [], "dropped": []}
+        for section in self.receipt["sections"]:
+            found[section["state"]].append(section["name"])
+        return found

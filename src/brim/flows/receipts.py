@@ -1,0 +1,117 @@
+"""Receipts of a run on disk: `RUN_BASE/<flow>/receipts/<step_id>-<agent>.json`, one for each step.
+
+A name that is no safe file name is escaped, so no id leads out of the directory. A receipt appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+from urllib.parse import quote
+
+from brim.errors import InvalidValue, SourceError
+from brim.files.source import text_of
+from brim.files.writer import put
+
+_LONGEST = 80
+"""Characters of a name; with two of them, a dash and the ending it is a file name everywhere."""
+_MOST_BYTES = 64 * 1024 * 1024
+_ENDING = ".json"
+
+
+@dataclass(slots=True)
+class Receipts:
+    """The receipts of one run of a flow."""
+
+    base: str
+    """The directory of the run."""
+    flow: str
+    _names: dict[str, tuple[str, str]] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def directory(self) -> str:
+        """Where the receipts are."""
+        return os.path.join(self.base, safe(self.flow), "receipts")
+
+    def path(self, step_id: str, agent: str) -> str:
+        """Return where the receipt of a step is."""
+        return os.path.join(self.directory, f"{safe(step_id)}-{safe(agent or 'agent')}{_ENDING}")
+
+    def expect(self, steps: Iterable[tuple[str, str]]) -> None:
+        """Pass if each step has a file of its own, before any of them runs.
+
+        Raises:
+            InvalidValue: two steps have the same file.
+        """
+        for step in steps:
+            other = self._names.setdefault(self.path(*step), step)
+            if other != step:
+                told = f"unlike the step {other[0]!r} of {other[1]!r}, whose receipt has the same name"
+                raise InvalidValue("step", f"{step[0]} of {step[1]}", told)
+
+    def write(self, values: Mapping[str, Any]) -> str:
+        """Write the receipt of the step that it names, in the place of an earlier run's, and return its path.
+
+        Raises:
+            InvalidValue: another step of this run has the same file.
+            SourceError: it cannot be written.
+        """
+        step = (str(values["step_id"]), str(values.get("agent") or ""))
+        self.expect([step])
+        path = self.path(*step)
+        try:
+            os.makedirs(self.directory, exist_ok=True)
+            put(path, json.dumps(values, indent=2, ensure_ascii=True).encode() + b"\n")
+        except OSError as error:
+            raise SourceError(path, f"it cannot be written: {(error.strerror or str(error)).lower()}") from error
+        return path
+
+    def read(self) -> Iterator[dict[str, Any]]:
+        """Yield the receipts of the run, by file name.
+
+        Raises:
+            SourceError: one cannot be read, or is no receipt.
+        """
+        try:
+            names = sorted(os.listdir(self.directory))
+        except OSError as error:
+            raise SourceError(self.directory, (error.strerror or str(error)).lower()) from error
+        for name in names:
+            if name.endswith(_ENDING) and not name.startswith("."):
+                yield read_receipt(os.path.join(self.directory, name))
+
+
+def read_receipt(path: str) -> dict[str, Any]:
+    """Return the receipt of a step.
+
+    Raises:
+        SourceError: it cannot be read, or is no receipt.
+    """
+    try:
+        values = json.loads(text_of(path, _MOST_BYTES))
+    except (ValueError, RecursionError) as error:
+        raise SourceError(path, f"no receipt: {error}") from error
+    if not isinstance(values, dict) or "step_id" not in values:
+        raise SourceError(path, "no receipt of a step: it has no step_id")
+    return values
+
+
+def safe(name: str) -> str:
+    """Return a name as a part of a file name: what is not a letter, a digit, `_` or a dot inside is escaped.
+
+    Raises:
+        InvalidValue: it is empty.
+    """
+    if not name:
+        raise InvalidValue("name", name, "a text that is not empty")
+    told = quote(name, safe="", errors="surrogatepass").replace("~", "%7E")
+    if told.startswith("."):
+        told = "%2E" + told[1:]
+    if len(told) <= _LONGEST:
+        return told
+    digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return f"{told[: _LONGEST - 17].rstrip('%')}-{digest}"

@@ -1,0 +1,244 @@
+"""The summariser that needs no model: facts first, then the sentences that say most, in the order they were said.
+
+It invents nothing, for every line was said so, and gives the same summary on every machine. A summary of a summary is
+read back by its headings, so that facts go from one to the next unchanged.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from brim.history.compact.facts import SPOKEN, Fact, Said, harvest, ranked
+from brim.history.compact.secrets import redact
+from brim.history.compact.sentences import sentences
+from brim.meter import DEFAULT, meter
+from brim.meter.base import Scale, checked_limit
+from brim.meter.words import terms
+from brim.receipts.receipt import handle
+
+if TYPE_CHECKING:
+    from brim.history.compact.plan import CompactionPlan
+
+_HEADINGS = {
+    "constraint": "Rules",
+    "decision": "Decisions",
+    "todo": "To do",
+    "error": "Errors",
+    "question": "Open questions",
+    "path": "Paths",
+    "url": "Addresses",
+    "id": "Ids",
+    "number": "Numbers",
+}
+"""The headings of a summary, in the order in which they stand."""
+_SAID = "Said"
+_KIND_OF = {heading: kind for kind, heading in _HEADINGS.items()}
+_FACTS_SHARE = (3, 5)
+"""The part of the limit that facts may take before the sentences are served."""
+_ITEM = 2
+"""About the units that it takes to list something: a dash or a comma, and a line break."""
+_REPEATED = (3, 5)
+"""The part of a sentence's words, all said already, that makes it not worth saying."""
+_ROLE_WORTH = {"user": 15, "assistant": 10, "system": 10, "tool": 3}
+_MOST_FACTS = 400
+_MOST_SENTENCES = 4_000
+"""Sentences that are weighed: of a longer history the last."""
+
+
+class SummaryLine(NamedTuple):
+    """A sentence that could stand in a summary."""
+
+    at: int
+    """Its number among all sentences."""
+    role: str
+    text: str
+    words: frozenset[str]
+    worth: int
+    """Times that it counts: twice, where the last summary had it."""
+
+
+def summarise(text: str, limit: int, meter: Scale | None = None) -> str:
+    """Return a summary of a text that counts at most `limit`; it can be given to `fit_messages(summarise=...)`.
+
+    Without a meter, units are tokens of the default vocabulary.
+
+    Raises:
+        InvalidValue: `limit` is not a whole number of at least zero.
+    """
+    return condensed(_parted(text), limit, meter or _default())
+
+
+def summary(plan: CompactionPlan) -> str:
+    """Return the summary of what a plan is to replace, with the last summary in it; it always says something."""
+    told = condensed(plan.said, plan.limit, plan.meter, plan.previous)
+    return told or plan.meter.head(f"{len(plan.said):,} messages in which nothing stands out.", plan.limit)
+
+
+def condensed(said: Sequence[Said], limit: int, meter: Scale, previous: str = "") -> str:
+    """Return what was said in at most `limit` units: facts by kind, then sentences; empty where nothing fits.
+
+    Raises:
+        InvalidValue: `limit` is not a whole number of at least zero.
+    """
+    checked_limit(limit)
+    carried, rest = read_back(redact(previous))
+    earlier = [_named(text) for text in rest]
+    facts = _merged(carried, harvest([*earlier, *said], _MOST_FACTS))
+    lines = _lines([*earlier, *said], len(earlier))
+    room = limit * _FACTS_SHARE[0] // _FACTS_SHARE[1]
+    kept = _affordable(facts, room, meter)
+    spent = sum(_cost(fact.text, meter) for fact in kept)
+    spoken = _best(lines, [fact.text for fact in kept], limit - spent, meter)
+    spent += sum(_cost(line.text, meter) for line in spoken)
+    taken = set(map(id, kept))
+    late = [fact for fact in facts if fact.must and id(fact) not in taken]
+    told = "\n".join([*(fact.text for fact in kept if fact.kind in SPOKEN), *(line.text for line in spoken)])
+    kept += _affordable(late, limit - spent, meter, told)
+    return _within(kept, spoken, limit, meter)
+
+
+def listed(facts: Sequence[Fact], limit: int, meter: Scale) -> str:
+    """Return as many facts as fit, by kind; empty where none does."""
+    return _within(_affordable(facts, limit, meter), [], limit, meter)
+
+
+def read_back(text: str) -> tuple[list[Fact], list[str]]:
+    """Return the facts that a summary lists under its headings, and its other lines."""
+    facts: list[Fact] = []
+    rest: list[str] = []
+    kind: str | None = None
+    for line in text.splitlines():
+        heading, colon, tail = line.partition(":")
+        if colon and (heading in _KIND_OF or heading == _SAID):
+            kind = _KIND_OF.get(heading)
+            found = [atom.strip() for atom in tail.split("; ")] if kind else []
+        else:
+            found = [line.removeprefix("- ").strip()]
+        if kind is None:
+            rest += [each for each in found if each]
+        else:
+            facts += [_carried(kind, each, len(facts)) for each in found if each]
+    return facts, rest
+
+
+def _carried(kind: str, text: str, at: int) -> Fact:
+    return Fact(kind=kind, text=text, handle="", role="assistant", at=at - 1_000_000)
+
+
+def _merged(carried: Sequence[Fact], found: Sequence[Fact]) -> list[Fact]:
+    """Return the facts of the last summary and the new ones, each once, ranked."""
+    known = {(fact.kind, fact.text) for fact in found}
+    return ranked([*found, *(fact for fact in carried if (fact.kind, fact.text) not in known)])
+
+
+def _affordable(facts: Sequence[Fact], room: int, meter: Scale, told: str = "") -> list[Fact]:
+    """Return the first facts that fit into the room, without those in what was told or in a kept sentence."""
+    kept: list[Fact] = []
+    for fact in facts:
+        if fact.text in told:
+            continue
+        cost = _cost(fact.text, meter)
+        if cost <= room:
+            kept.append(fact)
+            room -= cost
+            if fact.kind in SPOKEN:
+                told += f"{fact.text}\n"
+    return kept
+
+
+def _cost(text: str, meter: Scale) -> int:
+    return meter.load(text) + _ITEM
+
+
+def _lines(said: Sequence[Said], earlier: int) -> list[SummaryLine]:
+    """Return the sentences that could stand in a summary, in order; the first messages are the last summary's lines."""
+    found: list[SummaryLine] = []
+    for number, one in enumerate(said):
+        spoken = sentences(redact(one.text))
+        if one.role == "tool":
+            spoken = [*spoken[:2], *spoken[2:][-2:]]
+        worth = 2 if number < earlier else 1
+        found += [
+            SummaryLine(len(found) + i, one.role, text, frozenset(terms(text)), worth) for i, text in enumerate(spoken)
+        ]
+    return [line for line in found[-_MOST_SENTENCES:] if len(line.words) > 2]
+
+
+def _best(lines: Sequence[SummaryLine], told: Sequence[str], room: int, meter: Scale) -> list[SummaryLine]:
+    """Return the sentences that say most and fit into the room, in order; none that the facts have said."""
+    common = Counter(word for line in lines for word in line.words)
+    covered = {word for text in told for word in terms(text)}
+    chosen: list[SummaryLine] = []
+    for line in sorted(lines, key=lambda line: (-_worth(line, common, len(lines)), -line.at)):
+        again = len(line.words & covered) * _REPEATED[1] >= len(line.words) * _REPEATED[0]
+        cost = _cost(line.text, meter) + _ITEM
+        if again or cost > room:
+            continue
+        chosen.append(line)
+        covered |= line.words
+        room -= cost
+        if room <= 2 * _ITEM:
+            break
+    return sorted(chosen)
+
+
+def _worth(line: SummaryLine, common: Counter[str], total: int) -> int:
+    """Return what a sentence is worth: words that come again and are not everywhere, by who said it."""
+    weights = [min(common[word], 6) * (1 + total // common[word]).bit_length() for word in line.words]
+    return line.worth * _ROLE_WORTH.get(line.role, 10) * 100 * sum(weights) // (len(weights) + 4)
+
+
+def _within(facts: list[Fact], lines: list[SummaryLine], limit: int, meter: Scale) -> str:
+    """Return the summary, without as many of its last items as it takes to fit."""
+    text = _written(facts, lines)
+    while meter.load(text) > limit:
+        over = max(1, (meter.load(text) - limit) // 40)
+        lines, facts = (lines[over:], facts) if lines else (lines, facts[:-over])
+        text = _written(facts, lines)
+        if not facts and not lines:
+            return ""
+    return text
+
+
+def _written(facts: Sequence[Fact], lines: Sequence[SummaryLine]) -> str:
+    told = [row for kind in _HEADINGS for row in _rows(kind, [fact for fact in facts if fact.kind == kind])]
+    if lines:
+        told += [f"{_SAID}:", *(f"- {line.role}: {line.text}" if line.role else f"- {line.text}" for line in lines)]
+    return "\n".join(told)
+
+
+def _rows(kind: str, facts: Sequence[Fact]) -> Iterator[str]:
+    """Yield the rows of one kind: sentences below each other, atoms beside each other, as they were said."""
+    if not facts:
+        return
+    texts = [fact.text for fact in sorted(facts, key=lambda fact: fact.at)]
+    if kind not in SPOKEN:
+        yield f"{_HEADINGS[kind]}: {'; '.join(texts)}"
+        return
+    yield f"{_HEADINGS[kind]}:"
+    yield from (f"- {text}" for text in texts)
+
+
+def _named(line: str) -> Said:
+    """Return a line of the last summary with who said it, where it tells."""
+    role, colon, rest = line.partition(": ")
+    return Said(role, rest, "") if colon and role in _ROLE_WORTH else Said("", line, "")
+
+
+def _parted(text: str) -> list[Said]:
+    """Return the blocks of a text, each with who said it: the name before it, or that of the block before."""
+    found: list[Said] = []
+    role = "user"
+    for block in text.split("\n\n"):
+        name, colon, rest = block.partition(": ")
+        named = bool(colon) and name in _ROLE_WORTH
+        role, block = (name, rest) if named else (role, block)  # noqa: PLW2901
+        if block.strip():
+            found.append(Said(role, block, handle(block)))
+    return found
+
+
+def _default() -> Scale:
+    return meter(DEFAULT)

@@ -1,0 +1,285 @@
+"""The facts in what was said: paths, ids, addresses, numbers, errors, decisions, rules, open questions, tasks.
+
+Prose can be said again in fewer words; a path or a number cannot. So facts are found first, by patterns alone, told
+apart by kind, and ranked: what people decided before what they mentioned, and that before what a tool printed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from brim.history.compact.secrets import redact
+from brim.history.compact.sentences import sentences
+
+KINDS = ("constraint", "decision", "error", "todo", "url", "path", "id", "number", "question")
+"""The kinds of facts, the weightiest first."""
+SPOKEN = ("constraint", "decision", "error", "todo", "question")
+"""Kinds that are whole sentences."""
+
+_WEIGHTS = {
+    "constraint": 90,
+    "decision": 80,
+    "error": 60,
+    "todo": 60,
+    "url": 50,
+    "path": 50,
+    "id": 50,
+    "number": 40,
+    "question": 35,
+}
+_ROLES = {"system": 10, "user": 20, "assistant": 10, "tool": -20}
+"""What it adds to a fact who said it: a tool prints many numbers that nobody asked for."""
+_PRINTED = 2
+"""What each further fact of a kind weighs less, where a tool printed it."""
+_MOST_TEXT = 40_000
+"""Characters of a message that are searched: its start and its end, where there are more."""
+_MOST_OF_ONE = 60
+"""Facts that one message can give."""
+_LONGEST = 240
+"""Characters of a sentence that is kept as it was said."""
+
+_URL = re.compile(r"\b(?:https?|wss?|ftp|s3|gs|git|ssh|postgres(?:ql)?|mysql|redis|sqlite)://[^\s<>\"'`)\]}|]+")
+_FILE = (
+    r"py|pyi|js|jsx|ts|tsx|mjs|go|rs|rb|java|kt|c|h|cc|cpp|hpp|cs|php|swift|scala|sh|bash|sql|html|css|scss|md|rst|txt"
+    r"|json|jsonl|yaml|yml|toml|ini|cfg|conf|env|lock|xml|csv|tsv|log|db|sqlite|parquet|png|jpg|svg|pdf|ipynb|proto|tf"
+)
+_PATH = re.compile(
+    r"(?<![\w/.:-])(?:"
+    r"(?:~|\.{1,2})?/(?:[\w.@+-]+/)*[\w.@+-]*\w"  # from the root or from here
+    rf"|(?:[\w.@+-]+/)+[\w@+-][\w.@+-]*\.(?:{_FILE})\b"
+    r"|(?:[\w@+-][\w.@+-]*/){2,}[\w.@+-]*\w"
+    rf"|[\w@+-][\w.@+-]*\.(?:{_FILE})\b(?!\()"
+    r"|[A-Za-z]:\\(?:[\w .@+-]+\\)*[\w.@+-]+"
+    r")(?::\d+(?::\d+)?)?"
+)
+_ID = re.compile(
+    r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"
+    r"|\b[A-Z][A-Z0-9]{1,9}-\d{1,9}\b"
+    r"|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b"
+    r"|(?<!\w)#\d{2,9}\b"
+    r"|\b(?=[a-z]{2,12}[_-]\w*\d)[a-z]{2,12}[_-][A-Za-z0-9]{4,40}\b"
+    r"|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{2,5})?\b"
+    r"|\bv?\d+\.\d+\.\d+(?:[-+.][\w.]+)?\b"
+    r"|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b"
+    r"|(?<=`)[^`\s][^`\n]{0,58}[^`\s](?=`)"
+)
+_NUMBER = re.compile(
+    r"(?<!\w)([$€£¥]?\d+(?:[,_]\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?)(?![\d.]*\d)"
+    r"((?:[ ]?%|[ ]?[^\W\d_]{1,12}(?:/[^\W\d_]{1,4})?\b)?)"
+)
+_BEFORE = re.compile(r"(?:[^\W\d_][\w'-]*(?:[ \t]*[=:][ \t]*|[ \t]+)){1,3}\Z")
+"""Up to three words before a number. They are looked for once there is one: most words stand before none."""
+_NEAR = 120
+"""Characters before a number in which its words are looked for."""
+_ENDLESS = re.compile(r"[\w.@+/\\=&%?~:'-]{240,}")
+"""What is longer than any name: an encoded file, say. To look for names in it would take forever."""
+_UNIT = re.compile(
+    r"\s?(?:%|[kmgt]?i?b|bytes?|tokens?|chars?|characters?|ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?|weeks?"
+    r"|months?|years?|k|m|bn?|rows?|lines?|files?|times?|tests?|retries|requests?|users?|px|hz|khz|mhz|ghz|km|cm|mm|kg|g"
+    r"|usd|eur|cents?|percent|rps|qps|items?|steps?|turns?|workers?|threads?|replicas?|nodes?|cores?|errors?|/s)$",
+    re.I,
+)
+_IDLE = frozenset(("the", "a", "an", "of", "in", "on", "at", "to", "and", "or", "by", "is", "are", "was"))
+
+_CONSTRAINT = re.compile(
+    r"\b(?:must(?:n't)?|never|always|do not|don't|shall(?: not)?|required to|only use|no more than|not allowed"
+    r"|forbidden|under no circumstances|make sure|be sure to|keep in mind|remember that|important:)(?!\w)"
+    r"|必须|禁止|不得|不要|务必|绝不",
+    re.I,
+)
+_DECISION = re.compile(
+    r"\b(?:we(?:'ve| have)? (?:decided|agreed|chose|settled|picked)|(?:was|were|been|is) (?:decided|agreed)"
+    r"|decided (?:to|on|that|against)|decisions?:|agreed (?:to|on|that|upon)|settled on|instead of|rather than"
+    r"|switch(?:ed|ing)? (?:from|to)|go(?:ing)? with|let's use|will use|i(?:'ll| will) use|chose|opted for|the plan is"
+    r"|approved)(?!\w)|决定|改用|选择了|采用",
+    re.I,
+)
+_ERROR = re.compile(
+    r"\b(?:\w*error|\w*exception|fail(?:ed|ure|s|ing)?|fatal|panic(?:ked)?|traceback|denied|refused|timed out|timeout"
+    r"|not found|no such|cannot|could not|undefined|segfault|segmentation fault|crash(?:ed|es)?|abort(?:ed)?"
+    r"|exit code [1-9]\d*|broken|deadlock|out of memory|oom)\b(?![./]\w)|错误|失败|异常",
+    re.I,
+)
+_NO_ERROR = re.compile(r"\b(?:no|0|zero|without(?: any)?) (?:errors?|failures?|exceptions?|failed)\b", re.I)
+_TODO = re.compile(
+    r"\b(?:TODO|FIXME|XXX)\b|\[ \]|\b(?:still (?:need|have|must|to)|remaining|remains? to|next(?: steps?)?:|next,"
+    r"|next up|not yet|left to do|to[- ]do:|(?:we|i|you) (?:still )?need to|needs to be|follow[- ]up|outstanding"
+    r"|pending)(?!\w)|待办|还需要|下一步|尚未",
+    re.I,
+)
+_PASSING = re.compile(
+    r"(?:now,? |first,? |next,? |then |okay,? |ok,? )?(?:"
+    r"(?:i am |i'm )?(?:now )?"
+    r"(?:read|open|runn|look|check|search|list|view|fetch|inspect|load|try|call|scann|print)ing\b"
+    r"|(?:let me|let's|i will|i'll|i am going to|i'm going to) (?:now |first |just |also )?"
+    r"(?:read|open|run|look|check|search|list|view|fetch|inspect|load|try|call|scan|print|see)\b)"
+    r"|(?:that|this|it) took\b|(?:it |that )?(?:took|ran|finished) (?:in )?\d",
+    re.I,
+)
+"""How a model tells what it is about to do, or how long it took: what is named there is no more than looked at."""
+_QUESTION = re.compile(r"[?？][\"')\]]*$")
+
+
+class Said(NamedTuple):
+    """Something that was said, and where to find it again."""
+
+    role: str
+    text: str
+    handle: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fact:
+    """One fact."""
+
+    kind: str
+    """One of `KINDS`."""
+    text: str
+    """As it was said, without what surrounds it."""
+    handle: str
+    """The message in which it was said first."""
+    role: str
+    """Who said it; the weightiest, where several did."""
+    at: int
+    """The number of that message, in the order given."""
+    times: int = 1
+    """In how many messages it was said."""
+
+    @property
+    def weight(self) -> int:
+        """How much it would be missed."""
+        return _WEIGHTS[self.kind] + _ROLES.get(self.role, 0) + 5 * min(self.times - 1, 4)
+
+    @property
+    def must(self) -> bool:
+        """Whether a summary may not leave it out: people, or the model in its own words, said it."""
+        return self.role != "tool" and self.kind != "question"
+
+
+def harvest(said: Iterable[Said], most: int = 200) -> list[Fact]:
+    """Return the facts in what was said, each once, the weightiest first and the newest first among equals.
+
+    Secrets are no facts: what is found has none.
+    """
+    found: dict[tuple[str, str], Fact] = {}
+    for at, one in enumerate(said):
+        for role, said_so in _apart(one.role, redact(_searched(one.text))):
+            for kind, text in _facts(role, said_so):
+                key = kind, text.casefold() if kind in SPOKEN else text
+                known = found.get(key)
+                if known is None:
+                    found[key] = Fact(kind=kind, text=text, handle=one.handle, role=role, at=at)
+                elif known.at != at or known.role != role:
+                    best = max(known.role, role, key=lambda name: _ROLES.get(name, 0))
+                    found[key] = replace(known, times=known.times + 1, role=best)
+    return ranked(found.values())[:most]
+
+
+def ranked(facts: Iterable[Fact]) -> list[Fact]:
+    """Return facts the weightiest first, the newest first among equals; of a tool's, each weighs less than the last."""
+    found = sorted(facts, key=lambda fact: (-fact.weight, -fact.at))
+    printed: Counter[str] = Counter()
+    keys = []
+    for i, fact in enumerate(found):
+        less = _PRINTED * printed[fact.kind] if fact.role == "tool" else 0
+        keys.append((less - fact.weight, i))
+        printed[fact.kind] += fact.role == "tool"
+    return [found[i] for _, i in sorted(keys)]
+
+
+def uncovered(facts: Sequence[Fact], text: str) -> list[Fact]:
+    """Return the facts that a text does not mention."""
+    folded = " ".join(text.casefold().split())
+    return [fact for fact in facts if " ".join(fact.text.casefold().split()) not in folded]
+
+
+def _searched(text: str) -> str:
+    half = _MOST_TEXT // 2
+    return text if len(text) <= _MOST_TEXT else f"{text[:half]}\n{text[-half:]}"
+
+
+def _apart(role: str, text: str) -> Iterator[tuple[str, str]]:
+    """Yield what was said, and apart from it what the model says of what it is about to do: that fades like output."""
+    passing = [each for each in sentences(text) if _PASSING.match(each)] if role == "assistant" else []
+    for each in passing:
+        text = text.replace(each, " ", 1)
+    yield role, text
+    if passing:
+        yield "tool", "\n".join(passing)
+
+
+def _facts(role: str, text: str) -> Iterator[tuple[str, str]]:
+    """Yield the kind and the text of each fact in a text, as many as one message may give."""
+    left = dict.fromkeys(KINDS, _MOST_OF_ONE // 4 if role == "tool" else _MOST_OF_ONE)
+    seen: set[tuple[str, str]] = set()
+    for kind, found in (*_spoken(role, text), *_atoms(text)):
+        if left[kind] and (kind, found) not in seen:
+            left[kind] -= 1
+            seen.add((kind, found))
+            yield kind, found
+
+
+def _spoken(role: str, text: str) -> Iterator[tuple[str, str]]:
+    """Yield the sentences that are facts as a whole; what a tool prints decides and asks nothing."""
+    for sentence in sentences(text):
+        if len(sentence) > _LONGEST:
+            continue
+        kind = _kind_of(sentence, role)
+        if kind is not None:
+            yield kind, sentence
+
+
+def _kind_of(sentence: str, role: str) -> str | None:
+    if role != "tool":
+        if _QUESTION.search(sentence):
+            return "question"
+        if _DECISION.search(sentence):
+            return "decision"
+        if _CONSTRAINT.search(sentence):
+            return "constraint"
+        if _TODO.search(sentence):
+            return "todo"
+    if _ERROR.search(sentence) and not _NO_ERROR.search(sentence):
+        return "error"
+    return None
+
+
+def _atoms(text: str) -> Iterator[tuple[str, str]]:
+    """Yield addresses, paths, ids and numbers; what was taken for one is not looked at again."""
+    text = _ENDLESS.sub("\x00", text)
+    for kind, pattern in (("url", _URL), ("path", _PATH), ("id", _ID)):
+        spans = []
+        for match in pattern.finditer(text):
+            atom = match[0].rstrip(".,;:!?'\"")
+            if len(atom) > 2 and len(atom) <= _LONGEST:
+                yield kind, atom
+                spans.append(match.span())
+        text = _blanked(text, spans)
+    last = 0
+    for match in _NUMBER.finditer(text):
+        words = _BEFORE.search(text, max(last, match.start() - _NEAR), match.start())
+        last = match.end()
+        if snippet := _numbered(words[0] if words else "", *match.groups()):
+            yield "number", snippet
+
+
+def _blanked(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    parts, last = [], 0
+    for start, stop in spans:
+        parts += [text[last:start], "\x00"]
+        last = stop
+    return "".join([*parts, text[last:]])
+
+
+def _numbered(words: str, number: str, unit: str) -> str | None:
+    """Return a number with its unit and the words before it, or `None` where it is the number of nothing."""
+    while words and words.split(maxsplit=1)[0].casefold() in _IDLE:
+        words = words.lstrip().partition(" ")[2] if " " in words.strip() else ""
+    told = unit if unit and (_UNIT.match(unit) or not words) else ""
+    if not words.strip() and not _UNIT.match(told):
+        return None
+    return " ".join(f"{words}{number}{told}".split())

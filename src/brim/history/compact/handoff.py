@@ -1,0 +1,281 @@
+"""What one context hands to the next, so that work goes on where it stopped.
+
+It is extracted, not written: every line was said so, and rules stand word for word. A fact that nobody mentions again
+fades, slowly where people said it. The value holds more than its text shows, so that what had no room in one context
+can come back in another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from brim.amounts import units
+from brim.errors import InvalidType
+from brim.history.compact.facts import SPOKEN, Said, harvest
+from brim.history.compact.finding import CarriedFact, carried
+from brim.history.compact.secrets import redact
+from brim.history.compact.sentences import sentences
+from brim.history.note import MARK as NOTE
+from brim.meter import Meter
+from brim.meter import meter as metered
+from brim.meter.base import Scale
+from brim.meter.words import terms
+from brim.receipts.receipt import handle
+from brim.truncate import truncator
+from brim.wire import format_of, wire
+
+MARK = "[CONTINUATION]"
+"""How the text of a continuation begins."""
+MOST_FINDINGS = 300
+MOST_LINES = 60
+"""Things done, left to do, or ruled, that are carried on."""
+MOST_LINEAGE = 16
+_GOAL_SHARE = 3
+"""The part of the limit, one in so many, that the goal is cut to where it alone takes more."""
+_ITEM = 2
+"""About the units that it takes to list something."""
+_DONE_SHARE = (3, 5)
+"""The part of a task's words that a report of something done must have for the task to be done."""
+_FIRST = 4
+"""Things done and left to do that are told before the facts."""
+_PRINTED = 12
+"""Facts that only a tool printed, or that were mentioned in passing, of which more would be noise."""
+_LONGEST = 240
+"""Characters of a report of something done."""
+_RESOURCES = ("path", "url")
+
+_DONE = re.compile(
+    r"\b(?:done|fixed|created|added|implemented|completed|finished|wrote|updated|removed|deleted|merged|passed|passes"
+    r"|passing|deployed|resolved|verified|renamed|refactored|installed|migrated|tested|works now|closed|found)\b"
+    r"|\[x\]|✓|✅|已完成|完成了|修复了",
+    re.I,
+)
+_GROUPS = (
+    ("constraint", "Rules"),
+    ("todo", "Left to do"),
+    ("decision", "Decisions"),
+    ("error", "Errors"),
+    ("question", "Open questions"),
+    ("path", "Paths"),
+    ("url", "Addresses"),
+    ("id", "Ids"),
+    ("number", "Numbers"),
+    ("done", "Done"),
+)
+"""The kinds of lines and their headings, in the order in which they stand."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Continuation:
+    """What the next context has to know."""
+
+    goal: str
+    """What all of it is for, in the words it was given in."""
+    accomplished: tuple[str, ...] = ()
+    """What was done, the newest last."""
+    remaining: tuple[str, ...] = ()
+    """What is left to do, the newest last."""
+    findings: tuple[CarriedFact, ...] = ()
+    """Decisions, errors, ids, numbers and open questions, the worthiest first."""
+    constraints: tuple[str, ...] = ()
+    """What the user ruled, word for word, the oldest first."""
+    resources: tuple[CarriedFact, ...] = ()
+    """Paths and addresses, the worthiest first."""
+    lineage: tuple[str, ...] = ()
+    """The contexts before this one, each by the handle of its continuation's text, the newest last."""
+    iteration: int = 0
+    sub_tick: int = 0
+
+    def text(self, meter: Scale | None = None, limit: int | None = None) -> str:
+        """Return it for a prompt, in at most `limit` units; without a limit, all of it.
+
+        Raises:
+            DoesNotFit: not even the goal's first words fit.
+            InvalidType: a limit without a meter.
+        """
+        if limit is None:
+            return self._written(self.goal, list(self._items()))
+        if meter is None:
+            raise InvalidType("meter", meter, "the meter of the limit")
+        units("limit", limit)
+        goal = self._goal(meter, limit)
+        chosen, told = [], f"{goal}\n"
+        room = limit - meter.load(self._written(goal, []))
+        for kind, text in self._items():
+            cost = meter.load(text) + _ITEM
+            if text not in told and cost <= room:
+                chosen.append((kind, text))
+                room -= cost
+                told += f"{text}\n" if kind in SPOKEN else ""
+        text = self._written(goal, chosen)
+        while meter.load(text) > limit and chosen:
+            del chosen[-max(1, (meter.load(text) - limit) // 40) :]
+            text = self._written(goal, chosen)
+        return text
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        told: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
+        for name in ("findings", "resources"):
+            told[name] = [finding.to_dict() for finding in told[name]]
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Continuation:
+        """Return what `to_dict` wrote.
+
+        Raises:
+            InvalidValue: it is not what `to_dict` writes.
+        """
+        names = [each.name for each in fields(cls)]
+        if not isinstance(values, Mapping) or sorted(values) != sorted(names):
+            raise InvalidType("continuation", values, f"a mapping with {', '.join(names)}")
+        told: dict[str, Any] = dict(values)
+        for name in ("accomplished", "remaining", "constraints", "lineage"):
+            told[name] = _texts(f"continuation.{name}", told[name])
+        for name in ("findings", "resources"):
+            told[name] = tuple(_findings(f"continuation.{name}", told[name]))
+        if not isinstance(told["goal"], str):
+            raise InvalidType("continuation.goal", told["goal"], "a text")
+        for name in ("iteration", "sub_tick"):
+            units(f"continuation.{name}", told[name])
+        return cls(**told)
+
+    def _goal(self, meter: Scale, limit: int) -> str:
+        """Return the goal, cut where it alone would take the room of all else."""
+        most = max(1, limit // _GOAL_SHARE)
+        if meter.load(self.goal) <= most:
+            return self.goal
+        return truncator("ends").truncate(self.goal, most, meter).text
+
+    def _items(self) -> Iterator[tuple[str, str]]:
+        """Yield what can be told, the weightiest first."""
+        yield from (("constraint", text) for text in self.constraints)
+        yield from (("todo", text) for text in reversed(self.remaining[-_FIRST:]))
+        yield from (("done", text) for text in reversed(self.accomplished[-_FIRST:]))
+        facts = sorted([*self.findings, *self.resources], key=lambda finding: (not finding.must, -finding.worth))
+        yield from ((finding.kind, finding.text) for finding in facts if finding.must)
+        yield from (("todo", text) for text in reversed(self.remaining[:-_FIRST]))
+        yield from (("done", text) for text in reversed(self.accomplished[:-_FIRST]))
+        yield from [(finding.kind, finding.text) for finding in facts if not finding.must][:_PRINTED]
+
+    def _written(self, goal: str, items: Sequence[tuple[str, str]]) -> str:
+        lines = [f"{MARK} iteration {self.iteration}, sub-tick {self.sub_tick}", f"Goal: {goal}"]
+        for kind, heading in _GROUPS:
+            texts = [text for each, text in items if each == kind]
+            if texts and kind in (*SPOKEN, "done"):
+                lines += [f"{heading}:", *(f"- {text}" for text in texts)]
+            elif texts:
+                lines.append(f"{heading}: {'; '.join(texts)}")
+        return "\n".join(lines)
+
+
+def continuation(
+    messages: Sequence[Any],
+    *,
+    goal: str,
+    meter: Meter | str | Callable[[str], int],
+    limit: int,
+    previous: Continuation | None = None,
+    iteration: int | None = None,
+    sub_tick: int | None = None,
+    format: str | None = None,
+) -> Continuation:
+    """Return what the next context has to know of this one and, through `previous`, of those before.
+
+    Args:
+        messages: the context that ends, in any wire shape. System messages are sent anew each time and a continuation
+            in it is known from `previous`, so neither is read.
+        goal: what all of it is for.
+        meter: what measures the limit.
+        limit: units that the text will have; the value itself holds more.
+        previous: what this context was handed.
+        iteration: the iteration that goes on; without it, that of `previous`.
+        sub_tick: the sub-tick that begins; without it, the one after that of `previous`.
+        shape: `openai`, `responses` or `anthropic`; without it, what the messages look like.
+
+    Raises:
+        InvalidValue: an argument or a message that cannot be.
+    """
+    if not isinstance(goal, str):
+        raise InvalidType("goal", goal, "a text")
+    units("limit", limit)
+    before = previous if previous is not None else Continuation(goal=goal, sub_tick=-1)
+    said = _said(messages, format)
+    facts = harvest(said, MOST_FINDINGS)
+    new = [CarriedFact.of(fact) for fact in facts]
+    done = _done(said)
+    rules = [fact.text for fact in sorted(facts, key=lambda fact: fact.at) if _is_rule(fact.kind, fact.role)]
+    todo = [fact.text for fact in sorted(facts, key=lambda fact: fact.at) if fact.kind == "todo"]
+    found = [finding for finding in new if finding.kind not in (*_RESOURCES, "todo") and finding.text not in rules]
+    held = [finding for finding in new if finding.kind in _RESOURCES]
+    lineage = (*before.lineage, handle(before.text(metered(meter), limit))) if previous is not None else ()
+    return Continuation(
+        goal=redact(goal),
+        accomplished=_joined(before.accomplished, done)[-MOST_LINES:],
+        remaining=_open([*before.remaining], todo, done)[-MOST_LINES:],
+        findings=carried(before.findings, found, MOST_FINDINGS),
+        constraints=_joined(before.constraints, rules)[:MOST_LINES],
+        resources=carried(before.resources, held, MOST_FINDINGS),
+        lineage=lineage[-MOST_LINEAGE:],
+        iteration=before.iteration if iteration is None else units("iteration", iteration),
+        sub_tick=before.sub_tick + 1 if sub_tick is None else units("sub_tick", sub_tick),
+    )
+
+
+def _is_rule(kind: str, role: str) -> bool:
+    """Return whether a fact is a rule of the user's; what the model tells itself is none."""
+    return kind == "constraint" and role == "user"
+
+
+def _said(messages: Sequence[Any], format: str | None) -> list[Said]:
+    """Return what was said in a context, without what was there before it began."""
+    chosen = wire(format_of(messages) or "openai" if format is None else format)
+    said = []
+    for i, raw in enumerate(messages):
+        message = chosen.read(raw, i)
+        if message.role == "system":
+            continue
+        role = "tool" if message.results else message.role
+        text = message.text().partition(MARK)[0].partition(NOTE)[0]
+        if text.strip():
+            said.append(Said(role, text, handle(text)))
+    return said
+
+
+def _done(said: Sequence[Said]) -> list[str]:
+    """Return what the model reports as done, in order."""
+    spoken = [text for one in said if one.role == "assistant" for text in sentences(redact(one.text))]
+    return [text for text in spoken if _DONE.search(text) and not text.endswith("?") and len(text) <= _LONGEST]
+
+
+def _joined(old: Sequence[str], new: Sequence[str]) -> tuple[str, ...]:
+    """Return two lists as one, each text once, at its last place among the new ones or its first among the old."""
+    return tuple(dict.fromkeys([*old, *new]))
+
+
+def _open(old: Sequence[str], new: Sequence[str], done: Sequence[str]) -> tuple[str, ...]:
+    """Return the tasks that no report says are done."""
+    reports = [set(terms(text)) for text in done]
+    return tuple(text for text in dict.fromkeys([*old, *new]) if not _is_done(set(terms(text)), reports))
+
+
+def _is_done(task: set[str], reports: Sequence[set[str]]) -> bool:
+    need = len(task) * _DONE_SHARE[0]
+    return any(len(task & report) * _DONE_SHARE[1] >= need for report in reports) if task else False
+
+
+def _texts(place: str, values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list | tuple) or not all(isinstance(value, str) for value in values):
+        raise InvalidType(place, values, "a list of texts")
+    return tuple(values)
+
+
+def _findings(place: str, values: Any) -> Iterator[CarriedFact]:
+    if not isinstance(values, list | tuple):
+        raise InvalidType(place, values, "a list of findings")
+    for i, value in enumerate(values):
+        yield CarriedFact.from_dict(value, f"{place}[{i}]")

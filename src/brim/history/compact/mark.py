@@ -1,0 +1,61 @@
+"""How a summary is known in a history: one message of the user's, or a text at the end of one, behind a mark.
+
+The next compaction finds it by the mark and replaces it, and a fit can be told to keep it: `pin=is_summary`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from brim.errors import InvalidValue
+from brim.wire import format_of, wire
+from brim.wire.message import Message, Piece
+
+MARK = "[CONTEXT_SUMMARY]"
+"""How the text of a summary begins."""
+SHOWN = 11
+"""Characters of a handle that a prompt spends on it."""
+
+_HEAD = re.compile(re.escape(MARK) + r" of ([\d,]+) earlier messages \((b2:[0-9a-f]+)\)\n?")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Summary:
+    """A summary as it stands in a history."""
+
+    text: str
+    """Without the mark."""
+    replaced: int
+    """Messages that it stands for; zero where the mark does not say."""
+    index: str
+    """The start of the handle of their index, or empty."""
+
+
+def headed(text: str, replaced: int, index: str) -> str:
+    """Return a summary behind its mark."""
+    return f"{MARK} of {replaced:,} earlier messages ({index[:SHOWN]})\n{text}"
+
+
+def piece_of(message: Message) -> Piece | None:
+    """Return the piece of a message that is a summary, if its last piece is one."""
+    last = message.pieces[-1] if message.role == "user" and message.pieces else None
+    return last if last is not None and last.kind == "text" and last.text.startswith(MARK) else None
+
+
+def read(text: str) -> Summary:
+    """Return the summary in a text that begins with the mark; an unknown head is left out too."""
+    match = _HEAD.match(text)
+    if match is None:
+        return Summary(text=text.removeprefix(MARK).strip(), replaced=0, index="")
+    return Summary(text=text[match.end() :].strip(), replaced=int(match[1].replace(",", "")), index=match[2])
+
+
+def is_summary(raw: Any) -> bool:
+    """Return whether a message, in any wire shape, has a summary in it."""
+    try:
+        message = wire(format_of([raw]) or "openai").read(raw, 0)
+    except InvalidValue:
+        return False
+    return piece_of(message) is not None

@@ -1,0 +1,291 @@
+"""The body of a request to a model, as a JSON file: read, counted, fitted, and written back.
+
+A body is what a program was about to send, so all of it but the messages comes back byte for byte, and so does every
+message that was not changed: what stood in the file is copied, not written anew.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from brim.errors import BrimError, InvalidValue, SourceError, UnknownName, shown
+from brim.files.json_body import JsonBody, read_body
+from brim.history.book import Book
+from brim.history.fitted import Fitted
+from brim.history.history import fit_messages
+from brim.meter import DEFAULT, Scale, meter, meter_for
+from brim.meter.window import Window
+from brim.wire import format_of, wire
+from brim.wire.message import Message
+
+PARTS = ("system", "user", "assistant", "tool results", "tools", "framing")
+"""What the units of a request are told by."""
+
+LISTS = ("messages", "input")
+"""Keys of a body that hold its messages."""
+ANSWERS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+"""Where a body says how long the answer may be."""
+_OF_ANTHROPIC = ("system", "anthropic_version")
+_INDEX = re.compile(r"messages\[(\d+)\]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RequestCount:
+    """The units of a request."""
+
+    parts: Mapping[str, int]
+    """By what takes them: one of `PARTS`."""
+    messages: int
+    """How many messages it has."""
+    upper: int
+    """What the true count does not exceed, as far as that is known; the same as the sum where the meter is exact."""
+    unit: str
+    meter: str
+    exact: bool
+
+    @property
+    def total(self) -> int:
+        """Units of the whole request."""
+        return sum(self.parts.values())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RequestBody:
+    """A request as a file has it."""
+
+    body: JsonBody = field(repr=False)
+    key: str
+    """What holds the messages: `messages`, `input`, or nothing where the file is a list of them."""
+    messages: Sequence[Any]
+    tools: list[Any] | None
+    """What the model may call, as far as it is counted: functions in the old form too."""
+    system: Any
+    """The system prompt that stands apart from the messages."""
+
+    @property
+    def model(self) -> str | None:
+        """The model that the body names.
+
+        Raises:
+            SourceError: it is no text.
+        """
+        named = self.body.values.get("model")
+        if not isinstance(named, str | None):
+            raise self.body.error(f"model must be a text, not {shown(named)}", "model")
+        return named
+
+    @property
+    def format(self) -> str | None:
+        """The shape that the messages can only be in, as far as they and the body tell."""
+        if self.key == "input":
+            return "responses"
+        told = format_of(self.messages)
+        schemas = [tool for tool in self.tools or () if isinstance(tool, Mapping) and "input_schema" in tool]
+        if told is None and (schemas or any(key in self.body.values for key in _OF_ANTHROPIC)):
+            return "anthropic"
+        return told
+
+    def fit(
+        self,
+        *,
+        budget: int | None = None,
+        model: str | None = None,
+        meter: str | None = None,
+        format: str | None = None,
+        **asked: Any,
+    ) -> Fitted:
+        """Return the fitted messages; what is given here stands in for what the body says.
+
+        Without a budget it is the window of the model, less what the body lets the answer take. The other arguments
+        are those of `brim.fit_messages`.
+
+        Raises:
+            DoesNotFit: what has to stay is bigger than the budget.
+            SourceError: a value of the body cannot be.
+            InvalidValue: a value that was given here cannot be.
+            UnknownName: no model or meter has the name that was given here.
+        """
+        own = model is None and meter is None
+        named = self.model if own else model
+        try:
+            return fit_messages(
+                self.messages,
+                self._budget(named) if budget is None else budget,
+                model=named,
+                meter=meter,
+                tools=self.tools,
+                system=self.system,
+                format=self.format if format is None else format,
+                **asked,
+            )
+        except (UnknownName, InvalidValue) as error:
+            if blamed := self._blamed(error, own=own):
+                raise blamed from error
+            raise
+
+    def tally(self, name: str | None = None) -> RequestCount:
+        """Return the units of the request as it stands, by the meter or the model of a name, or by its own model.
+
+        Raises:
+            SourceError: a value of the body cannot be.
+            UnknownName: no model or meter has the name that was given here.
+        """
+        named = name or self.model or DEFAULT
+        try:
+            scale = meter(named)
+            parts, exact = self._parts(scale)
+            bound = parts if scale.exact else self._parts(meter_for(None, named))[0]
+        except (UnknownName, InvalidValue) as error:
+            if blamed := self._blamed(error, own=name is None):
+                raise blamed from error
+            raise
+        return RequestCount(
+            parts=parts,
+            messages=len(self.messages),
+            upper=sum(bound.values()),
+            unit=scale.unit,
+            meter=scale.name,
+            exact=exact and scale.exact,
+        )
+
+    def written(self, messages: Sequence[Any]) -> str:
+        """Return the body with these messages in place of its own."""
+        if len(messages) == len(self.messages) and all(map(_is, messages, self.messages)):
+            return self.body.text
+        if self.body.items is None:  # a text, which is one message and stays one where it can
+            if len(messages) == 1 and isinstance(text := messages[0]["content"], str):
+                return self.body.spliced(_json(text))
+            return self.body.spliced(_json(list(messages)))
+        places = {id(raw): span for raw, span in zip(self.messages, self.body.spans, strict=True)}
+        return self.body.with_items([places[id(raw)] if id(raw) in places else _json(raw) for raw in messages])
+
+    def _budget(self, model: str | None) -> int:
+        """Return what the window of a model leaves beside the answer that the body asks for."""
+        if model is None:
+            raise self.body.error("the budget is missing: give one, or name a model whose window to take")
+        asked = {key: value for key in ANSWERS if (value := self.body.values.get(key)) is not None}
+        for key, value in asked.items():
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise self.body.error(f"{key} must be a whole number of at least 0, not {shown(value)}", key)
+        try:
+            return Window.of(model, reserve=max(asked.values(), default=0)).budget
+        except InvalidValue as error:
+            if not error.place.endswith("reserve"):
+                raise
+            key = max(asked, key=lambda each: asked[each])
+            raise self.body.error(f"{key} must be {error.expected}, not {shown(error.value)}", key) from error
+
+    def _blamed(self, error: BrimError, *, own: bool) -> SourceError | None:
+        """Return an error with its place in the file, if what it is about stands there.
+
+        `own` says whether the model is the one that the file names.
+        """
+        told, place = str(error), error.place if isinstance(error, InvalidValue) else "model"
+        if place == "model":
+            return self.body.error(told, "model") if own and self.model else None
+        if found := _INDEX.match(place):
+            return self.body.error(told.replace("messages[", f"{self.key or 'messages'}[", 1), int(found[1]))
+        for name, keys in (("tools", ("tools", "functions")), ("system", ("system", "instructions"))):
+            if place.startswith(name):
+                key = next((key for key in keys if key in self.body.values), name)
+                return self.body.error(told.replace(name, key, 1), key)
+        return None
+
+    def _parts(self, scale: Scale) -> tuple[dict[str, int], bool]:
+        """Return the units by what takes them, and whether nothing but the meter makes an estimate of them."""
+        book = Book(scale, format=self.format)
+        chat, framing = book.chat, book.chat.framing
+        read = [book.wire.read(raw, i) for i, raw in enumerate(self.messages)]
+        apart = _apart(self.system)
+        parts = dict.fromkeys(PARTS, 0)
+        parts["framing"] = framing.reply
+        for message in [*apart, *read]:
+            framed = chat.frame(message.role) + (framing.per_name if message.name else 0)
+            results = sum(chat.piece(piece) for piece in _answers(message))
+            parts["framing"] += framed
+            parts["tool results"] += results
+            own = "tool results" if message.role == "tool" else message.role
+            parts[own] += chat.units(message) - framed - results
+        instructed = any(message.role == "system" for message in [*apart, *read])
+        parts["tools"], exact = chat.tools(self.tools, system=instructed)
+        return parts, exact and not chat.estimated
+
+
+def read_request(path: str) -> RequestBody:
+    """Return the request that a file holds: a list of messages, or a body with `messages` or `input`.
+
+    Raises:
+        SourceError: the file cannot be read, is no JSON, or holds no request.
+    """
+    return request_of(read_body(path, LISTS))
+
+
+def request_of(body: JsonBody) -> RequestBody:
+    """Return the request that a body is.
+
+    Raises:
+        SourceError: it is none.
+    """
+    values = body.values
+    given = [key for key in LISTS if key in values]
+    if body.items is not None and not given:
+        return RequestBody(body=body, key="", messages=body.items, tools=None, system=None)
+    if len(given) != 1:
+        told = "both" if given else "neither"
+        hint = "; sections are described in YAML, in a file named .yaml" if "sections" in values else ""
+        raise body.error(f"a request has either messages or input, and this has {told}{hint}", *given[1:])
+    key = given[0]
+    messages = body.items
+    if messages is None:
+        text = values[key]
+        if key != "input" or not isinstance(text, str):
+            raise body.error(f"{key} must be a list of messages, not {shown(text)}", key)
+        messages = [{"role": "user", "content": text}]
+    system = values.get("instructions" if key == "input" else "system")
+    return RequestBody(body=body, key=key, messages=messages, tools=_tools(body), system=system)
+
+
+def _tools(body: JsonBody) -> list[Any] | None:
+    """Return the tools that a body offers, those in the old form as well."""
+    tools, old = body.values.get("tools"), body.values.get("functions")
+    if not isinstance(tools, list | None):
+        raise body.error(f"tools must be a list of tool definitions, not {shown(tools)}", "tools")
+    if old is None:
+        return tools
+    if not isinstance(old, list) or not all(isinstance(each, dict) for each in old):
+        raise body.error(f"functions must be a list of function definitions, not {shown(old)}", "functions")
+    return [*(tools or ()), *({"type": "function", "function": each} for each in old)]
+
+
+def _apart(system: Any) -> list[Message]:
+    """Return the system prompt that is sent apart from the messages as one."""
+    if system is None or system == "":
+        return []
+    try:
+        return [wire("anthropic").read({"role": "system", "content": system}, 0)]
+    except InvalidValue as error:
+        place = error.place.replace("messages[0] content", "system")
+        raise type(error)(place, error.value, error.expected) from error
+
+
+def _answers(message: Message) -> list[Any]:
+    """Return the pieces of a user's message that belong to results of tools."""
+    if message.role == "tool":
+        return []
+    places = [piece.whole for piece in message.pieces if piece.kind == "result"]
+    return [piece for piece in message.pieces if any(piece.at[: len(place)] == place for place in places)]
+
+
+def _is(one: Any, other: Any) -> bool:
+    return one is other
+
+
+def _json(value: Any) -> str:
+    """Return a value as JSON; what UTF-8 cannot hold is escaped."""
+    text = json.dumps(value, ensure_ascii=False)
+    return json.dumps(value) if _SURROGATE.search(text) else text

@@ -1,0 +1,110 @@
+"""How much of a model's context window a prompt may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from brim.amounts import fraction, units
+from brim.errors import InvalidType, InvalidValue
+
+if TYPE_CHECKING:
+    from brim.meter.model import Model
+
+_WARN_OF_BUDGET = Fraction(85, 100)
+"""Use above this share of the budget is where prompts were seen to start failing."""
+_ANSWER_SHARE, _ANSWER_MOST = 8, 4_096
+"""What is left for an answer of which nobody said how long it may be: one part in so many, at the most so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What a model holds, and what of it the prompt may take."""
+
+    size: int
+    """Units that the model holds in all."""
+    reserve: int = 0
+    """Units kept free for the answer."""
+    cap: float | str | None = None
+    """The largest share of the window to use: 0.2 or "20%"."""
+    warn: float | str | None = None
+    """The share of the window from which to warn; without it, 85 % of the budget."""
+    limit: int | None = None
+    """An absolute ceiling on the input, such as the model's own maximum input."""
+
+    def __post_init__(self) -> None:
+        units("Window size", self.size, least=1)
+        units("Window reserve", self.reserve)
+        if self.limit is not None:
+            units("Window limit", self.limit, least=1)
+        cap = None if self.cap is None else fraction("Window cap", self.cap)
+        warn = None if self.warn is None else fraction("Window warn", self.warn)
+        if warn is not None and warn > (1 if cap is None else cap):
+            raise InvalidValue("Window warn", self.warn, f"at most the cap of {self.cap if cap else 1}")
+        if self.reserve >= self.size:
+            raise InvalidValue("Window reserve", self.reserve, f"less than the window of {self.size:,}")
+
+    @classmethod
+    def of(
+        cls,
+        model: str,
+        *,
+        reserve: int = 0,
+        cap: float | str | None = None,
+        warn: float | str | None = None,
+        limit: int | None = None,
+    ) -> Window:
+        """Return the window of a model of the catalogue; its maximum input limits the budget too.
+
+        Raises:
+            UnknownName: the catalogue has no such model.
+            InvalidValue: the catalogue does not know the model's window.
+        """
+        from brim.meter import catalogue
+
+        known: Model = catalogue.find(model)
+        size = known.window or known.max_input
+        if size is None:
+            raise InvalidValue("model", model, "one whose window is known: declare it in brim.models.yaml")
+        limits = [bound for bound in (limit, known.max_input) if bound is not None and bound < size]
+        return cls(size, reserve=reserve, cap=cap, warn=warn, limit=min(limits, default=None))
+
+    @property
+    def budget(self) -> int:
+        """Units left for input: the least of the absolute limit, the cap, and the size without the reserve."""
+        bounds = [self.size - self.reserve]
+        if self.limit is not None:
+            bounds.append(self.limit)
+        if self.cap is not None:
+            bounds.append(int(fraction("Window cap", self.cap) * self.size))
+        return min(bounds)
+
+    @property
+    def warning(self) -> int:
+        """The use from which to warn."""
+        if self.warn is None:
+            return int(_WARN_OF_BUDGET * self.budget)
+        return int(fraction("Window warn", self.warn) * self.size)
+
+
+def answer_room(size: int) -> int:
+    """Return the units to keep free for an answer of which nobody said how long it may be."""
+    return min(size // _ANSWER_SHARE, _ANSWER_MOST)
+
+
+def budget_of(budget: object, model: str | None = None) -> int:
+    """Return the units of a budget that was given as a number, as a window, or by the name of a model.
+
+    Raises:
+        InvalidValue: it is none of these.
+    """
+    if type(budget) is int and budget >= 0:
+        return budget
+    if isinstance(budget, Window):
+        return budget.budget
+    if budget is None:
+        if model is None:
+            raise InvalidType("budget", budget, "a whole number of at least 0, or a Window (or name a model)")
+        return Window.of(model).budget
+    return units("budget", budget)

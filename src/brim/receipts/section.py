@@ -1,0 +1,159 @@
+"""A named part of a prompt, and how essential it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from fractions import Fraction
+from typing import Any
+
+from brim.amounts import Amount, units, units_or_share
+from brim.errors import InvalidType, InvalidValue, check_choice
+
+_HEAVIEST = 1_000_000
+
+OVERFLOWS = ("truncate", "drop", "summarise")
+KEEPS = (
+    "head",
+    "tail",
+    "ends",
+    "lines",
+    "newest",
+    "best",
+    "shape",
+    "json",
+    "markdown",
+    "code",
+    "log",
+    "diff",
+)
+
+
+class Priority(IntEnum):
+    """How essential a section is: lower is kept longer. Any other whole number may stand between or beyond."""
+
+    REQUIRED = 0
+    HIGH = 1
+    MEDIUM = 2
+    LOW = 3
+
+
+_BY_NAME: dict[str | int, int] = {priority.name.lower(): int(priority) for priority in Priority}
+"""The numbers of the priorities, by what they are usually called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A named part of a prompt."""
+
+    name: str
+    content: str | Sequence[str]
+    """A text, or entries (lessons, memories, steps) that are kept or dropped whole."""
+    priority: str | int = "medium"
+    """`required`, `high`, `medium`, `low`, or a whole number: the lower, the more essential."""
+    required: bool = False
+    """Whether the prompt is worth nothing without it. It is whole, or cut down to its floor if it has one."""
+    floor: Amount = 0
+    """Less than this is worth nothing: units, or a share of the budget ("20%")."""
+    ceiling: Amount | None = None
+    """It never gets more than this: units, or a share of the budget."""
+    keep: Any = "head"
+    """What stays when it is cut: one of `KEEPS`, `code:` and a language, or an object with a `truncate` method."""
+    overflow: str = "truncate"
+    """What happens when it does not fit its grant: `truncate`, `drop` or `summarise`."""
+    forms: Sequence[str] = ()
+    """Shorter forms of the content. The largest that fits is used before anything is cut."""
+    weight: float = 1
+    """Its part of a fair share against the others of its priority."""
+    stable: bool = False
+    """Whether its bytes should stay the same from prompt to prompt: it is used whole or in a form, never cut."""
+    enabled: bool = True
+    """A section that is not enabled uses nothing."""
+    marker: str | None = None
+    """What stands where text was cut away; `None` takes the marker of `keep`."""
+    joiner: str = "\n"
+    """What stands between entries."""
+    most: int | None = None
+    """At most this many entries, or characters of a text, from the side that `keep` keeps: a choice that is made
+    before anything is measured, so what it leaves out is no loss."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise InvalidType("section name", self.name, "a text that is not empty")
+        where = f"section {self.name!r}"
+        self._check_texts(where)
+        self._check_choices(where)
+        for field in ("required", "stable", "enabled"):
+            if not isinstance(getattr(self, field), bool):
+                raise InvalidType(f"{where}: {field}", getattr(self, field), "true or false")
+        if self.most is not None:
+            units(f"{where}: most", self.most)
+        units_or_share(f"{where}: floor", self.floor)
+        if self.ceiling is not None:
+            units_or_share(f"{where}: ceiling", self.ceiling)
+        weight = self.weight
+        if isinstance(weight, bool) or not isinstance(weight, int | float | Fraction):
+            raise InvalidType(f"{where}: weight", weight, "a number above 0")
+        if not 0 < weight <= _HEAVIEST:
+            raise InvalidValue(f"{where}: weight", weight, f"a number above 0, up to {_HEAVIEST:,}")
+
+    def _check_texts(self, where: str) -> None:
+        if not isinstance(self.content, str):
+            object.__setattr__(self, "content", _texts(f"{where}: content", self.content, "a text or a list of texts"))
+        object.__setattr__(self, "forms", _texts(f"{where}: forms", self.forms, "a list of texts"))
+        if self.marker is not None and not isinstance(self.marker, str):
+            raise InvalidType(f"{where}: marker", self.marker, "a text")
+        if not isinstance(self.joiner, str):
+            raise InvalidType(f"{where}: joiner", self.joiner, "a text")
+
+    def _check_choices(self, where: str) -> None:
+        if isinstance(self.priority, bool) or not isinstance(self.priority, str | int):
+            raise InvalidType(f"{where}: priority", self.priority, f"{_names()} or a whole number")
+        if isinstance(self.priority, str) and self.priority.upper() not in Priority.__members__:
+            raise InvalidValue(f"{where}: priority", self.priority, f"{_names()} or a whole number")
+        check_choice(f"{where}: overflow", self.overflow, OVERFLOWS)
+        if not hasattr(self.keep, "truncate"):
+            coded = isinstance(self.keep, str) and self.keep.startswith("code:")
+            check_choice(f"{where}: keep", "code" if coded else self.keep, KEEPS)
+        if self.priority == "required" or self.priority is Priority.REQUIRED:
+            object.__setattr__(self, "required", True)
+
+    @property
+    def rank(self) -> int:
+        """The priority as a number: lower is more essential."""
+        known = _BY_NAME.get(self.priority)
+        if known is not None:
+            return known
+        return int(Priority[self.priority.upper()]) if isinstance(self.priority, str) else int(self.priority)
+
+    @property
+    def chosen(self) -> str | Sequence[str]:
+        """The content, or as much of it as `most` allows."""
+        if self.most is None or len(self.content) <= self.most:
+            return self.content
+        if self.keep in ("tail", "newest"):
+            return self.content[len(self.content) - self.most :]
+        return self.content[: self.most]
+
+    @property
+    def text(self) -> str:
+        """What was chosen of the content, as one text."""
+        if self.most is None and isinstance(self.content, str):
+            return self.content
+        chosen = self.chosen
+        return chosen if isinstance(chosen, str) else self.joiner.join(chosen)
+
+
+def _texts(place: str, value: object, expected: str) -> tuple[str, ...]:
+    """Return the texts of a sequence as a tuple of its own, so that nobody changes them later."""
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence):
+        raise InvalidType(place, value, expected)
+    for i, item in enumerate(value):
+        if not isinstance(item, str):
+            raise InvalidType(f"{place}[{i}]", item, "a text")
+    return tuple(value)
+
+
+def _names() -> str:
+    return ", ".join(name.lower() for name in Priority.__members__)

@@ -1,0 +1,239 @@
+"""One section on its way into the prompt: measured, then cut to what it is granted.
+
+A draft tries, in this order: the whole content, the largest form that fits, a summary if it asked for one, a cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from brim.amounts import of_budget, units_or_share
+from brim.errors import DoesNotFit
+from brim.meter.base import Scale
+from brim.receipts.receipt import Part, handle
+from brim.receipts.section import Section
+from brim.sections.claim import Claim
+from brim.truncate import Truncator, truncator
+
+Summarise = Callable[[str, int], str]
+"""Told a text and a limit in units, returns a shorter text. What does not fit after all is cut."""
+
+
+_SMOOTH = ("head", "tail", "ends")
+"""Ways to cut that use all of their grant but for a unit or two."""
+
+
+@lru_cache(maxsize=256)
+def _named(keep: str, marker: str | None) -> Truncator:
+    return truncator(keep, marker)
+
+
+def marked(section: Section, meter: Scale) -> int:
+    """Return the fewest units that a cut of a section can have: its marker and one more."""
+    return meter.count(getattr(_truncator(section.keep, section.marker), "marker", None) or "") + 1
+
+
+def _truncator(keep: Any, marker: str | None) -> Truncator:
+    return _named(keep, marker) if isinstance(keep, str) else truncator(keep, marker)
+
+
+@dataclass(slots=True, eq=False)
+class Draft:
+    """One section while a prompt is fitted."""
+
+    section: Section
+    rank: int
+    meter: Scale
+    budget: int
+    summarise: Summarise | None = None
+    marked: int = 1
+    """The fewest units that a cut of it can have: its marker and one more."""
+    text: str = ""
+    """The whole content; nothing of a section that is not enabled."""
+    count: int = 0
+    """Units of the whole content."""
+    size: int = 0
+    """Units that the whole content is planned with."""
+    ceiling: int | None = None
+    wanted: int = 0
+    """Units that it asks for: its size, its ceiling if that is less, nothing if it cannot be made to fit that."""
+    grant: int = 0
+    kept: str = ""
+    load: int = 0
+    """Units that the kept text was planned with."""
+    state: str = "dropped"
+    reason: str = ""
+    summary: str | None = None
+    lessened: str = ""
+    """Why it is less than it was before anything was granted: what a stage left of it."""
+    before: tuple[int, str] | None = None
+    """The count and the text of the whole content, where a stage took some of it."""
+
+    def measure(self, count: int) -> None:
+        """Take note of the size of the content, and of what of it to ask for."""
+        self.count = count
+        plain = self.meter.loads_are_counts
+        self.wanted = self.size = (max(1, count) if self.text else 0) if plain else self._load(self.text)
+        if self.section.ceiling is None:
+            return
+        self.ceiling = int(of_budget(units_or_share("ceiling", self.section.ceiling), self.budget))
+        if self.size > self.ceiling:
+            usable = (self.cuttable and self.ceiling >= self.marked) or self._sizes(self.ceiling)
+            self.wanted = self.ceiling if usable else 0
+
+    def lessen(self, content: str | Sequence[str], reason: str) -> None:
+        """Have less content from here on."""
+        self.before = self.before or (self.count, self.text)
+        self.lessened = f"{self.lessened}, then {reason}" if self.lessened else reason
+        self.section = replace(self.section, content=content, most=None)
+        self.text = self.section.text
+        self.measure(self.meter.count(self.text))
+
+    def mark(self, marker: str) -> None:
+        """Have another marker from here on, at the side that is cut."""
+        if isinstance(self.section.keep, str):
+            self.section = replace(self.section, marker=marker)
+            self.marked = marked(self.section, self.meter)
+            self.measure(self.count)
+
+    @property
+    def present(self) -> bool:
+        """Whether anything of it is in the prompt."""
+        return bool(self.kept)
+
+    @property
+    def cuttable(self) -> bool:
+        """Whether its content may be shortened by anything but its forms."""
+        return self.section.overflow != "drop" and not self.section.stable
+
+    def claim(self, toll: int) -> Claim:
+        """Return what it asks of the allocator."""
+        section, wanted = self.section, self.wanted
+        cuttable = self.cuttable
+        if cuttable and not (section.required or section.floor or section.forms) and section.weight == 1:
+            return Claim(wanted, min(self.marked, wanted) or 1, 0, self.rank, False, 1, toll)
+        weight = section.weight if isinstance(section.weight, int) else Fraction(str(section.weight))
+        floor = self._floor if section.floor else 0
+        if not cuttable:
+            least = min(self._sizes(wanted), default=0)
+        elif section.required and not floor:
+            least = min(self._sizes(wanted), default=wanted)
+        else:
+            least = min(self.marked, wanted, *self._sizes(wanted))
+        least = max(least, int(floor), 1)
+        held = max(floor, least) if section.required or (floor and not cuttable) else floor
+        return Claim(wanted, least, held, self.rank, section.required, weight, toll)
+
+    def take(self, grant: int) -> int:
+        """Use at most `grant` units, and return how many it keeps of them; zero leaves it out of the prompt.
+
+        A cut inside the text keeps its whole grant, which it misses by a unit or two at most, so that grants grow
+        with the budget. What comes in steps (a form, entries, lines, a shape) keeps what it uses.
+        """
+        self.kept, self.load = "", 0
+        if grant >= self.size:
+            self._keep(self.text, *(("cut", self.lessened) if self.lessened else ("whole", "it fits whole")))
+        elif not self._take_form(grant) and self.cuttable:
+            self._take_less(grant)
+        if not self.kept:
+            self.drop(f"{self._cause(grant)}, too few for it")
+            return 0
+        if self.state == "cut" and self.section.keep in _SMOOTH and isinstance(self.section.content, str):
+            return grant
+        return max(self.load, min(int(self._floor), grant) if self.section.floor else 0)
+
+    def drop(self, reason: str) -> None:
+        """Leave it out of the prompt."""
+        self.kept, self.load, self.state, self.reason = "", 0, "dropped", reason
+
+    def part(self) -> Part:
+        """Return its line of the receipt."""
+        used = self.count if self.state == "whole" else self.meter.count(self.kept) if self.kept else 0
+        section = self.section
+        size, text = self.before or (self.count, self.text)
+        return Part(
+            section.name,
+            self.state,
+            self.rank,
+            section.required,
+            size,
+            self.wanted,
+            self.grant,
+            used,
+            self.reason,
+            handle(text or section.text),
+            self.ceiling,
+        )
+
+    @property
+    def _floor(self) -> int | Fraction:
+        return min(of_budget(units_or_share("floor", self.section.floor), self.budget), self.wanted)
+
+    def _keep(self, text: str, state: str, reason: str) -> None:
+        self.kept, self.state, self.reason = text, state, reason
+        self.load = self.size if text is self.text else self._load(text)
+
+    def _take_form(self, grant: int) -> bool:
+        fitting = [(size, form) for form in self.section.forms if 0 < (size := self._load(form)) <= grant]
+        if not fitting:
+            return False
+        _, form = max(fitting, key=lambda pair: pair[0])
+        self._keep(form, "form", f"a shorter form was used: {self._cause(grant)}")
+        return True
+
+    def _take_less(self, grant: int) -> None:
+        """Summarise or cut the content to the grant."""
+        if self.section.overflow == "summarise" and self.summarise is not None:
+            self.summary = self.summarise(self.text, grant) if self.summary is None else self.summary
+            size = self._load(self.summary)
+            if 0 < size <= grant and size < self.size:
+                self._keep(self.summary, "summarised", f"a summary was used: {self._cause(grant)}")
+                return
+        try:
+            text = self._cut(grant)
+        except DoesNotFit:
+            return
+        self._keep(text, "cut", self._cause(grant))
+
+    def _cut(self, grant: int) -> str:
+        """Return the content cut so that its load is at most the grant.
+
+        A truncator answers for counts; where loads are bigger, the limit steps down until the load fits too.
+        """
+        limit = grant
+        while True:
+            text = self._cut_once(limit)
+            over = self._load(text) - grant
+            if over <= 0:
+                return text
+            limit -= over
+            if limit <= 0:
+                raise DoesNotFit("no room is left", needed=grant + over, available=grant)
+
+    def _cut_once(self, limit: int) -> str:
+        section = self.section
+        chosen = section.chosen
+        if isinstance(chosen, str):
+            return _truncator(section.keep, section.marker).truncate(self.text, limit, self.meter).text
+        from brim.truncate.records import Records
+
+        newest = section.keep in ("newest", "tail")
+        records = Records(marker=section.marker, keep="newest" if newest else "best", separator=section.joiner)
+        return records.select(chosen, limit, self.meter).text
+
+    def _cause(self, grant: int) -> str:
+        unit = self.meter.unit
+        if self.ceiling is not None and grant >= self.wanted:
+            return f"its ceiling is {self.ceiling:,} {unit} and it has {self.size:,}"
+        return f"{grant:,} {unit} were left for its {self.size:,}"
+
+    def _sizes(self, limit: int) -> list[int]:
+        """Return the sizes of its content and forms that are within `limit`."""
+        return [size for size in (self.size, *map(self._load, self.section.forms)) if 0 < size <= limit]
+
+    def _load(self, text: str) -> int:
+        return max(1, self.meter.load(text)) if text else 0

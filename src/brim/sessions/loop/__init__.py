@@ -1,0 +1,9 @@
+"""Repeated work towards a goal, in contexts that never grow too large."""
+
+from __future__ import annotations
+
+from brim.sessions.loop.loop import Loop
+from brim.sessions.loop.step import Outcome, Step, Tick
+from brim.sessions.loop.workers import submit, work
+
+__all__ = ["Loop", "Outcome", "Step", "Tick", "submit", "work"]

@@ -1,0 +1,117 @@
+"""What a session is told when it begins; it is written down, so that whoever opens it again need not repeat it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any
+
+from brim.amounts import fraction, units, units_or_share
+from brim.errors import InvalidType, InvalidValue
+from brim.meter.window import Window
+
+LINES = ("cap", "warning", "never")
+"""Where compaction begins, by name: when a prompt would be over the budget, at the warning line, or never."""
+_MEMORY_SHARE = 4
+"""The part of the budget, one in so many, that memory takes at the most."""
+_LEAST_RESULT = 64
+"""Units that a result of a tool is never cut below."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SessionSettings:
+    """How a session keeps to its window."""
+
+    window: Window
+    model: str | None = None
+    meter: str | None = None
+    """The name of the meter, where one was given by name."""
+    own_meter: bool = False
+    """Whether the meter is the caller's own, and so has to be given again."""
+    keep_turns: int = 3
+    """How many of the newest turns a compaction leaves as they are."""
+    summary_share: float = 0.25
+    """The share of the room that a summary may take."""
+    stable: bool = True
+    """Whether the start of the prompt is kept the same for the cache."""
+    compact_at: str | float = "cap"
+    """Where compaction begins: one of `LINES`, or a share of the budget."""
+    tool_limit: int | str = "25%"
+    """The most units of one result of a tool, or a share of the budget."""
+    memory_limit: int = 50_000
+    """The most units of memory in a prompt."""
+    format: str | None = None
+    """The shape of the messages; without it, what they look like."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.window, Window):
+            raise InvalidType("window", self.window, "a Window, its size, or left out where a model is named")
+        units("keep_turns", self.keep_turns, least=1)
+        units("memory_limit", self.memory_limit)
+        fraction("summary_share", self.summary_share)
+        if not isinstance(self.stable, bool):
+            raise InvalidType("stable", self.stable, "True or False")
+        if self.compact_at not in LINES:
+            try:
+                fraction("compact_at", self.compact_at)
+            except InvalidValue as error:
+                named = ", ".join(map(repr, LINES))
+                raise type(error)("compact_at", self.compact_at, f"one of {named}, or a share of the budget") from error
+        units_or_share("tool_limit", self.tool_limit)
+
+    @classmethod
+    def of(cls, window: Window | int | None, model: str | None, **told: Any) -> SessionSettings:
+        """Return the settings for a window, for its size, or for the window of a model.
+
+        Raises:
+            InvalidValue: there is neither a window nor a model, or a setting that cannot be.
+            UnknownName: no such model.
+        """
+        if window is None and model is None:
+            raise InvalidType("window", window, "a Window or its size, where no model is named")
+        if window is None and model is not None:
+            window = Window.of(model)
+        elif isinstance(window, int) and not isinstance(window, bool):
+            window = Window(window)
+        return cls(window=window, model=model, **told)  # type: ignore[arg-type]  # checked when it is made
+
+    @property
+    def budget(self) -> int:
+        """Units that a prompt may use."""
+        return self.window.budget
+
+    def line(self, budget: int) -> int | None:
+        """Return the use from which the conversation is compacted, for a prompt of this budget."""
+        if self.compact_at == "never":
+            return None
+        if self.compact_at == "cap":
+            return budget + 1
+        if self.compact_at == "warning":
+            return min(self.window.warning, budget + 1)
+        return int(fraction("compact_at", self.compact_at) * budget)
+
+    @property
+    def longest_result(self) -> int:
+        """The most units of one result of a tool."""
+        amount = units_or_share("tool_limit", self.tool_limit)
+        return max(_LEAST_RESULT, int(amount * self.budget) if isinstance(amount, Fraction) else amount)
+
+    @property
+    def most_memory(self) -> int:
+        """The most units of memory in a prompt."""
+        return min(self.memory_limit, self.budget // _MEMORY_SHARE)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as JSON values."""
+        told = {slot.name: getattr(self, slot.name) for slot in fields(self)}
+        told["window"] = {slot.name: getattr(self.window, slot.name) for slot in fields(Window)}
+        return told
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> SessionSettings:
+        """Return what `to_dict` wrote; what another version knows and this one does not is left out."""
+        known = {slot.name for slot in fields(cls)}
+        values = {"format": values.get("shape"), **values}  # As version 0.1 wrote it.
+        told = {name: value for name, value in values.items() if name in known}
+        return cls(**{**told, "window": Window(**values["window"])})

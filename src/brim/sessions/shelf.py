@@ -1,0 +1,85 @@
+"""Text that left the prompt, found again by its handle or by its words.
+
+With a store it lives there; without one it is kept in memory, so a session without a store grows with its conversation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from brim.errors import UnknownName
+from brim.history.index import TermIndex
+from brim.store.base import SearchHit, Store
+
+_SHORTEST = 8
+"""Characters of a handle by which it can be told from others; prompts show eleven."""
+_EXCERPT = 160
+
+
+class Shelf:
+    """The texts of one session that left its prompt."""
+
+    def __init__(self, store: Store | None, session: str) -> None:
+        self._store = store
+        self._session = session
+        self._texts: dict[str, str] = {}
+        self._order: list[str] = []
+        self._index: TermIndex | None = None
+        self._known: dict[str, None] | None = None if store is not None else {}
+
+    def put(self, texts: Mapping[str, str]) -> None:
+        """Take texts by their handles; a store has kept them already."""
+        if self._known is not None:
+            self._known.update(dict.fromkeys(texts))
+        if self._store is None:
+            self._order += [name for name in texts if name not in self._texts]
+            self._texts.update(texts)
+
+    def text(self, handle: str) -> str:
+        """Return the text of a handle, or of the start of one.
+
+        Raises:
+            UnknownName: this session keeps no such text.
+        """
+        return self.find(handle)[1]
+
+    def find(self, handle: str) -> tuple[str, str]:
+        """Return a handle by itself or its start, and its text.
+
+        Raises:
+            UnknownName: this session keeps no such text.
+        """
+        found = self._text(handle)
+        if found is not None:
+            return handle, found
+        if len(handle) >= _SHORTEST:
+            for name in self.handles():
+                if name.startswith(handle) and (found := self._text(name)) is not None:
+                    return name, found
+        advice = "A handle is b2: and at least five characters; search() finds texts by their words"
+        raise UnknownName("kept text", handle, self.handles(), advice)
+
+    def search(self, query: str, limit: int) -> list[SearchHit]:
+        """Return the texts that share words with a query, the best first."""
+        if self._store is not None:
+            return self._store.search(query, session=self._session, limit=limit)
+        if self._index is None:
+            self._index = TermIndex()
+        for name in self._order[len(self._index) :]:
+            self._index.add(self._texts[name])
+        best = self._index.rank(query)[:limit] if self._order else []
+        names = [self._order[at] for at in best]
+        return [
+            SearchHit(name, self._session, " ".join(self._texts[name].split())[:_EXCERPT], 1 / (1 + rank))
+            for rank, name in enumerate(names)
+        ]
+
+    def handles(self) -> Iterable[str]:
+        """Return the handles of all texts of the session."""
+        if self._known is None:
+            noted = self._store.entries(self._session, kinds=["note"]) if self._store is not None else []
+            self._known = dict.fromkeys(name for entry in noted for name in entry.body.get("kept", ()))
+        return list(self._known)
+
+    def _text(self, handle: str) -> str | None:
+        return self._texts.get(handle) if self._store is None else self._store.text(handle)

@@ -1,0 +1,138 @@
+"""What a provider says that a call took, in the shapes in which OpenAI and Anthropic say it.
+
+OpenAI counts what was cached into the input, Anthropic counts it apart; here the input is the whole prompt either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from brim.amounts import units
+from brim.errors import InvalidType
+from brim.wire import plain
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reported:
+    """Tokens of one call, as its provider counted them; `None` where it did not say."""
+
+    input: int | None = None
+    """Tokens of the whole prompt, cached ones included."""
+    output: int | None = None
+    cached: int | None = None
+    """Tokens of the prompt that were found in the cache."""
+    written: int | None = None
+    """Tokens of the prompt that were put into the cache."""
+    passes: int = 1
+    """How many calls are summed in it; of more than one, the sum is not the size of a prompt."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {name: getattr(self, name) for name in ("input", "output", "cached", "written", "passes")}
+
+
+def reported(
+    usage: Any = None,
+    *,
+    input_tokens: int | None = None,
+    output_tokens: int | None = None,
+    cached_tokens: int | None = None,
+) -> Reported:
+    """Return what a call took, by what a provider's answer says or by its numbers.
+
+    Args:
+        usage: the `usage` of an answer of Chat Completions, Responses or Messages, or the whole answer; a mapping or a
+            client's own object.
+        input_tokens: tokens of the whole prompt, cached ones included.
+        output_tokens: tokens of the answer.
+        cached_tokens: tokens of the prompt that were found in the cache.
+
+    Raises:
+        InvalidValue: it is none of these, or a number is not a whole one of at least 0.
+    """
+    if usage is None:
+        told = {"input_tokens": input_tokens, "output_tokens": output_tokens, "cached_tokens": cached_tokens}
+        if input_tokens is None and output_tokens is None:
+            raise InvalidType("usage", usage, "the usage of an answer, or input_tokens=...")
+        for name, value in told.items():
+            if value is not None:
+                units(name, value)
+        return Reported(input=input_tokens, output=output_tokens, cached=cached_tokens)
+    values = _values(usage)
+    if "input" in values and "input_tokens" not in values:  # brim's own
+        return Reported(input=_count(values, "input"), output=_count(values, "output"))
+    if "prompt_tokens" in values:
+        details = _below(values, "prompt_tokens_details")
+        return Reported(
+            input=_count(values, "prompt_tokens"),
+            output=_count(values, "completion_tokens"),
+            cached=_count(details, "cached_tokens"),
+            written=_count(details, "cache_write_tokens"),
+        )
+    if "input_tokens" not in values:
+        raise InvalidType("usage", usage, "one with input_tokens or prompt_tokens, as answers have it")
+    return _anthropic(values) if _counts_apart(values) else _responses(values)
+
+
+def usage_in(values: Any) -> Mapping[str, Any] | None:
+    """Return the usage that a whole answer, or an event of a stream, reports; nothing where it reports none."""
+    if not isinstance(values, Mapping):
+        return None
+    below = [values, *(values[key] for key in ("message", "response") if isinstance(values.get(key), Mapping))]
+    return next((found for each in below if isinstance(found := each.get("usage"), Mapping)), None)
+
+
+def _counts_apart(values: Mapping[str, Any]) -> bool:
+    return any(key in values for key in ("cache_creation_input_tokens", "cache_read_input_tokens", "cache_creation"))
+
+
+def _anthropic(values: Mapping[str, Any]) -> Reported:
+    read, written = _count(values, "cache_read_input_tokens"), _count(values, "cache_creation_input_tokens")
+    fresh = _count(values, "input_tokens")
+    passes = values.get("iterations")
+    return Reported(
+        input=None if fresh is None else fresh + (read or 0) + (written or 0),
+        output=_count(values, "output_tokens"),
+        cached=read,
+        written=written,
+        passes=max(1, len(passes)) if isinstance(passes, list | tuple) else 1,
+    )
+
+
+def _responses(values: Mapping[str, Any]) -> Reported:
+    details = _below(values, "input_tokens_details")
+    return Reported(
+        input=_count(values, "input_tokens"),
+        output=_count(values, "output_tokens"),
+        cached=_count(details, "cached_tokens"),
+        written=_count(details, "cache_write_tokens"),
+    )
+
+
+def _values(usage: Any) -> Mapping[str, Any]:
+    """Return the fields of a usage, or of the one that a whole answer has."""
+    values = _fields(usage)
+    inner = values.get("usage")
+    return _fields(inner) if inner is not None else values
+
+
+def _fields(value: Any) -> Mapping[str, Any]:
+    values = plain(value)
+    if isinstance(values, Mapping):
+        return values
+    names = [*getattr(value, "__dict__", {}), *getattr(value, "__slots__", ())]
+    if not names:
+        raise InvalidType("usage", value, "the usage of an answer, as a mapping or as the client's own object")
+    return {name: getattr(value, name) for name in names if not name.startswith("_")}
+
+
+def _below(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = plain(values.get(key))
+    return found if isinstance(found, Mapping) else getattr(found, "__dict__", {})
+
+
+def _count(values: Mapping[str, Any], key: str) -> int | None:
+    value = values.get(key)
+    return None if value is None else units(f"usage {key}", value)

@@ -1,0 +1,165 @@
+"""Change or remove settings in the file that they belong to: planned, checked, and only then written.
+
+The new text is read as settings before it takes the place of the old, so a file that was good stays good.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import unified_diff
+from typing import Any
+
+from brim.errors import InvalidValue, SourceError, UnknownName
+from brim.files.source import Keys, parse, text_of
+from brim.files.writer import put
+from brim.settings import project
+from brim.settings.config import Config, check_text
+from brim.settings.edit import with_value, without_value
+from brim.settings.given import value_of
+from brim.settings.keys import BARE, SETTINGS, name_of, setting_of
+
+_MOST_BYTES = 10_000_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SettingChange:
+    """A change of one file that was not made yet."""
+
+    path: str
+    key: str
+    value: Any
+    before: str
+    after: str
+
+    def diff(self) -> str:
+        """Return what changes, line by line."""
+        lines = unified_diff(
+            self.before.splitlines(keepends=True), self.after.splitlines(keepends=True), self.path, self.path
+        )
+        return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
+
+    def make(self) -> None:
+        """Write the file: all of it or nothing, and only if nobody changed it since.
+
+        Raises:
+            SourceError: it cannot be written, or was changed.
+        """
+        if os.path.exists(self.path) and text_of(self.path, _MOST_BYTES) != self.before:
+            raise SourceError(self.path, "the file was changed by somebody else in the meantime; try again")
+        try:
+            put(os.path.realpath(self.path), self.after.encode("utf-8"))
+        except OSError as error:
+            raise SourceError(self.path, f"it cannot be written: {(error.strerror or str(error)).lower()}") from error
+
+
+def plan(
+    config: Config,
+    key: str,
+    text: str | None,
+    *,
+    file: str | None = None,
+    profile: str | None = None,
+    flow: str | None = None,
+    step: str | int | None = None,
+) -> SettingChange:
+    """Return the change that gives a setting another value: the project's, or that of a profile, a flow or a step.
+
+    Without a text the setting is removed there, so that the value below it holds again.
+
+    Raises:
+        UnknownName: no such setting, profile, flow or step.
+        InvalidValue: the setting cannot have this value, or cannot stand there.
+        SourceError: the file cannot be read or changed, or does not set what is to be removed.
+    """
+    return plan_all(config, {key: text}, file=file, profile=profile, flow=flow, step=step)
+
+
+def plan_all(
+    config: Config,
+    texts: Mapping[str, str | None],
+    *,
+    file: str | None = None,
+    profile: str | None = None,
+    flow: str | None = None,
+    step: str | int | None = None,
+) -> SettingChange:
+    """Return the change of several settings of one place, made together or not at all; see `plan`."""
+    values = {key: _checked(key, text, profile=profile, flow=flow) for key, text in texts.items()}
+    path, kind, base = _place(config, file, profile, flow, step)
+    if path.endswith(".toml"):
+        raise SourceError(path, "only YAML is edited; change this file by hand, or name another with --file")
+    project.check_inside(path, config.root or os.path.dirname(path) or ".")
+    before = after = text_of(path, _MOST_BYTES) if os.path.lexists(path) else ""
+    for key, value in values.items():
+        keys = (*base, *_spelled(BARE.get(key, key), after, path, base))
+        if texts[key] is None:
+            after = without_value(after, path, keys, len(base), project.MOST_VALUES)
+        else:
+            after = with_value(after, path, keys, value, project.MOST_VALUES)
+    check_text(path, after, kind)
+    names = [name_of(BARE.get(key, key)) for key in values]
+    one = next(iter(values.values())) if len(values) == 1 else None
+    return SettingChange(path=path, key=", ".join(names), value=one, before=before, after=after)
+
+
+def _checked(key: str, text: str | None, *, profile: str | None, flow: str | None) -> Any:
+    """Return the value of a text, if the setting can have it there; nothing where it is to be removed."""
+    full = BARE.get(key, key)
+    setting = setting_of(full)
+    if setting is None or full in ("sections", ""):
+        raise UnknownName("setting", key, [name_of(each) for each in SETTINGS])
+    if profile is not None and flow is not None:
+        raise InvalidValue("--profile", profile, "left out where --flow is given")
+    if setting.top and (profile or flow):
+        raise InvalidValue(key, text, "set at the top of the file, not in a profile, a flow or a step")
+    if text is None:
+        return None
+    value = value_of(setting, text, key)
+    if not setting.takes(value):
+        raise InvalidValue(key, value, setting.expected)
+    return value
+
+
+def _place(
+    config: Config, file: str | None, profile: str | None, flow: str | None, step: str | int | None
+) -> tuple[str, str, Keys]:
+    """Return the file, what it holds, and the way to the layer in it."""
+    if profile is None and flow is None:
+        if step is not None:
+            raise InvalidValue("--step", step, "given together with --flow")
+        return file or config.path or os.path.join(config.root, project.NAME), "top", ()
+    made: Any = config.profile(profile) if profile is not None else config.flow(flow or "")
+    path = made.where.rpartition(":")[0] or made.where
+    if file is not None and os.path.realpath(file) != os.path.realpath(path):
+        raise InvalidValue("--file", file, f"{path}, where {made.name!r} stands")
+    if path.startswith(project.shipped("")[: -len(".yaml")]):
+        raise SourceError(path, f"{made.name!r} comes with brim; extend it by a profile of your own")
+    group = "profiles" if profile is not None else "flows"
+    inside = _is_top(path)
+    base: Keys = (group, made.name) if inside else ()
+    if step is not None:
+        base = (*base, "steps", made.steps.index(made.step(step)))
+    return path, "top" if inside else group[:-1], base
+
+
+def _is_top(path: str) -> bool:
+    """Return whether a file holds settings at its top, rather than one flow or profile."""
+    return project.kind_of(path) == "top"
+
+
+def _spelled(full: str, text: str, path: str, base: Keys) -> Keys:
+    """Return the way to a setting from its layer, budgets by the name that the layer uses or should use."""
+    if full.startswith("sections."):
+        name, _, last = full.removeprefix("sections.").rpartition(".")
+        return ("sections", name, last)
+    if not full.startswith("budgets."):
+        return tuple(full.split("."))
+    at = parse(text, path, project.MOST_VALUES).values
+    for key in base:
+        at = at[key]
+    there = at if isinstance(at, dict) else {}
+    group = "budget_overrides" if base or project.kind_of(path) != "top" else "budgets"
+    group = next((name for name in ("budgets", "budget_overrides") if name in there), group)
+    return (group, full.removeprefix("budgets."))

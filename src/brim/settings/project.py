@@ -1,0 +1,186 @@
+"""Where settings are looked for: the project's file, the user's, and the flows and profiles beside the project's.
+
+A file of the project must lie in it: a link that leads out of it is refused, since what is read there is also what
+`brim config set` writes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from brim.errors import SourceError
+from brim.files.source import Source, load
+from brim.settings.pyproject import NAME as PYPROJECT
+from brim.settings.pyproject import read_pyproject
+
+NAME = "brim.yaml"
+
+MOST_VALUES = 1_000_000
+"""Values that a file of settings may have: thousands of steps are no mistake."""
+
+_FLOWS = (("flows", ".yaml"), ("flows", ".yml"), ("swarm/config/flows", ".yaml"))
+_PROFILES = (("profiles", ".yaml"), ("profiles", ".yml"), ("swarm/profiles", ".swarm_profile.yaml"))
+"""Where flows and profiles have files of their own, and how their names end."""
+
+SHIPPED = (
+    "forge",
+    "forge-architect",
+    "forge-reflector",
+    "forge-literal",
+    "ecology",
+    "flow",
+    "session",
+    "broker",
+    "broker-base",
+    "broker-literal",
+)
+"""The profiles that come with brim."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectFiles:
+    """A file of the project."""
+
+    path: str
+    """The file; empty where there is none."""
+    root: str
+    """The directory that flows and profiles are looked for in."""
+
+
+def find(path: str | None) -> ProjectFiles:
+    """Return the project's file: the one named, or the first that is found from here upward.
+
+    Raises:
+        SourceError: the one named does not exist.
+    """
+    if path is None:
+        return above(".")
+    if os.path.isdir(path):
+        inside = _in(path)
+        return ProjectFiles(inside or "", path)
+    return ProjectFiles(path, os.path.dirname(path) or ".")
+
+
+def above(folder: str) -> ProjectFiles:
+    """Return the nearest file of settings in a directory or above it; without one, nothing."""
+    at, here = os.path.abspath(folder), folder
+    while True:
+        if found := _in(here):
+            return ProjectFiles(os.path.normpath(found), here)
+        upper = os.path.dirname(at)
+        if upper == at:
+            return ProjectFiles("", "")
+        at = here = upper
+
+
+def _in(folder: str) -> str | None:
+    """Return the file of a directory that holds settings."""
+    own = os.path.join(folder, NAME)
+    if os.path.lexists(own):
+        return own
+    shared = os.path.join(folder, PYPROJECT)
+    return shared if os.path.isfile(shared) and _mentions(shared) else None
+
+
+def _mentions(path: str) -> bool:
+    """Return whether a file has a table of ours, without understanding it: most have none."""
+    try:
+        with open(path, "rb") as file:
+            text = file.read(10_000_000)
+    except OSError:
+        return False
+    return b"tool.brim" in text or (b"brim" in text and b"[tool]" in text)
+
+
+def read(path: str, root: str | None = None) -> Source:
+    """Return what a file of settings says; one of a project must lie in it.
+
+    Raises:
+        SourceError: it cannot be read or understood, or leads out of the project.
+    """
+    if root is not None:
+        check_inside(path, root)
+    if path.endswith(".toml"):
+        return read_pyproject(path) or Source(path, {}, {})
+    return load(path, MOST_VALUES)
+
+
+def check_inside(path: str, root: str) -> None:
+    """Pass if a file lies in the project, links followed.
+
+    Raises:
+        SourceError: it leads out of it.
+    """
+    if not (os.path.islink(path) or os.path.islink(os.path.dirname(path) or ".")):
+        return
+    top, real = _top(os.path.realpath(root)), os.path.realpath(path)
+    if os.path.commonpath([top, real]) != top:
+        raise SourceError(path, "a link that leads out of the project; put the file itself there", line=1)
+
+
+def _top(root: str) -> str:
+    """Return the directory of the repository that a directory is in, or the directory itself."""
+    at = root
+    while not os.path.lexists(os.path.join(at, ".git")):
+        above = os.path.dirname(at)
+        if above == at:
+            return root
+        at = above
+    return at
+
+
+def user_file(environ: Mapping[str, str]) -> str | None:
+    """Return the user's own file, if there is one."""
+    folder = environ.get("XDG_CONFIG_HOME")
+    if not folder and environ.get("HOME"):
+        folder = os.path.join(environ["HOME"], ".config")
+    path = os.path.join(folder, "brim", NAME) if folder else ""
+    return path if path and os.path.lexists(path) else None
+
+
+def flows_in(root: str) -> Iterator[tuple[str, str]]:
+    """Yield the names and files of flows beside the project's file."""
+    yield from _named(root, _FLOWS)
+
+
+def profiles_in(root: str) -> Iterator[tuple[str, str]]:
+    """Yield the names and files of profiles beside the project's file."""
+    yield from _named(root, _PROFILES)
+
+
+def _named(root: str, places: tuple[tuple[str, str], ...]) -> Iterator[tuple[str, str]]:
+    for folder, ending in places:
+        at = os.path.normpath(os.path.join(root, folder))
+        if not os.path.isdir(at):
+            continue
+        for name in sorted(os.listdir(at)):
+            stem = name.removesuffix(ending)
+            if stem and stem != name and not name.startswith("."):
+                yield stem, os.path.join(at, name)
+
+
+def name_in(path: str) -> str:
+    """Return the name that the file of a flow or a profile gives it."""
+    name = os.path.basename(path)
+    endings = sorted({ending for _, ending in (*_FLOWS, *_PROFILES)}, key=len, reverse=True)
+    return next((name.removesuffix(ending) for ending in endings if name.endswith(ending)), name)
+
+
+def kind_of(path: str) -> str:
+    """Return what a file of settings is by where it lies: `top`, `flow` or `profile`."""
+    whole = os.path.abspath(path)
+    if os.path.basename(whole) == NAME:
+        return "top"
+    folder = os.path.dirname(whole)
+    for kind, places in (("flow", _FLOWS), ("profile", _PROFILES)):
+        for below, ending in places:
+            if folder.endswith(os.sep + os.path.normpath(below)) and whole.endswith(ending):
+                return kind
+    return "top"
+
+
+def shipped(name: str) -> str:
+    """Return the file of a profile that comes with brim."""
+    return os.path.join(os.path.dirname(__file__), "profiles", f"{name}.yaml")

@@ -1,0 +1,160 @@
+import os
+
+import pytest
+
+from brim.errors import InvalidValue, SourceError, UnknownName
+from brim.flows.codebase import Codebase, File, shown
+from brim.flows.source_tree import SourceTree
+
+USERS = "class User:\n    def rename(self, name):\n        self.name = name\n"
+
+
+@pytest.fixture
+def root(tmp_path):
+    rows = {
+        "src/user.py": USERS,
+        "src/order.py": "class Order:\n    total = 0\n" * 200,
+        "src/deep/er/mail.py": "def send_mail(to): ...\n",
+        "tests/test_user.py": "from user import User\n",
+        "docs/guide.md": "# Guide\nHow to pay an order.\n",
+    }
+    for path, text in rows.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    return tmp_path
+
+
+def paths(files):
+    return [file.path for file in files]
+
+
+def test_all_texts_below_the_root_are_read_in_the_order_of_their_paths(root):
+    found = SourceTree(str(root)).read()
+    assert paths(found.files) == [
+        "docs/guide.md",
+        "src/deep/er/mail.py",
+        "src/order.py",
+        "src/user.py",
+        "tests/test_user.py",
+    ]
+    assert (found.skipped, found.left_out) == ({}, 0)
+
+
+def test_what_is_no_part_of_the_codebase_is_left_out_and_what_could_be_is_told(root, tmp_path_factory):
+    outside = tmp_path_factory.mktemp("outside") / "passwords.txt"
+    outside.write_text("hunter2")
+    for path in (".git/config", "node_modules/x/index.js", "src/__pycache__/user.py", ".env", "out/big.log", "a.tmp"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text("user")
+    (root / ".gitignore").write_text("# built\n/out/\n*.tmp\n!keep.tmp\n")
+    (root / "link.txt").symlink_to(outside)
+    (root / "linked").symlink_to(outside.parent)
+    (root / "logo.png").write_bytes(b"\x89PNG\0\0")
+    (root / "latin.txt").write_bytes(b"caf\xe9")
+    (root / "huge.txt").write_text("x" * 300_000)
+    (root / "server.key").write_text("PRIVATE")
+    (root / "two\nlines.txt").write_text("user")
+    os.mkfifo(root / "pipe")
+    found = SourceTree(str(root)).read()
+    assert len(found) == 5
+    assert not any("hunter2" in file.text or "PRIVATE" in file.text for file in found.files)
+    assert found.skipped == {
+        "huge.txt": "bigger than 262,144 bytes",
+        "latin.txt": "not text",
+        "link.txt": "a symbolic link",
+        "linked": "a symbolic link",
+        "logo.png": "not text",
+        "pipe": "not a regular file",
+        "server.key": "it looks like a secret",
+        "two\nlines.txt": "its name cannot be shown",
+    }
+    assert found.left_out == 8
+
+
+def test_the_walk_is_bounded(root, monkeypatch):
+    monkeypatch.setattr("brim.flows.source_tree._MOST_FILES", 2)
+    found = SourceTree(str(root)).read()
+    assert len(found) == 2
+    assert set(found.skipped.values()) == {"more than 2 files"}
+    monkeypatch.setattr("brim.flows.source_tree._MOST_DEPTH", 1)
+    assert SourceTree(str(root)).read().skipped["src/deep"] == "more than 1 levels deep"
+    monkeypatch.setattr("brim.flows.source_tree._MOST_ENTRIES", 3)
+    assert "more than 3 names" in SourceTree(str(root)).read().skipped.values()
+    monkeypatch.undo()
+    monkeypatch.setattr("brim.flows.source_tree._MOST_TOTAL", 100)
+    assert "more than 100 bytes in all" in SourceTree(str(root)).read().skipped.values()
+
+
+def test_a_file_that_changed_is_read_again_and_the_others_are_not(root):
+    tree = SourceTree(str(root))
+    first = tree.read()
+    assert tree.read() is first
+    (root / "src/user.py").write_text("class Account: ...\n")
+    second = tree.read()
+    assert second.file("src/user.py").text == "class Account: ...\n"
+    assert second.file("src/order.py") is first.file("src/order.py")
+
+
+def test_what_is_no_directory_is_refused(root):
+    with pytest.raises(SourceError, match="not a directory"):
+        SourceTree(str(root / "src/user.py")).read()
+
+
+def test_files_are_ranked_by_what_is_asked_about_and_others_are_not_named(root):
+    found = SourceTree(str(root)).read()
+    assert paths(found.ranked("Write tests for renaming a user, see src/user.py"))[:2] == [
+        "src/user.py",
+        "tests/test_user.py",
+    ]
+    assert paths(found.ranked("How is mail sent?")) == ["src/deep/er/mail.py"]
+    assert found.ranked("zebra") == []
+    assert paths(found.ranked("order user mail", most=1)) == paths(found.ranked("order user mail"))[:1]
+
+
+def test_the_order_does_not_depend_on_how_the_files_came(root):
+    files = list(SourceTree(str(root)).read().files)
+    asked = "user order mail guide"
+    assert paths(Codebase(tuple(files)).ranked(asked)) == paths(Codebase(tuple(reversed(files))).ranked(asked))
+    same = [File(f"{name}.py", "user") for name in "cab"]
+    assert paths(Codebase(tuple(same)).ranked("user")) == ["a.py", "b.py", "c.py"]
+
+
+def test_a_neighbour_of_a_match_is_no_match():
+    files = [File(f"{i}.txt", "user" if i == 5 else f"word{i}") for i in range(9)]
+    assert paths(Codebase(tuple(files)).ranked("user")) == ["5.txt"]
+
+
+@pytest.mark.parametrize("budget", [0, 10, 60, 200, 2_000, 4_000, 60_000])
+def test_files_are_given_whole_or_by_head_or_by_path_within_the_budget(root, budget):
+    files = SourceTree(str(root)).read().files
+    prompt = shown([*files], budget)
+    assert len(prompt.text) == prompt.receipt.used <= budget
+
+
+def test_a_big_file_is_given_by_its_head_and_a_tight_budget_by_path(root):
+    order = SourceTree(str(root)).read().file("src/order.py")
+    head = shown([order], 4_000).text
+    assert head.startswith("### src/order.py\n```\nclass Order:")
+    assert "[... the rest of this file is left out ...]" in head
+    assert shown([order], 200).text == "### src/order.py (by path only)"
+    assert shown([order], 60_000).text == f"### src/order.py\n```\n{order.text.rstrip()}\n```"
+
+
+def test_one_file_takes_at_most_half_of_the_room():
+    files = [File("a.py", "a" * 900), File("b.py", "b" * 900)]
+    assert [part.state for part in shown(files, 2_500).receipt.parts] == ["whole", "whole"]
+    assert [part.state for part in shown(files, 1_500).receipt.parts] == ["form", "form"]
+
+
+def test_a_fence_in_a_file_does_not_end_the_fence_around_it():
+    file = File("a.md", "text\n````python\nx\n````\n")
+    assert file.whole.startswith("### a.md\n`````\n")
+
+
+def test_files_that_cannot_be_are_refused():
+    with pytest.raises(InvalidValue, match="unlike all others"):
+        Codebase((File("a", ""), File("a", "")))
+    with pytest.raises(InvalidValue, match="a File"):
+        Codebase(("a",))
+    with pytest.raises(UnknownName, match=r"nearest known are a\.py"):
+        Codebase((File("a.py", ""),)).file("b.py")

@@ -1,0 +1,67 @@
+"""One call, or two where a history is summarised first."""
+
+import pytest
+
+import brim
+from brim.errors import ModelError
+from brim.flows.exchange import exchange
+from brim.testing import Scripted
+
+ATTEMPTS = [f"Attempt {i}: edited the file and it failed again for reason {i}." for i in range(200)]
+
+
+def settings(strategy, **flags):
+    given = {"history.strategy": strategy, "prompt.total": 300, "window.size": 16_384, **flags}
+    return brim.load_config(environ={}, flags=given).resolve()
+
+
+@pytest.mark.requirement("S0.19")
+def test_strategy_a_cuts_and_makes_no_extra_call():
+    model = Scripted(["done"])
+    made = exchange(settings("A"), {"task": "Fix it.", "history": ATTEMPTS}, model)
+    assert (made.calls, len(model.asked), made.reply.text, made.summary) == (1, 1, "done", None)
+    assert made.prompt.receipt.part("history").state == "cut"
+
+
+@pytest.mark.requirement("S0.19")
+def test_strategy_b_has_the_history_summarised_and_then_asks_with_the_summary():
+    model = Scripted(["All edits of the file failed.", "done"])
+    events = []
+    made = exchange(
+        settings("B"), {"task": "Fix it.", "history": ATTEMPTS}, model, emit=events.append, system="You act."
+    )
+    first, second = model.asked
+    assert ATTEMPTS[0] in first
+    assert ATTEMPTS[-1] in first
+    assert first.startswith("Summarise this history")
+    assert second == "You act.\n\nFix it.\n\nAll edits of the file failed."
+    assert (made.calls, made.summary) == (2, "All edits of the file failed.")
+    assert [event["sections_truncated"] for event in events] == [[]]
+
+
+@pytest.mark.requirement("S0.19")
+def test_strategy_b_calls_once_where_the_history_fits():
+    model = Scripted(["done"])
+    assert exchange(settings("B"), {"task": "Fix it.", "history": ATTEMPTS[:2]}, model).calls == 1
+
+
+def test_what_is_to_be_summarised_is_itself_kept_to_the_window():
+    model = Scripted(["short", "done"])
+    exchange(settings("B", **{"window.size": 2_000}), {"history": ATTEMPTS}, model)
+    first = model.asked[0]
+    assert brim.meter("o200k_base").count(first) <= 1_800
+    assert ATTEMPTS[-1] in first
+    assert ATTEMPTS[0] not in first
+
+
+def test_a_summary_that_fails_is_done_without_and_the_reason_told():
+    model = Scripted([ModelError("no answer", status=503), "done"])
+    made = exchange(settings("B"), {"history": ATTEMPTS}, model)
+    assert (made.reply.text, made.calls, made.summary) == ("done", 2, None)
+    assert made.reason == "the history was cut, since its summary failed: no answer"
+    assert made.prompt.receipt.truncated
+
+
+def test_a_history_that_is_not_there_is_refused():
+    with pytest.raises(brim.UnknownName, match="no section is called 'past'"):
+        exchange(settings("B"), {"history": ATTEMPTS}, Scripted([]), history="past")

@@ -1,0 +1,211 @@
+"""What one context hands to the next: typed, extracted, within a limit, and facts last."""
+
+import json
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import brim
+from brim.errors import InvalidType, InvalidValue
+from brim.history.compact.finding import CarriedFact, carried
+from brim.history.compact.handoff import MARK, MOST_FINDINGS, MOST_LINEAGE, MOST_LINES, Continuation, continuation
+from talk import answer, calling, gives, model, result, says, system, text, use, user
+
+METER = brim.meter("o200k_base")
+GOAL = "Move the shop to the new payment service."
+MESSAGES = [
+    system("You are careful. Never swear."),
+    user("Begin. Never lose an order."),
+    model("I fixed services/pay/client.py. We decided to use queues instead of direct calls."),
+    calling("c1"),
+    result("c1", "ERROR: TimeoutError in worker 7 at lib/noise.py"),
+    model("TODO: tell the warehouse. Next, rename the queue. The limit is 37 MB. See https://pay.example/docs"),
+    user("Which queue carries refunds?"),
+]
+
+
+def handed(messages=MESSAGES, previous=None, limit=700, **more):
+    return continuation(messages, goal=GOAL, meter=METER, limit=limit, previous=previous, **more)
+
+
+@pytest.mark.requirement("S3.7", "S3.8")
+def test_done_left_found_and_ruled_are_told_apart():
+    made = handed()
+    assert made.goal == GOAL
+    assert made.constraints == ("Never lose an order.",)
+    assert "I fixed services/pay/client.py." in made.accomplished
+    assert made.remaining == ("TODO: tell the warehouse.", "Next, rename the queue.")
+    kinds = {finding.text: finding.kind for finding in made.findings}
+    assert kinds["We decided to use queues instead of direct calls."] == "decision"
+    assert kinds["limit is 37 MB"] == "number"
+    assert kinds["Which queue carries refunds?"] == "question"
+    assert [finding.text for finding in made.resources] == [
+        "https://pay.example/docs", "services/pay/client.py", "lib/noise.py"]  # fmt: skip
+    assert (made.iteration, made.sub_tick, made.lineage) == (0, 0, ())
+
+
+def test_the_text_has_all_of_it_under_headings():
+    told = handed().text(METER, 700)
+    assert told.startswith(f"{MARK} iteration 0, sub-tick 0\nGoal: {GOAL}\nRules:\n- Never lose an order.")
+    for heading in (
+        "Left to do:",
+        "Decisions:",
+        "Done:",
+        "Numbers: limit is 37 MB",
+        "Addresses: https://pay.example/docs",
+    ):
+        assert heading in told
+
+
+@settings(max_examples=40)
+@given(limit=st.integers(60, 600), size=st.integers(0, 60))
+def test_the_text_is_never_over_its_limit(limit, size):
+    many = [model(f"The fault {i} is in lib/part_{i}.py. We decided to drop part {i}.") for i in range(size)]
+    made = handed([*MESSAGES, *many])
+    assert METER.load(made.text(METER, limit)) <= limit
+
+
+def test_a_long_goal_leaves_room_for_the_rest():
+    made = continuation(MESSAGES, goal="Do this. " * 500, meter=METER, limit=300)
+    told = made.text(METER, 300)
+    assert METER.load(told) <= 300
+    assert "Never lose an order." in told
+
+
+def test_a_sub_tick_follows_its_previous():
+    first = handed(iteration=3)
+    second = handed([user("Go on."), model("I told the warehouse: done.")], first)
+    assert (second.iteration, second.sub_tick) == (3, 1)
+    assert len(second.lineage) == 1
+    assert second.constraints == first.constraints
+    assert second.remaining == ("Next, rename the queue.",), "the warehouse was told"
+    assert second.accomplished[-1] == "I told the warehouse: done."
+
+
+def test_what_was_handed_over_is_not_taken_for_something_new():
+    first = handed()
+    second = handed([user(first.text(METER, 700)), model("Well.")], first)
+    assert {finding.age for finding in (*second.findings, *second.resources)} == {1}
+
+
+def test_what_nobody_says_again_fades_and_what_is_said_again_does_not():
+    first = handed()
+    second = handed([model("The limit is 37 MB, I checked.")], first)
+    ages = {finding.text: finding.age for finding in second.findings}
+    assert ages["limit is 37 MB"] == 0
+    assert ages["We decided to use queues instead of direct calls."] == 1
+
+
+def test_what_people_said_outlasts_what_a_tool_printed():
+    noise = "\n".join(f"saw lib/noise_{i}.py" for i in range(40))
+    made = handed([model("The fault is in lib/fault.py."), calling("c"), result("c", noise)])
+    for _ in range(8):
+        made = handed([calling("c"), result("c", noise)], made)
+    assert "lib/fault.py" in made.text(METER, 120)
+
+
+def test_what_people_said_is_kept_before_what_weighs_more():
+    spoken = CarriedFact(kind="number", text="limit is 37 MB", weight=50, must=True)
+    printed = CarriedFact(kind="error", text="ERROR: disk", weight=90, must=False)
+    assert carried([spoken], [printed], 1) == (
+        CarriedFact(kind="number", text="limit is 37 MB", weight=50, must=True, age=1),
+    )
+
+
+def planted(seed):
+    """Return fifty facts in five contexts, with noise around them."""
+    rng = random.Random(seed)
+    facts, contexts = [], []
+    for number in range(5):
+        messages = []
+        for i in range(10):
+            n = 1_000 + rng.randrange(90_000)
+            fact, told = [
+                (f"services/pay/part_{n}.py", f"The fault is in services/pay/part_{n}.py."),
+                (f"ORD-{n}", f"The order in question is ORD-{n}."),
+                (f"{n} MB", f"The limit of part {i} is {n} MB."),
+                (f"queue{n} instead of", f"We decided to use queue{n} instead of calls."),
+            ][i % 4]
+            facts.append(fact)
+            log = "\n".join(f"12:00 INFO worker {rng.randrange(999)} took {rng.randrange(999)} ms" for _ in range(12))
+            messages += [model(f"The garden was quiet today. {told}"), calling(f"c{i}"), result(f"c{i}", log)]
+            messages += [model(f"Reading lib/other_{number}_{i}.py now."), user("Go on.")]
+        contexts.append(messages)
+    return facts, contexts
+
+
+@pytest.mark.requirement("S3.7", "S3.8")
+@pytest.mark.parametrize("seed", range(3))
+def test_nearly_all_of_fifty_facts_survive_five_contexts(seed):
+    facts, contexts = planted(seed)
+    made = None
+    for messages in contexts:
+        start = [] if made is None else [user(made.text(METER, 1_250))]
+        made = handed([*start, *messages], made, limit=1_250)
+    told = made.text(METER, 1_250)
+    assert sum(fact in told for fact in facts) >= 0.95 * len(facts)
+    assert METER.load(told) <= 1_250
+
+
+def test_it_is_bounded_however_long_the_lineage():
+    made = None
+    for i in range(30):
+        made = handed([model(f"I fixed lib/part_{i}_{j}.py. TODO: see to {i} {j} again.") for j in range(30)], made)
+    assert len(made.findings) <= MOST_FINDINGS
+    assert len(made.resources) <= MOST_FINDINGS
+    assert len(made.accomplished) <= MOST_LINES
+    assert len(made.remaining) <= MOST_LINES
+    assert len(made.lineage) == MOST_LINEAGE
+
+
+def test_it_goes_through_json_and_back():
+    made = handed([model("I fixed lib/a.py.")], handed())
+    assert Continuation.from_dict(json.loads(json.dumps(made.to_dict()))) == made
+    assert Continuation.from_dict(Continuation(goal="x").to_dict()) == Continuation(goal="x")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("goal", 1), ("accomplished", "x"), ("remaining", [1]), ("findings", "x"), ("findings", [{}]), ("iteration", -1),
+     ("resources", [{**CarriedFact(kind="path", text="x", weight=1, must=True).to_dict(), "kind": "smell"}]),
+     ("findings", [{**CarriedFact(kind="path", text="x", weight=1, must=True).to_dict(), "age": "1"}])],
+)  # fmt: skip
+def test_json_that_is_none_is_refused_by_its_place(name, value):
+    values = {**handed().to_dict(), name: value}
+    with pytest.raises(InvalidValue, match=f"continuation.{name}"):
+        Continuation.from_dict(values)
+    with pytest.raises(InvalidType, match="continuation"):
+        Continuation.from_dict({name: value})
+
+
+def test_messages_of_other_shapes_are_read():
+    messages = [
+        user("Never lose an order."),
+        says(text("I fixed lib/a.py."), use("c1")),
+        gives(answer("c1", "saw lib/b.py")),
+    ]
+    made = handed(messages)
+    assert [(f.text, f.must) for f in made.resources] == [("lib/a.py", True), ("lib/b.py", False)]
+
+
+@pytest.mark.requirement("X8")
+def test_neither_value_nor_text_carries_a_secret():
+    key = "sk-" + "a1b2c3d4" * 5
+    made = continuation(
+        [model(f"I fixed it with {key}. Never share {key}.")], goal=f"Use {key}", meter=METER, limit=500
+    )
+    assert key not in json.dumps(made.to_dict())
+    assert key not in made.text(METER, 500)
+
+
+def test_a_limit_needs_its_meter():
+    with pytest.raises(InvalidType, match="meter"):
+        handed().text(limit=10)
+    with pytest.raises(InvalidType, match="goal"):
+        continuation([], goal=None, meter=METER, limit=10)
+
+
+def test_the_same_context_hands_over_the_same():
+    assert handed().text(METER, 300) == handed().text(METER, 300)

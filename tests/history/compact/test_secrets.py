@@ -1,0 +1,140 @@
+"""What opens doors goes, what merely looks random stays."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from brim.history.compact.secrets import REMOVED, redact
+
+A32 = "a1B2c3D4" * 4
+HEX = "0123456789abcdef" * 4
+PEM = "-----BEGIN {} KEY-----\nMIIEow{}\nabc/+=\n-----END {} KEY-----"
+
+SECRETS = [
+    ("sk-" + A32, "sk-"),
+    ("sk-proj-" + A32, A32),
+    ("sk-ant-api03-" + A32, A32),
+    ("sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc", "4eC39"),
+    ("ghp_" + "a1B2c3" * 6, "a1B2c3"),
+    ("gho_" + "a1B2c3" * 6, "a1B2c3"),
+    ("github_pat_" + "11ABCDEFG0" * 4, "11ABCDEFG0"),
+    ("glpat-" + "xYz1234567890abcdefg", "xYz123"),
+    ("xoxb-" + "123456789012-abcdefABCDEF", "abcdefABCDEF"),
+    ("AKIA" + "IOSFODNN7EXAMPLE", "IOSFODNN7"),
+    ("AIza" + "SyA1234567890abcdefghijklmnopqrstuv", "SyA123"),
+    ("hf_" + "aBcDeFgHiJ" * 4, "aBcDeFgHiJ"),
+    ("npm_" + "a1B2c3" * 6, "a1B2c3"),
+    ("SG." + "a1B2c3d4e5f6g7h8" + "." + "i9J0k1l2m3n4o5p6q7", "a1B2c3"),
+    ("whsec_" + A32, A32),
+    ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmNHl0w5N", "eyJzdWIi"),
+    (PEM.format("RSA PRIVATE", A32, "RSA PRIVATE"), A32),
+    (PEM.format("OPENSSH PRIVATE", A32, "OPENSSH PRIVATE"), A32),
+    (PEM.format("EC PRIVATE", A32, "nothing").replace("-----END nothing KEY-----", ""), A32),
+    ("postgresql://app:hunter2@db.local:5432/shop", "hunter2"),
+    ("redis://:s3cr3t@cache:6379/0", "s3cr3t"),
+    ("mongodb+srv://root:pa%24s@cluster0.mongodb.net", "pa%24s"),
+    ("https://bot:tok123@git.local/x.git", "tok123"),
+    ("Authorization: Bearer " + A32, A32),
+    ("authorization: Basic dXNlcjpwYXNzd29yZA==", "dXNlcjpwYXNz"),
+    ("curl -u admin:letmein99 http://x", "letmein99"),
+    ("password=hunter2!", "hunter2"),
+    ("DB_PASSWORD=correcthorse", "correcthorse"),
+    ('"password": "tr0ub4dor&3"', "tr0ub4dor"),
+    ("the password is hunter2", "hunter2"),
+    ("passwd: 'x9-K2'", "x9-K2"),
+    ("API_KEY=" + A32, A32),
+    ("api-key: 9d8f7a6b5c4e", "9d8f7a6b5c4e"),
+    ('client_secret = "GH12-ab34-CD56"', "GH12"),
+    ("AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "wJalrXUtn"),
+    ("https://x.org/cb?access_token=abc123def456&state=1", "abc123def456"),
+    ("AccountKey=Zm9vYmFyMTIzNDU2;Endpoint=x", "Zm9vYmFy"),
+    ("mysql --password=s3cr3t shop", "s3cr3t"),
+    ("tool --token abc123xyz", "abc123xyz"),
+]
+HARMLESS = [
+    "commit 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b",
+    f"sha256:{HEX}",
+    "7f3c9a1b-0d2e-4f5a-8b6c-1234567890ab",
+    "src/auth/token.py and config/secrets.yaml",
+    "max_tokens=4096, used tokens: 1200",
+    "the password is required",
+    "password: str",
+    "Password: must be at least 8 characters",
+    "password = os.environ['DB_PASSWORD']",
+    "token = get_token()",
+    "api_key=settings.api_key",
+    "api_key: ${API_KEY}",
+    "password=<your password>",
+    "password: ********",
+    "token: null",
+    "secret: true",
+    "the secret is in the vault",
+    "tokens left: 12,345 of 200,000",
+    "https://x.org/a?page=2&sort=name",
+    "http://localhost:8080/path",
+    "git@git.local:team/repo.git",
+    "-----BEGIN CERTIFICATE-----\nMIID\n-----END CERTIFICATE-----",
+    "b2:0a1b2c3d4e5f60718293a4b5c6d7e8f9",
+    "ORD-48213 and #4711 in v1.2.3-rc.1",
+    "a bearer of bad news",
+    "sk-learn and task-sk-lists are packages",
+    "public_key = load('id_rsa.pub')",
+    "密码 是 必须 的",
+    "signature: def f(x1: int) -> str",
+    "token_type: bearer",
+]
+
+
+def test_the_tables_are_long_enough():
+    assert len(SECRETS) + len(HARMLESS) >= 60
+
+
+@pytest.mark.requirement("X8")
+@pytest.mark.parametrize(("text", "inside"), SECRETS)
+@pytest.mark.parametrize("around", ["{}", "see: {} ok", "a\n{}\nb"], ids=["alone", "in a line", "in a text"])
+def test_a_secret_goes(text, inside, around):
+    cleaned = redact(around.format(text))
+    assert inside not in cleaned
+    assert REMOVED in cleaned
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_is_no_secret_stays_as_it_is(text):
+    assert redact(text) is text or redact(text) == text
+
+
+@pytest.mark.parametrize(("text", "_"), SECRETS)
+def test_what_was_cleaned_stays_as_it_is(text, _):
+    assert redact(redact(text)) == redact(text)
+
+
+def test_the_address_keeps_all_but_its_password():
+    assert redact("postgresql://app:hunter2@db:5432/shop") == f"postgresql://app:{REMOVED}@db:5432/shop"
+
+
+@given(st.text())
+def test_any_text_can_be_cleaned_again_without_change(text):
+    assert redact(redact(text)) == redact(text)
+
+
+@given(st.uuids(), st.binary(min_size=20, max_size=32))
+def test_uuids_and_hashes_are_no_secrets(uuid, raw):
+    text = f"trace {uuid} of {raw.hex()} in runs/{raw.hex()[:8]}/log.txt"
+    assert redact(text) == text
+
+
+@given(st.text("abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789", min_size=12, max_size=40), st.sampled_from(
+    ["password={}", "api_key: {}", "TOKEN={}", '"client_secret": "{}"', "postgres://u:{}@h/d"]))  # fmt: skip
+def test_a_random_value_under_a_telling_name_goes(value, form):
+    value = f"{value}7x"
+    assert value not in redact(form.format(value))
+
+
+@pytest.mark.parametrize("unit", ["a", "a1", "token", "password=", "A-", "://a:", "eyJ", "x.", "_-", "'", '="'])
+def test_a_long_run_of_anything_costs_little(unit):
+    text = unit * (200_000 // len(unit))
+    start = time.process_time()
+    redact(text)
+    assert time.process_time() - start < 3

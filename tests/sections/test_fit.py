@@ -1,0 +1,458 @@
+"""Fitting sections: forms, templates, summaries, visibility, stability, and what is refused."""
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import brim
+from brim import Section
+from brim.testing import PieceMeter
+
+SCHEMA = Path(brim.__file__).parent / "receipts" / "receipt.schema.json"
+
+
+def fit(*sections, budget=100, **options):
+    return brim.fit(list(sections), budget, **{"meter": "chars", **options})
+
+
+def states(prompt):
+    return {part.name: part.state for part in prompt.receipt.parts}
+
+
+def test_no_sections_make_an_empty_prompt():
+    prompt = fit(budget=0)
+    assert (prompt.text, str(prompt), prompt.receipt.used, prompt.receipt.parts) == ("", "", 0, ())
+
+
+@pytest.mark.parametrize(
+    ("budget", "expected"),
+    [
+        pytest.param(100, "x" * 100, id="the whole"),
+        pytest.param(60, "a shorter form of it", id="the largest form that fits"),
+        pytest.param(12, "short", id="a smaller form"),
+        pytest.param(4, "", id="nothing of it"),
+    ],
+)
+def test_the_largest_form_that_fits_is_used_before_anything_is_cut(budget, expected):
+    section = Section("doc", "x" * 100, forms=["short", "a shorter form of it"], overflow="drop")
+    assert fit(section, budget=budget).text == expected
+
+
+def test_a_form_is_used_where_not_even_a_marker_would_fit():
+    assert fit(Section("doc", "x" * 100, forms=["see"]), budget=5).text == "see"
+
+
+def test_a_required_section_may_come_in_a_form():
+    section = Section("doc", "x" * 100, forms=["see doc.md"], required=True)
+    assert fit(section, budget=20).text == "see doc.md"
+
+
+def test_entries_are_kept_or_dropped_whole():
+    entries = [f"entry number {i}" for i in range(9)]
+    prompt = fit(Section("log", entries, keep="newest"), budget=90)
+    kept = prompt.text.split("\n")
+    assert kept[0] == "[... 6 older entries omitted ...]"
+    assert kept[1:] == entries[-3:]
+
+
+def test_a_template_places_sections_and_its_text_is_counted():
+    sections = [Section("a", "x" * 500), Section("b", "bb", priority="high")]
+    prompt = fit(*sections, budget=60, template="{{json}} A: {a}\nB: {b}.")
+    assert prompt.text.startswith("{json} A: xxxx")
+    assert prompt.text.endswith("\nB: bb.")
+    assert prompt.receipt.used == len(prompt.text) <= 60
+    with pytest.raises(brim.DoesNotFit, match="template"):
+        fit(Section("a", "x", required=True), budget=5, template="much too long a frame for {a}")
+
+
+@pytest.mark.parametrize(
+    ("template", "told"),
+    [
+        pytest.param("{a} {c}", r"\{c\}", id="a place for no section"),
+        pytest.param("{a}", r"\{b\} is missing", id="a section without a place"),
+        pytest.param("{a} {b} {a}", "names each section once", id="a section placed twice"),
+    ],
+)
+def test_a_template_that_does_not_match_the_sections_is_refused(template, told):
+    with pytest.raises(brim.InvalidValue, match=told):
+        fit(Section("a", "x"), Section("b", "y"), template=template)
+
+
+def test_braces_that_are_no_place_stay_as_they_are():
+    assert fit(Section("a", "x"), template="{ {a} }} {\n}").text == "{ x } {\n}"
+
+
+def test_a_summary_is_used_when_it_fits_and_a_cut_when_it_does_not():
+    section = Section("notes", "n" * 500, overflow="summarise")
+    asked = []
+
+    def short(text, limit):
+        asked.append(limit)
+        return "a summary"
+
+    assert fit(section, summarise=short).text == "a summary"
+    assert asked == [100]
+    prompt = fit(section, summarise=lambda text, limit: text * 2)
+    assert states(prompt) == {"notes": "cut"}
+    assert states(fit(section)) == {"notes": "cut"}
+
+
+def test_a_capture_replays_a_summary_without_the_summariser():
+    section = Section("notes", "n" * 500, overflow="summarise")
+    prompt = fit(section, summarise=lambda text, limit: "the gist", capture=True)
+    assert brim.replay(prompt.receipt.to_json()).text == "the gist"
+
+
+def test_a_stable_section_is_never_cut_and_the_prefix_is_told():
+    rules, notes = Section("rules", "r" * 40, stable=True), Section("notes", "n" * 400, priority="low")
+    prompt = fit(rules, notes)
+    assert prompt.receipt.stable_prefix == 40
+    assert states(fit(rules, notes, budget=39)) == {"rules": "dropped", "notes": "cut"}
+
+
+def test_the_stated_total_agrees_with_the_count():
+    for budget, meter in itertools.product((300, 999, 1000, 1001, 5000), ("chars", "o200k_base", "chars/4+1")):
+        sections = [Section(f"s{i}", "word " * 40, ceiling=150) for i in range(4)]
+        prompt = brim.fit(sections, budget, meter=meter, show_budget=True)
+        stated = int(prompt.text.split("Using ")[1].split("/")[0])
+        assert stated == prompt.receipt.used == brim.meter(meter).count(prompt.text)
+
+
+def test_numbers_may_be_read_the_other_way():
+    sections = [Section("kept", "k" * 80, priority=3), Section("lost", "l" * 80, priority=0)]
+    assert states(fit(*sections, direction="higher", policy="skip")) == {"kept": "whole", "lost": "dropped"}
+    assert states(fit(*sections, direction="lower", policy="skip")) == {"kept": "dropped", "lost": "whole"}
+
+
+def test_a_caller_s_own_function_or_meter_may_measure():
+    assert fit(Section("a", "one two three four"), budget=2, meter=lambda text: len(text.split())).receipt.used <= 2
+
+    class Own:
+        name, exact = "own", True
+
+        def count(self, text):
+            return len(text)
+
+    assert fit(Section("a", "x" * 50), budget=30, meter=Own()).receipt.meter == "own"
+    with pytest.raises(brim.InvalidType, match="the count of meter"):
+        fit(Section("a", "x"), meter=lambda text: "many")
+
+
+def test_a_join_that_counts_more_than_its_sides_is_taken_back():
+    """BPE counts are not additive: `-` newline `//` can count more joined than apart."""
+    meter = PieceMeter()
+    over = 0
+    for n in range(1, 60):
+        sections = [Section(f"s{i}", "-" if i % 2 else "//x", priority=i) for i in range(n)]
+        for budget in (n // 2, n, 2 * n):
+            prompt = brim.fit(sections, budget, meter=meter, separator="\n")
+            over += sum(part.used for part in prompt.receipt.parts) > prompt.receipt.used
+            assert PieceMeter().measure(prompt.text) <= budget
+
+
+def dear_where_a_meets_b(text):
+    """Count characters, and three more wherever an a is followed by a b: more joined than apart."""
+    return len(text) + 3 * text.count("ab")
+
+
+def test_what_joins_cost_is_taken_from_the_least_essential():
+    sections = [Section("low", "xxxa", priority="low", marker=""), Section("high", "byyy", priority="high", marker="")]
+    prompt = fit(*sections, budget=10, meter=dear_where_a_meets_b, separator="")
+    assert states(prompt) == {"low": "cut", "high": "whole"}
+    assert "joined" in prompt.receipt.part("low").reason
+    prompt = fit(*sections[::-1], budget=10, meter=dear_where_a_meets_b, separator="-")
+    assert states(prompt) == {"high": "whole", "low": "whole"}
+
+
+def test_what_joins_cost_is_never_taken_from_what_is_required():
+    sections = [Section("must", "xxxa", required=True), Section("may", "b")]
+    prompt = fit(*sections, budget=5, meter=dear_where_a_meets_b, separator="")
+    assert (prompt.text, states(prompt)) == ("xxxa", {"must": "whole", "may": "dropped"})
+
+
+def test_a_floor_is_held_against_the_more_essential():
+    sections = [Section("high", "h" * 200, priority="high"), Section("low", "l" * 200, priority="low", floor=30)]
+    assert [part.granted for part in fit(*sections, separator="").receipt.parts] == [70, 30]
+
+
+def test_entries_are_kept_from_the_end_by_tail_and_from_the_start_by_head():
+    entries = [f"entry {i}" for i in range(9)]
+    for keep, first, last in (("newest", 8, 9), ("tail", 8, 9), ("best", 0, 1), ("head", 0, 1)):
+        kept = fit(Section("log", entries, keep=keep), budget=46).text.split("\n")
+        assert [line for line in kept if line in entries] == entries[first:last], keep
+
+
+@pytest.mark.parametrize("keep", ["newest", "tail", "best", "head"])
+@pytest.mark.parametrize("content", ["a text", ["an", "entry"]], ids=["text", "entries"])
+def test_at_most_nothing_is_nothing(keep, content):
+    """A slice that starts at minus zero is the whole of it."""
+    assert states(fit(Section("a", content, keep=keep, most=0))) == {"a": "empty"}
+
+
+def test_what_is_left_must_hold_the_marker_and_one_more():
+    sections = [Section("a", "a" * 80, priority="high"), Section("b", "b" * 80, marker="[cut]")]
+    for budget, used in ((86, 0), (87, 0), (88, 6), (89, 7)):
+        part = fit(*sections, budget=budget).receipt.part("b")
+        assert (part.granted, part.used) == (used, used)
+    assert "fewer than the 6 chars that it needs" in fit(*sections, budget=87).receipt.why("b")
+
+
+def test_many_cuts_are_each_held_to_what_they_are_planned_with():
+    """Each count of chars/4 is rounded down; eight of them together are not."""
+    sections = [Section(f"s{i}", "x" * 400, marker="") for i in range(8)]
+    prompt = fit(*sections, budget=80, meter="chars/4", fill="fair", separator="")
+    assert {len(text) for text in prompt.texts.values()} <= {39, 40}
+    assert [part.granted for part in prompt.receipt.parts] == [10] * 8
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"template": "a frame of its own: {a}{b}"}, {"show_budget": True}],
+    ids=["template", "budget section"],
+)
+def test_shares_are_fair_after_what_stands_around_them_is_paid(options):
+    sections = [Section("a", "a" * 500, marker=""), Section("b", "b" * 500, marker="")]
+    one, other = fit(*sections, budget=200, fill="fair", separator="", **options).receipt.parts
+    assert abs(one.used - other.used) <= 1
+
+
+def test_the_model_s_window_is_the_budget_when_none_is_given():
+    assert brim.fit([Section("a", "x")], model="gpt-5").receipt.budget == 272_000
+
+
+def test_why_and_diff_tell_what_happened():
+    sections = [Section("a", "a" * 80, priority="high"), Section("b", "b" * 80), Section("c", "c" * 80, floor=80)]
+    small, big = fit(*sections, budget=130), fit(*sections, budget=500)
+    assert small.receipt.why("a") == "a is whole: it fits whole (size 80, wanted 80, granted 80, used 80 chars)."
+    assert "were left for its 80" in small.receipt.why("b")
+    assert "fewer than the 80 chars" in small.receipt.why("c")
+    assert [str(change) for change in small.receipt.diff(big.receipt)] == [
+        "b: cut 48 -> whole 80",
+        "c: dropped 0 -> whole 80",
+    ]
+    assert small.receipt.diff(small.receipt) == ()
+    with pytest.raises(brim.UnknownName, match="no section is called 'd'"):
+        small.receipt.why("d")
+
+
+def test_the_receipt_is_versioned_json_that_its_schema_describes():
+    prompt = fit(Section("a", "x" * 200), Section("b", ["y", "z"], required=True), capture=True)
+    values = json.loads(prompt.receipt.to_json())
+    jsonschema.validate(values, json.loads(SCHEMA.read_text(encoding="utf-8")))
+    assert values["version"] == 1
+    assert brim.Receipt.from_json(prompt.receipt.to_json()) == prompt.receipt
+
+
+def test_by_default_the_receipt_holds_hashes_and_no_text():
+    prompt = fit(Section("a", "a secret text " * 20), budget=60)
+    told = prompt.receipt.to_json()
+    assert "secret" not in told
+    assert prompt.receipt.part("a").handle in told
+
+
+def test_a_receipt_without_texts_is_replayed_from_its_sizes():
+    prompt = fit(Section("a", "a" * 80, priority="high"), Section("b", "b" * 80))
+    stored = brim.Receipt.from_json(prompt.receipt.to_json())
+    replayed = brim.replay(stored, budget=200)
+    assert (replayed.text, replayed.receipt.planned) == ("", True)
+    assert {part.name: part.state for part in replayed.receipt.parts} == {"a": "whole", "b": "whole"}
+    assert brim.replay(prompt.receipt, budget=200).text == "a" * 80 + "\n\n" + "b" * 80
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        pytest.param(lambda: brim.fit("text", 5), "sections must be a list of Section, not 'text'", id="a text"),
+        pytest.param(lambda: brim.fit(["x"], 5), r"sections\[0\] must be a Section, not 'x'", id="a text in the list"),
+        pytest.param(
+            lambda: fit(Section("a", "x"), budget=-1),
+            "budget must be a whole number of at least 0, not -1",
+            id="negative",
+        ),
+        pytest.param(lambda: fit(Section("a", "x"), budget=float("nan")), "budget must be .* not nan", id="nan"),
+        pytest.param(lambda: fit(Section("a", "x"), budget=float("inf")), "budget must be .* not inf", id="infinite"),
+        pytest.param(lambda: fit(Section("a", "x"), budget=1.5), "budget must be .* not 1.5", id="half"),
+        pytest.param(lambda: fit(Section("a", "x"), budget="9"), "budget must be .* not '9'", id="a text for a number"),
+        pytest.param(lambda: fit(Section("a", "x"), budget=True), "budget must be .* not True", id="true"),
+        pytest.param(lambda: fit(Section("a", "x"), budget=None), "budget must be", id="no budget"),
+        pytest.param(
+            lambda: fit(Section("a", "x"), Section("a", "y")), r"sections\[1\] name must be unlike", id="same name"
+        ),
+        pytest.param(
+            lambda: fit(policy="skpi"), r"policy must be .* \(did you mean 'skip'\?\), not 'skpi'", id="policy"
+        ),
+        pytest.param(lambda: fit(order="random"), "order must be one of given, priority", id="order"),
+        pytest.param(lambda: fit(fill=3), "fill must be one of order, fair, not 3", id="fill"),
+        pytest.param(lambda: fit(direction="up"), "direction must be one of lower, higher", id="direction"),
+        pytest.param(lambda: fit(separator=None), "separator must be a text, not None", id="separator"),
+        pytest.param(lambda: fit(template=7), "template must be a text, not 7", id="template"),
+        pytest.param(lambda: brim.fit([], 5, meter="chars", model="gpt-5"), "model must be left out", id="both"),
+        pytest.param(lambda: brim.fit([], 5, meter=3.5), "meter must be the name", id="meter"),
+        pytest.param(
+            lambda: fit(Section("context_budget", "x"), show_budget=True), "show_budget adds it", id="taken name"
+        ),
+        pytest.param(lambda: Section("", "x"), "section name must be a text that is not empty", id="no name"),
+        pytest.param(
+            lambda: Section("a", None),
+            "section 'a': content must be a text or a list of texts, not None",
+            id="no content",
+        ),
+        pytest.param(lambda: Section("a", b"x"), "section 'a': content must be", id="bytes"),
+        pytest.param(
+            lambda: Section("a", ["x", 3]),
+            r"section 'a': content\[1\] must be a text, not 3",
+            id="a number among entries",
+        ),
+        pytest.param(
+            lambda: Section("a", "x", floor="101%"),
+            "section 'a': floor must be units .* not '101%'",
+            id="over 100 percent",
+        ),
+        pytest.param(
+            lambda: Section("a", "x", ceiling=-2), "section 'a': ceiling must be .* not -2", id="negative ceiling"
+        ),
+        pytest.param(lambda: Section("a", "x", keep="middle"), "section 'a': keep must be one of", id="keep"),
+        pytest.param(
+            lambda: Section("a", "x", overflow="explode"), "section 'a': overflow must be one of", id="overflow"
+        ),
+        pytest.param(
+            lambda: Section("a", "x", weight=0),
+            "section 'a': weight must be a number above 0, up to 1,000,000, not 0",
+            id="weight",
+        ),
+        pytest.param(lambda: Section("a", "x", weight=float("nan")), "section 'a': weight must be", id="weight nan"),
+        pytest.param(
+            lambda: Section("a", "x", weight=10**5000), "weight must be .* not a very long int", id="weight huge"
+        ),
+        pytest.param(lambda: fit(budget=-(10**5000)), "budget must be .* not a very long int", id="budget huge"),
+        pytest.param(
+            lambda: Section("a", "x", required="yes"), "section 'a': required must be true or false", id="required"
+        ),
+        pytest.param(
+            lambda: Section("a", "x", forms="short"), "section 'a': forms must be a list of texts", id="forms"
+        ),
+        pytest.param(lambda: Section("a", "x", most=-1), "section 'a': most must be", id="most"),
+        pytest.param(lambda: Section("a", "x", marker=1), "section 'a': marker must be a text", id="marker"),
+        pytest.param(lambda: brim.Window(0), "Window size must be a whole number of at least 1, not 0", id="no window"),
+        pytest.param(lambda: brim.Window(100, reserve=100), "Window reserve must be less than", id="all reserved"),
+        pytest.param(
+            lambda: brim.Window(100, cap=0.2, warn=0.3), "Window warn must be at most the cap", id="late warning"
+        ),
+        pytest.param(lambda: brim.Window(100, cap=1.2), "Window cap must be a share", id="cap over one"),
+        pytest.param(lambda: brim.replay(3), "source must be a receipt", id="replay a number"),
+        pytest.param(lambda: brim.replay("{}"), "receipt must be", id="replay an empty object"),
+        pytest.param(lambda: brim.replay("not json"), "receipt must be JSON", id="replay no JSON"),
+        pytest.param(lambda: brim.replay({"version": 99}), "receipt version must be 1", id="replay the future"),
+        pytest.param(lambda: brim.cut(3, 5), "text must be a text, not 3", id="cut a number"),
+        pytest.param(lambda: brim.cut("x", -5), "limit must be a whole number", id="cut to less than nothing"),
+    ],
+)
+def test_bad_input_gets_one_clear_sentence_with_the_value_and_the_place(call, told):
+    with pytest.raises(brim.InvalidValue, match=told) as refused:
+        call()
+    assert "\n" not in str(refused.value)
+
+
+def test_an_unknown_model_lists_the_nearest_and_how_to_declare_one():
+    with pytest.raises(
+        brim.UnknownName, match=r"no model, vocabulary or unit is called 'gpt-55'.*gpt-5.*brim.models.yaml"
+    ):
+        brim.meter("gpt-55")
+
+
+def test_the_refusal_names_each_part_and_the_smallest_change_that_helps():
+    sections = [Section("system", "s" * 80, required=True), Section("rules", "r" * 50, required=True)]
+    with pytest.raises(brim.DoesNotFit) as refused:
+        fit(*sections, budget=100)
+    error = refused.value
+    assert (error.needed, error.available, error.short) == (132, 100, 32)
+    assert error.parts == {"system": 80, "rules": 50, "separators": 2}
+    assert str(error) == (
+        "the prompt does not fit: its essential parts need 132 chars and the budget is 100, 32 short (system 80, rules 50, "
+        "separators 2). Raise the budget to 132, or let 'rules' be cut by giving it a floor of 18 or less."
+    )
+    assert fit(*sections, budget=132).receipt.used == 132
+    relaxed = [sections[0], Section("rules", "r" * 50, required=True, floor=18, marker="")]
+    assert fit(*relaxed, budget=100).receipt.used <= 100
+
+
+@pytest.mark.parametrize(
+    ("section", "told"),
+    [
+        pytest.param(
+            Section("a", "x" * 80, required=True, overflow="drop", ceiling=50),
+            "the required section 'a' has 80 chars and cannot be cut to its ceiling of 50 chars. Give it 30 more",
+            id="over its ceiling and not to be cut",
+        ),
+        pytest.param(
+            Section("a", ["x" * 80, "y" * 90], required=True, floor=10),
+            "the required section 'a' has 171 chars and cannot be cut to the 60 chars left for it. Give it 111 more",
+            id="entries that are each too big",
+        ),
+    ],
+)
+def test_a_required_section_that_cannot_be_made_small_enough_is_named(section, told):
+    with pytest.raises(brim.DoesNotFit) as refused:
+        fit(section, budget=60)
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize("keep", ["head", "tail", "ends", "lines", "newest", "best"])
+def test_a_marker_alone_is_no_cut(keep):
+    with pytest.raises(brim.DoesNotFit):
+        brim.cut("x" * 50, 5, "chars", keep=keep, marker="[cut]")
+
+
+@pytest.mark.parametrize(
+    ("keep", "text", "limit", "kept"),
+    [
+        pytest.param("newest", "abcdefgh" * 10 + "\n\n\n", 60, "fgh", id="blank lines are no result"),
+        pytest.param("lines", "a\r\nbb\r\n" + "c" * 40, 26, "a\r\nbb\r\n[", id="the line before a CRLF"),
+        pytest.param(
+            "json", '[{"key": "' + "x" * 200 + '"]]', 80, "characters removed", id="brackets that do not match"
+        ),
+    ],
+)
+def test_a_cut_keeps_what_its_kind_is_read_for(keep, text, limit, kept):
+    assert kept in brim.cut(text, limit, "chars", keep=keep).text
+
+
+def test_every_line_of_trouble_is_looked_for():
+    lines = [f"12:00 ERROR {i}" if i % 50 == 25 else f"12:00 line {i}" for i in range(200)]
+    cut = brim.cut("\n".join(lines), 300, "chars", keep="log").text
+    assert [line for line in cut.split("\n") if "ERROR" in line] == [line for line in lines if "ERROR" in line]
+
+
+def test_seven_signs_make_no_heading():
+    text = "".join(f"paragraph {i} " * 4 + "\n\n" + "####### no heading\n\n" * (i == 9) for i in range(20))
+    assert "no heading" not in brim.cut(text, 300, "chars", keep="markdown").text
+    assert "# a heading" in brim.cut(text.replace("####### no", "###### a"), 300, "chars", keep="markdown").text
+
+
+_UNDER_SEED = """
+import brim
+sections = [brim.Section(f"s{i}", f"text {i} " * (i * 7 % 40), priority=i % 5, keep=k) for i, k in enumerate(["shape", "ends", "newest", "best"] * 8)]
+p = brim.fit(sections, 900, meter="o200k_base", fill="fair")
+import hashlib
+print(hashlib.sha256((p.text + p.receipt.to_json()).encode()).hexdigest())
+"""
+
+
+def test_the_bytes_are_the_same_under_any_hash_seed():
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", _UNDER_SEED],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "42", "random")
+    }
+    assert len(told) == 1

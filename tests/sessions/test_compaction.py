@@ -1,0 +1,215 @@
+"""Over the line older turns become a summary: once told, smaller, with handles, and never in the way of a prompt."""
+
+import pytest
+
+import brim
+from brim.errors import ModelError, NoProgress
+from brim.sessions import NOTICE
+from brim.testing import MemoryStore, Scripted
+from sessions.talking import SYSTEM, TURNS, Seen, turn, window
+
+M = brim.meter("o200k_base")
+
+
+def session(**asked):
+    return brim.Session(**{"window": window(), "meter": "o200k_base", **asked})
+
+
+def talked(talk, turns=12, **asked):
+    for i in range(turns):
+        talk.add(turn(i))
+        talk.prompt(system=SYSTEM, **asked)
+    return talk
+
+
+@pytest.mark.requirement("S3.4", "X2")
+def test_the_last_turns_stay_as_they_are_and_older_ones_become_one_summary():
+    talk = session(keep_turns=3)
+    for i in range(40):
+        talk.add(turn(i))
+        had, compacted = talk.messages, talk.status().compactions
+        sent = talk.prompt().messages
+        if talk.status().compactions > compacted:
+            assert sent[-4:] == had[-4:]
+            marks = [m for m in sent if str(m.get("content")).startswith("[CONTEXT_SUMMARY]")]
+            assert len(marks) == 1
+    assert talk.status().compactions >= 3
+
+
+@pytest.mark.requirement("S3.5")
+def test_the_user_is_told_once_for_each_compaction():
+    told, seen = [], Seen()
+    talk = talked(session(on_notice=told.append, observers=[seen]), 40)
+    assert NOTICE == "This thread is getting long, I'm compacting my context to stay sharp"
+    assert talk.status().compactions > 2
+    assert told == talk.notices == [NOTICE] * talk.status().compactions
+    assert len(seen.of("compacted")) == talk.status().compactions
+
+
+@pytest.mark.requirement("S3.15")
+def test_it_warns_first_and_then_compacts():
+    seen = Seen()
+    talk = session(observers=[seen], compact_at="warning")
+    i = 0
+    while not seen.of("compacted"):
+        talk.add(turn(i))
+        talk.prompt()
+        i += 1
+    assert seen.names()[-3:] == ["warning", "compacted", "prompt_assembled"]
+    assert seen.of("compacted")[0]["before_tokens"] >= 1_200
+    assert talk.status().used < 1_200
+
+
+@pytest.mark.parametrize(("at", "line"), [("cap", 2_001), ("warning", 1_200), (0.75, 1_500), ("75%", 1_500)])
+def test_where_compaction_begins_can_be_set(at, line):
+    seen = Seen()
+    talk = session(observers=[seen], compact_at=at)
+    previous = 0
+    for i in range(60):
+        for message in turn(i):
+            talk.add(message)
+            estimate = talk.estimate()
+            talk.prompt()
+            count = len(seen.of("compacted"))
+            assert count == previous or estimate >= line
+            previous = count
+    assert previous > 0
+
+
+def test_compaction_can_be_turned_off_and_prompts_still_fit():
+    talk = talked(session(compact_at="never"), 40)
+    assert talk.status().compactions == 0
+    assert talk.status().used <= 2_000
+
+
+def test_what_left_comes_back_by_handle_and_by_its_words():
+    talk = talked(session(), 40)
+    found = talk.search("queue 3")
+    assert any("We decided to use queue 3." in talk.recall(each.handle) for each in found)
+    with pytest.raises(brim.UnknownName, match="search"):
+        talk.recall("b2:00000000")
+
+
+def test_what_a_fit_left_out_comes_back_by_the_handles_of_its_receipt():
+    talk = talked(session(compact_at="never"), 40)
+    fitted = talk.prompt(system=SYSTEM)
+    assert fitted.receipt.losses
+    for loss in fitted.receipt.losses:
+        assert loss.handle[:11] in talk.recall(loss.handle) or talk.recall(loss.handle)
+
+
+@pytest.mark.requirement("X8")
+def test_secrets_do_not_travel_into_the_summary():
+    talk = session()
+    talk.add({"role": "user", "content": "Go. The key is sk-proj-" + "A1b2C3d4" * 6 + " and you must use it."})
+    talk.add({"role": "assistant", "content": "Right: password=hunter2hunter2 is set. We decided to use it."})
+    talked(talk, 40)
+    summary = next(m["content"] for m in talk.messages if str(m.get("content")).startswith("[CONTEXT_SUMMARY]"))
+    assert "hunter2" not in summary
+    assert "A1b2C3d4" not in summary
+
+
+def test_a_function_of_the_callers_makes_the_summary():
+    asked = []
+
+    def summarise(text, limit):
+        asked.append((text, limit))
+        return "They talked about builds."
+
+    talk = talked(session(summarise=summarise), 20)
+    assert talk.status().compactions == len(asked) > 0
+    assert M.count(asked[0][0]) <= 2_000
+    assert any("They talked about builds." in str(message) for message in talk.messages)
+
+
+@pytest.mark.parametrize(
+    "summarise",
+    [
+        lambda text, limit: 1 / 0,
+        lambda text, limit: text * 2,
+        lambda text, limit: "",
+        lambda text, limit: None,
+        Scripted(lambda _: ModelError("down")),
+    ],
+    ids=["raises", "longer", "empty", "nothing", "model down"],
+)
+def test_a_summariser_that_fails_is_replaced_by_the_usual_one(summarise, caplog):
+    talk = talked(session(summarise=summarise), 20)
+    assert talk.status().compactions > 0
+    assert talk.status().used <= 2_000
+
+
+def test_a_model_makes_the_summary():
+    model = Scripted(lambda _: "The builds failed, and queues were chosen: queue 1, queue 2.")
+    talk = talked(session(summarise=model), 20)
+    assert model.asked
+    assert any("queues were chosen" in str(message) for message in talk.messages)
+
+
+def test_what_makes_summaries_has_to_be_able_to():
+    with pytest.raises(brim.InvalidType, match="summarise"):
+        session(summarise=7)
+
+
+def test_compaction_that_does_not_pay_is_not_tried_with_every_prompt():
+    store = MemoryStore()
+    talk = session(window=window(1_000), keep_turns=2, store=store)
+    talk.add({"role": "user", "content": "task " * 600})
+    for i in range(30):
+        talk.add({"role": "assistant", "content": f"step {i}"})
+        talk.add({"role": "user", "content": "next"})
+        assert talk.prompt().used <= 500
+    told = [entry.body for entry in store.entries(talk.id, kinds=["prompt"])]
+    waits = [body["counts"]["wait"] for body in told]
+    assert waits[0] == told[0]["units"] + 25
+    assert 1 < len(set(waits)) < 20
+    for before, body in zip(waits, told[1:], strict=False):
+        assert body["counts"]["wait"] in (before, 0) or body["units"] >= before
+
+
+@pytest.mark.requirement("S3.4")
+def test_a_caller_can_plan_make_the_summary_elsewhere_and_apply_it():
+    talk = session(compact_at="never")
+    for i in range(12):
+        talk.add(turn(i))
+    plan = talk.plan_compaction()
+    talk.add(turn(99)[:1])
+    before = talk.estimate()
+    assert talk.compact(plan, "All builds failed for one reason.")
+    assert talk.estimate() < before
+    assert talk.messages[-1]["content"].startswith("Question 99")
+    assert any("one reason" in str(message) for message in talk.messages)
+    talk.add([message for i in range(20, 32) for message in turn(i)])
+    with pytest.raises(NoProgress):
+        talk.compact(talk.plan_compaction(), "word " * 5_000)
+
+
+@pytest.mark.parametrize("stable", [True, False])
+def test_the_summary_stays_when_turns_after_it_are_left_out(stable):
+    talk = session(compact_at="never", stable=stable)
+    for i in range(12):
+        talk.add(turn(i))
+    assert talk.compact(talk.plan_compaction(), "All builds failed for one reason.")
+    for i in range(12, 40):
+        talk.add(turn(i))
+        fitted = talk.prompt(system=SYSTEM)
+        assert any("one reason" in str(message) for message in fitted.messages)
+    assert fitted.receipt.losses
+
+
+def test_there_is_nothing_to_compact_in_a_short_talk():
+    talk = session()
+    talk.add(turn(1))
+    assert talk.plan_compaction() is None
+    assert talk.compact() is False
+
+
+@pytest.mark.parametrize("format", TURNS)
+def test_a_compacted_talk_is_legal_in_every_shape(format):
+    talk = session()
+    for i in range(30):
+        talk.add(TURNS[format](i))
+        sent = talk.prompt().messages
+        again = brim.fit_messages(sent, 10**9, format=format, meter="o200k_base", repair="error")
+        assert again.messages == sent
+    assert talk.status().compactions > 0

@@ -1,0 +1,293 @@
+"""Requests that each bring their whole history: which session they belong to, what is sent, what is learnt."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import brim
+from brim.errors import DoesNotFit
+from brim.sessions.conversations import Conversations
+
+SYSTEM = {"role": "system", "content": "You are a careful engineer."}
+TASK = {"role": "user", "content": "Find out why the nightly build fails, and say so in one sentence."}
+TOO_LONG = {
+    "error": {
+        "message": "This model's maximum context length is 1200 tokens. However, your messages resulted in 1500 tokens.",
+        "code": "context_length_exceeded",
+    }
+}
+
+
+def step(i: int, words: int = 40) -> list[dict]:
+    call = {"id": f"c{i}", "type": "function", "function": {"name": "read", "arguments": json.dumps({"line": i})}}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": f"c{i}", "content": f"line {i}: " + "worker ok " * words},
+    ]
+
+
+def history(steps: int, task: dict = TASK) -> list[dict]:
+    return [SYSTEM, task] + [message for i in range(steps) for message in step(i)]
+
+
+def legal(messages: list[dict]) -> bool:
+    open_calls: set[str] = set()
+    for message in messages:
+        if message["role"] == "tool":
+            if message["tool_call_id"] not in open_calls:
+                return False
+            open_calls.discard(message["tool_call_id"])
+        else:
+            if open_calls:
+                return False
+            open_calls = {call["id"] for call in message.get("tool_calls") or ()}
+    return not open_calls
+
+
+def test_a_request_that_fits_is_sent_as_it_came():
+    given = history(3)
+    request = Conversations(4_000, model="gpt-4o").request(given)
+    assert not request.changed
+    assert all(sent is raw for sent, raw in zip(request.messages, given, strict=True))
+    assert request.places == list(range(len(given)))
+
+
+def test_a_conversation_that_grows_is_one_session_and_never_over():
+    conversations, meter = Conversations(1_500, model="gpt-4o"), brim.meter("gpt-4o")
+    for steps in range(40):
+        request = conversations.request(history(steps))
+        assert request.fitted.used <= 1_500
+        assert meter.count_messages(request.messages) <= 1_500
+        assert legal(request.messages)
+        assert request.messages[0] == SYSTEM
+        assert any(TASK["content"] in str(message["content"]) for message in request.messages)
+    assert len(conversations) == 1
+    assert conversations.sessions[0].status().messages == len(history(39))
+
+
+def test_what_was_not_changed_is_the_callers_own_object_of_this_request():
+    conversations = Conversations(1_500, model="gpt-4o")
+    conversations.request(history(30))
+    given = history(31)
+    request = conversations.request(given)
+    assert request.changed
+    kept = [(raw, place) for raw, place in zip(request.messages, request.places, strict=True) if place is not None]
+    assert kept
+    assert all(raw is given[place] for raw, place in kept)
+
+
+def test_written_gives_back_the_callers_own_kind_of_messages():
+    given = history(30)
+    request = Conversations(1_500, model="gpt-4o").request(given)
+    own = [f"message {i}" for i in range(len(given))]
+    written = request.written(own, lambda raw: raw["role"])
+    assert written[:2] == own[:2]
+    assert "user" in written, "the summary of what left, made of what brim made"
+
+
+def test_conversations_that_begin_alike_are_told_apart():
+    conversations = Conversations(4_000, model="gpt-4o")
+    other = {"role": "user", "content": "Something else."}
+    for steps in range(4):
+        conversations.request(history(steps))
+        conversations.request(history(steps, other))
+    assert len(conversations) == 2
+    assert [session.status().prompts for session in conversations.sessions] == [4, 4]
+
+
+def test_a_history_that_was_taken_back_is_another_conversation():
+    conversations = Conversations(4_000, model="gpt-4o")
+    conversations.request(history(5))
+    request = conversations.request([*history(2), {"role": "user", "content": "Try again."}])
+    assert not request.changed
+    assert len(conversations) == 2
+
+
+def marked(messages: list[dict], at: int) -> list[dict]:
+    """Return messages of Anthropic's shape with a mark for the cache on one of them."""
+    made = [{**raw, "content": [dict(part) for part in raw["content"]]} for raw in messages]
+    made[at]["content"][-1]["cache_control"] = {"type": "ephemeral"}
+    return made
+
+
+def test_marks_for_the_cache_that_move_are_no_other_conversation():
+    said = [{"role": "user", "content": [{"type": "text", "text": "task " * 20}]}]
+    conversations = Conversations(1_200, model="gpt-4o")
+    for i in range(14):
+        use = {"type": "tool_use", "id": f"t{i}", "name": "read", "input": {"line": i}}
+        result = {"type": "tool_result", "tool_use_id": f"t{i}", "content": "worker ok " * 60}
+        said += [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+        given = marked(said, -1)
+        request = conversations.request(given, format="anthropic")
+        assert request.fitted.used <= 1_200
+        assert request.messages[-1] is given[-1], "the newest has its mark"
+        assert str(request.messages).count("cache_control") == 1
+    assert len(conversations) == 1
+    assert request.changed
+
+
+def test_the_longest_unused_conversation_is_forgotten_first():
+    conversations = Conversations(4_000, model="gpt-4o", most=2)
+    tasks = [{"role": "user", "content": f"task {i}"} for i in range(3)]
+    for task in tasks:
+        conversations.request(history(1, task))
+    assert len(conversations) == 2
+    assert conversations.sessions[-1] is conversations.last.session
+
+
+def test_the_answer_that_is_asked_for_has_room():
+    given = history(6, TASK)
+    whole = Conversations(1_500, model="gpt-4o").request(given)
+    asked = Conversations(1_500, model="gpt-4o").request(given, answer=900)
+    assert whole.fitted.used > 600
+    assert asked.fitted.used <= 600
+
+
+def test_a_system_prompt_and_tools_apart_are_counted_and_not_sent_twice():
+    tools = [{"type": "function", "function": {"name": f"f{i}", "description": "d " * 50}} for i in range(6)]
+    given = history(10)[1:]
+    request = Conversations(1_500, model="gpt-4o").request(given, system=SYSTEM["content"], tools=tools)
+    assert all(message["role"] != "system" for message in request.messages)
+    full = brim.meter("gpt-4o").count_messages([SYSTEM, *request.messages], tools=tools)
+    assert full <= request.fitted.used <= 1_500
+
+
+def test_what_has_to_stay_and_is_too_big_is_refused_before_the_call():
+    tools = [{"type": "function", "function": {"name": "f", "description": "d " * 5_000}}]
+    with pytest.raises(DoesNotFit):
+        Conversations(1_000, model="gpt-4o").request([TASK], tools=tools)
+
+
+def test_a_model_that_nobody_knows_is_asked_as_it_came_and_learnt_from_its_refusal():
+    conversations = Conversations()
+    given = history(20)
+    request = conversations.request(given, model="my-own-model")
+    assert not request.changed
+    assert request.session is None
+    smaller = request.refused(TOO_LONG)
+    assert smaller is not None
+    assert smaller.changed
+    assert smaller.fitted.used <= 1_200
+    assert conversations.request(given, model="my-own-model").changed, "learnt"
+
+
+def test_a_refusal_is_answered_by_a_smaller_request_once():
+    conversations = Conversations(2_000, model="gpt-4o")
+    request = conversations.request(history(12))
+    smaller = request.refused(TOO_LONG)
+    assert smaller.fitted.used < request.fitted.used
+    assert legal(smaller.messages)
+    assert smaller.refused(TOO_LONG) is None
+    assert conversations.sessions[0].status().overflows == 1
+
+
+def test_another_error_is_not_taken_for_a_refusal():
+    request = Conversations(2_000, model="gpt-4o").request(history(2))
+    assert request.refused(RuntimeError("the network is down")) is None
+
+
+def test_what_the_provider_reports_corrects_an_estimate():
+    conversations = Conversations(8_000, meter="chars/4")
+    for steps in range(1, 12):
+        request = conversations.request(history(steps))
+        request.answered({"prompt_tokens": request.fitted.used * 2, "completion_tokens": 1})
+    session = conversations.sessions[0]
+    assert session.status().reported is not None
+    before = brim.meter("chars/4").count_messages(history(12))
+    assert conversations.request(history(12)).fitted.used > before * 1.5
+
+
+def test_the_usage_of_an_older_request_is_not_taken_for_that_of_the_newest():
+    conversations = Conversations(8_000, model="gpt-4o")
+    first = conversations.request(history(1))
+    conversations.request(history(2))
+    first.answered({"prompt_tokens": 7, "completion_tokens": 1})
+    assert conversations.sessions[0].status().reported is None
+
+
+def test_an_answer_without_usage_is_passed_over():
+    request = Conversations(8_000, model="gpt-4o").request(history(1))
+    request.answered(None)
+    assert request.session.status().reported is None
+
+
+def test_a_named_conversation_goes_on_in_another_process(tmp_path):
+    url = f"sqlite:///{tmp_path}/brim.db"
+    whole = Conversations(1_500, model="gpt-4o")
+    for steps in (20, 25, 30):
+        expected = whole.request(history(steps))
+        request = Conversations(1_500, model="gpt-4o", store=url).request(history(steps), session="nightly")
+        assert request.messages == expected.messages
+        assert request.places == expected.places
+
+
+def test_a_named_conversation_whose_history_was_changed_begins_anew_under_its_name(tmp_path):
+    conversations = Conversations(4_000, model="gpt-4o", store=f"sqlite:///{tmp_path}/brim.db")
+    conversations.request(history(5), session="nightly")
+    request = conversations.request(history(2, {"role": "user", "content": "Something else."}), session="nightly")
+    assert not request.changed
+    assert len(conversations) == 1
+    assert request.session.id == "nightly"
+
+
+def test_a_conversation_that_began_anew_goes_on_in_another_process(tmp_path):
+    url, other = f"sqlite:///{tmp_path}/brim.db", {"role": "user", "content": "Something else."}
+    first = Conversations(4_000, model="gpt-4o", store=url)
+    first.request(history(5), session="nightly")
+    first.request(history(2, other), session="nightly")
+    request = Conversations(4_000, model="gpt-4o", store=url).request(history(3, other), session="nightly")
+    assert not request.changed
+    assert request.session.status().messages == len(history(5)) + 2, "only what is new was added"
+
+
+def test_requests_of_many_threads_are_each_of_their_own_conversation():
+    conversations, wrong = Conversations(1_500, model="gpt-4o"), []
+
+    def run(number: int) -> None:
+        task = {"role": "user", "content": f"task {number}"}
+        for steps in range(12):
+            request = conversations.request(history(steps, task))
+            if request.fitted.used > 1_500 or task["content"] not in str(request.messages):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert len(conversations) == 6
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    sizes=st.lists(st.integers(0, 300), min_size=1, max_size=12), window=st.integers(400, 2_000), stable=st.booleans()
+)
+def test_every_request_of_any_conversation_fits_and_is_legal(sizes, window, stable):
+    conversations, messages = Conversations(window, model="gpt-4o", stable=stable), [SYSTEM, TASK]
+    for i, words in enumerate(sizes):
+        messages = [*messages, *step(i, words)]
+        request = conversations.request(messages)
+        assert brim.meter("gpt-4o").count_messages(request.messages) <= window
+        assert legal(request.messages)
+        changed = [a for a, place in zip(request.messages, request.places, strict=True) if place is None]
+        assert request.changed == bool(changed or len(request.messages) != len(messages))
+
+
+def test_a_named_conversation_that_another_model_goes_on_with_is_that_models_own(tmp_path):
+    store = brim.open_store(f"sqlite:///{tmp_path / 'brim.db'}")
+    said = [{"role": "user", "content": "Hello"}]
+    blocks = [{"role": "user", "content": [{"type": "text", "text": "Hello"}]}]
+    for _ in range(2):
+        conversations = Conversations(2_000, store=store)
+        first = conversations.request(said, model="gpt-5", format="openai", session="talk")
+        other = conversations.request(blocks, model="claude-sonnet-4-5", format="anthropic", session="talk")
+        again = conversations.request(said, model="gpt-5", format="openai", session="talk")
+        assert [each.session.id for each in (first, other, again)] == ["talk", "talk/claude-sonnet-4-5", "talk"]
+        assert other.session.format == "anthropic"
+    assert {row.id for row in store.sessions()} == {"talk", "talk/claude-sonnet-4-5"}

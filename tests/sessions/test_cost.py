@@ -1,0 +1,68 @@
+"""A session costs the same at its thousandth turn as at its hundredth, and holds no more."""
+
+import sys
+
+import brim
+from brim.testing import MemoryStore
+from sessions.talking import SYSTEM, turn, window
+
+
+class Counting:
+    """Counts characters, and how many of them it was asked to count."""
+
+    name, unit, exact = "counting", "chars", True
+    asked = 0
+
+    def count(self, text):
+        self.asked += len(text)
+        return len(text)
+
+
+def test_the_characters_counted_for_a_turn_do_not_grow():
+    meter = Counting()
+    talk = brim.Session(window=window(24_000), meter=meter)
+    costs = []
+    for i in range(300):
+        before = meter.asked
+        talk.add(turn(i % 50))
+        assert talk.prompt(system=SYSTEM).used <= 12_000
+        costs.append(meter.asked - before)
+    assert sum(costs[-100:]) <= 1.5 * sum(costs[50:150])
+
+
+def size(value, seen):
+    """Return the bytes of a value and of all that it refers to."""
+    if id(value) in seen:
+        return 0
+    seen.add(id(value))
+    total = sys.getsizeof(value)
+    if isinstance(value, dict):
+        return total + sum(size(k, seen) + size(v, seen) for k, v in value.items())
+    if isinstance(value, list | tuple | set):
+        return total + sum(size(each, seen) for each in value)
+    slots = [getattr(value, name, None) for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+    return total + sum(size(each, seen) for each in (*slots, *getattr(value, "__dict__", {}).values()))
+
+
+def test_with_a_store_what_a_session_holds_in_memory_does_not_grow():
+    sizes, turns = [], 60
+    with brim.open_store("sqlite:///:memory:") as store:
+        talk = brim.Session(window=window(), meter="o200k_base", store=store)
+        for i in range(3 * turns):
+            talk.add(turn(i))
+            talk.prompt()
+            if i % turns == turns - 1:
+                skipped = {id(store), id(talk.meter)}
+                sizes.append(size(vars(talk), skipped))
+    assert sizes[-1] <= 1.5 * sizes[0]
+
+
+def test_the_messages_of_a_long_session_are_bounded():
+    talk = brim.Session(window=window(), meter="o200k_base", store=MemoryStore())
+    most = 0
+    for i in range(120):
+        talk.add(turn(i))
+        talk.prompt()
+        most = max(most, len(talk.messages))
+    assert most < 200
+    assert talk.status().messages == 480

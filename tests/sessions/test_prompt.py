@@ -1,0 +1,215 @@
+"""Before each prompt the whole is counted; what comes out fits, and the status says what it is made of."""
+
+import pytest
+
+import brim
+from brim.errors import InvalidType, InvalidValue, UnknownName
+from sessions.talking import SYSTEM, TURNS, Seen, anthropic_turn, turn, window
+
+TOOLS = [
+    {"type": "function", "function": {"name": "read", "description": "Read a file", "parameters": {"type": "object"}}}
+]
+M = brim.meter("o200k_base")
+
+
+def session(**asked):
+    return brim.Session(**{"window": window(), "meter": "o200k_base", **asked})
+
+
+@pytest.mark.requirement("S3.1")
+def test_the_cap_and_the_warning_are_shares_of_the_window():
+    told = brim.Session(window=brim.Window(1_000_000, cap=0.20, warn=0.15)).status()
+    assert (told.budget, told.warning, told.window) == (200_000, 150_000, 1_000_000)
+    with pytest.raises(InvalidValue, match="warn"):
+        brim.Session(window=brim.Window(1_000_000, cap=0.10, warn=0.15))
+
+
+def test_the_window_is_that_of_the_model_where_none_is_given():
+    assert brim.Session(model="gpt-5").status().window == brim.Window.of("gpt-5").size
+    assert brim.Session(window=5_000).budget == 5_000
+    with pytest.raises(InvalidType, match="where no model is named"):
+        brim.Session()
+
+
+@pytest.mark.requirement("S3.2", "S3.3")
+@pytest.mark.parametrize("format", TURNS)
+@pytest.mark.parametrize("stable", [True, False])
+def test_every_prompt_fits_and_counts_system_conversation_memory_and_tool_output(format, stable):
+    talk = session(stable=stable, format=format)
+    tools = TOOLS if format == "openai" else None
+    for i in range(40):
+        for message in TURNS[format](i):
+            talk.add(message)
+            fitted = talk.prompt(system=SYSTEM, tools=tools, memory=["likes tea", f"asked {i} times"])
+            assert fitted.used <= fitted.budget == 2_000
+            sent = fitted.messages
+            if format != "openai":
+                sent = [{"role": "system", "content": SYSTEM}, *sent]
+            assert fitted.used == M.count_messages(sent, tools, format=format)
+            status = talk.status()
+            assert sum(status.categories.values()) == status.used == fitted.used
+    assert talk.status().compactions > 1
+    assert {"memory", "tool results", "user", "assistant", "summary"} <= set(talk.status().categories)
+    assert talk.status().peak <= 2_000
+
+
+def test_the_system_prompt_stands_first_in_chat_and_apart_in_the_other_shapes():
+    chat, other = session(), session()
+    chat.add(turn(1))
+    other.add(anthropic_turn(1))
+    assert chat.prompt(system=SYSTEM).messages[0] == {"role": "system", "content": SYSTEM}
+    assert other.prompt(system=SYSTEM).messages[0]["role"] == "user"
+    assert other.status().categories["system"] == M.count(SYSTEM) + 3
+
+
+@pytest.mark.requirement("S3.13", "X7")
+def test_memory_is_bounded_and_what_is_pinned_is_served_first():
+    talk = session(memory_limit=100)
+    talk.add(turn(1))
+    recalled = [f"recalled {i} " * 10 for i in range(20)]
+    fitted = talk.prompt(memory={"recalled": recalled, "pinned": ["pinned 1", "pinned 2"]})
+    text = fitted.messages[-1]["content"]
+    assert text.startswith("## Memory\n\npinned 1\npinned 2\n\nrecalled 0")
+    assert "recalled 19" not in text
+    assert talk.status().categories["memory"] <= 100 + 3
+    part = fitted.receipt.part("memory")
+    assert (part.state, part.used) == ("cut", talk.status().categories["memory"])
+    assert fitted.receipt.used == fitted.used
+
+
+@pytest.mark.requirement("S3.13")
+def test_memory_may_take_fifty_thousand_tokens_and_no_more_than_a_quarter_of_the_budget():
+    assert brim.Session(window=brim.Window(1_000_000, cap=0.20)).settings.most_memory == 50_000
+    assert brim.Session(window=brim.Window(1_000_000)).settings.most_memory == 50_000
+    assert session().settings.most_memory == 500
+
+
+@pytest.mark.parametrize("memory", [7, {"other": "x"}, [1], {"pinned": 3}])
+def test_memory_that_cannot_be_is_refused(memory):
+    talk = session()
+    talk.add(turn(1))
+    with pytest.raises(InvalidValue, match="memory"):
+        talk.prompt(memory=memory)
+
+
+def test_memory_at_the_end_moves_nothing_that_the_cache_holds():
+    talk = session()
+    talk.add(turn(1))
+    first = talk.prompt(system=SYSTEM, memory="it rains")
+    talk.add(turn(2))
+    second = talk.prompt(system=SYSTEM, memory="the sun shines")
+    kept = len(first.messages) - 1
+    assert second.messages[:kept] == first.messages[:kept]
+    assert second.stable_prefix > 0
+
+
+@pytest.mark.requirement("S3.15")
+def test_the_line_is_crossed_once_until_the_use_falls_below_it_again():
+    seen = Seen()
+    talk = session(observers=[seen], compact_at="never")
+    added = 0
+    while talk.status().used < 1_200:
+        talk.add(turn(added))
+        talk.prompt()
+        added += 1
+    for more in range(3):
+        talk.add(turn(added + more))
+        talk.prompt()
+    assert talk.status().warnings == 1
+    assert len(seen.of("warning")) == 1
+    assert seen.of("warning")[0]["warning_tokens"] == 1_200
+    talk.restart([{"role": "user", "content": "anew"}])
+    talk.prompt()
+    assert talk.status().warnings == 1
+
+
+def test_a_prompt_at_the_line_warns_and_one_below_it_does_not():
+    talk = brim.Session(window=brim.Window(100, cap=0.5, warn=0.3), meter="chars")
+    talk.add({"role": "user", "content": "u" * 29})
+    talk.prompt()
+    assert talk.status().warnings == 0
+    talk.add({"role": "assistant", "content": "a"})
+    talk.prompt()
+    assert talk.status().warnings == 1
+
+
+def test_a_query_chooses_turns_in_a_session_that_is_not_stable():
+    talk = session(stable=False, compact_at="never", window=window(3_000))
+    for i in range(30):
+        talk.add(turn(i))
+    talk.add({"role": "user", "content": "What about build 21?"})
+    found = talk.prompt(query="queue 3 build 21 m3.py")
+    assert any("/srv/m3.py" in str(message) for message in found.messages)
+    with pytest.raises(InvalidValue, match="stable=False"):
+        session().prompt(query="x")
+
+
+def test_a_message_that_cannot_be_is_refused_and_nothing_is_added():
+    talk = session()
+    talk.add(turn(1))
+    with pytest.raises(InvalidValue, match="role"):
+        talk.add([{"role": "user", "content": "ok"}, {"role": "nobody", "content": "x"}])
+    assert len(talk.messages) == 4
+    assert talk.status().messages == 4
+
+
+def test_an_unknown_argument_is_named():
+    with pytest.raises(InvalidValue, match="compact_at"):
+        session(compact_when="cap")
+    with pytest.raises(InvalidValue, match="'cap', 'warning', 'never', or a share"):
+        session(compact_at="late")
+    with pytest.raises(UnknownName):
+        session(meter="no-such-meter")
+
+
+@pytest.mark.requirement("X1")
+def test_a_result_that_is_too_long_is_cut_by_its_shape_and_comes_back_whole():
+    talk = session(tool_limit=200)
+    whole = "\n".join(f"row {i}: value {i * 3}" for i in range(2_000))
+    messages = turn(1)
+    messages[2] = {**messages[2], "content": whole}
+    talk.add(messages)
+    sent = talk.messages[2]["content"]
+    assert M.count(sent) <= 200
+    name = sent.rpartition("the whole is ")[2].rstrip("]")
+    assert talk.recall(name) == whole
+    assert talk.recall(name[:11]) == whole
+    assert messages[2]["content"] == whole
+
+
+@pytest.mark.requirement("X1")
+def test_in_a_turn_of_many_calls_no_prompt_is_over_and_calls_keep_their_results():
+    talk = session(window=window(16_384, cap=None, warn=None, reserve=2_000))
+    talk.add({"role": "user", "content": "Find the fault."})
+    for i in range(60):
+        talk.add(turn(i, lines=400)[1:3])
+        fitted = talk.prompt(system=SYSTEM, tools=TOOLS)
+        assert fitted.used <= 14_384
+        answered = {message["tool_call_id"] for message in fitted.messages if message["role"] == "tool"}
+        called = {call["id"] for message in fitted.messages for call in message.get("tool_calls") or ()}
+        assert called == answered
+        assert f"c{i}" in called
+
+
+def test_the_task_stays_whatever_comes():
+    talk = session()
+    talk.add({"role": "user", "content": "The task: port the parser."})
+    for i in range(60):
+        talk.add(turn(i)[1:])
+        assert any("port the parser" in str(message) for message in talk.prompt().messages)
+
+
+def test_an_event_holds_numbers_and_no_text_of_the_prompt():
+    seen = Seen()
+    talk = session(observers=[seen], window=window())
+    for i in range(20):
+        talk.add(turn(i))
+        talk.prompt(system=SYSTEM, memory="likes tea")
+    assert {"prompt_assembled", "compacted", "warning"} == set(seen.names())
+    told = str([event.to_dict() for event in seen.events])
+    for text in ("careful engineer", "likes tea", "build", "queue"):
+        assert text not in told
+    last = seen.of("prompt_assembled")[-1]
+    assert last["used_tokens"] == talk.status().used
+    assert last["budget_tokens"] == 2_000
+    assert seen.events[-1].session == talk.id

@@ -1,0 +1,224 @@
+"""With a store every call is durable, and a session that was closed goes on as one that never was."""
+
+import random
+
+import pytest
+
+import brim
+from brim.errors import Conflict, InvalidType, InvalidValue, StoreError, UnknownName
+from brim.sessions import Session
+from brim.testing import MemoryStore
+from sessions.talking import SYSTEM, TURNS, Seen, turn, window
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request):
+    with MemoryStore() if request.param == "memory" else brim.open_store("sqlite:///:memory:") as made:
+        yield made
+
+
+def asked(**more):
+    return {"window": window(), "meter": "o200k_base", **more}
+
+
+@pytest.mark.requirement("X9")
+@pytest.mark.parametrize("format", TURNS)
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"compact_at": "never"}, {"stable": False}, {"compact_at": "warning"}, {"tool_limit": 70}],
+    ids=str,
+)
+def test_a_session_that_is_closed_again_and_again_is_one_that_never_was(store, format, more):
+    kept, never = Session(**asked(store=store, **more)), Session(**asked(**more))
+    chance = random.Random(7)
+    for i in range(11):
+        for message in TURNS[format](i, lines=80):
+            kept.add(message)
+            never.add(message)
+            mine, its = (each.prompt(system=SYSTEM, memory=["tea"]) for each in (kept, never))
+            assert mine.messages == its.messages
+            prefix = {} if kept.settings.stable else {"stable_prefix": 0}
+            assert {**mine.receipt.to_dict(), **prefix} == {**its.receipt.to_dict(), **prefix}
+            if chance.random() < 0.3:
+                kept = Session.open(kept.id, store=store)
+                assert {**kept.status().to_dict(), "session": never.id} == never.status().to_dict()
+
+
+def test_a_log_of_version_0_1_in_which_the_format_is_called_shape_goes_on(store):
+    older, newer = ("shape", "format")
+    begun = Session(**asked(store=store, id="new", format="anthropic"))
+    for i in range(11):
+        begun.add(TURNS["anthropic"](i, lines=80))
+        begun.prompt(system=SYSTEM)
+    assert begun.status().compactions
+    for entry in store.entries("new"):
+        body = {older if key == newer else key: value for key, value in entry.body.items()}
+        if "settings" in body:
+            body["settings"] = {older if key == newer else key: value for key, value in body["settings"].items()}
+        store.append("old", [(entry.kind, body)])
+    opened = Session.open("old", store=store)
+    assert opened.settings.format == "anthropic"
+    assert opened.messages == begun.messages
+
+
+def test_a_calibrated_session_goes_on_with_what_it_learnt(store):
+    kept, never = Session(**asked(store=store, meter="chars/4")), Session(**asked(meter="chars/4"))
+    for i in range(12):
+        for each in (kept, never):
+            each.add(turn(i))
+            used = each.prompt().used
+            each.record_usage(input_tokens=int(used * 1.3) + i % 3)
+        kept = Session.open(kept.id, store=store)
+        assert kept.estimate() == never.estimate()
+        assert kept.status().used == never.status().used
+
+
+def test_what_was_added_is_in_the_store_before_the_call_returns(store):
+    talk = Session(**asked(store=store, id="s1"))
+    talk.add(turn(1))
+    talk.prompt()
+    talk.record_usage(input_tokens=9)
+    kinds = [entry.kind for entry in store.entries("s1")]
+    assert [kind for kind in kinds if kind != "meta"] == ["note", *["message"] * 4, "prompt", "usage"]
+    row = store.sessions()[0]
+    assert row.id == "s1"
+    assert row.meta["status"]["used"] == talk.status().used
+
+
+def test_the_log_holds_no_text_beside_the_messages_and_what_was_compacted(store):
+    talk = Session(**asked(store=store, id="s1"))
+    talk.add(turn(1))
+    talk.prompt(system=SYSTEM, memory="likes tea")
+    told = str([entry.body for entry in store.entries("s1") if entry.kind != "message"])
+    assert "careful engineer" not in told
+    assert "likes tea" not in told
+    captured = Session(**asked(store=store, id="s2", capture=True))
+    captured.add(turn(1))
+    captured.prompt(system=SYSTEM)
+    body = store.entries("s2", kinds=["prompt"])[0].body
+    again = brim.replay(brim.Receipt.from_dict(body["receipt"]))
+    assert again.messages[0]["content"].startswith("Question 1")
+
+
+def test_text_that_left_is_found_after_opening(store):
+    talk = Session(**asked(store=store))
+    whole = "needle in row 77\n" * 400
+    messages = turn(1)
+    messages[2]["content"] = whole
+    talk.add(messages)
+    for i in range(2, 30):
+        talk.add(turn(i))
+        talk.prompt()
+    again = Session.open(talk.id, store=store)
+    found = again.search("needle")
+    assert whole in [again.recall(each.handle) for each in found]
+    assert again.recall(found[0].handle[:11])
+
+
+def test_a_tool_answers_with_what_left_in_the_room_it_has(store):
+    talk = Session(**asked(store=store))
+    for i in range(30):
+        talk.add(turn(i))
+        talk.prompt()
+    m = brim.meter("o200k_base")
+    for format, key in (("openai", "function"), ("responses", "parameters"), ("anthropic", "input_schema")):
+        tool = talk.recall_tool(format)
+        assert key in tool
+        assert "brim_recall" in (tool.get("name"), tool.get("function", {}).get("name"))
+    found = talk.answer_recall('{"query": "queue 3"}')
+    handle = found.split(":")[1].split()[0]
+    assert talk.answer_recall({"handle": f"b2:{handle}"})
+    for limit in (5, 20, 100):
+        assert m.count(talk.answer_recall({"query": "build"}, limit)) <= limit
+    assert "Give" in talk.answer_recall("no json")
+    assert "Give" in talk.answer_recall({})
+    assert "no kept text" in talk.answer_recall({"handle": "b2:ffffffffff"})
+    assert "Nothing" in talk.answer_recall({"query": "zebra"})
+
+
+def test_two_who_write_to_one_session_are_told(store):
+    first = Session(**asked(store=store))
+    second = Session.open(first.id, store=store)
+    first.add(turn(1))
+    with pytest.raises(Conflict):
+        second.add(turn(2))
+    assert second.messages == []
+    with pytest.raises(Conflict):
+        second.record_usage(input_tokens=1)
+    long = turn(2)
+    long[2]["content"] = "a row of the table\n" * 2_000
+    with pytest.raises(Conflict):
+        second.add(long)
+    assert second.search("table") == []
+
+
+def test_a_session_in_a_file_is_there_when_the_file_is_opened_again(tmp_path):
+    url = f"sqlite:///{tmp_path}/brim.db"
+    with brim.open_store(url) as store:
+        talk = Session(**asked(store=store, id="s"))
+        for i in range(12):
+            talk.add(turn(i))
+            sent = talk.prompt(system=SYSTEM).messages
+    with brim.open_store(url) as store:
+        again = Session.open("s", store=store)
+        assert again.prompt(system=SYSTEM).messages == sent
+        assert again.search("queue 1")
+
+
+class Failing(MemoryStore):
+    """Refuses to write when it is told to."""
+
+    full = False
+
+    def append(self, session, entries, *, after=None):
+        if self.full:
+            raise StoreError(self.url, "the disk is full")
+        return super().append(session, entries, after=after)
+
+
+def test_a_store_that_cannot_be_written_leaves_the_session_as_it_was():
+    store = Failing()
+    talk, never = Session(**asked(store=store)), Session(**asked())
+    for i in range(30):
+        for message in turn(i):
+            store.full = True
+            with pytest.raises(StoreError):
+                talk.add(message)
+            store.full = False
+            talk.add(message)
+            never.add(message)
+            if i % 3 == 0:
+                store.full = True
+                with pytest.raises(StoreError):
+                    talk.prompt()
+                store.full = False
+            assert talk.prompt().messages == never.prompt().messages
+    assert {**talk.status().to_dict(), "session": never.id} == never.status().to_dict()
+
+
+def test_an_id_is_used_once_and_an_unknown_one_is_named(store):
+    Session(**asked(store=store, id="mine"))
+    with pytest.raises(InvalidValue, match=r"Session\.open"):
+        Session(**asked(store=store, id="mine"))
+    with pytest.raises(UnknownName, match="mine"):
+        Session.open("mind", store=store)
+
+
+def test_a_meter_of_the_callers_own_has_to_be_given_again(store):
+    talk = Session(window=window(), meter=len, store=store)
+    talk.add(turn(1))
+    with pytest.raises(InvalidType, match="given again"):
+        Session.open(talk.id, store=store)
+    assert Session.open(talk.id, store=store, meter=len).estimate() == talk.estimate()
+    usual = Session(window=window(), store=store)
+    assert Session.open(usual.id, store=store).meter.name == "o200k_base"
+
+
+def test_events_are_told_only_once_they_are_written():
+    seen, store = Seen(), Failing()
+    talk = Session(**asked(store=store, observers=[seen]))
+    talk.add(turn(1))
+    store.full = True
+    with pytest.raises(StoreError):
+        talk.prompt()
+    assert seen.events == []

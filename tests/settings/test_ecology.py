@@ -1,0 +1,130 @@
+"""Budgets in other words: both spellings load, each value with its line, and what cannot be is refused."""
+
+import jsonschema
+import pytest
+import yaml
+
+import brim
+from brim.settings import schema
+
+WORDS = """\
+context_budget:
+  enabled: true
+  total_tokens: 3000
+  output_reserve: 500
+  show_budget_usage: true
+  overflow_policy: drop_low_priority
+  allocations:
+    system_prompt: {max_tokens: 450, priority: required}
+    notes: {max_tokens: 20%, priority: high, truncation_strategy: start}
+    events: {enabled: false}
+"""
+MEANT = {
+    "prompt.enabled": (True, 2),
+    "prompt.total": (3_000, 3),
+    "prompt.reserve": (500, 4),
+    "prompt.show_budget": (True, 5),
+    "prompt.overflow": ("drop", 6),
+    "sections.system_prompt.ceiling": (450, 8),
+    "sections.system_prompt.priority": ("required", 8),
+    "sections.notes.ceiling": ("20%", 9),
+    "sections.notes.keep": ("newest", 9),
+    "sections.events.enabled": (False, 10),
+}
+
+
+def nested(text, indent="  "):
+    return "agent:\n" + "".join(f"{indent}{line}\n" for line in text.splitlines())
+
+
+@pytest.mark.requirement("S1.1", "S1.8")
+@pytest.mark.parametrize("below", [False, True], ids=["top level", "below agent"])
+def test_both_spellings_are_the_settings_that_they_stand_for(project, below):
+    settings = project(nested(WORDS) if below else WORDS).resolve()
+    for key, (value, line) in MEANT.items():
+        assert (settings[key].value, settings[key].origin) == (value, "project"), key
+        assert settings[key].where.endswith(f"brim.yaml:{line + below}"), key
+
+
+@pytest.mark.requirement("S1.8")
+def test_what_the_words_leave_out_the_profile_says(project):
+    settings = project("context_budget: {total_tokens: 3000}\n").resolve()
+    assert settings["prompt.total"].value == 3_000
+    assert settings.value("sections.action_history.marker") == "[...older entries truncated]"
+    assert settings["sections.rag_memories.ceiling"].where.rpartition(":")[0].endswith("profiles/ecology.yaml")
+    assert project("prompt: {total: 3000}\n").resolve().value("sections.rag_memories.ceiling") is None
+
+
+def test_a_profile_in_these_words_extends_the_profile_and_stands_above_it(project):
+    text = "profile: mine\nprofiles:\n  mine:\n    context_budget: {total_tokens: 900}\n"
+    settings = project(text).resolve()
+    assert settings["prompt.total"].value == 900
+    assert settings.value("sections.rag_memories.ceiling") == 600
+    other = project(text.replace("context_budget", "extends: session\n    context_budget")).resolve()
+    assert other.value("sections.rag_memories.ceiling") is None
+    assert other.value("window.cap") == "20%"
+
+
+def test_a_flow_and_a_step_may_use_the_words_and_an_agent_stays_a_name(project):
+    flow = "context_budget: {total_tokens: 800}\nsteps:\n- {id: a, agent: me, context_budget: {total_tokens: 700}}\n"
+    config = project("context_budget: {total_tokens: 900}\n", flows__build=flow)
+    assert config.flow("build").step("a").agent == "me"
+    found = [config.resolve(flow="build", step=step).value("prompt.total") for step in (None, "a")]
+    assert (*found, config.resolve().value("prompt.total")) == (800, 700, 900)
+
+
+WRONG = {
+    "an unknown key": ("context_budget: {totl_tokens: 5}", "has no key 'totl_tokens'; did you mean 'total_tokens'?"),
+    "an unknown key of a section": (
+        "context_budget: {sections: {a: {max_token: 5}}}",
+        "context_budget.sections.a has no key 'max_token'; did you mean 'max_tokens'?",
+    ),
+    "an unknown key beside it": ("agent: {context_budgt: {}}", "agent has no key 'context_budgt'"),
+    "no limit": ("context_budget: {sections: {a: {max_tokens: 0}}}", "must be tokens above 0"),
+    "no share": ("context_budget: {sections: {a: {max_tokens: 0.0%}}}", "must be tokens above 0"),
+    "a negative limit": ("context_budget: {sections: {a: {max_tokens: -4}}}", "must be tokens above 0"),
+    "more than all": ("context_budget: {sections: {a: {max_tokens: 120%}}}", "must be tokens above 0"),
+    "no total": ("context_budget: {total_tokens: 0}", "must be a whole number of at least 1, not 0"),
+    "a total as a text": ("context_budget: {total_tokens: many}", "total_tokens must be a whole number"),
+    "a negative reserve": ("context_budget: {output_reserve: -1}", "must be a whole number of at least 0"),
+    "an unknown priority": (
+        "context_budget: {sections: {a: {priority: urgent}}}",
+        "one of required, high, medium, low",
+    ),
+    "a number for a priority": ("context_budget: {sections: {a: {priority: 3}}}", "one of required, high, medium, low"),
+    "an unknown policy": ("context_budget: {overflow_policy: ignore}", "one of truncate_low_priority"),
+    "a list of sections": ("context_budget: {sections: [a]}", "context_budget.sections must be a mapping"),
+    "no mapping": ("context_budget: 4000", "context_budget must be a mapping, not 4000"),
+    "a name for the agent": ("agent: me", "agent must be a mapping"),
+    "two names of one thing": (
+        "context_budget: {sections: {a: {max_tokens: 1}}, allocations: {b: {max_tokens: 1}}}",
+        "stands beside sections, which means the same",
+    ),
+    "twice": (
+        "context_budget: {total_tokens: 5}\nprompt: {total: 6}",
+        "prompt.total says again what prompt.total says: keep one",
+    ),
+    "twice, in both spellings": (
+        "context_budget: {total_tokens: 5}\nagent: {context_budget: {total_tokens: 5}}",
+        "agent.context_budget.total_tokens says again what prompt.total says",
+    ),
+}
+
+
+@pytest.mark.requirement("S1.4", "S1.8", "S1.9")
+@pytest.mark.parametrize("name", WRONG)
+def test_what_cannot_be_is_refused_with_its_line(project, name):
+    text, told = WRONG[name]
+    with pytest.raises(brim.SourceError) as refused:
+        project(text + "\n")
+    assert told in str(refused.value)
+    assert refused.value.line == 1 + text.count("\n")
+
+
+def test_the_schema_judges_the_words_as_brim_does():
+    validator = jsonschema.Draft202012Validator(schema.schema())
+    validator.validate(yaml.safe_load(WORDS))
+    validator.validate(yaml.safe_load(nested(WORDS)))
+    validator.validate({"flows": {"f": {"steps": [{"id": "a", "agent": "me", "context_budget": {}}]}}})
+    refused = {name for name, (text, _) in WRONG.items() if not validator.is_valid(yaml.safe_load(text))}
+    assert refused == {name for name in WRONG if not name.startswith("twice")}

@@ -1,0 +1,103 @@
+import logging
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from brim.settings.guard import LARGEST, LEAST, OLDER, RECENT, STRICT_LEAST, TOTAL, guard
+from brim.settings.layer import Value
+
+NAMES = {TOTAL: "context_budget_chars", RECENT: "history_max_recent_chars", OLDER: "history_max_older_chars"}
+
+
+@pytest.mark.requirement("S2.24")
+@pytest.mark.parametrize(
+    "case",
+    [
+        (TOTAL, 10_000, 10_000, None),
+        (TOTAL, 9_999, 10_000, "below minimum"),
+        (TOTAL, 0, 10_000, "below minimum"),
+        (TOTAL, 600_000, 600_000, None),
+        (TOTAL, 600_001, 600_000, "exceeds maximum"),
+        (TOTAL, 5_000_000, 600_000, "exceeds maximum"),
+        (TOTAL, 10_000_000, 600_000, "suspiciously large"),
+        (RECENT, 1_000, 1_000, None),
+        (RECENT, 999, 1_000, "below minimum"),
+        (OLDER, 500, 500, None),
+        (OLDER, 499, 500, "below minimum"),
+        (OLDER, 5_000, 5_000, None),
+    ],
+)
+def test_a_budget_beyond_its_bounds_is_moved_and_told_once(project, caplog, case):
+    key, given_, value, told = case
+    caplog.set_level(logging.WARNING, logger="brim.settings")
+    config = project(f"budgets: {{{NAMES[key]}: {given_}}}\n")
+    found = config.resolve()[NAMES[key]]
+    assert found.value == value
+    assert found.origin == "project"
+    own = [record.getMessage() for record in caplog.records if NAMES[key] + " of" in record.getMessage()]
+    if told is None:
+        assert not any("minimum" in message or "maximum" in message for message in own)
+        return
+    assert told in own[0]
+    assert own[0].startswith(f"{project.root / 'brim.yaml'}:1: ")
+    assert f"{given_:,}" in own[0]
+    assert own[0] in config.resolve().warnings
+    assert config.resolve()[NAMES[key]].value == value
+    assert sum(record.getMessage() == own[0] for record in caplog.records) == 1
+    assert all(record.name == "brim.settings" for record in caplog.records)
+    assert ("suspiciously large" in own[0]) == (given_ > 5_000_000)
+
+
+@pytest.mark.requirement("S2.24")
+def test_strict_bounds_hold_every_value_to_the_same(project):
+    text = "bounds: strict_seed\nbudgets: {preset: lean}\n"
+    settings_ = project(text).resolve()
+    assert settings_["history_max_older_chars"].value == 10_000
+    assert "below minimum 10,000" in settings_.warnings[0]
+    assert settings_.preset is None
+    assert project(text.replace("strict_seed", "product")).resolve().warnings == ()
+
+
+@pytest.mark.requirement("S2.25")
+def test_no_part_is_more_than_the_whole(project):
+    text = "budgets: {context_budget_chars: 20000, history_max_recent_chars: 50000, history_max_older_chars: 30000}\n"
+    found = project(text).resolve()
+    assert [found[name].value for name in NAMES.values()] == [20_000, 20_000, 20_000]
+    assert [warning.partition(": ")[2] for warning in found.warnings] == [
+        "history_max_recent_chars of 50,000 chars is more than context_budget_chars of 20,000, and was lowered to it",
+        "history_max_older_chars of 30,000 chars is more than context_budget_chars of 20,000, and was lowered to it",
+    ]
+
+
+@pytest.mark.requirement("S2.15")
+@pytest.mark.parametrize(
+    ("window", "total", "told"),
+    [(200_000, 200_000, False), (200_000, 400_000, False), (200_000, 400_008, True), (100_000, 400_000, True)],
+)
+def test_a_budget_of_about_the_window_is_warned_of(project, window, total, told):
+    found = project(f"window: {{size: {window}}}\nbudgets: {{context_budget_chars: {total}}}\n").resolve()
+    assert any("little is left for instructions and the answer" in warning for warning in found.warnings) is told
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 10**9),
+    st.integers(0, 10**9),
+    st.integers(0, 10**9),
+    st.sampled_from(["product", "strict_seed"]),
+)
+def test_whatever_is_given_the_bounds_hold_and_holding_them_again_changes_nothing(total, recent, older, bounds):
+    made = guard(*(Value(number, "project", "f:1") for number in (total, recent, older)), bounds)
+    for key, found in made.values.items():
+        least = STRICT_LEAST if bounds == "strict_seed" else LEAST[key]
+        assert least <= found.value <= LARGEST
+        assert found.value <= made.values[TOTAL].value
+    again = guard(*made.values.values(), bounds)
+    assert again.values == made.values
+    assert again.warnings == ()
+    changed = [
+        key for key, number in zip(NAMES, (total, recent, older), strict=True) if made.values[key].value != number
+    ]
+    assert all(any(NAMES[key] in warning for warning in made.warnings) for key in changed)
+    assert bool(changed) == bool(made.warnings)

@@ -1,0 +1,197 @@
+"""Files that cannot be taken: one clear error each, with file and line, and the file as it was."""
+
+import os
+import re
+
+import pytest
+
+import brim
+from brim.settings.config import check_text
+
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join(['*' + before] * 10)}]\n" for before, name in zip("abcdef", "bcdefg", strict=True)
+)
+
+CASES = {
+    # name: (the file, its line, what the error says)
+    "a number for a text": ("model: 5\n", 1, "model must be a text that is not empty or null, not 5"),
+    "a text for a number": ("budgets:\n  context_budget_chars: many\n", 2, "must be a whole number of at least 0"),
+    "a number in quotes": ('budgets: {context_budget_chars: "200000"}\n', 1, "not '200000'"),
+    "a fraction for a whole number": ("window:\n  size: 1.5\n", 2, "window.size must be a whole number of at least 1"),
+    "true for a number": ("budgets:\n  context_budget_chars: true\n", 2, "not True"),
+    "one for true": ("history:\n  note: 1\n", 2, "history.note must be true or false, not 1"),
+    "a list for a group": ("budgets: [1, 2]\n", 1, "budgets must be a mapping, not [1, 2]"),
+    "a text for a group": ("window: large\n", 1, "window must be a mapping, not 'large'"),
+    "a list for the file": ("- budgets\n", 1, "the file must be a mapping"),
+    "a text for the file": ("just some words\n", 1, "the file must be a mapping"),
+    "an unknown key": ("budgts: {}\n", 1, "has no key 'budgts'; did you mean 'budgets'?"),
+    "an unknown key in a group": ("history:\n  selektion: recency\n", 2, "did you mean 'selection'?"),
+    "an unknown key in a section": ("sections:\n  plan:\n    cieling: 5\n", 3, "did you mean 'ceiling'?"),
+    "an unknown key in a step": (
+        "flows:\n  build:\n    steps:\n    - id: a\n      agnet: x\n",
+        5,
+        "flows.build.steps[0] has no key 'agnet'; did you mean 'agent'?",
+    ),
+    "an unknown teaching note": (
+        "flows:\n  b:\n    steps:\n    - teaching_notes: {emphasises: x}\n",
+        4,
+        "did you mean 'emphasizes'?",
+    ),
+    "an unknown choice": ("bounds: strict\n", 1, "must be one of product, strict_seed, not 'strict' (did you mean"),
+    "an unknown priority": ("sections:\n  a: {priority: urgent}\n", 2, "required, high, medium, low or a whole number"),
+    "an unknown preset": ("budgets: {preset: huge}\n", 1, "budgets.preset must be one of lean, balanced, heavy"),
+    "an unknown profile": ("profile: flwo\n", 1, "no profile is called 'flwo'; did you mean 'flow'?"),
+    "a key twice": ("model: a\nbudgets: {}\nmodel: b\n", 3, "the key 'model' stands twice, first on line 1"),
+    "a key twice in a group": ("window:\n  cap: 0.1\n  cap: 0.2\n", 3, "the key 'cap' stands twice"),
+    "two names of one group": ("budgets: {}\nbudget_overrides: {}\n", 2, "stands beside budgets"),
+    "a percentage over 100": ('sections:\n  a: {ceiling: "120%"}\n', 2, "a percentage from 0 to 100"),
+    "a cap over 1": ("window:\n  cap: 1.2\n", 2, "window.cap must be a share above 0 and up to 1"),
+    "a percentage that is none": ("sections:\n  a: {floor: 20 percent}\n", 2, "not '20 percent'"),
+    "a negative budget": ("budgets:\n  history_max_older_chars: -1\n", 2, "at least 0, not -1"),
+    "a negative reserve": ("window:\n  reserve: -5\n", 2, "window.reserve must be a whole number of at least 0"),
+    "no window at all": ("window: {size: 0}\n", 1, "window.size must be a whole number of at least 1"),
+    "not a number": ("window:\n  cap: .nan\n", 2, "window.cap must be a share above 0 and up to 1"),
+    "not a number for a weight": ("sections:\n  a: {weight: .nan}\n", 2, "a number above 0"),
+    "endless": ("budgets:\n  timeout_seconds: .inf\n", 2, "a number above 0 and at most 86,400"),
+    "a huge number": ("budgets:\n  context_budget_chars: 9000000000000000\n", 2, "not 9000000000000000"),
+    "a number of thousands of digits": ("window:\n  size: " + "9" * 5000 + "\n", 2, "must be a whole number"),
+    "null where something must be": ("bounds: null\n", 1, "bounds must be one of product, strict_seed, not None"),
+    "bad encoding": (b"model: gpt\nmeter: \xff\xfe\n", 2, "not UTF-8 text"),
+    "another encoding": ("model: a\n".encode("utf-16"), None, "binary"),
+    "a NUL": (b"model: a\0b\n", None, "byte 8 is NUL"),
+    "a control character": ("model: a\nmeter: \x07\n", 2, "the control character"),
+    "a cycle": ("budgets: &b\n  preset: *b\n", 2, "stands for something that it is itself in"),
+    "an alias of nothing": ("model: *m\n", 1, "stands for nothing"),
+    "a bomb of aliases": (BOMB, 6, "more than 1,000,000 values, aliases counted each time"),
+    "nesting without end": ("sections: " + "{a: " * 80 + "}" * 80 + "\n", 1, "nested more than 50 levels"),
+    "a tab": ("budgets:\n\tpreset: lean\n", 2, "not YAML"),
+    "a tag that makes an object": ("model: !!python/object/apply:os.system [ls]\n", 1, "the tag"),
+    "several documents": ("model: a\n---\nmodel: b\n", 2, "more than one document"),
+    "an open bracket": ("sections: {a: {floor: 5\n", 2, "not YAML"),
+    "a key that is a list": ("? [a]\n: b\n", 1, "a key must be a text"),
+    "steps that are no list": ("flows: {build: {steps: {a: 1}}}\n", 1, "flows.build.steps must be a list of steps"),
+    "a step that is a text": ("flows:\n  build:\n    steps:\n    - load\n", 4, "must be a mapping, not 'load'"),
+    "two steps of one id": ("flows:\n  b:\n    steps:\n    - id: a\n    - id: a\n", 5, "has the id 'a' of the step"),
+    "the profile inside a flow": ("flows:\n  build: {profile: flow}\n", 2, "only stand at the top"),
+    "profiles in a circle": (
+        "profiles:\n  a: {extends: b}\n  b: {extends: c}\n  c: {extends: a}\n",
+        4,
+        "the profile 'c' extends itself: a -> b -> c -> a",
+    ),
+    "a profile that extends nothing": ("profiles:\n  a: {extends: folw}\n", 2, "did you mean 'flow'?"),
+    "a list of numbers for names": ("history:\n  classes:\n    low: [1]\n", 3, "must be a list of texts"),
+    "an empty section name": ("sections:\n  ? ''\n  : {floor: 1}\n", 2, "sections has no key ''"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_malformed_file_is_one_clear_error_and_stays_as_it_was(tmp_path, name):
+    content, line, told = CASES[name]
+    content = content if isinstance(content, bytes) else content.encode()
+    path = tmp_path / "brim.yaml"
+    path.write_bytes(content)
+    before = path.stat()
+    with pytest.raises(brim.SourceError) as caught:
+        brim.load_config(path, environ={})
+    message = str(caught.value)
+    assert told in message
+    assert caught.value.line == line
+    assert message.startswith(f"{path}:{line}: " if line else f"{path}: ")
+    assert "\n" not in message
+    assert len(message) < 1_500
+    assert path.read_bytes() == content
+    assert path.stat().st_mtime_ns == before.st_mtime_ns
+    assert os.listdir(tmp_path) == ["brim.yaml"]
+
+
+def test_a_file_that_is_far_too_big_is_not_read(tmp_path):
+    path = tmp_path / "brim.yaml"
+    path.write_bytes(b"# " + b"x" * 10_000_000)
+    with pytest.raises(brim.SourceError, match="more than the 10,000,000 bytes that are read"):
+        brim.load_config(path, environ={})
+
+
+def test_there_are_enough_cases():
+    assert len(CASES) >= 40
+
+
+def test_a_file_that_is_missing_is_an_error_where_it_was_named(tmp_path):
+    with pytest.raises(brim.SourceError, match=re.escape(f"{tmp_path / 'brim.yaml'}: no such file")):
+        brim.load_config(tmp_path / "brim.yaml", environ={})
+
+
+def test_a_directory_in_the_place_of_the_file_is_refused(tmp_path):
+    (tmp_path / "brim.yaml").mkdir()
+    with pytest.raises(brim.SourceError, match="a directory, not a file"):
+        brim.load_config(tmp_path, environ={})
+
+
+def test_a_link_to_itself_is_refused(tmp_path):
+    os.symlink("brim.yaml", tmp_path / "brim.yaml")
+    with pytest.raises(brim.SourceError, match="too many levels"):
+        brim.load_config(tmp_path, environ={})
+
+
+@pytest.mark.parametrize("place", ["brim.yaml", "flows/build.yaml", "profiles/deep.yaml"])
+def test_a_link_out_of_the_project_is_refused(tmp_path, place):
+    outside = tmp_path / "outside.yaml"
+    outside.write_text("description: x\n" if "/" in place else "model: a\n")
+    inside = tmp_path / "project" / place
+    inside.parent.mkdir(parents=True)
+    inside.symlink_to(outside)
+    with pytest.raises(brim.SourceError, match="a link that leads out of the project"):
+        brim.load_config(tmp_path / "project", environ={})
+    (tmp_path / ".git").mkdir()
+    assert len(brim.load_config(tmp_path / "project", environ={}).files) == 1
+
+
+def test_a_directory_that_leads_out_of_the_project_is_refused(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "build.yaml").write_text("description: x\n")
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "flows").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(brim.SourceError, match="a link that leads out of the project"):
+        brim.load_config(tmp_path / "project", environ={})
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "told"),
+    [
+        ("[tool.brim]\nmodle = 'x'\n", 2, "did you mean 'model'?"),
+        ("[tool.brim.budgets]\n\ncontext_budget_chars = 'x'\n", 3, "must be a whole number"),
+        ("[tool.brim\n", 1, "not TOML"),
+        ("[tool.brim]\nmodel = 'a'\nmodel = 'b'\n", 3, "not TOML"),
+        ("[tool]\nbrim = 5\n", 2, "the file must be a mapping, not 5"),
+        ("[tool.brim.budgets]\nx = 2020-01-01\n", 2, "budgets has no key 'x'"),
+    ],
+)
+def test_a_malformed_pyproject_is_refused_by_line(tmp_path, text, line, told):
+    (tmp_path / "pyproject.toml").write_text(text)
+    with pytest.raises(brim.SourceError, match=re.escape(told)) as caught:
+        brim.load_config(tmp_path, environ={})
+    assert caught.value.line == line
+
+
+def test_a_flow_of_its_own_is_refused_by_its_own_line(tmp_path):
+    (tmp_path / "flows").mkdir()
+    (tmp_path / "flows" / "build.yaml").write_text("flow: other\nsteps:\n- id: a\n  model: 3\n")
+    with pytest.raises(brim.SourceError) as caught:
+        brim.load_config(tmp_path, environ={})
+    path = tmp_path / "flows" / "build.yaml"
+    assert str(caught.value) == (
+        f"{path}:1: flow must be 'build', the name that it is found by, not 'other'; 1 more problem: line 4:"
+        " steps[0].model must be a text that is not empty or null, not 3"
+    )
+
+
+def test_what_cannot_be_made_of_settings_is_told_by_their_line(tmp_path):
+    text = "model: gpt-99-nonsense\nwindow:\n  warn: 0.5\n  cap: 0.2\n"
+    path = tmp_path / "brim.yaml"
+    path.write_text(text)
+    settings = brim.load_config(path, environ={}).resolve()
+    with pytest.raises(brim.SourceError, match=re.escape(f"{path}:1: model: no model")):
+        settings.meter()
+    path.write_text(text.replace("gpt-99-nonsense", "gpt-5"))
+    with pytest.raises(brim.SourceError, match=re.escape(f"{path}:3: window.warn: Window warn must be at most")):
+        brim.load_config(path, environ={}).resolve().window()
+    check_text(str(path), text, "top")

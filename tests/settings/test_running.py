@@ -1,0 +1,83 @@
+"""From the file to a session, a loop and a store."""
+
+import pytest
+
+import brim
+from brim.errors import InvalidValue, SourceError
+from brim.sessions.loop import Step
+from brim.testing import MemoryStore
+from sessions.talking import turn
+
+
+@pytest.mark.requirement("S3.1", "S3.6", "S3.13", "X9")
+def test_the_profile_of_the_document_makes_its_session_and_its_loop(project):
+    settings = project("profile: session\nmeter: chars/4\n").resolve()
+    talk = settings.session()
+    assert (talk.budget, talk.status().warning, talk.settings.most_memory) == (200_000, 150_000, 50_000)
+    assert (talk.settings.compact_at, talk.settings.keep_turns, talk.meter.name) == ("cap", 3, "chars/4")
+    loop = settings.loop("Port it.", lambda tick: Step(end="goal"))
+    assert loop.session.budget == 150_000
+    assert loop.limits.boundary == "silent"
+
+
+@pytest.mark.requirement("X9")
+def test_a_session_of_a_file_talks_within_its_window(project):
+    settings = project("meter: o200k_base\nwindow: {size: 4000, cap: 0.5}\ncompaction: {at: 0.8}\n").resolve()
+    talk = settings.session()
+    for i in range(30):
+        talk.add(turn(i))
+        assert talk.prompt().used <= 2_000
+    assert talk.status().compactions > 0
+
+
+def test_what_is_asked_stands_in_for_the_settings(project):
+    settings = project("meter: chars\nwindow: {size: 4000}\n").resolve()
+    store = MemoryStore()
+    talk = settings.session(window=brim.Window(900), store=store, id="s", keep_turns=7)
+    assert (talk.budget, talk.settings.keep_turns, store.sessions()[0].id) == (900, 7, "s")
+    loop = settings.loop("Port it.", lambda tick: Step(), tick_cap=0.5, max_steps=2)
+    assert (loop.session.budget, loop.run().steps) == (2_000, 2)
+
+
+def test_the_store_that_is_set_is_opened(project, tmp_path):
+    settings = project(f"window: {{size: 4000}}\nstore: {{url: 'sqlite:///{tmp_path}/kept.db'}}\n").resolve()
+    talk = settings.session(id="s")
+    talk.add(turn(1))
+    with settings.store() as store:
+        assert store.sessions()[0].id == "s"
+    assert project("").resolve().store() is None
+
+
+def test_a_setting_that_makes_none_is_named_with_its_line(project):
+    with pytest.raises(InvalidValue, match=r"window\.size"):
+        project("").resolve().session()
+    with pytest.raises(SourceError, match=r"brim\.yaml:1: store\.url"):
+        project("store: {url: 'mongo://x'}\n").resolve().store()
+
+
+def test_the_margin_for_estimates_is_left_free_and_an_exact_meter_needs_none(project):
+    rough = project("meter: chars/4\nwindow: {size: 4000}\nsafety_margin: 10%\n").resolve().session()
+    exact = project("meter: chars\nwindow: {size: 4000}\nsafety_margin: 10%\n").resolve().session()
+    assert (rough.budget, exact.budget) == (3_600, 4_000)
+
+
+def test_the_model_that_is_asked_for_brings_its_window(project):
+    settings = project("window: {size: 4000}\n").resolve()
+    assert settings.session(model="gpt-5").status().window == brim.Window.of("gpt-5").size
+
+
+def test_the_conversations_of_a_program_keep_to_the_settings_that_are_set(project, tmp_path):
+    url = f"sqlite:///{tmp_path}/brim.db"
+    settings = project(
+        f"model: gpt-5\nwindow: {{size: 900}}\nsession: {{stable: false}}\nstore: {{url: '{url}'}}\n"
+    ).resolve()
+    request = settings.conversations().request([{"role": "user", "content": "hello"}], session="s")
+    assert request.session.settings.window.size == 900
+    assert request.session.settings.stable is False
+    assert request.session.settings.tool_limit == "100%", "a request that fits is sent as it came"
+    assert brim.open_store(url).entries("s", limit=1)
+    bare = project("").resolve().conversations(model="gpt-5")
+    assert (
+        bare.request([{"role": "user", "content": "hello"}]).session.settings.window.size
+        == brim.Window.of("gpt-5").size
+    )

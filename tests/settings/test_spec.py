@@ -1,0 +1,178 @@
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from brim import DoesNotFit, Section, SourceError, UnknownName, Window, fit
+from brim.settings.spec import is_spec, read_spec
+
+ROOT = Path(__file__).resolve().parents[2]
+
+HEAD = "budget: 50\nmeter: chars\nsections:\n"
+
+
+def written(folder, text, name="spec.yaml"):
+    path = folder / name
+    path.write_text(text)
+    return str(path)
+
+
+def test_a_file_says_what_a_call_says(tmp_path):
+    (tmp_path / "plan.txt").write_text("one two three four five six seven\n")
+    (tmp_path / "m1.md").write_text("memory one")
+    (tmp_path / "m2.md").write_text("memory two")
+    path = written(
+        tmp_path,
+        HEAD
+        + "  - {name: rules, text: be brief, priority: required}\n"
+        + "  - {name: plan, file: plan.txt, ceiling: 40%, keep: tail, marker: '~'}\n"
+        + "  - {name: memory, files: 'm*.md', joiner: ' | ', priority: low}\n"
+        + "  - {name: steps, entries: [a, b], enabled: false}\n",
+    )
+    sections = [
+        Section("rules", "be brief", priority="required"),
+        Section("plan", "one two three four five six seven\n", ceiling="40%", keep="tail", marker="~"),
+        Section("memory", ["memory one", "memory two"], joiner=" | ", priority="low"),
+        Section("steps", ["a", "b"], enabled=False),
+    ]
+    prompt = read_spec(path).fit()
+    assert prompt.text == fit(sections, 50, meter="chars").text
+    assert prompt.receipt.used <= 50
+
+
+def test_what_the_caller_gives_stands_in_for_what_the_file_says(tmp_path):
+    spec = read_spec(written(tmp_path, HEAD + "  - {name: a, text: some words that are to be counted}\n"))
+    assert spec.fit(budget=8).receipt.budget == 8
+    assert spec.fit(model="gpt-5").receipt.meter == "o200k_base"
+    assert spec.fit(meter="chars/4").receipt.meter == "chars/4"
+    with pytest.raises(UnknownName):
+        spec.fit(model="gpt-55")
+
+
+def test_a_budget_may_be_a_window(tmp_path):
+    text = "model: gpt-5\nbudget: {}\nsections: [{{name: a, text: b}}]\n"
+    spec = read_spec(written(tmp_path, text.format("{cap: 20%, reserve: 1000}")))
+    assert spec.arguments["budget"] == Window.of("gpt-5", cap="20%", reserve=1000)
+    spec = read_spec(written(tmp_path, text.format("{size: 4096, reserve: 96}")))
+    assert spec.fit().receipt.budget == 4000
+    spec = read_spec(written(tmp_path, "model: gpt-5\nsections: [{name: a, text: b}]\n"))
+    assert spec.fit().receipt.budget == 272_000
+
+
+def test_nothing_that_fits_is_said_as_such(tmp_path):
+    spec = read_spec(written(tmp_path, HEAD + f"  - {{name: a, text: {'x' * 60}, priority: required}}\n"))
+    with pytest.raises(DoesNotFit):
+        spec.fit()
+
+
+REFUSED = {
+    "an unknown key": ("bugdet: 5\nsections: []\n", 1, "the file has no key 'bugdet'; did you mean 'budget'?"),
+    "an unknown key of a section": (
+        HEAD + "  - name: a\n    text: b\n    flor: 3\n",
+        6,
+        "sections[0] has no key 'flor'; did you mean 'floor'?",
+    ),
+    "no mapping": ("- a\n", 1, "the file must be a mapping"),
+    "nothing": ("", None, "the file must be a mapping"),
+    "no sections": ("budget: 5\n", 1, "sections must be a list of sections, not None"),
+    "sections that are a mapping": ("budget: 5\nsections: {a: b}\n", 2, "sections must be a list"),
+    "a section that is a text": (HEAD + "  - a\n", 4, "sections[0] must be a mapping"),
+    "text and file": (
+        HEAD + "  - {name: a, text: b, file: c}\n",
+        4,
+        "sections[0] must have just one of text, file, entries, files, and has text and file",
+    ),
+    "no content": (HEAD + "  - name: a\n", 4, "and has none"),
+    "a text that is a list": (HEAD + "  - name: a\n    text: [b]\n", 5, "sections[0].text must be a text, not ['b']"),
+    "a text that is a number": (HEAD + "  - name: a\n    text: 12\n", 5, "sections[0].text must be a text, not 12"),
+    "entries that are a text": (HEAD + "  - name: a\n    entries: b\n", 5, "must be a list of texts, not 'b'"),
+    "an entry that is a number": (
+        HEAD + "  - name: a\n    entries:\n      - b\n      - 12\n",
+        7,
+        "content[1] must be a text, not 12",
+    ),
+    "a file that is missing": (
+        HEAD + "  - name: a\n    file: nothing.txt\n",
+        5,
+        "sections[0].file: 'nothing.txt': no such file or directory",
+    ),
+    "a file that is a directory": (HEAD + "  - name: a\n    file: .\n", 5, "'.': a directory, not a file"),
+    "a pattern without a match": (HEAD + "  - name: a\n    files: '*.zip'\n", 5, "no file matches '*.zip'"),
+    "no name": (HEAD + "  - text: a\n", 4, "section name must be a text that is not empty, not None"),
+    "an empty name": (HEAD + "  - text: a\n    name: ''\n", 5, "not ''"),
+    "two of one name": (
+        HEAD + "  - {name: a, text: b}\n  - text: c\n    name: a\n",
+        6,
+        "sections[1] name must be unlike that of sections[0], not 'a'",
+    ),
+    "a floor over 100 %": (HEAD + "  - name: a\n    text: b\n    floor: 120%\n", 6, "not '120%'"),
+    "a floor below 0": (HEAD + "  - name: a\n    text: b\n    floor: -3\n", 6, "not -3"),
+    "a ceiling that is no number": (HEAD + "  - name: a\n    text: b\n    ceiling: .nan\n", 6, "not nan"),
+    "an unknown keep": (HEAD + "  - name: a\n    text: b\n    keep: haed\n", 6, "did you mean 'head'?"),
+    "an unknown overflow": (HEAD + "  - name: a\n    text: b\n    overflow: x\n", 6, "overflow must be one of"),
+    "an unknown priority": (HEAD + "  - name: a\n    text: b\n    priority: urgent\n", 6, "not 'urgent'"),
+    "a weight of nothing": (
+        HEAD + "  - name: a\n    text: b\n    weight: 0\n",
+        6,
+        "a number above 0, up to 1,000,000, not 0",
+    ),
+    "a flag that is a word": (HEAD + "  - name: a\n    text: b\n    stable: yes\n", 6, "true or false, not 'yes'"),
+    "forms that are a text": (HEAD + "  - name: a\n    text: b\n    forms: c\n", 6, "a list of texts, not 'c'"),
+    "an unknown policy": ("budget: 5\npolicy: skipp\nsections: []\n", 2, "did you mean 'skip'?"),
+    "an unknown order": ("budget: 5\norder: up\nsections: []\n", 2, "order must be one of given, priority"),
+    "a separator that is a number": ("budget: 5\nseparator: 3\nsections: []\n", 2, "separator must be a text, not 3"),
+    "a template without a place": (
+        "budget: 5\nsections: [{name: a, text: b}]\ntemplate: nothing\n",
+        3,
+        "{a} is missing",
+    ),
+    "a budget below 0": ("sections: []\nbudget: -5\n", 2, "budget must be a whole number of at least 0, not -5"),
+    "a budget that is no number": ("sections: []\nbudget: .nan\n", 2, "not nan"),
+    "a budget that is a text": ("sections: []\nbudget: '50'\n", 2, "not '50'"),
+    "a budget with a fraction": ("sections: []\nbudget: 50.5\n", 2, "not 50.5"),
+    "no budget": ("sections: []\n", 1, "budget is missing"),
+    "a window of two sizes": ("sections: []\nbudget: {model: gpt-5, size: 9}\n", 2, "just one of model and size"),
+    "a window with a bad cap": ("sections: []\nbudget:\n  size: 9\n  cap: 120%\n", 4, "not '120%'"),
+    "a window with an unknown key": ("sections: []\nbudget:\n  size: 9\n  kap: 1\n", 4, "did you mean 'cap'?"),
+    "a window of an unknown model": ("sections: []\nbudget:\n  model: gpt-55\n", 3, "no model is called 'gpt-55'"),
+    "an unknown model": ("budget: 5\nsections: []\nmodel: gpt-55\n", 3, "'gpt-55'; the nearest known are gpt-5"),
+    "an unknown meter": ("budget: 5\nsections: []\nmeter: charz\n", 3, "'charz'; the nearest known are chars"),
+    "a model and a meter": ("budget: 5\nsections: []\nmodel: gpt-5\nmeter: chars\n", 3, "left out where a meter"),
+    "a model that is a number": ("budget: 5\nsections: []\nmodel: 5\n", 3, "model must be a text, not 5"),
+}
+
+
+@pytest.mark.parametrize(("text", "line", "told"), REFUSED.values(), ids=REFUSED)
+def test_a_wrong_value_is_refused_with_its_line(tmp_path, text, line, told):
+    path = written(tmp_path, text)
+    with pytest.raises(SourceError) as caught:
+        read_spec(path).fit()
+    assert told in str(caught.value)
+    assert caught.value.line == line
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "verdict"),
+    [
+        ("a.yaml", "budget: 5\nsections: []\n", True),
+        ("a.yml", "sections :\n", True),
+        ("a.md", "sections:\n", False),
+        ("a.yaml", "prompt: |\n  sections: of a text\n", False),
+    ],
+)
+def test_a_file_of_sections_is_known_by_its_key(name, text, verdict):
+    assert is_spec(name, text) is verdict
+
+
+def test_the_example_of_the_reference_has_every_key_and_fits(tmp_path):
+    from brim.settings import spec
+
+    loader = importlib.util.spec_from_file_location("reference", ROOT / "scripts" / "reference.py")
+    reference = importlib.util.module_from_spec(loader)
+    loader.loader.exec_module(reference)
+    read = read_spec(written(tmp_path, reference.SPEC))
+    assert read.fit().text == "Be brief.\n\nRead before you write.\nRun the tests."
+    rows = {key for row in read.source.values["sections"] for key in row}
+    assert set(spec._KEYS) - set(read.source.values) == {"meter"}
+    assert set(spec._SECTION_KEYS) - rows == {"file", "files"}
