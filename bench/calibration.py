@@ -18,7 +18,7 @@ from random import Random
 
 import brim
 from bench.outcome import Cell, Gate, Outcome, Setting, Table
-from brim.meter.base import Scale
+from brim.meter.base import BaseMeter
 from brim.meter.calibrated import Calibrated, Mix, begin
 from brim.meter.calibration import NOTHING
 
@@ -247,7 +247,7 @@ def _table(title: str, rows: Sequence[Sequence[Cell]], models: Sequence[str]) ->
 
 
 @cache
-def _offs(truth: Scale, kind: str, *, grows: bool, learn: bool = True) -> list[float]:
+def _offs(truth: BaseMeter, kind: str, *, grows: bool, learn: bool = True) -> list[float]:
     """Return by how many percent the counts of the later calls are above the truth."""
     inner = brim.meter("chars/4")
     meter = Calibrated(inner)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from bench import peers, trimmers
+from bench import peers, registry
 from bench.outcome import Cell, Gate, Outcome, Setting, Table
 from bench.suite import CASES, SECONDS, STATES, Judge, Verdict, put_through
 from bench.trimmers import Asked, Brim, BrimHistory, Peer, StableBrim, StableBrimHistory
@@ -26,7 +26,7 @@ _HELD = (Brim, StableBrim, BrimHistory, StableBrimHistory)
 
 def job(peer: str, names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield that the trimmer is ready, and then the verdict on each case."""
-    adapter = Asked(trimmers.every()[peer].make())
+    adapter = Asked(registry.every()[peer].make())
     judge = Judge(count=peers.tiktoken_count())
     cases = {case.name: case for case in CASES}
     yield {"ready": True}
@@ -36,9 +36,9 @@ def job(peer: str, names: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def run(setting: Setting) -> Outcome:
-    every = [peer for peer in trimmers.every().values() if peer.package or peer.name.startswith("brim")]
+    every = [peer for peer in registry.every().values() if peer.package or peer.name.startswith("brim")]
     found: dict[str, dict[str, Verdict]] = {}
-    notes = list(trimmers.LEFT_OUT)
+    notes = list(registry.LEFT_OUT)
     for peer in every:
         try:
             found[peer.name] = _verdicts(peer)

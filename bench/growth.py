@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from bench import clock, corpus, peers, trajectories, trimmers
+from bench import clock, corpus, peers, registry, trajectories, trimmers
 from bench.outcome import Cell, Gate, Outcome, Plot, Setting, Table
 from bench.suite import Judge, Message, judge
 from bench.trimmers import BrimHistory, Peer, StableBrimHistory
@@ -41,7 +41,7 @@ def job(peer: str, traces: str | None, count: int, number: int) -> Iterator[dict
     once = min(clock.once(_passed, (count_one, texts))[0] for _ in range(2))
     judged = Judge(count=count_one)
     budget = max(int(judged.size(history[:cut]) * _SHARE), 2 * judged.size(judge.leading(list(history[:cut]))))
-    trimmer = trimmers.every()[peer].make()
+    trimmer = registry.every()[peer].make()
     trimmer.begin()
     _warm(trimmer, judged)
     trimmer.begin()
@@ -86,7 +86,7 @@ def measured(setting: Setting) -> Outcome:
     rows: list[list[Cell]] = []
     lines: dict[str, list[tuple[float, float]]] = {}
     found: dict[str, dict[int, dict[str, float]]] = {}
-    for peer in (*trimmers.own(), *trimmers.references()[1:], *trimmers.others()):
+    for peer in (*registry.own(), *registry.references()[1:], *registry.others()):
         told = found[peer.name] = _grown(peer, numbers, setting)
         lines[peer.name] = [(number, 1e3 * told[number]["first"]) for number in numbers if "first" in told[number]]
         rows.append(_row(peer.name, told, numbers))

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from bench import growth, trimmers
+from bench import growth, registry
 from bench.outcome import Cell, Gate, Outcome, Setting, Table
 from bench.replay import Fit
 from bench.trimmers import Brim, BrimHistory, Peer, StableBrim, StableBrimHistory
@@ -50,7 +50,7 @@ class Replayed:
 
 
 def run(setting: Setting) -> Outcome:
-    peers = [*trimmers.own(), *trimmers.references(), *trimmers.others(setting.size(_ALLOWANCE))]
+    peers = [*registry.own(), *registry.references(), *registry.others(setting.size(_ALLOWANCE))]
     found = [_replayed(peer, setting) for peer in peers]
     measured = [each for each in found if each.fits]
     tables = [_verdicts(measured, found), _worth(measured), _margins(measured), _setups(peers)]
@@ -246,7 +246,7 @@ def _setups(peers: Sequence[Peer]) -> Table:
         title="How the peers were set up",
         columns=["trimmer", "library", "set up"],
         rows=rows,
-        notes=trimmers.LEFT_OUT,
+        notes=registry.LEFT_OUT,
     )
 
 

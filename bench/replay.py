@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from bench import peers, trajectories, trimmers
+from bench import peers, registry, trajectories
 from bench.suite import Judge, Message, judge
 from bench.trajectories import Trajectory
 from bench.trimmers import Trimmer
@@ -87,7 +87,7 @@ def job(
     order = list(range(len(runs)))
     Random(SEED).shuffle(order)
     judged = Judge(count=peers.tiktoken_count())
-    trimmer = trimmers.every()[peer].make()
+    trimmer = registry.every()[peer].make()
     # The runs that wait for their turn are the benchmark's: no garbage collection in a fit should go through them.
     gc.collect()
     gc.freeze()

@@ -1,8 +1,9 @@
-"""Every history trimmer behind the same three calls: take the messages, trim them, give them back.
+"""The trimmers that work on plain chat messages: brim, the references, and libraries without message classes.
 
-Only `trim` is measured: a user of a library has its own message objects already. Each trimmer imports its own
-library, when it is made; one that is not installed raises `ImportError`, and the benchmark says so in a line. The
-adapters of the frameworks, which have message classes of their own, are in `bench/frameworks/`.
+Every trimmer has the same three calls: take the messages, trim them, give them back. Only `trim` is measured: a user
+of a library has its own message objects already. Each trimmer imports its library when it is made; one that is not
+installed raises `ImportError`, and the benchmark reports that in a line. The adapters of frameworks with message
+classes of their own are in `bench/frameworks/`, and `bench/registry.py` lists all trimmers.
 """
 
 # ruff: noqa: D102 - what each call does is said on the base
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -19,13 +20,6 @@ import brim
 from bench import peers
 from bench.suite import Judge, Message, NotAsked, judge
 from brim.meter.vocabularies import vocabulary
-
-LEFT_OUT = (
-    "inspect_ai is left out: it asks for some forty packages, among them an fsspec older than what other peers use.",
-    "vscode-prompt-tsx is left out: it is no Python.",
-    "The package called headroom is another program; the trimmer is headroom-ai. Its text model is not downloaded.",
-)
-"""A sentence on each peer that is known and not measured, or not in full."""
 
 
 class Trimmer:
@@ -289,37 +283,3 @@ class Asked:
         """Return what the trimmer makes of one history."""
         self.trimmer.begin()
         return self.trimmer.give(self.trimmer.trim(self.trimmer.take(messages, budget), budget))
-
-
-def own() -> list[Peer]:
-    """Return the forms of brim that are measured."""
-    return [Peer(name=kind.name, make=kind) for kind in (Brim, StableBrim, BrimHistory, StableBrimHistory)]
-
-
-def references() -> list[Peer]:
-    """Return what is measured to have something to compare with."""
-    return [Peer(name=kind.name, make=kind) for kind in (Trimmer, PopOldest, Groups, HeldGroups)]
-
-
-def others(seconds: float = 60) -> list[Peer]:
-    """Return the peers, each with `seconds` of CPU for a replay."""
-    from bench import frameworks
-
-    found = [
-        *frameworks.peers(),
-        Peer(name=LiteLLM.name, make=LiteLLM, package="litellm", note="max_tokens is the budget, model gpt-4o"),
-        Peer(name=Headroom.name, make=Headroom, package="headroom-ai", note="model_limit is the budget"),
-        Peer(
-            name=PromptBudget.name,
-            make=PromptBudget,
-            package="promptbudget",
-            note="tiktoken, 3 units a message; its messages have a role and a text, so calls are lost on the way",
-        ),
-        Peer(name=CtxBudgeter.name, make=CtxBudgeter, package="ctxbudgeter", note="an item a message, newer is better"),
-    ]
-    return [replace(peer, seconds=seconds) for peer in found]
-
-
-def every(seconds: float = 60) -> dict[str, Peer]:
-    """Return all trimmers by name: brim, the references, the peers."""
-    return {peer.name: peer for peer in (*own(), *references(), *others(seconds))}

@@ -16,7 +16,7 @@ from bench.replay import Fit, kind, replay
 from bench.suite import CASES, Judge, Verdict, judge
 from bench.trajectories import Trajectory
 
-from bench import conformance, growth, histories, peers, trajectories, trimmers, worker
+from bench import conformance, growth, histories, peers, registry, trajectories, trimmers, worker
 from test_facts import script
 
 ROOT = Path(__file__).parents[2]
@@ -231,7 +231,7 @@ def test_growth_is_that_of_the_first_fit():
     assert growth.growth({1_000: {}, 10_000: told[10_000]}, 1_000, 10_000) is None
 
 
-@pytest.mark.parametrize("peer", [*trimmers.own(), *trimmers.references()], ids=lambda peer: peer.name)
+@pytest.mark.parametrize("peer", [*registry.own(), *registry.references()], ids=lambda peer: peer.name)
 def test_what_is_written_here_can_be_replayed(peer):
     judged = Judge(count=peers.tiktoken_count())
     run = trajectories.synthetic(3)[1]
@@ -251,9 +251,9 @@ def test_the_references_keep_whole_turns_within_the_budget():
 
 
 def test_names_of_trimmers_are_all_different_and_each_peer_tells_its_library():
-    every = trimmers.every()
-    assert len(every) == len([*trimmers.own(), *trimmers.references(), *trimmers.others()])
-    assert all(peer.package and peer.note and peer.seconds for peer in trimmers.others())
+    every = registry.every()
+    assert len(every) == len([*registry.own(), *registry.references(), *registry.others()])
+    assert all(peer.package and peer.note and peer.seconds for peer in registry.others())
 
 
 def test_a_process_of_its_own_answers_and_what_breaks_in_it_is_told():
@@ -273,7 +273,7 @@ def test_a_process_that_is_silent_is_ended():
 
 
 def test_the_page_is_made_of_the_verdicts(tmp_path):
-    brim, peer = trimmers.own()[0], replace(trimmers.own()[1], name="other", note="a note")
+    brim, peer = registry.own()[0], replace(registry.own()[1], name="other", note="a note")
     right = dict.fromkeys((case.name for case in CASES), Verdict(state="pass"))
     wrong = {**right, CASES[0].name: Verdict(state="fail", detail="9 units for <a> budget of 8")}
     conformance._write(Setting(out=tmp_path), [brim, peer], {"brim": right, "other": wrong})
