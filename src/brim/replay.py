@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
 from brim.errors import DoesNotFit, InvalidType, check_choice
-from brim.meter import Meter, Scale, meter_for
+from brim.meter import BaseMeter, Meter, meter_for
 from brim.meter.window import Window, budget_of
 from brim.receipts.receipt import Capture, Part, Receipt, losses
 from brim.receipts.transcript import Transcript
@@ -166,9 +166,9 @@ def _stable(given: Transcript, *, same: bool) -> Stable | None:
     return Stable(**lines, prices=CachePrices(**prices), held=given.held if same else None)
 
 
-def _meter(given: Capture | Transcript) -> Scale:
+def _meter(given: Capture | Transcript) -> BaseMeter:
     """Return the meter of the captured fit: the object itself while it is in memory, else by its name."""
-    if isinstance(given.measure, Scale):
+    if isinstance(given.measure, BaseMeter):
         return given.measure
     if given.meter is None and given.model is None:
         raise InvalidType("meter", None, "given: the fit was measured by a caller's own, which JSON cannot hold")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from brim.errors import ModelError
 from brim.llm import Messages, Reply
-from brim.meter.base import Scale
+from brim.meter.base import BaseMeter
 from brim.store.memory import MemoryStore
 
 __all__ = ["Answer", "CharMeter", "MemoryStore", "PieceMeter", "Scripted"]
@@ -22,7 +22,7 @@ _KNOWN = 7
 """A piece of a multiple of this length counts as known words, so that one more character can cost less."""
 
 
-class CharMeter(Scale):
+class CharMeter(BaseMeter):
     """Counts characters."""
 
     unit = "chars"
@@ -36,7 +36,7 @@ class CharMeter(Scale):
         return len(text)
 
 
-class PieceMeter(Scale):
+class PieceMeter(BaseMeter):
     """Counts pieces of words, punctuation and space, neither additive nor monotone.
 
     Two texts can count less or more together than apart, and a longer text less than its own start: thirteen

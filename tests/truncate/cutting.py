@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from brim.errors import DoesNotFit
 from brim.meter import meter
-from brim.meter.base import Scale
+from brim.meter.base import BaseMeter
 from brim.testing import CharMeter, PieceMeter
 from brim.truncate.base import Cut, Truncator
 from brim.truncate.ends import Ends
@@ -34,7 +34,7 @@ def attempt(action):
         return error
 
 
-def checked(truncator: Truncator, text: str, limit: int, meter: Scale) -> Cut | None:
+def checked(truncator: Truncator, text: str, limit: int, meter: BaseMeter) -> Cut | None:
     """Truncate, hold the result to what every truncator promises, and return it, or `None` when it refused."""
     cut = attempt(lambda: truncator.truncate(text, limit, meter))
     if isinstance(cut, DoesNotFit):
@@ -51,7 +51,7 @@ def checked(truncator: Truncator, text: str, limit: int, meter: Scale) -> Cut | 
     return cut
 
 
-def cut_as_plain_text(cut: Cut, text: str, limit: int, meter: Scale, marker: str) -> bool:
+def cut_as_plain_text(cut: Cut, text: str, limit: int, meter: BaseMeter, marker: str) -> bool:
     """Return whether a truncator of lines had to do what `Ends` does."""
     plain = attempt(lambda: Ends(marker=marker).truncate(text, limit, meter))
     return isinstance(plain, Cut) and plain.text == cut.text
@@ -62,7 +62,7 @@ def boundaries(text: str) -> set[int]:
     return {0, *(match.end() for match in regex.finditer(r"\X", text))}
 
 
-def limits(text: str, meter: Scale, share: float) -> int:
+def limits(text: str, meter: BaseMeter, share: float) -> int:
     """Return a limit below the count of a text, if there is one: `share` of the way up from zero."""
     return int(max(meter.count(text) - 1, 0) * share)
 

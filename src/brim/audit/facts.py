@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from brim.audit.policy import Policy
 from brim.errors import UnknownName
-from brim.meter import DEFAULT, Scale, catalogue, meter
+from brim.meter import DEFAULT, BaseMeter, catalogue, meter
 from brim.meter.model import Model, Prices
 from brim.meter.window import Window
 
@@ -26,7 +26,7 @@ class Facts:
 
     label: str
     """Its name in the catalogue, or that it is unknown."""
-    scale: Scale
+    scale: BaseMeter
     """What counts its tokens: the best count there is, which may be an estimate."""
     size: int | None
     """Tokens that it holds; `None` where nobody knows."""

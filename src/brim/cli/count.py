@@ -21,7 +21,7 @@ from brim.meter import DEFAULT, meter
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from brim.meter import Scale
+    from brim.meter import BaseMeter
 
 _MANY_FILES = 200
 _MANY_BYTES = 20_000_000
@@ -140,7 +140,7 @@ def _tree(unit: str, tally: _Tally, least: int) -> Table:
     return made
 
 
-def _tally(scale: Scale, found: list[FileMatch]) -> _Tally:
+def _tally(scale: BaseMeter, found: list[FileMatch]) -> _Tally:
     tally = _Tally()
     for read in texts(_watched(found)):
         path = STDIN_SHOWN if read.path == STDIN else read.path
@@ -166,7 +166,7 @@ def _bytes(found: list[FileMatch]) -> int:
     return sum(os.path.getsize(file.path) for file in found if os.path.exists(file.path))
 
 
-def _sum(scale: Scale, tally: _Tally) -> str:
+def _sum(scale: BaseMeter, tally: _Tally) -> str:
     at_most = "" if scale.exact else f", at most {tally.upper:,}"
     counted = "" if len(tally.counts) == 1 else f" in {told(len(tally.counts), 'file')}"
     skipped = f"; skipped {told(len(tally.skipped), 'file')}: no text" if tally.skipped else ""
@@ -175,7 +175,7 @@ def _sum(scale: Scale, tally: _Tally) -> str:
     return f"{about}{tally.total:,} {scale.unit}{at_most}{counted} ({by}){skipped}"
 
 
-def _as_json(scale: Scale, tally: _Tally) -> dict[str, object]:
+def _as_json(scale: BaseMeter, tally: _Tally) -> dict[str, object]:
     return {
         "total": tally.total,
         "upper": tally.upper,

@@ -11,7 +11,7 @@ from brim.history.priority import DEFAULT, Classes
 from brim.meter import meter_for
 
 if TYPE_CHECKING:
-    from brim.meter.base import Scale
+    from brim.meter.base import BaseMeter
     from brim.settings.config import Config
 
 _CLASSES = ("critical", "high", "medium", "low")
@@ -52,7 +52,7 @@ class PackSettings:
     warnings: tuple[str, ...] = ()
 
     @property
-    def tokens(self) -> Scale:
+    def tokens(self) -> BaseMeter:
         """What counts the tokens of the model."""
         return meter_for(None, self.model)
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from brim.errors import InvalidType, InvalidValue
 from brim.history.note import is_note, note_in
 from brim.history.rules import Pairs, rules_of
-from brim.meter.base import Scale
+from brim.meter.base import BaseMeter
 from brim.meter.chat import chat_of
 from brim.wire import Wire, format_of, wire
 from brim.wire.base import MEDIA, without
@@ -51,7 +51,7 @@ class Repair:
 class Book:
     """The messages of a history, their units and their turns."""
 
-    def __init__(self, meter: Scale, *, format: str | None = None, repair: str = "drop") -> None:
+    def __init__(self, meter: BaseMeter, *, format: str | None = None, repair: str = "drop") -> None:
         if repair not in REPAIRS:
             raise InvalidValue("repair", repair, f"one of {', '.join(map(repr, REPAIRS))}")
         self.meter = meter

@@ -17,7 +17,7 @@ from brim.files.json_body import JsonBody, read_body
 from brim.history.book import Book
 from brim.history.fitted import Fitted
 from brim.history.history import fit_messages
-from brim.meter import DEFAULT, Scale, meter, meter_for
+from brim.meter import DEFAULT, BaseMeter, meter, meter_for
 from brim.meter.window import Window
 from brim.wire import format_of, wire
 from brim.wire.message import Message
@@ -196,7 +196,7 @@ class RequestBody:
                 return self.body.error(told.replace(name, key, 1), key)
         return None
 
-    def _parts(self, scale: Scale) -> tuple[dict[str, int], bool]:
+    def _parts(self, scale: BaseMeter) -> tuple[dict[str, int], bool]:
         """Return the units by what takes them, and whether nothing but the meter makes an estimate of them."""
         book = Book(scale, format=self.format)
         chat, framing = book.chat, book.chat.framing

@@ -10,18 +10,18 @@ from collections.abc import Callable
 from functools import cache
 
 from brim.errors import InvalidType, UnknownName
-from brim.meter.base import Meter, Scale
+from brim.meter.base import BaseMeter, Meter
 from brim.meter.estimate import FAMILIES, OTHER, estimate_for
 from brim.meter.foreign import Foreign, Tuned, Upper
 from brim.meter.units import UNITS
 from brim.meter.vocabularies import VOCABULARIES, file_vocabulary, vocabulary
 
-__all__ = ["DEFAULT", "Meter", "Scale", "meter", "meter_for"]
+__all__ = ["DEFAULT", "BaseMeter", "Meter", "meter", "meter_for"]
 
 DEFAULT = "o200k_base"
 
 
-def meter(name: str | Meter | Callable[[str], int]) -> Scale:
+def meter(name: str | Meter | Callable[[str], int]) -> BaseMeter:
     """Return the meter of a name, or one made of a caller's own meter or function.
 
     Names are those of models (`gpt-5`), vocabularies (`o200k_base`), units (`chars`, `chars/4`, `chars/4+1`,
@@ -31,7 +31,7 @@ def meter(name: str | Meter | Callable[[str], int]) -> Scale:
         UnknownName: no such model, vocabulary or unit; the message lists the nearest.
         SourceError: a tokenizer file that cannot be read.
     """
-    if isinstance(name, Scale):
+    if isinstance(name, BaseMeter):
         return name
     if isinstance(name, str):
         return _named(name)
@@ -40,7 +40,7 @@ def meter(name: str | Meter | Callable[[str], int]) -> Scale:
     raise InvalidType("meter", name, "the name of a model, vocabulary or unit, a meter, or a function")
 
 
-def meter_for(given: str | Meter | Callable[[str], int] | None, model: str | None) -> Scale:
+def meter_for(given: str | Meter | Callable[[str], int] | None, model: str | None) -> BaseMeter:
     """Return the meter of a fit: the one given, or the model's, kept to its upper bound where that is an estimate.
 
     Raises:
@@ -59,7 +59,7 @@ def name_of(given: object) -> str | None:
     """Return the name that gives this meter again, or `None` for one of the caller's own."""
     if isinstance(given, str):
         return given
-    if not isinstance(given, Scale):
+    if not isinstance(given, BaseMeter):
         return None
     if given.model is not None and _of_model(given.model) is given:
         return given.model
@@ -67,12 +67,12 @@ def name_of(given: object) -> str | None:
 
 
 @cache
-def _upper(inner: Scale) -> Scale:
+def _upper(inner: BaseMeter) -> BaseMeter:
     return Upper(inner)
 
 
 @cache
-def _built_in(name: str) -> Scale | None:
+def _built_in(name: str) -> BaseMeter | None:
     if name in UNITS:
         return UNITS[name]()
     if name in FAMILIES:
@@ -80,7 +80,7 @@ def _built_in(name: str) -> Scale | None:
     return vocabulary(name) if name in VOCABULARIES else None
 
 
-def _named(name: str) -> Scale:
+def _named(name: str) -> BaseMeter:
     if built_in := _built_in(name):
         return built_in
     if name.endswith(".json") or os.path.isfile(name):
@@ -93,7 +93,7 @@ def _named(name: str) -> Scale:
     raise UnknownName("model, vocabulary or unit", name, known, catalogue.ADVICE)
 
 
-def _of_model(name: str) -> Scale | None:
+def _of_model(name: str) -> BaseMeter | None:
     """Return the meter of a model, if there is one of this name."""
     from brim.meter import catalogue
 
@@ -105,5 +105,5 @@ def _of_model(name: str) -> Scale | None:
 
 
 @cache
-def _tuned(vocabulary: str, model: str) -> Scale:
+def _tuned(vocabulary: str, model: str) -> BaseMeter:
     return Tuned(_named(vocabulary), model)

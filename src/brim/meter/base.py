@@ -41,7 +41,7 @@ class Meter(Protocol):
         """Return a long suffix of `text` that counts at most `limit`."""
 
 
-class Scale(ABC):
+class BaseMeter(ABC):
     """A meter with the searches built in: a subclass says how one text is measured."""
 
     unit: str = "tokens"
@@ -52,7 +52,7 @@ class Scale(ABC):
     """Whether `load` is no more than another name for `count`."""
 
     def __init_subclass__(cls) -> None:
-        cls.loads_are_counts = cls.load is Scale.load
+        cls.loads_are_counts = cls.load is BaseMeter.load
 
     def __init__(self, name: str) -> None:
         self._name = name

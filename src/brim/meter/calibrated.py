@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from brim.meter.base import Scale
+from brim.meter.base import BaseMeter
 from brim.meter.calibration import NOTHING, Calibration, Mix, priced
 from brim.meter.chat import RequestCounter, framing_of
 from brim.meter.foreign import Foreign
@@ -18,20 +18,22 @@ from brim.wire import format_of, wire
 __all__ = ["Calibrated", "Calibration", "Mix", "begin"]
 
 
-def begin(inner: Scale, model: str | None = None) -> Calibration:
+def begin(inner: BaseMeter, model: str | None = None) -> Calibration:
     """Return what is known before the first call of a model whose tokens `inner` estimates."""
     rough = inner.name in UNITS or isinstance(inner, Foreign)
     return Calibration(model=model if model is not None else inner.model, proxy=not rough)
 
 
-class Calibrated(Scale):
+class Calibrated(BaseMeter):
     """A meter over another's estimate: a count is what the true one should not exceed, by all calls recorded so far.
 
     It stays as it is, like any meter: what a further call tells makes another one, `Calibrated(inner, calibration)`.
     What was learned of a text's make is kept between them, where `like` is the one before.
     """
 
-    def __init__(self, inner: Scale, calibration: Calibration | None = None, *, like: Calibrated | None = None) -> None:
+    def __init__(
+        self, inner: BaseMeter, calibration: Calibration | None = None, *, like: Calibrated | None = None
+    ) -> None:
         self.calibration = begin(inner) if calibration is None else calibration
         """What is known of the model."""
         super().__init__(f"{inner.name}, calibrated by {self.calibration.calls:,} calls")
@@ -42,7 +44,7 @@ class Calibrated(Scale):
         self._mixes: Memo[Mix] = Memo() if like is None or like._inner is not inner else like._mixes
 
     @property
-    def inner(self) -> Scale:
+    def inner(self) -> BaseMeter:
         """What estimates."""
         return self._inner
 

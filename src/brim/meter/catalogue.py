@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from brim.errors import InvalidType, SourceError, UnknownName, nearest, shown
-from brim.meter.declared import PROJECT_FILE, Declaration, Overrides, declared
+from brim.meter.declaration import PROJECT_FILE, Declaration, Overrides, declared
 from brim.meter.model import Cache, Framing, Model, Prices
 from brim.meter.names import fold, spellings
 

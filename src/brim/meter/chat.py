@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.meter.base import Scale
+from brim.meter.base import BaseMeter
 from brim.meter.model import Framing
 from brim.wire import format_of, wire
 from brim.wire.message import Message, Piece
@@ -147,14 +147,14 @@ def framing_of(unit: str, provider: str, model: str | None) -> Framing | None:
     return catalogue.find(model).framing
 
 
-def chat_of(meter: Scale, provider: str) -> RequestCounter:
+def chat_of(meter: BaseMeter, provider: str) -> RequestCounter:
     """Return what counts messages with a meter; texts that are planned are planned by their loads."""
     count = meter.count if meter.loads_are_counts else meter.load
     return RequestCounter(count, provider, framing_of(meter.unit, provider, meter.model), meter.model)
 
 
 def count_messages(
-    meter: Scale,
+    meter: BaseMeter,
     messages: Sequence[Any],
     tools: Sequence[Mapping[str, Any]] | None = None,
     format: str | None = None,

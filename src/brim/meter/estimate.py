@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from brim.errors import UnknownName
-from brim.meter.base import Scale
+from brim.meter.base import BaseMeter
 
 Witness = Callable[[str], int]
 
@@ -140,7 +140,7 @@ _CTOK_BOUND = (102, 100)
 """ctok states no undercount in 2.3 million texts, and is no official source: two percent for what it has not seen."""
 
 
-class Estimate(Scale):
+class Estimate(BaseMeter):
     """A meter for a family of models without a public tokenizer.
 
     `proxy` counts by the vocabulary of one of the family's ways; a `witness` counts short texts by itself, and
@@ -150,7 +150,7 @@ class Estimate(Scale):
         UnknownName: no family is called so.
     """
 
-    def __init__(self, family: str, proxy: Scale, *, witness: Witness | None = None) -> None:
+    def __init__(self, family: str, proxy: BaseMeter, *, witness: Witness | None = None) -> None:
         if family not in FAMILIES:
             raise UnknownName("family of models", family, FAMILIES)
         ways = FAMILIES[family]
@@ -196,7 +196,7 @@ class Estimate(Scale):
         return total
 
 
-def estimate_for(family: str, vocabulary: Callable[[str], Scale]) -> Estimate:
+def estimate_for(family: str, vocabulary: Callable[[str], BaseMeter]) -> Estimate:
     """Return the estimate of a family, by the first of its ways whose vocabulary counts exactly.
 
     Raises:

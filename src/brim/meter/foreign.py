@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.meter.base import Meter, Scale
+from brim.meter.base import BaseMeter, Meter
 
 
-class Foreign(Scale):
+class Foreign(BaseMeter):
     """A caller's own meter or counting function, with brim's searches around it."""
 
     def __init__(self, source: Meter | Callable[[str], int]) -> None:
@@ -36,10 +36,10 @@ class Foreign(Scale):
         return size
 
 
-class Tuned(Scale):
+class Tuned(BaseMeter):
     """The meter of one model: texts are counted by another, which many models share; requests by the model's rules."""
 
-    def __init__(self, inner: Scale, model: str) -> None:
+    def __init__(self, inner: BaseMeter, model: str) -> None:
         self.model = model
         self.unit = inner.unit
         self.memo = inner.memo
@@ -63,10 +63,10 @@ class Tuned(Scale):
         return self._inner.measure(text)
 
 
-class Upper(Scale):
+class Upper(BaseMeter):
     """Another meter's upper bound, for budgets that must hold although the count is an estimate."""
 
-    def __init__(self, inner: Scale) -> None:
+    def __init__(self, inner: BaseMeter) -> None:
         super().__init__(f"{inner.name}, upper bound")
         self.unit = inner.unit
         self.model = inner.model

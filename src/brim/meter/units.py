@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from brim.meter.base import Scale
+from brim.meter.base import BaseMeter
 
 
-class Chars(Scale):
+class Chars(BaseMeter):
     """Counts characters as Python does: code points."""
 
     unit = "chars"
@@ -31,7 +31,7 @@ class Chars(Scale):
     count = measure
 
 
-class Quarters(Scale):
+class Quarters(BaseMeter):
     """Estimates tokens as a quarter of the characters, or of the UTF-8 bytes, rounded down."""
 
     def __init__(self, name: str, *, of_bytes: bool = False, plus: int = 0) -> None:
@@ -55,7 +55,7 @@ class Quarters(Scale):
         return len(text.encode("utf-8", "surrogatepass"))
 
 
-UNITS: dict[str, Callable[[], Scale]] = {
+UNITS: dict[str, Callable[[], BaseMeter]] = {
     "chars": Chars,
     "chars/4": lambda: Quarters("chars/4"),
     "chars/4+1": lambda: Quarters("chars/4+1", plus=1),

@@ -7,8 +7,8 @@ from functools import cache, partial
 
 from brim.meter.engine import ApartEngine, Engine, TiktokenEngine, ToktokEngine
 from brim.meter.estimate import ClassesEngine
-from brim.meter.open import VOCABULARIES as OPEN
-from brim.meter.open import SplintrEngine
+from brim.meter.splintr_engine import VOCABULARIES as OPEN
+from brim.meter.splintr_engine import SplintrEngine
 from brim.meter.vocabulary import Vectors, Vocabulary
 
 _TEXTS = (

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import RLock
 
 from brim.errors import BrimError
-from brim.meter.base import Scale, checked_limit
+from brim.meter.base import BaseMeter, checked_limit
 from brim.meter.engine import Cutting, Engine
 from brim.meter.grapheme import boundary_after, boundary_before
 from brim.meter.memo import Memo
@@ -42,7 +42,7 @@ _STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 Vectors = Sequence[tuple[str, int]]
 
 
-class Vocabulary(Scale):
+class Vocabulary(BaseMeter):
     """A meter for one vocabulary, with engines in order of preference."""
 
     def __init__(

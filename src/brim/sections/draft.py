@@ -13,7 +13,7 @@ from typing import Any
 
 from brim.amounts import of_budget, units_or_share
 from brim.errors import DoesNotFit
-from brim.meter.base import Scale
+from brim.meter.base import BaseMeter
 from brim.receipts.receipt import Part, handle
 from brim.receipts.section import Section
 from brim.sections.claim import Claim
@@ -32,7 +32,7 @@ def _named(keep: str, marker: str | None) -> Truncator:
     return truncator(keep, marker)
 
 
-def marked(section: Section, meter: Scale) -> int:
+def marked(section: Section, meter: BaseMeter) -> int:
     """Return the fewest units that a cut of a section can have: its marker and one more."""
     return meter.count(getattr(_truncator(section.keep, section.marker), "marker", None) or "") + 1
 
@@ -47,7 +47,7 @@ class Draft:
 
     section: Section
     rank: int
-    meter: Scale
+    meter: BaseMeter
     budget: int
     summarise: Summarise | None = None
     marked: int = 1

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from brim.errors import DoesNotFit
-from brim.meter.base import Scale
+from brim.meter.base import BaseMeter
 from brim.receipts.receipt import Capture, Part, Receipt, losses
 from brim.receipts.section import Section
 from brim.sections import visibility
@@ -41,7 +41,7 @@ class SectionFit:
 
     sections: tuple[Section, ...]
     budget: int
-    meter: Scale
+    meter: BaseMeter
     named: Mapping[str, str | None]
     """The names by which the meter and the model were given, for the capture."""
     options: Mapping[str, Any]

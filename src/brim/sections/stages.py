@@ -12,7 +12,7 @@ from typing import Any
 
 from brim.amounts import Amount, of_budget, units, units_or_share
 from brim.errors import DoesNotFit, InvalidType, InvalidValue, check_choice
-from brim.meter.base import Scale
+from brim.meter.base import BaseMeter
 from brim.receipts.section import Section
 from brim.truncate import truncator
 
@@ -78,7 +78,7 @@ class Stage:
             return section.name not in named and not section.required and not section.stable
         return section.name == self.section
 
-    def left(self, section: Section, budget: int, over: int, meter: Scale) -> tuple[str | Sequence[str], str] | None:
+    def left(self, section: Section, budget: int, over: int, meter: BaseMeter) -> tuple[str | Sequence[str], str] | None:
         """Return what is left of a section, and a sentence that says so; nothing where all of it is.
 
         A stage that only goes as far down as it must is told by how much the prompt is over its budget.
@@ -105,14 +105,14 @@ class Stage:
             return None
         return ("\n".join(kept) if isinstance(chosen, str) else kept), told
 
-    def _cut(self, section: Section, limit: int, meter: Scale) -> str | None:
+    def _cut(self, section: Section, limit: int, meter: BaseMeter) -> str | None:
         """Return a text cut to a limit; nothing where not even its marker fits."""
         try:
             return truncator(section.keep, section.marker).truncate(section.text, limit, meter).text
         except DoesNotFit:
             return None
 
-    def _fewer(self, section: Section, entries: Sequence[str], limit: int, meter: Scale) -> Sequence[str]:
+    def _fewer(self, section: Section, entries: Sequence[str], limit: int, meter: BaseMeter) -> Sequence[str]:
         """Return the entries of the side that is kept, as many as count at most the limit and no fewer than stay."""
         from brim.truncate.records import Records
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from brim.errors import DoesNotFit
-from brim.meter import Scale
+from brim.meter import BaseMeter
 from brim.receipts.section import Section
 from brim.sections.fit import fit
 from brim.sections.fitting import Prompt
@@ -46,7 +46,7 @@ class PromptExtras:
         mine = {key: value for key, value in asked.items() if key in own}
         return cls(**mine), {key: value for key, value in asked.items() if key not in own}
 
-    def left(self, budget: int, meter: Scale) -> int:
+    def left(self, budget: int, meter: BaseMeter) -> int:
         """Return what is left of a budget once the system prompt and the tools are counted.
 
         Raises:

@@ -16,7 +16,7 @@ from brim.errors import BrimError, InvalidValue, SourceError, UnknownName
 from brim.history.fitted import Fitted
 from brim.history.history import fit_messages
 from brim.history.priority import DEFAULT
-from brim.meter import Scale, meter_for
+from brim.meter import BaseMeter, meter_for
 from brim.meter import meter as meter_named
 from brim.meter.window import Window, budget_of
 from brim.receipts.section import Section
@@ -63,7 +63,7 @@ def window(settings: Resolved) -> Window | None:
         return None
 
 
-def meter(settings: Resolved) -> Scale:
+def meter(settings: Resolved) -> BaseMeter:
     """Return what measures a prompt."""
     named = settings.value("meter")
     key = "meter" if named is not None else "model"
@@ -216,7 +216,7 @@ def history(settings: Resolved, messages: Sequence[Any], asked: Mapping[str, Any
 
 
 def _measured(
-    settings: Resolved, scale: Scale, total: int | None, room: Window | None, asked: Mapping[str, Any]
+    settings: Resolved, scale: BaseMeter, total: int | None, room: Window | None, asked: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the arguments of a fit that say what measures and how much there is, those asked for put in."""
     own: dict[str, Any] = {} if asked.keys() & {"meter", "model"} else {"meter": scale}
@@ -243,7 +243,7 @@ def _second(settings: Resolved, room: Window | None, told: Mapping[str, Any]) ->
     return room.budget if rough else None
 
 
-def _tokens(settings: Resolved) -> Scale:
+def _tokens(settings: Resolved) -> BaseMeter:
     return meter_for(None, settings.value("model"))
 
 

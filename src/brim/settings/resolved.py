@@ -14,7 +14,7 @@ from brim.settings.presets import Budgets, detected
 
 if TYPE_CHECKING:
     from brim.history.fitted import Fitted
-    from brim.meter.base import Scale
+    from brim.meter.base import BaseMeter
     from brim.meter.window import Window
     from brim.receipts.section import Section
     from brim.sections.fitting import Prompt
@@ -122,7 +122,7 @@ class Resolved:
         """
         return making.window(self)
 
-    def meter(self) -> Scale:
+    def meter(self) -> BaseMeter:
         """Return what measures: the meter that is set, or the model's, or the usual one.
 
         Raises:

@@ -12,8 +12,8 @@ from typing import Any
 
 from brim.audit.trace import IDS, RecordedRequest, TraceItem, beginning, format_for, number, replies, text
 from brim.wire import plain
-from brim.wire.held import is_held
 from brim.wire.overflow import is_overflow
+from brim.wire.stateful import is_stateful
 
 NAME = "bodies"
 _BODIES = ("request", "body", "request_body", "requestBody", "params", "kwargs")
@@ -80,7 +80,7 @@ def ask_of(body: Mapping[str, Any], log: Mapping[str, Any]) -> RecordedRequest:
         reported=usage[0] if usage else None,
         cached=usage[1] if usage else None,
         overflowed=bool(error) and is_overflow(error) is not None,
-        partial=is_held(body),
+        partial=is_stateful(body),
         whole=text(body.get("model")) is None and answer is None and bool(replies(messages)),
     )
 

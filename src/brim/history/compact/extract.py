@@ -14,7 +14,7 @@ from brim.history.compact.facts import SPOKEN, Fact, Said, harvest, ranked
 from brim.history.compact.secrets import redact
 from brim.history.compact.sentences import sentences
 from brim.meter import DEFAULT, meter
-from brim.meter.base import Scale, checked_limit
+from brim.meter.base import BaseMeter, checked_limit
 from brim.meter.words import terms
 from brim.receipts.receipt import handle
 
@@ -59,7 +59,7 @@ class SummaryLine(NamedTuple):
     """Times that it counts: twice, where the last summary had it."""
 
 
-def summarise(text: str, limit: int, meter: Scale | None = None) -> str:
+def summarise(text: str, limit: int, meter: BaseMeter | None = None) -> str:
     """Return a summary of a text that counts at most `limit`; it can be given to `fit_messages(summarise=...)`.
 
     Without a meter, units are tokens of the default vocabulary.
@@ -76,7 +76,7 @@ def summary(plan: CompactionPlan) -> str:
     return told or plan.meter.head(f"{len(plan.said):,} messages in which nothing stands out.", plan.limit)
 
 
-def condensed(said: Sequence[Said], limit: int, meter: Scale, previous: str = "") -> str:
+def condensed(said: Sequence[Said], limit: int, meter: BaseMeter, previous: str = "") -> str:
     """Return what was said in at most `limit` units: facts by kind, then sentences; empty where nothing fits.
 
     Raises:
@@ -99,7 +99,7 @@ def condensed(said: Sequence[Said], limit: int, meter: Scale, previous: str = ""
     return _within(kept, spoken, limit, meter)
 
 
-def listed(facts: Sequence[Fact], limit: int, meter: Scale) -> str:
+def listed(facts: Sequence[Fact], limit: int, meter: BaseMeter) -> str:
     """Return as many facts as fit, by kind; empty where none does."""
     return _within(_affordable(facts, limit, meter), [], limit, meter)
 
@@ -133,7 +133,7 @@ def _merged(carried: Sequence[Fact], found: Sequence[Fact]) -> list[Fact]:
     return ranked([*found, *(fact for fact in carried if (fact.kind, fact.text) not in known)])
 
 
-def _affordable(facts: Sequence[Fact], room: int, meter: Scale, told: str = "") -> list[Fact]:
+def _affordable(facts: Sequence[Fact], room: int, meter: BaseMeter, told: str = "") -> list[Fact]:
     """Return the first facts that fit into the room, without those in what was told or in a kept sentence."""
     kept: list[Fact] = []
     for fact in facts:
@@ -148,7 +148,7 @@ def _affordable(facts: Sequence[Fact], room: int, meter: Scale, told: str = "") 
     return kept
 
 
-def _cost(text: str, meter: Scale) -> int:
+def _cost(text: str, meter: BaseMeter) -> int:
     return meter.load(text) + _ITEM
 
 
@@ -166,7 +166,7 @@ def _lines(said: Sequence[Said], earlier: int) -> list[SummaryLine]:
     return [line for line in found[-_MOST_SENTENCES:] if len(line.words) > 2]
 
 
-def _best(lines: Sequence[SummaryLine], told: Sequence[str], room: int, meter: Scale) -> list[SummaryLine]:
+def _best(lines: Sequence[SummaryLine], told: Sequence[str], room: int, meter: BaseMeter) -> list[SummaryLine]:
     """Return the sentences that say most and fit into the room, in order; none that the facts have said."""
     common = Counter(word for line in lines for word in line.words)
     covered = {word for text in told for word in terms(text)}
@@ -190,7 +190,7 @@ def _worth(line: SummaryLine, common: Counter[str], total: int) -> int:
     return line.worth * _ROLE_WORTH.get(line.role, 10) * 100 * sum(weights) // (len(weights) + 4)
 
 
-def _within(facts: list[Fact], lines: list[SummaryLine], limit: int, meter: Scale) -> str:
+def _within(facts: list[Fact], lines: list[SummaryLine], limit: int, meter: BaseMeter) -> str:
     """Return the summary, without as many of its last items as it takes to fit."""
     text = _written(facts, lines)
     while meter.load(text) > limit:
@@ -240,5 +240,5 @@ def _parted(text: str) -> list[Said]:
     return found
 
 
-def _default() -> Scale:
+def _default() -> BaseMeter:
     return meter(DEFAULT)

@@ -21,7 +21,7 @@ from brim.history.compact.sentences import sentences
 from brim.history.note import MARK as NOTE
 from brim.meter import Meter
 from brim.meter import meter as metered
-from brim.meter.base import Scale
+from brim.meter.base import BaseMeter
 from brim.meter.words import terms
 from brim.receipts.receipt import handle
 from brim.truncate import truncator
@@ -89,7 +89,7 @@ class Continuation:
     iteration: int = 0
     sub_tick: int = 0
 
-    def text(self, meter: Scale | None = None, limit: int | None = None) -> str:
+    def text(self, meter: BaseMeter | None = None, limit: int | None = None) -> str:
         """Return it for a prompt, in at most `limit` units; without a limit, all of it.
 
         Raises:
@@ -144,7 +144,7 @@ class Continuation:
             units(f"continuation.{name}", told[name])
         return cls(**told)
 
-    def _goal(self, meter: Scale, limit: int) -> str:
+    def _goal(self, meter: BaseMeter, limit: int) -> str:
         """Return the goal, cut where it alone would take the room of all else."""
         most = max(1, limit // _GOAL_SHARE)
         if meter.load(self.goal) <= most:

@@ -25,7 +25,7 @@ from brim.history.note import is_note
 from brim.history.options import Pin, binds
 from brim.meter import Meter
 from brim.meter import meter as metered
-from brim.meter.base import Scale
+from brim.meter.base import BaseMeter
 from brim.receipts.receipt import handle
 from brim.truncate import truncator
 from brim.wire.base import without
@@ -72,7 +72,7 @@ class CompactionPlan:
     generation: int = field(repr=False)
 
     @property
-    def meter(self) -> Scale:
+    def meter(self) -> BaseMeter:
         """What measures."""
         return self.book.meter
 

@@ -12,7 +12,7 @@ from brim.errors import DoesNotFit
 from brim.history.compact.extract import condensed
 from brim.history.compact.facts import Said
 from brim.history.compact.secrets import redact
-from brim.meter.base import Scale
+from brim.meter.base import BaseMeter
 from brim.truncate import truncator
 
 _LEAST = 24
@@ -20,7 +20,7 @@ _LEAST = 24
 _JOIN = "\n\n"
 
 
-def fitted(said: Sequence[Said], previous: str, limit: int, meter: Scale) -> str:
+def fitted(said: Sequence[Said], previous: str, limit: int, meter: BaseMeter) -> str:
     """Return the last summary and what was said since, without secrets, in at most `limit` units."""
     earlier = [f"summary so far:\n{redact(previous)}"] if previous else []
     texts = [*earlier, *(f"{one.role}: {redact(one.text)}" for one in said)]
@@ -37,7 +37,7 @@ def fitted(said: Sequence[Said], previous: str, limit: int, meter: Scale) -> str
     return condensed(said, limit, meter, previous)
 
 
-def _cut(text: str, size: int, level: int, meter: Scale) -> str:
+def _cut(text: str, size: int, level: int, meter: BaseMeter) -> str:
     if size <= level:
         return text
     try:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from brim.wire.held import is_held
+from brim.wire.stateful import is_stateful
 
 
 @pytest.mark.parametrize(
@@ -20,4 +20,4 @@ from brim.wire.held import is_held
     ],
 )
 def test_a_body_that_goes_on_from_what_the_provider_has_is_told_apart(values, held):
-    assert is_held(values) is held
+    assert is_stateful(values) is held

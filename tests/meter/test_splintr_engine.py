@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import strategies
 from brim.errors import SourceError, UnknownName
-from brim.meter import open as opened
-from brim.meter.open import VOCABULARIES, SplintrEngine
+from brim.meter import splintr_engine as opened
+from brim.meter.splintr_engine import VOCABULARIES, SplintrEngine
 
 EVERY = sorted(VOCABULARIES)
 WITH_WORD_PATTERNS = [name for name in EVERY if name not in opened._SEAMS]

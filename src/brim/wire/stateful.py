@@ -11,7 +11,7 @@ _NAMED = ("previous_response_id", "conversation")
 _KEYS = frozenset((*_NAMED, "prompt", "thread"))
 
 
-def is_held(values: Mapping[str, Any]) -> bool:
+def is_stateful(values: Mapping[str, Any]) -> bool:
     """Return whether a body goes on from a response, a conversation, a stored prompt or a thread of the provider's."""
     if _KEYS.isdisjoint(values):
         return False
