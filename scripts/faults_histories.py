@@ -1,7 +1,7 @@
 """How the fitting of histories could be wrong: faults for `scripts/faults.py`."""
 
 _TRAFFIC = "tests/test_traffic.py"
-_HISTORY = "tests/history/test_forms.py tests/history/test_receipt.py tests/history/test_book.py"
+_HISTORY = "tests/history/test_forms.py tests/history/test_receipt.py tests/history/test_turns.py"
 _LADDER = "tests/history/test_ladder.py"
 
 AREAS = (
@@ -31,7 +31,7 @@ AREAS = (
         (("a cut before the user is allowed", "        return at - 1\n", "        return None\n"),),
     ),
     (
-        "history/book.py",
+        "history/turns.py",
         f"{_HISTORY} tests/history {_TRAFFIC}",
         (
             (
@@ -149,7 +149,7 @@ AREAS = (
             ),
             ("nothing is cut to a mark", "(bare, held, self.forms.mark)", "(bare, held, floor)"),
             ("the task is never left out", "else held | set(essential[-1:])", "else every"),
-            ("the model speaks first", "every if self.book.wire.pairs else held |", "held |"),
+            ("the model speaks first", "every if self.turns.wire.pairs else held |", "held |"),
             (
                 "the sum forgets what was changed",
                 "        if self.sent:\n            whole",
@@ -170,7 +170,7 @@ AREAS = (
         (
             (
                 "the state of another history is taken",
-                "self.stable.sealed().check != book.fingerprint(held.length)",
+                "self.stable.sealed().check != turns.fingerprint(held.length)",
                 "False",
             ),
             ("the cut is not held", "            self._go_on(self.before)\n", "            pass\n"),

@@ -11,8 +11,8 @@ import pytest
 import brim
 from brim import BrimError, InvalidType, InvalidValue, Receipt, Stable, replay
 from brim.files.depth import MOST_DEPTH
+from brim.receipts.history_input import HistoryInput
 from brim.receipts.schema import schema
-from brim.receipts.transcript import Transcript
 from brim.testing import CharMeter
 from corruption import corrupted
 from talk import (
@@ -355,7 +355,7 @@ def test_a_refusal_has_the_way_to_the_value():
     with pytest.raises(InvalidValue, match=r"receipt.capture.options.recent must be at least 0, not -1"):
         Receipt.from_dict({**values, "capture": capture})
     with pytest.raises(InvalidValue, match=r"transcript.options.recent must be at least 0, not -1"):
-        Transcript.from_dict(capture)
+        HistoryInput.from_dict(capture)
 
 
 def test_an_unknown_part_of_a_history_is_called_a_turn():

@@ -5,8 +5,8 @@ from itertools import combinations, pairwise
 import pytest
 
 import brim
-from brim.history.book import Book
 from brim.history.rules import Alternation, Batches, Pairs, rules_of
+from brim.history.turns import Turns
 from brim.testing import CharMeter
 from brim.wire import FORMATS, wire
 from talk import answer, calling, gives, item_call, item_output, model, reasoning, result, says, system, text, use, user
@@ -135,9 +135,9 @@ def test_each_shape_has_its_rules():
 
 
 def test_a_system_message_parts_nothing():
-    book = Book(CharMeter(), format="responses")
-    book.extend([user(), reasoning(), system(role="developer"), item_call("a"), item_output("a")])
-    assert book.starts == [0, 1]
-    book = Book(CharMeter(), format="anthropic")
-    book.extend([user(), says(use("a")), system(), gives(answer("a"))])
-    assert book.starts == [0, 1]
+    turns = Turns(CharMeter(), format="responses")
+    turns.extend([user(), reasoning(), system(role="developer"), item_call("a"), item_output("a")])
+    assert turns.starts == [0, 1]
+    turns = Turns(CharMeter(), format="anthropic")
+    turns.extend([user(), says(use("a")), system(), gives(answer("a"))])
+    assert turns.starts == [0, 1]

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from brim.errors import DoesNotFit
-from brim.history.book import Book, Repair
 from brim.history.note import note
 from brim.history.priority import NAMES
+from brim.history.turns import Repair, Turns
 from brim.receipts.receipt import handle
 from brim.truncate import truncator
 from brim.wire.base import MEDIA, changed, json_of, without
@@ -57,10 +57,10 @@ class Dangling(NamedTuple):
 
 
 class Forms:
-    """The shorter forms of a book's messages, each made once."""
+    """The shorter forms of a turns's messages, each made once."""
 
-    def __init__(self, book: Book) -> None:
-        self._book = book
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
         self._generation = 0
         self._cleared: dict[int, tuple[int, dict[int, Form]]] = {}
         self._twins: dict[int, tuple[int, dict[int, Form]]] = {}
@@ -71,15 +71,15 @@ class Forms:
 
     def whole(self, position: int) -> Form:
         """Return a message as it is."""
-        return Form(self._book.raws[position], self._book.units[position])
+        return Form(self._turns.raws[position], self._turns.units[position])
 
     def said(self, text: str) -> int:
         """Return the units of a message of the user with this text."""
-        return self._book.chat.frame("user") + self.added(text)
+        return self._turns.chat.frame("user") + self.added(text)
 
     def added(self, text: str) -> int:
         """Return the units of a text that is added to a message."""
-        return self._book.chat.text(text)
+        return self._turns.chat.text(text)
 
     def note_room(self, digits: int, budget: int, *, classes: bool) -> int:
         """Return the units that a note can take at the most, where numbers of turns have so many digits."""
@@ -87,7 +87,7 @@ class Forms:
         if known is None:
             most = 10**digits - 1
             shares = dict.fromkeys(NAMES, most) if classes else None
-            widest = note(most, most, budget, budget, self._book.meter.unit, shares)
+            widest = note(most, most, budget, budget, self._turns.meter.unit, shares)
             known = self._rooms[digits, budget, classes] = self.said(widest) + 4
         return known
 
@@ -104,53 +104,53 @@ class Forms:
         return self._cleared
 
     def _clear_turn(self, turn: int) -> tuple[int, dict[int, Form]]:
-        book = self._book
-        units, forms = book.weights[turn], {}
-        if book.light(turn) < units:
-            forms = {p: form for p in book.members(turn) if (form := self._clear(p)).raw is not book.raws[p]}
-            units -= sum([book.units[p] - form.units for p, form in forms.items()])
+        turns = self._turns
+        units, forms = turns.weights[turn], {}
+        if turns.light(turn) < units:
+            forms = {p: form for p in turns.members(turn) if (form := self._clear(p)).raw is not turns.raws[p]}
+            units -= sum([turns.units[p] - form.units for p, form in forms.items()])
         known = self._cleared[turn] = (units, forms)
         return known
 
     def _keep_up(self) -> None:
         """Forget forms by position once positions have changed."""
-        if self._generation != self._book.generation:
-            self._generation = self._book.generation
+        if self._generation != self._turns.generation:
+            self._generation = self._turns.generation
             self._cleared, self._twins, self._repeats = {}, {}, -1
             self._dangling = Dangling({}, -1, {}, {}, [])
 
     def twinned(self) -> Mapping[int, tuple[int, dict[int, Form]]]:
         """Return what results that came again free as mere references to the later one, and the forms, by turn."""
-        book = self._book
+        turns = self._turns
         self._keep_up()
-        if self._repeats != book.repeats:
-            self._repeats = book.repeats
-            for turn, again in book.twins.items():
+        if self._repeats != turns.repeats:
+            self._repeats = turns.repeats
+            for turn, again in turns.twins.items():
                 known = self._twins.get(turn)
                 if known is None or len(known[1]) != len(again):
                     self._twins[turn] = self._twin(again)
         return self._twins
 
     def _twin(self, again: Sequence[int]) -> tuple[int, dict[int, Form]]:
-        book = self._book
-        forms = {p: self._results_as(book.messages[p], book.units[p], lambda *_: TWIN) for p in again}
-        return sum(book.units[p] - form.units for p, form in forms.items()), forms
+        turns = self._turns
+        forms = {p: self._results_as(turns.messages[p], turns.units[p], lambda *_: TWIN) for p in again}
+        return sum(turns.units[p] - form.units for p, form in forms.items()), forms
 
     def _clear(self, position: int) -> Form:
-        book = self._book
-        message, units = book.messages[position], book.units[position]
+        turns = self._turns
+        message, units = turns.messages[position], turns.units[position]
         if not message.results:
             return Form(message.raw, units)
         return self._results_as(message, units, self._stub)
 
     def _stub(self, texts: Sequence[Piece], size: int) -> str:
         name = handle("\n".join([piece.text for piece in texts]))[:_HANDLE]
-        return CLEARED.format(units=size, unit=self._book.meter.unit, handle=name)
+        return CLEARED.format(units=size, unit=self._turns.meter.unit, handle=name)
 
     def _results_as(self, message: Message, units: int, told: Callable[[Sequence[Piece], int], str]) -> Form:
         """Return a message whose results say what they are told, where that is less than they said."""
         edits: dict[Path, Any] = {}
-        count = self._book.chat.piece
+        count = self._turns.chat.piece
         for result in message.pieces:
             if result.kind == "result" and result.at:
                 texts = [piece for piece in message.pieces if _inside(piece, result)]
@@ -164,34 +164,34 @@ class Forms:
 
     def without_thinking(self, position: int, form: Form) -> Form:
         """Return a form without the thinking in it."""
-        book = self._book
+        turns = self._turns
         if form.raw is None:
             return form
-        message = book.wire.read(form.raw, book.indexes[position])
+        message = turns.wire.read(form.raw, turns.indexes[position])
         thoughts = [piece for piece in message.pieces if piece.kind == "thinking"]
         if not thoughts:
             return form
         raw = without(message, thoughts)
         if raw is None:
             return GONE
-        return Form(raw, book.chat.units(book.wire.read(raw, book.indexes[position])))
+        return Form(raw, turns.chat.units(turns.wire.read(raw, turns.indexes[position])))
 
     def dangling(self) -> Dangling:
         """Return the messages with calls that nothing answers yet, without these, and reasoning that led to nothing."""
-        book = self._book
+        turns = self._turns
         self._keep_up()
-        waiting = book.pairs.open
-        length = len(book) if book.wire.batches else 0
+        waiting = turns.pairs.open
+        length = len(turns) if turns.wire.batches else 0
         if self._dangling.waiting != waiting or self._dangling.length != length:
             calls: dict[int, list[str]] = {}
             for call, callers in waiting.items():
                 for at in callers:
                     calls.setdefault(at, []).append(call)
             found = {at: self._without_calls(at, calls[at]) for at in calls}
-            found.update({at: self._idle(at) for at in book.idle({at for at in found if found[at][0] is GONE})})
+            found.update({at: self._idle(at) for at in turns.idle({at for at in found if found[at][0] is GONE})})
             lost: dict[int, int] = {}
             for at, (_, repair) in found.items():
-                turn = book.turn_of(at)
+                turn = turns.turn_of(at)
                 lost[turn] = lost.get(turn, 0) + repair.units
             forms = {at: found[at][0] for at in sorted(found)}
             repairs = [found[at][1] for at in forms]
@@ -200,23 +200,23 @@ class Forms:
         return self._dangling
 
     def _idle(self, position: int) -> tuple[Form, Repair]:
-        book = self._book
+        turns = self._turns
         reason = "nothing follows the reasoning"
-        return GONE, Repair(book.indexes[position], "dropped", reason, book.units[position], book.raws[position])
+        return GONE, Repair(turns.indexes[position], "dropped", reason, turns.units[position], turns.raws[position])
 
     def _without_calls(self, position: int, calls: Sequence[str]) -> tuple[Form, Repair]:
-        book = self._book
-        message = book.messages[position]
+        turns = self._turns
+        message = turns.messages[position]
         left, gone = list(calls), []
         for piece in reversed(message.pieces):
             if piece.kind == "call" and piece.id in left:
                 left.remove(piece.id)
                 gone.append(piece)
         raw = without(message, gone)
-        form = GONE if raw is None else Form(raw, book.chat.units(book.wire.read(raw, book.indexes[position])))
+        form = GONE if raw is None else Form(raw, turns.chat.units(turns.wire.read(raw, turns.indexes[position])))
         reason = f"nothing answers the call {', '.join(map(repr, calls))}"
-        lost, action = book.units[position] - form.units, "dropped" if raw is None else "changed"
-        return form, Repair(book.indexes[position], action, reason, lost, message.raw)
+        lost, action = turns.units[position] - form.units, "dropped" if raw is None else "changed"
+        return form, Repair(turns.indexes[position], action, reason, lost, message.raw)
 
     @property
     def floor(self) -> int:
@@ -228,7 +228,7 @@ class Forms:
     @property
     def mark(self) -> int:
         """Units of the shortest mark, which is all that is left of a text where nothing else fits."""
-        return self._book.chat.text(_MARK)
+        return self._turns.chat.text(_MARK)
 
     def shortened(self, forms: Mapping[int, Form], room: int, floor: int) -> dict[int, Form]:
         """Return some messages with their longest texts cut by shape, so that all count at most `room`.
@@ -249,7 +249,7 @@ class Forms:
             level = _level(spoken, left)
             if left < 0 or (level < floor and any(size > level for size in spoken)):
                 raise DoesNotFit(
-                    f"{len(forms)} messages cannot be cut to {room:,} {self._book.meter.unit}",
+                    f"{len(forms)} messages cannot be cut to {room:,} {self._turns.meter.unit}",
                     needed=room - left + sum(min(size, floor) for size in spoken),
                     available=room,
                 )
@@ -258,38 +258,38 @@ class Forms:
             if size > (self._nothing if piece in objects else level):
                 text = "{}" if piece in objects else self._cut(piece, level)
                 raw = changed(cut[position].raw, {piece.at: self._value(piece, text)})
-                cut[position] = Form(raw, cut[position].units - size + self._book.chat.text(text))
+                cut[position] = Form(raw, cut[position].units - size + self._turns.chat.text(text))
         return cut
 
     @property
     def _nothing(self) -> int:
         """Units of arguments that are an object without anything in it."""
-        return self._book.chat.text("{}")
+        return self._turns.chat.text("{}")
 
     def _takes_object(self, piece: Piece) -> bool:
         """Return whether a piece is the arguments of a function, which are an object; a custom tool takes any text."""
-        return piece.kind == "call" and (piece.at[-1] != "input" or self._book.wire.name == "anthropic")
+        return piece.kind == "call" and (piece.at[-1] != "input" or self._turns.wire.name == "anthropic")
 
     def _texts(self, position: int, form: Form) -> list[tuple[int, int, Piece]]:
         """Return each text of a message that can be cut, with its units and its position."""
-        book = self._book
+        turns = self._turns
         if form.raw is None:
             return []
-        whole = form.raw is book.raws[position]
-        message = book.messages[position] if whole else book.wire.read(form.raw, book.indexes[position])
+        whole = form.raw is turns.raws[position]
+        message = turns.messages[position] if whole else turns.wire.read(form.raw, turns.indexes[position])
         pieces = [piece for piece in message.pieces if piece.kind in _CUTTABLE and piece.text and piece.at]
-        return [(book.chat.piece(Piece("text", piece.text, ())), position, piece) for piece in pieces]
+        return [(turns.chat.piece(Piece("text", piece.text, ())), position, piece) for piece in pieces]
 
     def _cut(self, piece: Piece, limit: int) -> str:
         """Return a text cut to a limit by its shape; the arguments of a function stay an object."""
-        meter = self._book.meter
+        meter = self._turns.meter
         if self._takes_object(piece):
             try:
                 text = truncator("json").truncate(piece.text, limit, meter).text
                 value = json.loads(text)
             except (DoesNotFit, ValueError, RecursionError):
                 return "{}"
-            if self._book.wire.name == "anthropic":
+            if self._turns.wire.name == "anthropic":
                 text = json_of(value, "input")
             return text if isinstance(value, dict) and meter.load(text) <= limit else "{}"
         for keep in (truncator("shape"), truncator("head", _MARK))[limit < _SHAPED :]:
@@ -307,7 +307,7 @@ class Forms:
 
     def _value(self, piece: Piece, text: str) -> Any:
         """Return what stands for a text in the message: the arguments of a call may be no text but an object."""
-        if piece.kind == "call" and self._book.wire.name == "anthropic":
+        if piece.kind == "call" and self._turns.wire.name == "anthropic":
             return json.loads(text)
         return text
 

@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
 from brim.errors import BrimError, InvalidType, InvalidValue
-from brim.history.book import Book
-from brim.history.choosing import Choosing
-from brim.history.fitted import Fitted, sent
-from brim.history.fitting import HistoryFit
 from brim.history.forms import Forms
-from brim.history.holding import Holding
+from brim.history.history_fit import HistoryFit
 from brim.history.options import Asked, Options, binds, options_of, stable_of
-from brim.history.order import Ranking
-from brim.history.record import Given, recorder
+from brim.history.ranking import Ranking
+from brim.history.receipt import Given, recorder
+from brim.history.result import Fitted, sent
+from brim.history.selection import SelectionFit
 from brim.history.stable import Stable
+from brim.history.stable_fit import StableFit
 from brim.history.thinking import unbind
+from brim.history.turns import Turns
 from brim.meter import DEFAULT, Meter, meter_for, name_of
 from brim.meter.window import Window, budget_of
 from brim.wire import wire
@@ -82,14 +82,14 @@ class History:
         self._model = model
         self._meter = DEFAULT if meter is None and model is None else name_of(meter)
         self._stable = stable_of(stable)
-        self._book = Book(meter_for(meter, model), format=format, repair=repair)
-        self._forms = Forms(self._book)
-        self._ranking = Ranking(self._book)
+        self._turns = Turns(meter_for(meter, model), format=format, repair=repair)
+        self._forms = Forms(self._turns)
+        self._ranking = Ranking(self._turns)
         self._last: tuple[Mapping[str, Any], tuple[Any, ...]] = ({}, ())
         self._options, self._asked = Options(), Asked()
 
     def __len__(self) -> int:
-        return len(self._book)
+        return len(self._turns)
 
     @property
     def stable(self) -> Stable | None:
@@ -97,9 +97,9 @@ class History:
         return self._stable
 
     @property
-    def book(self) -> Book:
+    def turns(self) -> Turns:
         """What is known of the messages: their units and their turns."""
-        return self._book
+        return self._turns
 
     def beside(self, tools: Tools | None = None, system: Any = None) -> tuple[dict[str, int], bool]:
         """Return the units of a request beside its messages, by what takes them, and whether they are exact.
@@ -107,9 +107,9 @@ class History:
         Raises:
             InvalidType: the tools or the system prompt cannot be.
         """
-        book, apart = self._book, self._apart(system)
-        offered, exact = book.chat.tools(tools, system=bool(apart or book.system))
-        return {"tools": offered, "system": apart, "reply": book.chat.framing.reply}, exact
+        turns, apart = self._turns, self._apart(system)
+        offered, exact = turns.chat.tools(tools, system=bool(apart or turns.system))
+        return {"tools": offered, "system": apart, "reply": turns.chat.framing.reply}, exact
 
     def extend(self, messages: Sequence[Any]) -> None:
         """Add messages at the end.
@@ -119,7 +119,7 @@ class History:
         Raises:
             InvalidValue: a message that cannot be; nothing is added then.
         """
-        self._book.extend(messages)
+        self._turns.extend(messages)
 
     def fit(
         self,
@@ -138,16 +138,16 @@ class History:
         """
         if asked != self._asked:
             self._options, self._asked = options_of(asked), asked
-        book, options = self._book, self._options
+        turns, options = self._turns, self._options
         extra, exact = self.beside(tools, system)
-        given = (book, self._forms, self._ranking, budget_of(budget, self._model), extra, options)
-        fitting = Choosing(*given) if self._stable is None else Holding(*given, stable=self._stable)
+        given = (turns, self._forms, self._ranking, budget_of(budget, self._model), extra, options)
+        fitting = SelectionFit(*given) if self._stable is None else StableFit(*given, stable=self._stable)
         fitting.run()
-        if book.thinks and binds(book.model):
+        if turns.thinks and binds(turns.model):
             unbind(fitting)
         fitting.finish()
-        told = Given(book.source, book.given, self._meter, book.wire.name, self._stable, capture)
-        exact = exact and not book.chat.estimated
+        told = Given(turns.source, turns.given, self._meter, turns.wire.name, self._stable, capture)
+        exact = exact and not turns.chat.estimated
         return self._fitted(fitting, told, {"tools": tools, "system": system}, exact=exact)
 
     def _fitted(self, fitting: HistoryFit, given: Given, aside: Mapping[str, Any], *, exact: bool) -> Fitted:
@@ -156,11 +156,11 @@ class History:
             raise BrimError(f"a fault of brim's: {used:,} units for a budget of {fitting.budget:,}; please report it")
         last, self._last = self._last, (aside, tuple(messages))
         prefix: int | Callable[[], int]
-        if isinstance(fitting, Holding):
+        if isinstance(fitting, StableFit):
             self._stable, prefix = fitting.stable, fitting.prefix if last[0] in ({}, aside) else 0
         else:
             prefix = _shared(fitting, last[1] if last[0] == aside else (), self._last[1])
-        record = recorder(fitting, given, aside, prefix, exact=exact and fitting.book.meter.exact)
+        record = recorder(fitting, given, aside, prefix, exact=exact and fitting.turns.meter.exact)
         return Fitted(messages, used, fitting.budget, self._stable, record, _prefix=prefix)
 
     def _apart(self, system: Any) -> int:
@@ -174,12 +174,12 @@ class History:
         except InvalidValue as error:
             place = error.place.replace("messages[0] content", "system")
             raise type(error)(place, error.value, error.expected) from error
-        return self._book.chat.units(message)
+        return self._turns.chat.units(message)
 
 
 def _shared(fitting: HistoryFit, last: Sequence[Any], messages: Sequence[Any]) -> Callable[[], int]:
     """Return what counts the leading messages that are the same objects as those of the last fit."""
-    chat, read, extra = fitting.book.chat, fitting.book.wire.read, fitting.extra
+    chat, read, extra = fitting.turns.chat, fitting.turns.wire.read, fitting.extra
 
     def units() -> int:
         shared = 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
-from brim.history.index import TermIndex, ordered
+from brim.history.term_index import TermIndex, ordered
 
 __all__ = ["Relevance", "ordered", "spread"]
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from brim.errors import BrimError, InvalidValue, SourceError, UnknownName, shown
 from brim.files.json_body import JsonBody, read_body
-from brim.history.book import Book
-from brim.history.fitted import Fitted
 from brim.history.history import fit_messages
+from brim.history.result import Fitted
+from brim.history.turns import Turns
 from brim.meter import DEFAULT, BaseMeter, meter, meter_for
 from brim.meter.window import Window
 from brim.wire import format_of, wire
@@ -198,9 +198,9 @@ class RequestBody:
 
     def _parts(self, scale: BaseMeter) -> tuple[dict[str, int], bool]:
         """Return the units by what takes them, and whether nothing but the meter makes an estimate of them."""
-        book = Book(scale, format=self.format)
-        chat, framing = book.chat, book.chat.framing
-        read = [book.wire.read(raw, i) for i, raw in enumerate(self.messages)]
+        turns = Turns(scale, format=self.format)
+        chat, framing = turns.chat, turns.chat.framing
+        read = [turns.wire.read(raw, i) for i, raw in enumerate(self.messages)]
         apart = _apart(self.system)
         parts = dict.fromkeys(PARTS, 0)
         parts["framing"] = framing.reply

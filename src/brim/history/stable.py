@@ -52,9 +52,9 @@ class HeldCut:
     until: int = 0
     """Messages of those that will be sent again as they were, calls without an answer left out."""
     check: str = ""
-    """The fingerprint of those messages, to see that it is the same history; empty as long as the book is known."""
-    book: Any = field(default=None, repr=False, compare=False)
-    """The book that the cut was made in, within one `History`."""
+    """The fingerprint of those messages, to see that it is the same history; empty as long as the turns is known."""
+    turns: Any = field(default=None, repr=False, compare=False)
+    """The turns that the cut was made in, within one `History`."""
     moves: int = 0
     """How often positions had changed in it."""
     aside: Mapping[str, int] = field(default_factory=dict)
@@ -97,10 +97,10 @@ class Stable:
 
     def sealed(self) -> Stable:
         """Return it as a value of its own, which knows its history by a fingerprint."""
-        if self.held is None or self.held.book is None:
+        if self.held is None or self.held.turns is None:
             return self
-        check = self.held.book.fingerprint(self.held.length)
-        return replace(self, held=replace(self.held, check=check, book=None))
+        check = self.held.turns.fingerprint(self.held.length)
+        return replace(self, held=replace(self.held, check=check, turns=None))
 
     @property
     def check(self) -> str:

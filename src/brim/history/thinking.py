@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from brim.history.fitting import HistoryFit
+from brim.history.history_fit import HistoryFit
 
 
 def unbind(fitting: HistoryFit) -> None:
@@ -11,10 +11,10 @@ def unbind(fitting: HistoryFit) -> None:
     What the model thought later, it thought with the changed words before it.
     """
     fitting.settle()
-    book, edits = fitting.book, fitting.edits
+    turns, edits = fitting.turns, fitting.edits
     kept = {turn for start, stop in fitting.spans for turn in range(start, stop)}
     for position in range(first_change(fitting), fitting.seen):
-        if book.messages[position].any("thinking") and book.turn_of(position) in kept:
+        if turns.messages[position].any("thinking") and turns.turn_of(position) in kept:
             form = edits.get(position) or fitting.forms.whole(position)
             if form.raw is not None:
                 edits[position] = fitting.forms.without_thinking(position, form)
@@ -22,13 +22,13 @@ def unbind(fitting: HistoryFit) -> None:
 
 def first_change(fitting: HistoryFit) -> int:
     """Return the position of the first message that is not sent as it came."""
-    book = fitting.book
-    changes = [position for position, form in fitting.sent.items() if form.raw is not book.raws[position]]
+    turns = fitting.turns
+    changes = [position for position, form in fitting.sent.items() if form.raw is not turns.raws[position]]
     if fitting.left_out():
         spans = fitting.spans
         gap = spans[0][1] if spans and spans[0][0] == 0 else 0
-        changes.append(book.starts[gap])
-    if book.repairs:
-        altered = {repair.index for repair in book.repairs if repair.action == "changed"}
-        changes += [at for at, index in enumerate(book.indexes) if index != at or index in altered][:1]
-    return min(changes, default=len(book))
+        changes.append(turns.starts[gap])
+    if turns.repairs:
+        altered = {repair.index for repair in turns.repairs if repair.action == "changed"}
+        changes += [at for at, index in enumerate(turns.indexes) if index != at or index in altered][:1]
+    return min(changes, default=len(turns))

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 import brim
 import traffic
 from brim.errors import InvalidType, InvalidValue, NoProgress
-from brim.history.book import Book
 from brim.history.compact import extract
-from brim.history.compact.compacted import Compacted
 from brim.history.compact.mark import MARK, is_summary
 from brim.history.compact.plan import MOST_HANDLES, apply, plan
+from brim.history.compact.result import Compacted
+from brim.history.turns import Turns
 from brim.receipts.receipt import handle
 from brim.testing import PieceMeter
 from talk import answer, calling, gives, loop, model, refusal, result, says, system, text, thinking, use, user
@@ -198,11 +198,11 @@ def test_a_call_that_waits_for_its_result_stays_with_its_turn():
 
 
 def test_what_came_after_the_plan_stays():
-    book = Book(brim.meter(METER))
-    book.extend(chat())
-    made = plan(book, meter=METER, room=1_000)
+    turns = Turns(brim.meter(METER))
+    turns.extend(chat())
+    made = plan(turns, meter=METER, room=1_000)
     late = [calling("late"), result("late", "ok")]
-    book.extend(late)
+    turns.extend(late)
     done = apply(made, "Fine.")
     assert done.messages[-2:] == late
     assert done.after == brim.meter(METER).count_messages(done.messages)

@@ -14,15 +14,15 @@ from typing import Any
 
 from brim.amounts import units
 from brim.errors import DoesNotFit, InvalidType, InvalidValue, NoProgress
-from brim.history.book import Book
 from brim.history.compact import mark
-from brim.history.compact.compacted import Compacted
 from brim.history.compact.facts import Said
-from brim.history.compact.reading import fitted
+from brim.history.compact.result import Compacted
 from brim.history.compact.secrets import redact
+from brim.history.compact.summary_input import fitted
 from brim.history.forms import GONE, Form, Forms
 from brim.history.note import is_note
 from brim.history.options import Pin, binds
+from brim.history.turns import Turns
 from brim.meter import Meter
 from brim.meter import meter as metered
 from brim.meter.base import BaseMeter
@@ -68,13 +68,13 @@ class CompactionPlan:
     """Messages that the summary will stand for, those of the last summary among them."""
     index: str
     """The handle of the last index, or its start; empty where there is none."""
-    book: Book = field(repr=False)
+    turns: Turns = field(repr=False)
     generation: int = field(repr=False)
 
     @property
     def meter(self) -> BaseMeter:
         """What measures."""
-        return self.book.meter
+        return self.turns.meter
 
     @property
     def text(self) -> str:
@@ -87,7 +87,7 @@ class CompactionPlan:
 
 
 def plan(
-    messages: Sequence[Any] | Book,
+    messages: Sequence[Any] | Turns,
     *,
     meter: Meter | str | Callable[[str], int],
     room: int,
@@ -103,7 +103,7 @@ def plan(
     It pays where what goes is bigger than a summary at its limit, with its mark, by at least a twentieth of the room.
 
     Args:
-        messages: a history in any wire shape, or a book that has read it (its own meter counts then).
+        messages: a history in any wire shape, or a turns that has read it (its own meter counts then).
         meter: what measures.
         room: units that there are for the messages.
         keep_turns: how many of the newest turns stay as they are. Fewer stay, but always the newest, where they leave
@@ -125,13 +125,13 @@ def plan(
         units("input_limit", input_limit, least=1)
     if previous is not None and not isinstance(previous, Compacted):
         raise InvalidType("previous", previous, "the last Compacted")
-    if isinstance(messages, Book):
-        book = messages
+    if isinstance(messages, Turns):
+        turns = messages
     else:
-        book = Book(metered(meter), format=format)
-        book.extend(messages)
-    split = _Split(book, _held(book, pin), keep_turns)
-    overhead = book.chat.frame("user") + book.chat.text(mark.headed("\n", 99_999, handle("")))
+        turns = Turns(metered(meter), format=format)
+        turns.extend(messages)
+    split = _Split(turns, _held(turns, pin), keep_turns)
+    overhead = turns.chat.frame("user") + turns.chat.text(mark.headed("\n", 99_999, handle("")))
     split.loosen(room - overhead - LEAST_SUMMARY)
     limit = min(int(Fraction(str(summary_share)) * room), split.older // 2, max(LEAST_SUMMARY, room - split.stays))
     saved = split.older - limit - overhead
@@ -149,10 +149,10 @@ def apply(plan: CompactionPlan, summary: str) -> Compacted:
         NoProgress: the summary is empty, or not smaller than what it replaces.
         InvalidValue: it is no text, or the history has changed since the plan was made.
     """
-    book = plan.book
+    turns = plan.turns
     if not isinstance(summary, str):
         raise InvalidType("summary", summary, "a text")
-    if book.generation != plan.generation:
+    if turns.generation != plan.generation:
         raise InvalidValue("plan", plan.reason, "made again: turns of the history have changed since")
     text = _taken(plan, summary)
     known = plan.carried.handles if plan.carried is not None else ()
@@ -160,10 +160,10 @@ def apply(plan: CompactionPlan, summary: str) -> Compacted:
     index = _index(plan)
     name = handle(index)
     messages, after = _placed(plan, mark.headed(text, plan.replaced, name))
-    before = book.fixed + book.total
+    before = turns.fixed + turns.total
     if after >= before:
         raise NoProgress(
-            f"the summary does not make the history smaller: {before:,} {book.meter.unit} before, {after:,} after; "
+            f"the summary does not make the history smaller: {before:,} {turns.meter.unit} before, {after:,} after; "
             "summarise in fewer words, or keep fewer turns",
             before=before,
             after=after,
@@ -184,22 +184,22 @@ def apply(plan: CompactionPlan, summary: str) -> Compacted:
 class _Split:
     """Which turns stay and which go."""
 
-    def __init__(self, book: Book, held: set[int], keep: int) -> None:
-        self.book = book
-        self._held = held if book.task is None else held | {book.turn_of(book.task)}
-        self._last = {turn for turn in range(len(book.starts)) if self._is_summary(turn)}
+    def __init__(self, turns: Turns, held: set[int], keep: int) -> None:
+        self.turns = turns
+        self._held = held if turns.task is None else held | {turns.turn_of(turns.task)}
+        self._last = {turn for turn in range(len(turns.starts)) if self._is_summary(turn)}
         self._set(keep)
 
     def _set(self, keep: int) -> None:
-        book = self.book
+        turns = self.turns
         self.keep = keep
-        newest = range(max(0, len(book.starts) - keep), len(book.starts))
+        newest = range(max(0, len(turns.starts) - keep), len(turns.starts))
         stay = (self._held | set(newest)) - self._last
-        self.turns = [turn for turn in range(len(book.starts)) if turn not in stay]
-        self.gone = [at for turn in self.turns for at in book.members(turn)]
-        self.older = sum(book.weights[turn] for turn in self.turns) + self._appended(stay)
-        self.stays = book.fixed + book.total - self.older
-        if all(turn in self._last for turn in self.turns):
+        self.leaving = [turn for turn in range(len(turns.starts)) if turn not in stay]
+        self.gone = [at for turn in self.leaving for at in turns.members(turn)]
+        self.older = sum(turns.weights[turn] for turn in self.leaving) + self._appended(stay)
+        self.stays = turns.fixed + turns.total - self.older
+        if all(turn in self._last for turn in self.leaving):
             self.gone = []
 
     def loosen(self, room: int) -> None:
@@ -208,18 +208,18 @@ class _Split:
             self._set(self.keep - 1)
 
     def _is_summary(self, turn: int) -> bool:
-        start, stop = self.book.span(turn)
-        message = self.book.messages[start]
+        start, stop = self.turns.span(turn)
+        message = self.turns.messages[start]
         return stop == start + 1 and len(message.pieces) == 1 and mark.piece_of(message) is not None
 
     def _appended(self, stay: set[int]) -> int:
         """Return the units of summaries at the end of messages that stay."""
-        book = self.book
-        pieces = [mark.piece_of(book.messages[at]) for turn in stay for at in book.members(turn)]
-        return sum(book.chat.piece(piece) for piece in pieces if piece is not None)
+        turns = self.turns
+        pieces = [mark.piece_of(turns.messages[at]) for turn in stay for at in turns.members(turn)]
+        return sum(turns.chat.piece(piece) for piece in pieces if piece is not None)
 
 
-def _held(book: Book, pin: Pin) -> set[int]:
+def _held(turns: Turns, pin: Pin) -> set[int]:
     """Return the turns that the caller pinned.
 
     Raises:
@@ -228,23 +228,23 @@ def _held(book: Book, pin: Pin) -> set[int]:
     if pin is None:
         return set()
     if callable(pin):
-        wanted = {index for raw, index in zip(book.raws, book.indexes, strict=True) if pin(raw)}
+        wanted = {index for raw, index in zip(turns.raws, turns.indexes, strict=True) if pin(raw)}
     else:
         wanted = {units("pin: an index", index) for index in pin}
-    if wanted and max(wanted) >= book.given:
-        raise InvalidValue("pin: an index", max(wanted), f"below {book.given}, the number of messages")
-    stays = set(book.system)
-    return {book.turn_of(at) for at, index in enumerate(book.indexes) if index in wanted and at not in stays}
+    if wanted and max(wanted) >= turns.given:
+        raise InvalidValue("pin: an index", max(wanted), f"below {turns.given}, the number of messages")
+    stays = set(turns.system)
+    return {turns.turn_of(at) for at, index in enumerate(turns.indexes) if index in wanted and at not in stays}
 
 
 def _made(split: _Split, previous: Compacted | None, limit: int, input_limit: int, saved: int) -> CompactionPlan:
-    book, gone = split.book, set(split.gone)
-    last = _last(book, previous)
-    said = [book.messages[at] for at in split.gone if mark.piece_of(book.messages[at]) is None]
+    turns, gone = split.turns, set(split.gone)
+    last = _last(turns, previous)
+    said = [turns.messages[at] for at in split.gone if mark.piece_of(turns.messages[at]) is None]
     # Where results come in the user's messages, it is still a tool that speaks.
     texts = [("tool" if one.results else one.role, one.text()) for one in said if not is_note(one)]
     spoken = tuple(Said(role, text, handle(text)) for role, text in texts if text.strip())
-    before, unit = book.fixed + book.total, book.meter.unit
+    before, unit = turns.fixed + turns.total, turns.meter.unit
     return CompactionPlan(
         said=spoken,
         previous=last.text,
@@ -252,8 +252,8 @@ def _made(split: _Split, previous: Compacted | None, limit: int, input_limit: in
         input_limit=input_limit,
         before=before,
         older=split.older,
-        kept=tuple(index for at, index in enumerate(book.indexes) if at not in gone),
-        gone=tuple(book.indexes[at] for at in split.gone),
+        kept=tuple(index for at, index in enumerate(turns.indexes) if at not in gone),
+        gone=tuple(turns.indexes[at] for at in split.gone),
         reason=(
             f"{split.older:,} of {before:,} {unit} are older than the newest {split.keep} turns and not pinned; "
             f"a summary of at most {limit:,} frees at least {saved:,}"
@@ -261,14 +261,14 @@ def _made(split: _Split, previous: Compacted | None, limit: int, input_limit: in
         carried=previous,
         replaced=last.replaced + len(said),
         index=last.index,
-        book=book,
-        generation=book.generation,
+        turns=turns,
+        generation=turns.generation,
     )
 
 
-def _last(book: Book, previous: Compacted | None) -> mark.Summary:
+def _last(turns: Turns, previous: Compacted | None) -> mark.Summary:
     """Return the last summary: as it stands in the history, or as the last compaction knows it."""
-    pieces = [piece for message in book.messages if (piece := mark.piece_of(message)) is not None]
+    pieces = [piece for message in turns.messages if (piece := mark.piece_of(message)) is not None]
     found = [mark.read(piece.text) for piece in pieces]
     text = "\n".join(each.text for each in found)
     if previous is not None:
@@ -311,18 +311,18 @@ def _index(plan: CompactionPlan) -> str:
 
 def _placed(plan: CompactionPlan, text: str) -> tuple[list[Any], int]:
     """Return the messages that stay with the summary at the first gap, and the units of all."""
-    book = plan.book
+    turns = plan.turns
     gone = set(plan.gone)
-    forms, bound = Forms(book), book.thinks and binds(book.model)
+    forms, bound = Forms(turns), turns.thinks and binds(turns.model)
     out: list[tuple[Any, int]] = []
     said = False
-    for at in range(len(book)):
-        if book.indexes[at] in gone:
+    for at in range(len(turns)):
+        if turns.indexes[at] in gone:
             if not said:
-                _say(book, out, text)
+                _say(turns, out, text)
                 said = True
             continue
-        form = forms.whole(at) if mark.piece_of(book.messages[at]) is None else _bare(book, at)
+        form = forms.whole(at) if mark.piece_of(turns.messages[at]) is None else _bare(turns, at)
         if said and bound:
             form = forms.without_thinking(at, form)
         if form.raw is not None:
@@ -330,19 +330,19 @@ def _placed(plan: CompactionPlan, text: str) -> tuple[list[Any], int]:
     return [raw for raw, _ in out], sum(size for _, size in out)
 
 
-def _bare(book: Book, at: int) -> Form:
+def _bare(turns: Turns, at: int) -> Form:
     """Return a message without the summary at its end."""
-    message = book.messages[at]
+    message = turns.messages[at]
     piece = mark.piece_of(message)
     raw = None if piece is None else without(message, [piece])
-    return GONE if raw is None else Form(raw, book.chat.units(book.wire.read(raw, book.indexes[at])))
+    return GONE if raw is None else Form(raw, turns.chat.units(turns.wire.read(raw, turns.indexes[at])))
 
 
-def _say(book: Book, out: list[tuple[Any, int]], text: str) -> None:
+def _say(turns: Turns, out: list[tuple[Any, int]], text: str) -> None:
     """Put the summary at the end: as a message, or into the user's last where two of the user's may not follow."""
-    read, count = book.wire.read, book.chat.units
-    if book.wire.pairs and out and read(out[-1][0], 0).role == "user":
-        raw = book.wire.append(out.pop()[0], text)
+    read, count = turns.wire.read, turns.chat.units
+    if turns.wire.pairs and out and read(out[-1][0], 0).role == "user":
+        raw = turns.wire.append(out.pop()[0], text)
     else:
-        raw = book.wire.say(text)
+        raw = turns.wire.say(text)
     out.append((raw, count(read(raw, 0))))

@@ -6,7 +6,7 @@ import pytest
 
 import brim
 from brim.errors import InvalidType, InvalidValue
-from brim.history.book import Book
+from brim.history.turns import Turns
 from brim.testing import CharMeter, PieceMeter
 from talk import (
     answer,
@@ -27,14 +27,14 @@ from talk import (
 
 
 def book_of(messages, format=None, **options):
-    book = Book(PieceMeter(), format=format, **options)
-    book.extend(messages)
-    return book
+    turns = Turns(PieceMeter(), format=format, **options)
+    turns.extend(messages)
+    return turns
 
 
-def turns(book):
+def turns(turns):
     """Return the caller's indexes by turn."""
-    return [[book.indexes[p] for p in book.members(turn)] for turn in range(len(book.starts))]
+    return [[turns.indexes[p] for p in turns.members(turn)] for turn in range(len(turns.starts))]
 
 
 CHAT = [
@@ -131,25 +131,25 @@ def test_messages_fall_into_turns(format, name, messages, expected):
 
 @pytest.mark.parametrize(("format", "name", "messages", "expected"), ALL, ids=[f"{s}: {name}" for s, name, _, _ in ALL])
 def test_the_units_of_turns_and_of_what_stays_add_up(format, name, messages, expected):
-    book = book_of(messages, format)
-    assert book.total == sum(book.weights)
-    assert book.fixed == sum(book.units[p] for p in book.system)
-    assert book.total + book.fixed == sum(book.units)
-    assert book.weights == [sum(book.units[p] for p in book.members(turn)) for turn in range(len(book.starts))]
+    turns = book_of(messages, format)
+    assert turns.total == sum(turns.weights)
+    assert turns.fixed == sum(turns.units[p] for p in turns.system)
+    assert turns.total + turns.fixed == sum(turns.units)
+    assert turns.weights == [sum(turns.units[p] for p in turns.members(turn)) for turn in range(len(turns.starts))]
 
 
-def facts(book):
-    """Return everything that a fit is decided by: whatever the book shows, with the messages as what they are."""
+def facts(turns):
+    """Return everything that a fit is decided by: whatever the turns shows, with the messages as what they are."""
     shown = {
-        name: value for name, value in vars(book).items() if isinstance(value, int | str | list | dict | set | None)
+        name: value for name, value in vars(turns).items() if isinstance(value, int | str | list | dict | set | None)
     }
     told = {
         name: copy(value)
         for name, value in shown.items()
         if not name.startswith("_") and name not in ("format", "generation")
     }
-    repairs = [(r.index, r.action, r.reason, r.units) for r in book.repairs]
-    return told | {"repairs": repairs, "open": dict(book.pairs.open), "wire": book.wire.name}
+    repairs = [(r.index, r.action, r.reason, r.units) for r in turns.repairs]
+    return told | {"repairs": repairs, "open": dict(turns.pairs.open), "wire": turns.wire.name}
 
 
 BROKEN = [
@@ -177,31 +177,31 @@ BROKEN = [
 def test_messages_that_come_one_by_one_are_the_same_as_all_at_once(format, name, messages, expected):
     whole = facts(book_of(messages, format))
     for size in (1, 2, 3):
-        book = Book(PieceMeter(), format=format)
+        turns = Turns(PieceMeter(), format=format)
         for start in range(0, len(messages), size):
-            book.extend(messages[start : start + size])
-        assert facts(book) == whole
+            turns.extend(messages[start : start + size])
+        assert facts(turns) == whole
 
 
 def test_messages_that_come_one_by_one_find_their_shape_late():
     messages = [system(), user(), model("so"), user("again"), says(use("a")), gives(answer("a"))]
-    book = Book(PieceMeter())
+    turns = Turns(PieceMeter())
     for message in messages:
-        book.extend([message])
-    assert facts(book) == facts(book_of(messages, "anthropic"))
+        turns.extend([message])
+    assert facts(turns) == facts(book_of(messages, "anthropic"))
 
 
 def test_the_task_is_what_the_user_said_first():
     assert book_of([system(), model(), user("first"), user("second")], "openai").task == 2
     assert book_of([system(), model()], "openai").task is None
     assert book_of([system()], "openai").task is None
-    book = book_of([user("first"), calling("a"), user("wait"), result("a")], "openai")
-    assert book.raws[book.task] == user("first")
+    turns = book_of([user("first"), calling("a"), user("wait"), result("a")], "openai")
+    assert turns.raws[turns.task] == user("first")
 
 
 def test_the_task_is_found_again_when_a_result_moves_before_it():
-    book = book_of([calling("a"), user("first"), result("a")], "openai")
-    assert book.raws[book.task] == user("first")
+    turns = book_of([calling("a"), user("first"), result("a")], "openai")
+    assert turns.raws[turns.task] == user("first")
 
 
 def test_what_is_read_is_the_callers_own_object():
@@ -235,23 +235,23 @@ BAD = [5, None, {"content": "x"}, {"role": "tool", "content": "x"}, {"role": "us
 
 @pytest.mark.parametrize("bad", BAD, ids=str)
 def test_either_all_messages_are_added_or_none(bad):
-    book = book_of(loop(2), "openai")
-    before = facts(book)
+    turns = book_of(loop(2), "openai")
+    before = facts(turns)
     with pytest.raises(InvalidValue, match=r"^messages\[6\]"):
-        book.extend([calling("x"), bad, user()])
-    assert facts(book) == before
-    book.extend([user("more")])
-    assert facts(book) == facts(book_of([*loop(2), user("more")], "openai"))
+        turns.extend([calling("x"), bad, user()])
+    assert facts(turns) == before
+    turns.extend([user("more")])
+    assert facts(turns) == facts(book_of([*loop(2), user("more")], "openai"))
 
 
 def test_nothing_is_added_where_a_repair_is_refused():
-    book = book_of([user(), calling("a"), result("a")], "openai", repair="error")
-    before = facts(book)
+    turns = book_of([user(), calling("a"), result("a")], "openai", repair="error")
+    before = facts(turns)
     with pytest.raises(InvalidValue, match=r"^messages\[4\]"):
-        book.extend([user("fine"), result("x"), user("not reached")])
-    assert facts(book) == before
-    book.extend([user("fine")])
-    assert len(book) == 4
+        turns.extend([user("fine"), result("x"), user("not reached")])
+    assert facts(turns) == before
+    turns.extend([user("fine")])
+    assert len(turns) == 4
 
 
 def test_messages_that_are_refused_do_not_settle_the_shape():
@@ -287,7 +287,7 @@ def test_later_indexes_go_on_counting():
 @pytest.mark.parametrize("value", [None, "hello", b"x", {"role": "user", "content": "x"}, 5, iter([]), {1}])
 def test_only_a_list_of_messages_can_be_added(value):
     with pytest.raises(InvalidType, match=r"^messages must be a list of messages"):
-        Book(CharMeter()).extend(value)
+        Turns(CharMeter()).extend(value)
 
 
 def test_a_tuple_of_messages_will_do():
@@ -295,10 +295,10 @@ def test_a_tuple_of_messages_will_do():
 
 
 def test_adding_nothing_changes_nothing():
-    book = book_of(loop(2))
-    before = facts(book)
-    book.extend([])
-    assert facts(book) == before
+    turns = book_of(loop(2))
+    before = facts(turns)
+    turns.extend([])
+    assert facts(turns) == before
 
 
 def test_a_list_that_grows_later_is_not_the_books():

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from brim.errors import DoesNotFit
-from brim.history.fitting import HistoryFit
-from brim.history.scaled import TRACE, Scaled, joined, ranges, without_turns
+from brim.history.history_fit import HistoryFit
+from brim.history.spans import TRACE, PrefixSums, joined, ranges, without_turns
 
 
 @dataclass(slots=True)
-class Choosing(HistoryFit):
+class SelectionFit(HistoryFit):
     """One fit at work that owes nothing to the last one."""
 
     def run(self) -> None:
@@ -22,8 +22,8 @@ class Choosing(HistoryFit):
             DoesNotFit: what has to stay is bigger than the budget.
         """
         self.prepare()
-        self.seen = len(self.book)
-        total = self.book.total if self.weights is self.book.weights else sum(self.weights)
+        self.seen = len(self.turns)
+        total = self.turns.total if self.weights is self.turns.weights else sum(self.weights)
         if total > self.room or self._capped():
             self._choose(total)
 
@@ -37,19 +37,19 @@ class Choosing(HistoryFit):
         older = self.options.older
         if older is None:
             return False
-        spared = {*self.essential(), *self.book.notes}
+        spared = {*self.essential(), *self.turns.notes}
         return any(self._over(turn, older) for turn in range(len(self.weights)) if turn not in spared)
 
     def _too_recent(self, recent: int) -> bool:
         """Return whether the newest turn is over its cap and may be cut."""
         if not self.weights or self.weights[-1] <= recent or self.newest in self.held():
             return False
-        task = self.book.task
-        return not (self.options.pin_first_user and task is not None and self.book.turn_of(task) == self.newest)
+        task = self.turns.task
+        return not (self.options.pin_first_user and task is not None and self.turns.turn_of(task) == self.newest)
 
     def _over(self, turn: int, cap: int) -> bool:
         """Return whether a turn is over its cap; the note of an earlier fit does not count."""
-        return self.weights[turn] - self.book.noted.get(turn, 0) > cap
+        return self.weights[turn] - self.turns.noted.get(turn, 0) > cap
 
     def _choose(self, total: int) -> None:
         """Select what stays of a history that is too big."""
@@ -70,7 +70,7 @@ class Choosing(HistoryFit):
     def _serve(self, essential: Sequence[int], left: int) -> None:
         """Keep what always stays, and of the other turns those most wanted that take at most `left` units."""
         if self.options.ways == ("recency",):
-            notes = self.book.notes
+            notes = self.turns.notes
             aside = {*essential, *notes}
             first = self._trace(aside, *self._newest_first(aside, left))
             before = [(turn, turn + 1) for turn in essential if turn < first]
@@ -108,10 +108,10 @@ class Choosing(HistoryFit):
         if self.options.older is not None:
             first = self._cap_from(first, aside, self.options.older)
             return first, left - scale.taken(first)
-        first, gain = self._referring(scale, first, aside, left) if self.book.twins else (first, 0)
+        first, gain = self._referring(scale, first, aside, left) if self.turns.twins else (first, 0)
         return first, left + gain - scale.taken(first)
 
-    def _referring(self, scale: Scaled, first: int, aside: set[int], left: int) -> tuple[int, int]:
+    def _referring(self, scale: PrefixSums, first: int, aside: set[int], left: int) -> tuple[int, int]:
         """Refer to later results that are the same instead of repeating them.
 
         Returns:
@@ -132,15 +132,17 @@ class Choosing(HistoryFit):
                 self.edits.update(twins[turn][1])
         return first, gain
 
-    def _scale(self, aside: set[int]) -> Scaled:
+    def _scale(self, aside: set[int]) -> PrefixSums:
         """Return what finds the first of the newest turns that fit, each taken for at most its cap."""
-        book, weights, older = self.book, self.weights, self.options.older
+        turns, weights, older = self.turns, self.weights, self.options.older
         if older is None:
-            lost = {turn: book.weights[turn] - weights[turn] for turn in self.touched}
-            return Scaled(book.before, book.total, book.lit, {**lost, **{turn: book.weights[turn] for turn in aside}})
-        most = [min(weight, older + book.noted.get(turn, 0)) for turn, weight in enumerate(weights)]
+            lost = {turn: turns.weights[turn] - weights[turn] for turn in self.touched}
+            return PrefixSums(
+                turns.before, turns.total, turns.lit, {**lost, **{turn: turns.weights[turn] for turn in aside}}
+            )
+        most = [min(weight, older + turns.noted.get(turn, 0)) for turn, weight in enumerate(weights)]
         before = list(accumulate(most, initial=0))
-        return Scaled(before, before.pop(), book.lit, {turn: most[turn] for turn in aside})
+        return PrefixSums(before, before.pop(), turns.lit, {turn: most[turn] for turn in aside})
 
     def _cap_from(self, first: int, aside: set[int], older: int) -> int:
         """Cut the turns that are over their cap, and return the first turn after any that cannot be cut."""
@@ -175,7 +177,7 @@ class Choosing(HistoryFit):
         units, cleared = self.forms.cleared(turn)
         if turn in self.touched:
             cleared = {position: form for position, form in cleared.items() if position not in self.edits}
-            units = self.weights[turn] - sum(self.book.units[p] - form.units for p, form in cleared.items())
+            units = self.weights[turn] - sum(self.turns.units[p] - form.units for p, form in cleared.items())
         if units > left:
             return None
         self.edits.update(cleared)
@@ -196,5 +198,5 @@ class Choosing(HistoryFit):
         """
         before = self.weights[turn]
         self.touched.add(turn)
-        self.reasons[turn] = f"its cap is {cap:,} {self.book.meter.unit} and it has {before:,}"
+        self.reasons[turn] = f"its cap is {cap:,} {self.turns.meter.unit} and it has {before:,}"
         return before - self.keep(self.shortened([turn], cap, self.forms.floor))

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from brim.history.book import Repair
-from brim.history.fitting import HistoryFit
 from brim.history.forms import Form
+from brim.history.history_fit import HistoryFit
 from brim.history.note import truncation
 from brim.history.stable import Stable
+from brim.history.turns import Repair
+from brim.receipts.history_input import HistoryInput
 from brim.receipts.receipt import Part, Receipt, handle, losses
 from brim.receipts.section import Priority
-from brim.receipts.transcript import Transcript
 from brim.wire import plain
 
 _STAYS, _TURN = int(Priority.REQUIRED), int(Priority.MEDIUM)
@@ -48,8 +48,8 @@ class Given(NamedTuple):
 def recorder(
     fitting: HistoryFit, given: Given, aside: Mapping[str, Any], prefix: int | Callable[[], int], *, exact: bool
 ) -> Callable[[], Receipt]:
-    """Return what writes the receipt of a fit, whatever the history becomes: a book's lists only grow."""
-    book = fitting.book
+    """Return what writes the receipt of a fit, whatever the history becomes: a turns's lists only grow."""
+    turns = fitting.turns
     record = _Record(
         fitting=fitting,
         given=given,
@@ -58,15 +58,15 @@ def recorder(
         prefix=prefix,
         exact=exact,
         edits=fitting.sent,
-        raws=book.raws,
-        units=book.units,
-        indexes=book.indexes,
-        starts=book.starts,
-        system=book.system,
-        length=len(book),
-        turns=len(book.starts),
-        repaired=list(book.repairs),
-        task=None if book.task is None else book.turn_of(book.task),
+        raws=turns.raws,
+        units=turns.units,
+        indexes=turns.indexes,
+        starts=turns.starts,
+        system=turns.system,
+        length=len(turns),
+        turn_count=len(turns.starts),
+        repaired=list(turns.repairs),
+        task=None if turns.task is None else turns.turn_of(turns.task),
     )
     return record.receipt
 
@@ -87,7 +87,7 @@ class _Record:
     starts: list[int]
     system: list[int]
     length: int
-    turns: int
+    turn_count: int
     repaired: list[Repair]
     """What was done to the messages when they came; what was done for this fit alone, the turns tell."""
     task: int | None
@@ -95,7 +95,7 @@ class _Record:
     def receipt(self) -> Receipt:
         fitting = self.fitting
         parts = (*self._stays(), *self._turns(), *self._repaired())
-        meter = fitting.book.meter
+        meter = fitting.turns.meter
         return Receipt(
             budget=fitting.budget,
             used=self.used,
@@ -115,27 +115,27 @@ class _Record:
             captured=self.given.captured,
         )
 
-    def _transcript(self) -> Transcript:
+    def _transcript(self) -> HistoryInput:
         """Return what the fit was given; messages are referred to, not copied."""
-        given, book, asked = self.given, self.fitting.book, self.fitting.options
+        given, turns, asked = self.given, self.fitting.turns, self.fitting.options
         either = {name: getattr(asked, name) for name in _EITHER}
-        return Transcript(
+        return HistoryInput(
             messages=tuple(given.messages[: given.length]),
             budget=self.fitting.budget,
             meter=given.meter,
-            model=book.model if given.meter is None else None,
+            model=turns.model if given.meter is None else None,
             tools=self.aside["tools"],
             system=self.aside["system"],
             options={
                 "format": given.format,
-                "repair": book.repair,
+                "repair": turns.repair,
                 **{name: getattr(asked, name) for name in _VALUES},
                 "pin": None if callable(asked.pin) or asked.pin is None else sorted(asked.pin),
                 "embed": asked.embed is True,
             },
             stable=None if given.stable is None else _lines(given.stable),
             functions={name: value for name, value in either.items() if callable(value)},
-            measure=book.meter,
+            measure=turns.meter,
             held=None if given.stable is None else given.stable.held,
         )
 
@@ -156,8 +156,8 @@ class _Record:
     def _turns(self) -> Iterator[Part]:
         kept = {turn for start, stop in self.fitting.spans for turn in range(start, stop)}
         pinned = set(self._system())
-        for turn, start in enumerate(self.starts[: self.turns]):
-            stop = self.starts[turn + 1] if turn + 1 < self.turns else self.length
+        for turn, start in enumerate(self.starts[: self.turn_count]):
+            stop = self.starts[turn + 1] if turn + 1 < self.turn_count else self.length
             members = [position for position in range(start, stop) if position not in pinned]
             size = sum(self.units[position] for position in members)
             forms = {position: self.edits[position] for position in members if position in self.edits}
@@ -167,7 +167,7 @@ class _Record:
                 state, used = "dropped", 0
             reason = self._repair_of(members) if turn in kept else ""
             reason = reason or self._reason(turn, state, size)
-            required = turn in (self.task, self.turns - 1)
+            required = turn in (self.task, self.turn_count - 1)
             yield _part(self._name(members), state, (size, used), reason, self._handle(members), required=required)
 
     def _reason(self, turn: int, state: str, size: int) -> str:
@@ -178,7 +178,7 @@ class _Record:
         if state == "cut":
             return "a result, call or thought in it was cleared, cut or left out to make room"
         way = self.fitting.options.select
-        return f"by {way}, its {size:,} {self.fitting.book.meter.unit} were not among those that fit"
+        return f"by {way}, its {size:,} {self.fitting.turns.meter.unit} were not among those that fit"
 
     def _repair_of(self, members: list[int]) -> str:
         """Return what was wrong with a turn for this fit alone, such as a call that nothing answers yet."""
@@ -215,7 +215,7 @@ class _Record:
         return sum(self._empty(turn) for turn in {bisect_right(self.starts, position) - 1 for position in gone})
 
     def _empty(self, turn: int) -> bool:
-        stop = self.starts[turn + 1] if turn + 1 < self.turns else self.length
+        stop = self.starts[turn + 1] if turn + 1 < self.turn_count else self.length
         pinned = set(self.system)
         members = [position for position in range(self.starts[turn], stop) if position not in pinned]
         return all(position in self.edits and self.edits[position].raw is None for position in members)

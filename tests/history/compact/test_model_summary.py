@@ -4,7 +4,7 @@ import pytest
 
 import brim
 from brim.errors import DoesNotFit, InvalidType, ModelError, NoProgress
-from brim.history.compact.distil import ask, take
+from brim.history.compact.model_summary import ask, take
 from brim.history.compact.plan import apply, plan
 from brim.testing import PieceMeter, Scripted
 from talk import model, user

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from brim.history.fitting import HistoryFit
+from brim.history.history_fit import HistoryFit
 from brim.history.options import check_held
-from brim.history.scaled import joined, ranges
+from brim.history.spans import joined, ranges
 from brim.history.stable import HeldCut, Stable
 
 
 @dataclass(slots=True, kw_only=True)
-class Holding(HistoryFit):
+class StableFit(HistoryFit):
     """One fit at work that goes on from the last one."""
 
     stable: Stable
@@ -39,7 +39,7 @@ class Holding(HistoryFit):
             self._go_on(self.before)
         self.settle()
         if self.used > line:
-            self.seen = len(self.book)
+            self.seen = len(self.turns)
             self._cut(line, self.before)
             self.settle()
 
@@ -52,18 +52,18 @@ class Holding(HistoryFit):
 
     def _known(self) -> HeldCut | None:
         """Return the cut of the last fit, if it was of this history."""
-        held, book = self.stable.held, self.book
-        if held is None or held.length > len(book):
+        held, turns = self.stable.held, self.turns
+        if held is None or held.length > len(turns):
             return None
-        if held.book is book:
-            return held if book.steady(held.length, held.moves) and self._resumes(held) else None
-        if self.stable.sealed().check != book.fingerprint(held.length):
+        if held.turns is turns:
+            return held if turns.steady(held.length, held.moves) and self._resumes(held) else None
+        if self.stable.sealed().check != turns.fingerprint(held.length):
             return None
         return held if self._resumes(held) else None
 
     def _resumes(self, held: HeldCut) -> bool:
         """Return whether a turn still begins where the gap ended."""
-        starts = self.book.starts
+        starts = self.turns.starts
         return not held.resume or (held.resume < len(starts) and starts[held.resume] == held.at)
 
     def _go_on(self, held: HeldCut) -> None:
@@ -74,7 +74,7 @@ class Holding(HistoryFit):
         for position, form in held.edits.items():
             if position not in self.edits:
                 self.edits[position] = form
-                self.weights[self.book.turn_of(position)] += form.units - self.book.units[position]
+                self.weights[self.turns.turn_of(position)] += form.units - self.turns.units[position]
         self._keep_around()
 
     def _keep_around(self) -> None:
@@ -136,11 +136,11 @@ class Holding(HistoryFit):
         for position in held.edits:
             form = self.edits.pop(position, None)
             if form is not None:
-                self.weights[self.book.turn_of(position)] += self.book.units[position] - form.units
+                self.weights[self.turns.turn_of(position)] += self.turns.units[position] - form.units
 
     def _shared(self, held: HeldCut) -> int:
         """Return the units at the start of the prompt that the last one had as well."""
-        book = self.book
+        turns = self.turns
         moved = [p for p in {*held.edits, *self.sent} if held.edits.get(p) != self.sent.get(p)]
         until = min([held.until, *moved])
         if held.aside != self._aside():
@@ -149,7 +149,7 @@ class Holding(HistoryFit):
         moves = self._lead() != held.lead and lead < held.length
         if moves or (self.anchor, self.resume, self.note) != (held.anchor, held.resume, held.note):
             until = min(until, lead)
-            if book.wire.pairs:
+            if turns.wire.pairs:
                 until -= 1
         elif until >= held.length:
             return held.units
@@ -165,35 +165,35 @@ class Holding(HistoryFit):
 
     def _start(self, turn: int) -> int:
         """Return the position of a turn's first message, or of the end."""
-        starts = self.book.starts
-        return starts[turn] if turn < len(starts) else len(self.book)
+        starts = self.turns.starts
+        return starts[turn] if turn < len(starts) else len(self.turns)
 
     def _units_before(self, until: int) -> int:
         """Return the units of what is sent of the messages before a position."""
-        book, units = self.book, 0
+        turns, units = self.turns, 0
         kept = [(self._start(first), self._start(last)) for first, last in self.spans]
         for start, stop in kept:
             positions = range(start, min(stop, until))
-            units += sum([self.sent[p].units if p in self.sent else book.units[p] for p in positions])
-        fixed = [p for p in book.system if p < until and not any(start <= p < stop for start, stop in kept)]
-        units += sum([book.units[p] for p in fixed])
+            units += sum([self.sent[p].units if p in self.sent else turns.units[p] for p in positions])
+        fixed = [p for p in turns.system if p < until and not any(start <= p < stop for start, stop in kept)]
+        units += sum([turns.units[p] for p in fixed])
         noted = self.note and self._start(self._lead()) < until
         return units + (self.noted() if noted else 0)
 
     def _held_now(self) -> HeldCut:
-        book = self.book
+        turns = self.turns
         return HeldCut(
             anchor=self.anchor,
             resume=self.resume,
-            at=book.starts[self.resume] if self.resume else 0,
+            at=turns.starts[self.resume] if self.resume else 0,
             aside=self._aside(),
             lead=self._lead(),
             note=self.note,
             seen=self.seen,
-            length=len(book),
-            until=min(self.dangling, default=len(book)),
-            book=book,
-            moves=book.moves,
+            length=len(turns),
+            until=min(self.dangling, default=len(turns)),
+            turns=turns,
+            moves=turns.moves,
             units=self.used - self.extra.get("reply", 0),
             edits={p: form for p, form in self.sent.items() if p not in self.dangling},
         )

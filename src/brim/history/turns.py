@@ -48,7 +48,7 @@ class Repair:
     """The caller's own object."""
 
 
-class Book:
+class Turns:
     """The messages of a history, their units and their turns."""
 
     def __init__(self, meter: BaseMeter, *, format: str | None = None, repair: str = "drop") -> None:

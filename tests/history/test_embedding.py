@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from brim.errors import InvalidType, InvalidValue, UnknownName
-from brim.history import embed
-from brim.history.embed import Meaning
+from brim.history import embedding as embed
+from brim.history.embedding import Meaning
 from brim.history.relevance import Relevance
 
 SUBJECTS = [
@@ -181,6 +181,6 @@ def test_wordllama_is_loaded_from_its_own_package_without_a_download(monkeypatch
 
 
 def test_importing_the_module_loads_no_library():
-    code = "import sys, brim.history.embed; print(sorted({'numpy', 'wordllama'} & set(sys.modules)))"
+    code = "import sys, brim.history.embedding; print(sorted({'numpy', 'wordllama'} & set(sys.modules)))"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "[]"

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from brim.errors import InvalidValue
-from brim.history.book import Book
 from brim.history.options import Options
 from brim.history.priority import DEFAULT, NAMES, Class
+from brim.history.turns import Turns
 
 
 class Ranking:
-    """Ranks the turns of a book; what it has indexed once it does not index again."""
+    """Ranks the turns of a turns; what it has indexed once it does not index again."""
 
-    def __init__(self, book: Book) -> None:
-        self._book = book
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
         self._index: Any = None
         self._embed: Any = None
         self._starts: list[int] = []
@@ -23,8 +23,8 @@ class Ranking:
 
     def order(self, options: Options, kept: Sequence[int], left: int) -> list[int]:
         """Return the turns beside the kept ones in the order in which to serve them."""
-        gone = {*kept, *self._book.notes}
-        newest = [turn for turn in range(len(self._book.starts) - 1, -1, -1) if turn not in gone]
+        gone = {*kept, *self._turns.notes}
+        newest = [turn for turn in range(len(self._turns.starts) - 1, -1, -1) if turn not in gone]
         by_last = newest
         if options.within == "oldest_first" and options.ways == ("priority",):
             by_last = newest[::-1]
@@ -38,12 +38,12 @@ class Ranking:
 
     def class_of(self, turn: int, options: Options) -> Class:
         """Return the class of a turn: the highest of its messages."""
-        return max(self._class_of(position, options) for position in range(*self._book.span(turn)))
+        return max(self._class_of(position, options) for position in range(*self._turns.span(turn)))
 
     def _class_of(self, position: int, options: Options) -> Class:
-        message = self._book.messages[position]
+        message = self._turns.messages[position]
         if options.classify is not None:
-            return _class(options.classify(message.raw), self._book.indexes[position])
+            return _class(options.classify(message.raw), self._turns.indexes[position])
         known = self._classes.get(position)
         if known is None or known[0] is not message.raw:
             known = (message.raw, DEFAULT.of(message.name or None, None, message.text()))
@@ -54,27 +54,27 @@ class Ranking:
         """Return the first turns by one way that take half of the room, then the others by the other way."""
         room, head = left // 2, []
         for turn in first:
-            if self._book.weights[turn] <= room:
-                room -= self._book.weights[turn]
+            if self._turns.weights[turn] <= room:
+                room -= self._turns.weights[turn]
                 head.append(turn)
         taken = set(head)
         return head + [turn for turn in second if turn not in taken]
 
     def _by_relevance(self, options: Options) -> list[int]:
-        book = self._book
-        starts = book.starts[:-1]
+        turns = self._turns
+        starts = turns.starts[:-1]
         if self._index is None or self._embed is not options.embed or starts[: len(self._starts)] != self._starts:
             self._index, self._embed, self._starts = _index(options), options.embed, []
         for turn in range(len(self._starts), len(starts)):
-            self._index.add("\n".join(book.messages[position].text() for position in book.members(turn)))
+            self._index.add("\n".join(turns.messages[position].text() for position in turns.members(turn)))
         self._starts = starts
-        ranked: list[int] = self._index.rank(self._query(options), book.weights[:-1])
+        ranked: list[int] = self._index.rank(self._query(options), turns.weights[:-1])
         return ranked
 
     def _query(self, options: Options) -> str:
         if options.query is not None:
             return options.query
-        spoken = (message.text() for message in reversed(self._book.messages) if message.role == "user")
+        spoken = (message.text() for message in reversed(self._turns.messages) if message.role == "user")
         return next((said for said in spoken if said), "")
 
 
@@ -93,6 +93,6 @@ def _index(options: Options) -> Any:
         from brim.history.relevance import Relevance
 
         return Relevance()
-    from brim.history.embed import Meaning
+    from brim.history.embedding import Meaning
 
     return Meaning() if options.embed is True else Meaning(options.embed)

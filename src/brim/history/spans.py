@@ -17,7 +17,7 @@ Span = tuple[int, int]
 
 
 @dataclass(slots=True)
-class Scaled:
+class PrefixSums:
     """The units of turns, added up from the start, so that any number of them costs the same to weigh."""
 
     before: Sequence[int]

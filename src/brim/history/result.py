@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from brim.history.fitting import HistoryFit
 from brim.history.forms import Form
+from brim.history.history_fit import HistoryFit
 from brim.history.stable import Stable
 from brim.receipts.receipt import Receipt
 
@@ -60,8 +60,8 @@ class Fitted:
 
 def sent(fitting: HistoryFit) -> list[Any]:
     """Return the messages to send: what always stays, the turns that were kept, and the note at the first gap."""
-    book = fitting.book
-    raws, starts, system = book.raws, book.starts, book.system
+    turns = fitting.turns
+    raws, starts, system = turns.raws, turns.starts, turns.system
     out: list[Any] = []
     at, said = 0, not fitting.note
     for first, last in fitting.spans:
@@ -97,7 +97,7 @@ def _between(positions: list[int], start: int, stop: int) -> list[int]:
 
 def _say(fitting: HistoryFit, out: list[Any]) -> bool:
     """Put the note at the end: as a message, or into the user's last where two of the user's may not follow."""
-    wire = fitting.book.wire
+    wire = fitting.turns.wire
     if fitting.appended:
         out[-1] = wire.append(out[-1], fitting.note)
     else:

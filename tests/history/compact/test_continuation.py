@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import brim
 from brim.errors import InvalidType, InvalidValue
+from brim.history.compact.continuation import MARK, MOST_FINDINGS, MOST_LINEAGE, MOST_LINES, Continuation, continuation
 from brim.history.compact.finding import CarriedFact, carried
-from brim.history.compact.handoff import MARK, MOST_FINDINGS, MOST_LINEAGE, MOST_LINES, Continuation, continuation
 from talk import answer, calling, gives, model, result, says, system, text, use, user
 
 METER = brim.meter("o200k_base")

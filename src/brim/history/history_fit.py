@@ -9,13 +9,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from brim.errors import DoesNotFit, InvalidType, InvalidValue
-from brim.history.book import Book, Repair
 from brim.history.forms import Form, Forms
 from brim.history.note import note as written
 from brim.history.options import Options
-from brim.history.order import Ranking
 from brim.history.priority import distribution
-from brim.history.scaled import Span, ranges
+from brim.history.ranking import Ranking
+from brim.history.spans import Span, ranges
+from brim.history.turns import Repair, Turns
 from brim.truncate import truncator
 
 _ENOUGH = 4
@@ -28,7 +28,7 @@ _SUMMARY = 10
 class HistoryFit:
     """One fit at work: `Choosing` selects anew each time, `Holding` goes on from the last cut."""
 
-    book: Book
+    turns: Turns
     forms: Forms
     ranking: Ranking
     budget: int
@@ -80,19 +80,19 @@ class HistoryFit:
 
     def prepare(self) -> None:
         """Take everything as it came, but for calls that nothing answers."""
-        book = self.book
+        turns = self.turns
         if self.options.pin is not None:
             self.held()
-        self.weights = book.weights
-        self.repairs = list(book.repairs)
-        if book.unfinished:
+        self.weights = turns.weights
+        self.repairs = list(turns.repairs)
+        if turns.unfinished:
             self._without_dangling()
         self.spans = [(0, len(self.weights))] if self.weights else []
 
     @property
     def room(self) -> int:
         """Units for the turns."""
-        return self.budget - sum(self.extra.values()) - self.book.fixed
+        return self.budget - sum(self.extra.values()) - self.turns.fixed
 
     @property
     def newest(self) -> int:
@@ -105,14 +105,14 @@ class HistoryFit:
 
     def settle(self) -> None:
         """Add up what is sent, without the note."""
-        book = self.book
+        turns = self.turns
         self.sent = self._sent()
-        before, turns = book.before, len(book.before)
-        self.units = sum(self.extra.values()) + book.fixed
+        before, count = turns.before, len(turns.before)
+        self.units = sum(self.extra.values()) + turns.fixed
         for start, stop in self.spans:
-            self.units += (before[stop] if stop < turns else book.total) - before[start]
+            self.units += (before[stop] if stop < count else turns.total) - before[start]
         if self.sent:
-            whole = book.units
+            whole = turns.units
             self.units += sum([form.units - whole[position] for position, form in self.sent.items()])
 
     @property
@@ -124,26 +124,26 @@ class HistoryFit:
         """Return what is sent in another form, by position."""
         if not self.edits or not self.left_out():
             return self.edits
-        starts, found = self.book.starts, {}
-        bounds = [(starts[a], starts[b] if b < len(starts) else len(self.book)) for a, b in self.spans]
+        starts, found = self.turns.starts, {}
+        bounds = [(starts[a], starts[b] if b < len(starts) else len(self.turns)) for a, b in self.spans]
         for first, last in bounds:
             found.update({p: form for p, form in self.edits.items() if first <= p < last})
         return found
 
     def essential(self) -> list[int]:
         """Return the turns that always stay, in order: the task, what is pinned, the newest."""
-        turns = self.held() | self._task()
+        stay = self.held() | self._task()
         if self.weights:
-            turns.add(self.newest)
-        return sorted(turns)
+            stay.add(self.newest)
+        return sorted(stay)
 
     @property
     def appended(self) -> bool:
         """Whether the note goes into the message before the gap, since two of the user's may not follow each other."""
-        book, spans = self.book, self.spans
-        if not book.wire.pairs or not spans or spans[0][0] > 0:
+        turns, spans = self.turns, self.spans
+        if not turns.wire.pairs or not spans or spans[0][0] > 0:
             return False
-        return book.messages[book.span(spans[0][1] - 1)[1] - 1].role == "user"
+        return turns.messages[turns.span(spans[0][1] - 1)[1] - 1].role == "user"
 
     def noted(self) -> int:
         """Return the units that the note takes."""
@@ -169,7 +169,7 @@ class HistoryFit:
         Raises:
             DoesNotFit: even so they do not fit.
         """
-        capped = set(self.book.members(self.newest)) if self.weights else set()
+        capped = set(self.turns.members(self.newest)) if self.weights else set()
         self.edits = {p: form for p, form in self.edits.items() if p in self.dangling or p in capped}
         held, task = self.held(), self._task()
         if self.options.pin_first_user:
@@ -190,7 +190,7 @@ class HistoryFit:
             DoesNotFit: even so they do not fit.
         """
         every, floor = set(essential), self.forms.floor
-        bare = every if self.book.wire.pairs else held | set(essential[-1:])
+        bare = every if self.turns.wire.pairs else held | set(essential[-1:])
         ways = (
             (every, held | (task - {self.newest}), _ENOUGH * floor),
             (every, held, floor),
@@ -206,7 +206,7 @@ class HistoryFit:
 
     def _task(self) -> set[int]:
         """Return the turn of the task, if there is one."""
-        return set() if self.book.task is None else {self.book.turn_of(self.book.task)}
+        return set() if self.turns.task is None else {self.turns.turn_of(self.turns.task)}
 
     def shortened(self, turns: Iterable[int], room: int, floor: int) -> dict[int, Form]:
         """Return the messages of some turns with their longest texts cut; where that is not enough, without thinking.
@@ -214,54 +214,54 @@ class HistoryFit:
         Raises:
             DoesNotFit: a text would have to be cut to less than the floor.
         """
-        members = [position for turn in turns for position in self.book.members(turn)]
+        members = [position for turn in turns for position in self.turns.members(turn)]
         forms = {p: self.edits.get(p) or self.forms.whole(p) for p in members}
         try:
             return self.forms.shortened(forms, room, floor)
         except DoesNotFit:
-            if not self.book.thinks:
+            if not self.turns.thinks:
                 raise
         bare = {p: self.forms.without_thinking(p, form) for p, form in forms.items()}
         return self.forms.shortened(bare, room, floor)
 
     def keep(self, forms: Mapping[int, Form]) -> int:
         """Send messages in these forms, and return their units."""
-        raws = self.book.raws
+        raws = self.turns.raws
         self.edits.update({p: form for p, form in forms.items() if form.raw is not raws[p]})
         return sum([form.units for form in forms.values()])
 
     def held(self) -> set[int]:
         """Return the turns that the caller pinned."""
-        pin, book = self.options.pin, self.book
+        pin, turns = self.options.pin, self.turns
         if pin is None:
             return set()
         if callable(pin):
-            return {book.turn_of(i) for i, m in enumerate(book.messages) if m.role != "system" and pin(m.raw)}
-        wanted, stays = set(pin), set(book.system)
-        if wanted and max(wanted) >= book.given:
-            raise InvalidValue("pin: an index", max(wanted), f"below {book.given}, the number of messages")
-        return {book.turn_of(i) for i, at in enumerate(book.indexes) if at in wanted and i not in stays}
+            return {turns.turn_of(i) for i, m in enumerate(turns.messages) if m.role != "system" and pin(m.raw)}
+        wanted, stays = set(pin), set(turns.system)
+        if wanted and max(wanted) >= turns.given:
+            raise InvalidValue("pin: an index", max(wanted), f"below {turns.given}, the number of messages")
+        return {turns.turn_of(i) for i, at in enumerate(turns.indexes) if at in wanted and i not in stays}
 
     def _without_dangling(self) -> None:
         """Leave out calls that nothing answers."""
         unfinished = self.forms.dangling()
         if not unfinished.forms:
             return
-        for repair in unfinished.repairs if self.book.repair == "error" else ():
-            self.book.refuse(repair)
+        for repair in unfinished.repairs if self.turns.repair == "error" else ():
+            self.turns.refuse(repair)
         self.repairs += unfinished.repairs
         self.edits.update(unfinished.forms)
         self.dangling = unfinished.forms.keys()
         self.touched.update(unfinished.lost)
-        self.weights = list(self.book.weights)
+        self.weights = list(self.turns.weights)
         for turn, units in unfinished.lost.items():
             self.weights[turn] -= units
 
     def refusal(self, whole: int, least: int) -> DoesNotFit:
         """Return the error that says what has to stay and how much is missing."""
-        named = {**self.extra, "system messages": self.book.fixed, "pinned": whole, "newest turn and task, cut": least}
+        named = {**self.extra, "system messages": self.turns.fixed, "pinned": whole, "newest turn and task, cut": least}
         parts = {name: units for name, units in named.items() if units}
-        needed, unit = sum(parts.values()), self.book.meter.unit
+        needed, unit = sum(parts.values()), self.turns.meter.unit
         told = " + ".join(f"{name} {units:,}" for name, units in parts.items())
         return DoesNotFit(
             f"what has to stay takes {needed:,} {unit} ({told}) and the budget is {self.budget:,}: "
@@ -272,7 +272,7 @@ class HistoryFit:
         )
 
     def _steps(self) -> tuple[int, int]:
-        kept, notes = sum([stop - start for start, stop in self.spans]), self.book.notes
+        kept, notes = sum([stop - start for start, stop in self.spans]), self.turns.notes
         said = sum(start <= note < stop for note in notes for start, stop in self.spans) if notes else 0
         return kept - said, len(self.weights) - len(notes)
 
@@ -285,23 +285,23 @@ class HistoryFit:
     def _written(self) -> str:
         """Return the note: how many turns stay, and what they take of the budget."""
         kept, total = self.steps
-        return written(kept, total, self.units, self.budget, self.book.meter.unit, self._shares())
+        return written(kept, total, self.units, self.budget, self.turns.meter.unit, self._shares())
 
     def _summary(self) -> str:
         """Return a summary of the turns that are left out, if one is asked for."""
-        summarise, book = self.options.summarise, self.book
+        summarise, turns = self.options.summarise, self.turns
         if summarise is None:
             return ""
         kept = {turn for start, stop in self.spans for turn in range(start, stop)}
         lost = [turn for turn in range(len(self.weights)) if turn not in kept]
-        told = [f"{book.messages[p].role}: {book.messages[p].text()}" for turn in lost for p in book.members(turn)]
-        limit = self.budget // _SUMMARY - book.meter.load("\n\n") - 1
+        told = [f"{turns.messages[p].role}: {turns.messages[p].text()}" for turn in lost for p in turns.members(turn)]
+        limit = self.budget // _SUMMARY - turns.meter.load("\n\n") - 1
         said = summarise("\n\n".join(told), limit)
         if not isinstance(said, str):
             raise InvalidType("what summarise returned", said, "a text")
-        if book.meter.load(said) > limit:
+        if turns.meter.load(said) > limit:
             try:
-                said = truncator("head").truncate(said, limit, book.meter).text
+                said = truncator("head").truncate(said, limit, turns.meter).text
             except DoesNotFit:
                 said = ""
         return f"\n\n{said}" if said else ""
