@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, overload
 from brim.errors import DoesNotFit, InvalidType, check_choice
 from brim.meter import BaseMeter, Meter, meter_for
 from brim.meter.window import Window, budget_of
+from brim.receipts.history_input import HistoryInput
 from brim.receipts.receipt import Capture, Part, Receipt, losses
-from brim.receipts.transcript import Transcript
 from brim.sections.allocation import allocate, essential
 from brim.sections.claim import Claim
 from brim.sections.fit import check
-from brim.sections.fitting import Prompt, SectionFit
+from brim.sections.section_fit import Prompt, SectionFit
 
 if TYPE_CHECKING:
-    from brim.history.fitted import Fitted
+    from brim.history.result import Fitted
     from brim.history.stable import Stable
 
 Measure = Meter | str | Callable[[str], int]
@@ -36,7 +36,7 @@ def replay(
 
 @overload
 def replay(
-    source: Transcript | Fitted,
+    source: HistoryInput | Fitted,
     *,
     budget: int | Window | None = None,
     meter: Measure | None = None,
@@ -55,7 +55,7 @@ def replay(
 
 
 def replay(
-    source: Receipt | Capture | Transcript | Prompt | Fitted | Mapping[str, Any] | str,
+    source: Receipt | Capture | HistoryInput | Prompt | Fitted | Mapping[str, Any] | str,
     *,
     budget: int | Window | None = None,
     meter: Measure | None = None,
@@ -85,7 +85,7 @@ def replay(
             caller's that is neither in memory nor given here.
     """
     found = _found(source)
-    if isinstance(found, Capture | Transcript):
+    if isinstance(found, Capture | HistoryInput):
         given, captured = found, True
     elif found.capture is not None:
         given, captured = found.capture, found.captured
@@ -94,7 +94,7 @@ def replay(
         raise InvalidType("receipt.capture", None, expected)
     else:
         return Prompt("", _planned(found, found.budget if budget is None else budget_of(budget)))
-    if isinstance(given, Transcript):
+    if isinstance(given, HistoryInput):
         return _messages(given, budget, meter, functions or {}, captured=captured)
     return _sections(given, budget, meter, captured=captured)
 
@@ -114,7 +114,7 @@ def _sections(given: Capture, budget: int | Window | None, meter: Measure | None
 
 
 def _messages(
-    given: Transcript, budget: int | Window | None, meter: Measure | None, functions: Functions, *, captured: bool
+    given: HistoryInput, budget: int | Window | None, meter: Measure | None, functions: Functions, *, captured: bool
 ) -> Fitted:
     from brim.history.history import fit_messages
 
@@ -138,7 +138,7 @@ def _messages(
     )
 
 
-def _functions(given: Transcript, functions: Functions) -> dict[str, Any]:
+def _functions(given: HistoryInput, functions: Functions) -> dict[str, Any]:
     """Return the functions of the fit: those given now, or the objects themselves while they are in memory."""
     for name in functions:
         check_choice("functions: a key", name, ("pin", "summarise", "classify", "embed"))
@@ -149,7 +149,7 @@ def _functions(given: Transcript, functions: Functions) -> dict[str, Any]:
     return told
 
 
-def _stable(given: Transcript, *, same: bool) -> Stable | None:
+def _stable(given: HistoryInput, *, same: bool) -> Stable | None:
     """Return the stable mode of the fit, with the cut that was held if the budget is the same."""
     if given.stable is None:
         return None
@@ -166,7 +166,7 @@ def _stable(given: Transcript, *, same: bool) -> Stable | None:
     return Stable(**lines, prices=CachePrices(**prices), held=given.held if same else None)
 
 
-def _meter(given: Capture | Transcript) -> BaseMeter:
+def _meter(given: Capture | HistoryInput) -> BaseMeter:
     """Return the meter of the captured fit: the object itself while it is in memory, else by its name."""
     if isinstance(given.measure, BaseMeter):
         return given.measure
@@ -175,8 +175,8 @@ def _meter(given: Capture | Transcript) -> BaseMeter:
     return meter_for(given.meter, given.model)
 
 
-def _found(source: object) -> Receipt | Capture | Transcript:
-    if isinstance(source, Receipt | Capture | Transcript):
+def _found(source: object) -> Receipt | Capture | HistoryInput:
+    if isinstance(source, Receipt | Capture | HistoryInput):
         return source
     held = getattr(source, "receipt", None)
     if isinstance(held, Receipt):
@@ -186,7 +186,7 @@ def _found(source: object) -> Receipt | Capture | Transcript:
     if isinstance(source, Mapping):
         if "version" in source:
             return Receipt.from_dict(source)
-        return Transcript.from_dict(source) if "messages" in source else Capture.from_dict(source)
+        return HistoryInput.from_dict(source) if "messages" in source else Capture.from_dict(source)
     raise InvalidType("source", source, "a receipt, what holds one, a capture or a transcript, or the JSON of one")
 
 

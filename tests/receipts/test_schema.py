@@ -8,7 +8,7 @@ from brim.receipts.receipt import STATES
 from brim.receipts.schema import check, schema
 from brim.sections.allocation import FILLS, POLICIES
 from brim.sections.fit import DIRECTIONS
-from brim.sections.page import ORDERS
+from brim.sections.layout import ORDERS
 from corruption import corrupted
 
 RULE = schema("receipt")

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 
 from brim.truncate.code_blocks import by_grammar, by_layout, indents
-from brim.truncate.page import LineSelection
+from brim.truncate.line_selection import LineSelection
 
 SOURCE = """\
 class A extends B {

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from brim.errors import InvalidType, InvalidValue, UnknownName, check_choice
 from brim.meter.memo import Memo
+from brim.receipts.history_input import HistoryInput, whole_numbers
 from brim.receipts.schema import check, schema
 from brim.receipts.section import Section
-from brim.receipts.transcript import Transcript, whole_numbers
 
 VERSION = 1
 
@@ -165,7 +165,7 @@ class Receipt:
     planned: bool = False
     """Whether this was worked out from sizes alone, without the texts."""
     version: int = VERSION
-    capture: Capture | Transcript | None = field(default=None, repr=False, compare=False)
+    capture: Capture | HistoryInput | None = field(default=None, repr=False, compare=False)
     """What the fit was given: sections, or messages. Kept in memory; written to JSON only if the fit was asked to."""
     captured: bool = False
     """Whether `to_dict` writes the capture."""
@@ -302,14 +302,14 @@ def losses(parts: Sequence[Part]) -> tuple[Loss, ...]:
     )
 
 
-def _given(values: Any) -> Capture | Transcript:
+def _given(values: Any) -> Capture | HistoryInput:
     """Return what a receipt says that its fit was given.
 
     Raises:
         InvalidValue: it is neither a capture nor a transcript.
     """
     if isinstance(values, Mapping) and "messages" in values:
-        return Transcript.from_dict(values, "receipt.capture")
+        return HistoryInput.from_dict(values, "receipt.capture")
     shared = schema("receipt")["$defs"]
     check("receipt.capture", values, shared["capture"], shared)
     return _capture(values)

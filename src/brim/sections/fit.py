@@ -9,11 +9,11 @@ from brim.errors import InvalidType, InvalidValue, check_choice
 from brim.meter import DEFAULT, Meter, meter_for, name_of
 from brim.meter.window import Window, budget_of
 from brim.receipts.section import Section
-from brim.sections import visibility
+from brim.sections import budget_section as visibility
 from brim.sections.allocation import FILLS, POLICIES
 from brim.sections.draft import Summarise
-from brim.sections.fitting import Prompt, SectionFit
-from brim.sections.page import ORDERS
+from brim.sections.layout import ORDERS
+from brim.sections.section_fit import Prompt, SectionFit
 from brim.sections.stages import Stage, staged
 
 DIRECTIONS = ("lower", "higher")

@@ -78,7 +78,9 @@ class Stage:
             return section.name not in named and not section.required and not section.stable
         return section.name == self.section
 
-    def left(self, section: Section, budget: int, over: int, meter: BaseMeter) -> tuple[str | Sequence[str], str] | None:
+    def left(
+        self, section: Section, budget: int, over: int, meter: BaseMeter
+    ) -> tuple[str | Sequence[str], str] | None:
         """Return what is left of a section, and a sentence that says so; nothing where all of it is.
 
         A stage that only goes as far down as it must is told by how much the prompt is over its budget.

@@ -12,8 +12,8 @@ from brim.meter.base import Meter
 from brim.truncate.base import Cut, whole
 from brim.truncate.code_blocks import by_grammar, by_layout, indents
 from brim.truncate.code_python import Outline, outline, parse
+from brim.truncate.line_selection import GAP_MARKER, Gap, LineSelection, between, each, keep, plain
 from brim.truncate.marker import filled
-from brim.truncate.page import GAP_MARKER, Gap, LineSelection, between, each, keep, plain
 from brim.truncate.search import refusal
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast
 
-from brim.truncate.page import LineSelection, Span
+from brim.truncate.line_selection import LineSelection, Span
 
 _CONTAINER = re.compile(
     r"\b(?:class|interface|struct|enum|union|record|namespace|module|mod|package|impl|trait|object|protocol|extension"

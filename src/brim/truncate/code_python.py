@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
 
-from brim.truncate.page import Span, between
+from brim.truncate.line_selection import Span, between
 
 _MOST = 1_000_000
 """Characters. Beyond this a syntax tree takes seconds and gigabytes, and the generic outline has to do."""

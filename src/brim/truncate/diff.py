@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from brim.meter.base import Meter
 from brim.truncate.base import Cut, whole
-from brim.truncate.page import GAP_MARKER, LineSelection, Span, between, each, keep, plain
+from brim.truncate.line_selection import GAP_MARKER, LineSelection, Span, between, each, keep, plain
 
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 

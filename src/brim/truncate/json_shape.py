@@ -15,9 +15,9 @@ from brim.errors import DoesNotFit
 from brim.meter.base import Meter
 from brim.truncate.base import Cut, shrink, whole
 from brim.truncate.ends import Ends
+from brim.truncate.json_detail import Writer, details
 from brim.truncate.json_tree import parse
-from brim.truncate.json_write import Writer, details
-from brim.truncate.page import LineSelection, each, from_both_ends, keep
+from brim.truncate.line_selection import LineSelection, each, from_both_ends, keep
 from brim.truncate.search import Parts, widest
 
 _LINES_MARKER = '{"…":"{dropped:,} more lines"}'

@@ -13,7 +13,7 @@ from itertools import zip_longest
 
 from brim.meter.base import Meter
 from brim.truncate.base import Cut, whole
-from brim.truncate.page import GAP_MARKER, LineSelection, each, from_both_ends, keep, plain
+from brim.truncate.line_selection import GAP_MARKER, LineSelection, each, from_both_ends, keep, plain
 
 _TROUBLE = re.compile(
     r"(?:errors?|exceptions?|\b(?:traceback|fatal|panic(?:ked)?|critical|fail(?:s|ed|ures?)?|warn(?:ings?)?))\b",

@@ -13,8 +13,8 @@ from itertools import pairwise
 
 from brim.meter.base import Meter
 from brim.truncate.base import Cut, whole
+from brim.truncate.line_selection import GAP_MARKER, Gap, LineSelection, Span, each, keep, plain
 from brim.truncate.markdown_blocks import Block, blocks, holds_fence
-from brim.truncate.page import GAP_MARKER, Gap, LineSelection, Span, each, keep, plain
 from brim.truncate.search import refusal
 
 _OUTLINE_SHARE = 3

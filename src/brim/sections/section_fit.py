@@ -14,11 +14,11 @@ from brim.errors import DoesNotFit
 from brim.meter.base import BaseMeter
 from brim.receipts.receipt import Capture, Part, Receipt, losses
 from brim.receipts.section import Section
-from brim.sections import visibility
+from brim.sections import budget_section as visibility
 from brim.sections.allocation import allocate, essential
 from brim.sections.claim import Claim
 from brim.sections.draft import Draft, Summarise, marked
-from brim.sections.page import Layout, layout
+from brim.sections.layout import Layout, layout
 from brim.sections.stages import HARD, bordered, staged
 
 

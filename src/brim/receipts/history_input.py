@@ -21,7 +21,7 @@ _FREE = ("messages", "tools", "system")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Transcript:
+class HistoryInput:
     """Everything that the fit of a history was given."""
 
     messages: tuple[Any, ...]
@@ -66,7 +66,7 @@ class Transcript:
         return values
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any], place: str = "transcript") -> Transcript:
+    def from_dict(cls, values: Mapping[str, Any], place: str = "transcript") -> HistoryInput:
         """Return the transcript that `to_dict` wrote; `place` says where it stands, for what is wrong with it.
 
         Raises:

@@ -3,7 +3,7 @@
 import pytest
 
 from brim.errors import InvalidValue
-from brim.sections.page import layout
+from brim.sections.layout import layout
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from brim.sections.visibility import BudgetLine, settled, told, widest
+from brim.sections.budget_section import BudgetLine, settled, told, widest
 
 
 @pytest.mark.parametrize(
