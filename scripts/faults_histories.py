@@ -90,7 +90,7 @@ AREAS = (
         ),
     ),
     (
-        "history/scaled.py",
+        "history/spans.py",
         f"{_HISTORY} {_TRAFFIC}",
         (
             ("one turn too many is kept", "self.total - sums[-1] - room, 0", "self.total - sums[-1] - room - 30, 0"),
@@ -102,7 +102,7 @@ AREAS = (
         ),
     ),
     (
-        "history/choosing.py",
+        "history/selection.py",
         f"{_HISTORY} tests/requirements/test_flow.py tests/history/test_arguments.py {_TRAFFIC}",
         (
             ("the note is not planned for", "left = room - need - self.note_room()", "left = room - need"),
@@ -131,25 +131,25 @@ AREAS = (
         ),
     ),
     (
-        "history/fitting.py",
+        "history/history_fit.py",
         f"{_LADDER} {_HISTORY} tests/requirements/test_flow.py tests/history/test_arguments.py {_TRAFFIC}",
         (
-            ("the newest turn may go", "        if self.weights:\n            turns.add(self.newest)\n", ""),
-            ("the task may go", "turns = self.held() | self._task()", "turns = self.held()"),
-            ("a pinned task is cut", "            held |= task\n", "            pass\n"),
+            ("the newest turn may go", "        if self.weights:\n            stay.add(self.newest)\n", ""),
+            ("the task may go", "stay = self.pinned() | self._task()", "stay = self.pinned()"),
+            ("a pinned task is cut", "            pinned |= task\n", "            pass\n"),
             (
                 "the task is cut before the newest turn",
-                "(every, held | (task - {self.newest}), _ENOUGH * floor)",
-                "(every, held | {self.newest}, floor)",
+                "(every, pinned | (task - {self.newest}), _ENOUGH * floor)",
+                "(every, pinned | {self.newest}, floor)",
             ),
             (
                 "the task is cut although the newest turn has enough",
-                "            (every, held | (task - {self.newest}), _ENOUGH * floor),\n",
+                "            (every, pinned | (task - {self.newest}), _ENOUGH * floor),\n",
                 "",
             ),
-            ("nothing is cut to a mark", "(bare, held, self.forms.mark)", "(bare, held, floor)"),
-            ("the task is never left out", "else held | set(essential[-1:])", "else every"),
-            ("the model speaks first", "every if self.turns.wire.pairs else held |", "held |"),
+            ("nothing is cut to a mark", "(bare, pinned, self.forms.mark)", "(bare, pinned, floor)"),
+            ("the task is never left out", "else pinned | set(essential[-1:])", "else every"),
+            ("the model speaks first", "every if self.turns.wire.pairs else pinned |", "pinned |"),
             (
                 "the sum forgets what was changed",
                 "        if self.sent:\n            whole",
@@ -165,26 +165,33 @@ AREAS = (
         ),
     ),
     (
-        "history/holding.py",
+        "history/stable_fit.py",
         f"tests/history/test_stable.py tests/history {_TRAFFIC}",
         (
             (
                 "the state of another history is taken",
-                "self.stable.sealed().check != turns.fingerprint(held.length)",
+                "held.check != turns.fingerprint(held.length)",
                 "False",
             ),
-            ("the cut is not held", "            self._go_on(self.before)\n", "            pass\n"),
-            (
-                "the prefix is told too long",
-                "            until = min(until, lead)\n",
-                "",
-            ),
+            ("the cut is not held", "            self._keep_cut(self.last)\n", "            pass\n"),
             (
                 "what was cut is sent whole the next time",
-                "        for position, form in held.edits.items():\n            if position not in self.edits:\n",
-                "        for position, form in held.edits.items():\n            if False:\n",
+                "            if position not in self.edits and",
+                "            if False and",
             ),
-            ("a call without a result stays without it", " if p not in self.dangling}", "}"),
+            (
+                "a call without a result stays without it",
+                " and position not in held.unanswered:\n",
+                ":\n",
+            ),
+        ),
+    ),
+    (
+        "history/prompt.py",
+        f"tests/history/test_stable.py tests/history {_TRAFFIC}",
+        (
+            ("the prefix is told too long", "                break\n", "                pass\n"),
+            ("the note is appended to the user's message but not counted", "        out.units[-1] += ", "        _ = "),
         ),
     ),
     (
@@ -216,7 +223,7 @@ AREAS = (
         ),
     ),
     (
-        "history/order.py",
+        "history/ranking.py",
         "tests/requirements/test_flow.py tests/history/test_arguments.py",
         (
             (

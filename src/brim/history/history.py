@@ -9,9 +9,10 @@ from brim.errors import BrimError, InvalidType, InvalidValue
 from brim.history.forms import Forms
 from brim.history.history_fit import HistoryFit
 from brim.history.options import Asked, Options, binds, options_of, stable_of
+from brim.history.prompt import shared_units
 from brim.history.ranking import Ranking
 from brim.history.receipt import Given, recorder
-from brim.history.result import Fitted, sent
+from brim.history.result import Fitted
 from brim.history.selection import SelectionFit
 from brim.history.stable import Stable
 from brim.history.stable_fit import StableFit
@@ -85,7 +86,7 @@ class History:
         self._turns = Turns(meter_for(meter, model), format=format, repair=repair)
         self._forms = Forms(self._turns)
         self._ranking = Ranking(self._turns)
-        self._last: tuple[Mapping[str, Any], tuple[Any, ...]] = ({}, ())
+        self._last: tuple[Mapping[str, Any], tuple[Any, ...]] | None = None
         self._options, self._asked = Options(), Asked()
 
     def __len__(self) -> int:
@@ -151,17 +152,20 @@ class History:
         return self._fitted(fitting, told, {"tools": tools, "system": system}, exact=exact)
 
     def _fitted(self, fitting: HistoryFit, given: Given, aside: Mapping[str, Any], *, exact: bool) -> Fitted:
-        messages, used = sent(fitting), fitting.used
+        sent, used = fitting.sent_messages(), fitting.used
         if used > fitting.budget:
             raise BrimError(f"a fault of brim's: {used:,} units for a budget of {fitting.budget:,}; please report it")
-        last, self._last = self._last, (aside, tuple(messages))
-        prefix: int | Callable[[], int]
+        last: Sequence[Any] = ()
+        if self._last is not None:
+            last = self._last[1] if self._last[0] == aside else ()
+        elif isinstance(fitting, StableFit):
+            last = fitting.last_prompt().messages
+        prefix = shared_units(last, sent, sum(fitting.extra.values()) - fitting.extra["reply"])
+        self._last = (aside, tuple(sent.messages))
         if isinstance(fitting, StableFit):
-            self._stable, prefix = fitting.stable, fitting.prefix if last[0] in ({}, aside) else 0
-        else:
-            prefix = _shared(fitting, last[1] if last[0] == aside else (), self._last[1])
+            self._stable = fitting.stable
         record = recorder(fitting, given, aside, prefix, exact=exact and fitting.turns.meter.exact)
-        return Fitted(messages, used, fitting.budget, self._stable, record, _prefix=prefix)
+        return Fitted(sent.messages, used, fitting.budget, self._stable, record, _prefix=prefix)
 
     def _apart(self, system: Any) -> int:
         """Return the units of a system prompt that is sent apart from the messages."""
@@ -175,18 +179,3 @@ class History:
             place = error.place.replace("messages[0] content", "system")
             raise type(error)(place, error.value, error.expected) from error
         return self._turns.chat.units(message)
-
-
-def _shared(fitting: HistoryFit, last: Sequence[Any], messages: Sequence[Any]) -> Callable[[], int]:
-    """Return what counts the leading messages that are the same objects as those of the last fit."""
-    chat, read, extra = fitting.turns.chat, fitting.turns.wire.read, fitting.extra
-
-    def units() -> int:
-        shared = 0
-        for i, (before, now) in enumerate(zip(last, messages, strict=False)):
-            if before is not now:
-                break
-            shared += chat.units(read(now, i))
-        return shared + sum(extra.values()) - extra["reply"] if last else 0
-
-    return units

@@ -13,6 +13,7 @@ from brim.history.forms import Form, Forms
 from brim.history.note import note as written
 from brim.history.options import Options
 from brim.history.priority import distribution
+from brim.history.prompt import SentMessages, note_units, sent_messages
 from brim.history.ranking import Ranking
 from brim.history.spans import Span, ranges
 from brim.history.turns import Repair, Turns
@@ -82,7 +83,7 @@ class HistoryFit:
         """Take everything as it came, but for calls that nothing answers."""
         turns = self.turns
         if self.options.pin is not None:
-            self.held()
+            self.pinned()
         self.weights = turns.weights
         self.repairs = list(turns.repairs)
         if turns.unfinished:
@@ -102,6 +103,10 @@ class HistoryFit:
     def left_out(self) -> int:
         """Return how many turns are left out."""
         return len(self.weights) - sum(stop - start for start, stop in self.spans)
+
+    def sent_messages(self) -> SentMessages:
+        """Return the messages to send."""
+        return sent_messages(self.turns, self.kept, self.sent, self.note, len(self.turns))
 
     def settle(self) -> None:
         """Add up what is sent, without the note."""
@@ -124,32 +129,24 @@ class HistoryFit:
         """Return what is sent in another form, by position."""
         if not self.edits or not self.left_out():
             return self.edits
-        starts, found = self.turns.starts, {}
-        bounds = [(starts[a], starts[b] if b < len(starts) else len(self.turns)) for a, b in self.spans]
-        for first, last in bounds:
-            found.update({p: form for p, form in self.edits.items() if first <= p < last})
-        return found
+        return {p: form for first, last in self.kept for p, form in self.edits.items() if first <= p < last}
+
+    @property
+    def kept(self) -> list[Span]:
+        """The turns that stay, as ranges of positions."""
+        starts, end = self.turns.starts, len(self.turns)
+        return [(starts[first], starts[last] if last < len(starts) else end) for first, last in self.spans]
 
     def essential(self) -> list[int]:
         """Return the turns that always stay, in order: the task, what is pinned, the newest."""
-        stay = self.held() | self._task()
+        stay = self.pinned() | self._task()
         if self.weights:
             stay.add(self.newest)
         return sorted(stay)
 
-    @property
-    def appended(self) -> bool:
-        """Whether the note goes into the message before the gap, since two of the user's may not follow each other."""
-        turns, spans = self.turns, self.spans
-        if not turns.wire.pairs or not spans or spans[0][0] > 0:
-            return False
-        return turns.messages[turns.span(spans[0][1] - 1)[1] - 1].role == "user"
-
     def noted(self) -> int:
-        """Return the units that the note takes."""
-        if not self.note:
-            return 0
-        return self.forms.added(self.note) if self.appended else self.forms.said(self.note)
+        """Return the tokens that the note takes."""
+        return note_units(self.turns, self.kept, self.note)
 
     def note_room(self) -> int:
         """Return the units that the note, and a summary with it, can take at the most."""
@@ -171,16 +168,16 @@ class HistoryFit:
         """
         capped = set(self.turns.members(self.newest)) if self.weights else set()
         self.edits = {p: form for p, form in self.edits.items() if p in self.dangling or p in capped}
-        held, task = self.held(), self._task()
+        pinned, task = self.pinned(), self._task()
         if self.options.pin_first_user:
-            held |= task
-        forms, kept = self._squeezed(essential, held, task)
+            pinned |= task
+        forms, kept = self._squeezed(essential, pinned, task)
         self.keep(forms)
-        for turn in set(essential) - held:
+        for turn in set(essential) - pinned:
             self.reasons[turn] = "it has to stay, and there was not room for " + ("all of it" if turn in kept else "it")
         self.spans = ranges(sorted(kept))
 
-    def _squeezed(self, essential: Sequence[int], held: set[int], task: set[int]) -> tuple[dict[int, Form], set[int]]:
+    def _squeezed(self, essential: Sequence[int], pinned: set[int], task: set[int]) -> tuple[dict[int, Form], set[int]]:
         """Return the messages of the turns that always stay, cut no more than they must be, and these turns.
 
         The newest turn is cut first, then the task as well. Then the task goes, where a history may begin without the
@@ -190,11 +187,11 @@ class HistoryFit:
             DoesNotFit: even so they do not fit.
         """
         every, floor = set(essential), self.forms.floor
-        bare = every if self.turns.wire.pairs else held | set(essential[-1:])
+        bare = every if self.turns.wire.pairs else pinned | set(essential[-1:])
         ways = (
-            (every, held | (task - {self.newest}), _ENOUGH * floor),
-            (every, held, floor),
-            (bare, held, self.forms.mark),
+            (every, pinned | (task - {self.newest}), _ENOUGH * floor),
+            (every, pinned, floor),
+            (bare, pinned, self.forms.mark),
         )
         for kept, whole, least in ways:
             taken = sum(self.weights[turn] for turn in whole)
@@ -202,7 +199,7 @@ class HistoryFit:
                 return self.shortened(sorted(kept - whole), self.room - taken, least), kept
             except DoesNotFit as error:
                 needed = error.needed
-        raise self.refusal(sum(self.weights[turn] for turn in held), needed)
+        raise self.refusal(sum(self.weights[turn] for turn in pinned), needed)
 
     def _task(self) -> set[int]:
         """Return the turn of the task, if there is one."""
@@ -230,7 +227,7 @@ class HistoryFit:
         self.edits.update({p: form for p, form in forms.items() if form.raw is not raws[p]})
         return sum([form.units for form in forms.values()])
 
-    def held(self) -> set[int]:
+    def pinned(self) -> set[int]:
         """Return the turns that the caller pinned."""
         pin, turns = self.options.pin, self.turns
         if pin is None:

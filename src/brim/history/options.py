@@ -117,7 +117,7 @@ def options_of(asked: Asked) -> Options:
     return Options(**asked)
 
 
-def check_held(options: Options) -> None:
+def check_stable(options: Options) -> None:
     """Pass if a cut can be held with these options: a selection or a cap that changes would move the prefix.
 
     Raises:

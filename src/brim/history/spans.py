@@ -66,11 +66,11 @@ class PrefixSums:
 
 
 def joined(spans: Iterable[Span]) -> list[Span]:
-    """Return ranges in order, those that touch as one and those that are empty left out."""
+    """Return ranges in order, those that touch or overlap as one, without empty ones; they come sorted."""
     found: list[Span] = []
     for start, stop in spans:
-        if found and found[-1][1] == start:
-            found[-1] = (found[-1][0], stop)
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(stop, found[-1][1]))
         elif start < stop:
             found.append((start, stop))
     return found

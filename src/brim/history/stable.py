@@ -7,10 +7,12 @@ What stands before the gap stays where it is, so that the provider still finds i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from brim.errors import InvalidType, InvalidValue
+from brim.history.forms import Form
+from brim.wire.base import jsonable
 
 _STEPS = range(5, 100, 5)
 """Low lines that are weighed, in percent of the room."""
@@ -34,35 +36,45 @@ class CachePrices:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HeldCut:
-    """The cut that is held."""
+    """What the last fit sent of a history, so that the next one can send the same and what has come since."""
 
-    anchor: int = 0
-    """Turns before the gap."""
-    resume: int = 0
-    """The first turn after the gap; 0 as long as nothing was cut."""
-    at: int = 0
-    """The position of that turn's first message."""
-    lead: int = 0
-    """Turns before the first that is left out."""
-    note: str = ""
-    seen: int = 0
-    """Messages that were there when the prefix last moved."""
-    length: int = 0
-    """Messages that were there at the last fit."""
-    until: int = 0
-    """Messages of those that will be sent again as they were, calls without an answer left out."""
-    check: str = ""
-    """The fingerprint of those messages, to see that it is the same history; empty as long as the turns is known."""
-    turns: Any = field(default=None, repr=False, compare=False)
-    """The turns that the cut was made in, within one `History`."""
-    moves: int = 0
-    """How often positions had changed in it."""
-    aside: Mapping[str, int] = field(default_factory=dict)
-    """Units that stood before the messages: tools, a system prompt apart."""
-    units: int = 0
-    """Units of the last prompt's messages."""
-    edits: Mapping[int, Any] = field(default_factory=dict, repr=False)
+    kept: tuple[tuple[int, int], ...]
+    """The ranges of messages that were sent, by position."""
+    edits: Mapping[int, Form] = field(repr=False)
     """Messages that were sent in a shorter form, by position."""
+    unanswered: tuple[int, ...]
+    """Those of them that were shortened only because a call had no result yet."""
+    note: str
+    seen: int
+    """Messages that there were when the cut was made."""
+    length: int
+    """Messages that there were at the last fit."""
+    check: str
+    """The fingerprint of these messages, to recognise the history."""
+    extra: Mapping[str, int]
+    """Tokens of the tools and of a separate system prompt, which stood before the messages."""
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """A value that stays the same as long as the same cut is held."""
+        edges = tuple(position for span in self.kept for position in span)[:-1]
+        return edges, self.note, tuple(at for at in self.edits if at not in self.unanswered)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the cut as JSON values."""
+        values: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
+        edits = {str(at): [jsonable(form.raw), form.units] for at, form in self.edits.items()}
+        kept, unanswered = [list(span) for span in self.kept], list(self.unanswered)
+        return {**values, "kept": kept, "unanswered": unanswered, "extra": dict(self.extra), "edits": edits}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> HeldCut | None:
+        """Return the cut that `to_dict` wrote; `None` if an older version wrote it, whose cuts are not read."""
+        if set(values) != set(cls.__slots__):
+            return None
+        edits = {int(at): Form(raw, units) for at, (raw, units) in values["edits"].items()}
+        kept = tuple((start, stop) for start, stop in values["kept"])
+        return cls(**{**values, "kept": kept, "unanswered": tuple(values["unanswered"]), "edits": edits})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,18 +106,6 @@ class Stable:
                 raise InvalidValue(f"stable: {name}", value, "a share from 0 to 1")
         if self.low is not None and self.low > self.high:
             raise InvalidValue("stable: low", self.low, f"at most the high line, {self.high}")
-
-    def sealed(self) -> Stable:
-        """Return it as a value of its own, which knows its history by a fingerprint."""
-        if self.held is None or self.held.turns is None:
-            return self
-        check = self.held.turns.fingerprint(self.held.length)
-        return replace(self, held=replace(self.held, check=check, turns=None))
-
-    @property
-    def check(self) -> str:
-        """The fingerprint of the history whose cut is held."""
-        return self.held.check if self.held is not None else ""
 
     def low_line(self, room: int, head: int) -> float:
         """Return the share of the room that a cut leaves, given the units that always stand before it."""

@@ -1,93 +1,98 @@
-"""A fit that keeps the prefix of the last one: the same cut as long as it fits, and then one that lasts."""
+"""A fit in stable mode: the cut of the last fit as long as it fits, and then one that lasts."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from brim.history.history_fit import HistoryFit
-from brim.history.options import check_held
-from brim.history.spans import joined, ranges
+from brim.history.options import check_stable
+from brim.history.prompt import SentMessages, sent_messages
+from brim.history.spans import Span, joined, ranges
 from brim.history.stable import HeldCut, Stable
 
 
 @dataclass(slots=True, kw_only=True)
 class StableFit(HistoryFit):
-    """One fit at work that goes on from the last one."""
+    """One fit that continues from the last one."""
 
     stable: Stable
-    """The lines, and the cut of the last fit; after the run, the cut of this one."""
-    prefix: int = 0
-    """Units at the start of the prompt that are those of the last one."""
-    anchor: int = 0
-    """Turns before the gap."""
-    resume: int = 0
-    """The first turn after the gap; 0 without one."""
-    before: HeldCut | None = None
+    """The lines and the cut of the last fit; after `finish`, the cut of this one."""
+    last: HeldCut | None = None
     """The cut of the last fit, if it was of this history."""
 
     def run(self) -> None:
         """Decide what is sent.
 
         Raises:
-            DoesNotFit: what has to stay is bigger than the budget.
+            DoesNotFit: the messages that always stay are bigger than the budget.
         """
-        check_held(self.options)
+        check_stable(self.options)
         self.prepare()
-        self.before = self._known()
-        line = int(self.budget * self.stable.high)
-        if self.before is not None:
-            self._go_on(self.before)
+        self.last = self._known()
+        if self.last is not None:
+            self._keep_cut(self.last)
         self.settle()
+        line = int(self.budget * self.stable.high)
         if self.used > line:
             self.seen = len(self.turns)
-            self._cut(line, self.before)
+            self._cut(line)
             self.settle()
 
     def finish(self) -> None:
-        """Take note of what is held from here on, and of what the last prompt had as well."""
+        """Add up what is sent, write the note, and hold the cut for the next fit."""
         HistoryFit.finish(self)
-        if self.before is not None:
-            self.prefix = self._shared(self.before)
-        self.stable = replace(self.stable, held=self._held_now())
+        turns = self.turns
+        held = HeldCut(
+            kept=tuple(self.kept),
+            edits=dict(self.sent),
+            unanswered=tuple(position for position in self.sent if position in self.dangling),
+            note=self.note,
+            seen=self.seen,
+            length=len(turns),
+            check=turns.fingerprint(len(turns)),
+            extra=self._before_messages(),
+        )
+        self.stable = replace(self.stable, held=held)
+
+    def last_prompt(self) -> SentMessages:
+        """Return what the last fit sent; nothing if tools or a system prompt of another size stood before it."""
+        held = self.last
+        if held is None or held.extra != self._before_messages():
+            return SentMessages([], [])
+        return sent_messages(self.turns, held.kept, held.edits, held.note, held.length)
 
     def _known(self) -> HeldCut | None:
-        """Return the cut of the last fit, if it was of this history."""
+        """Return the cut of the last fit, if it was of this history and still runs between turns."""
         held, turns = self.stable.held, self.turns
-        if held is None or held.length > len(turns):
+        if held is None or held.length > len(turns) or held.check != turns.fingerprint(held.length):
             return None
-        if held.turns is turns:
-            return held if turns.steady(held.length, held.moves) and self._resumes(held) else None
-        if self.stable.sealed().check != turns.fingerprint(held.length):
-            return None
-        return held if self._resumes(held) else None
+        edges = [position for span in held.kept for position in span][:-1]
+        return held if all(turns.starts[turns.turn_of(position)] == position for position in edges) else None
 
-    def _resumes(self, held: HeldCut) -> bool:
-        """Return whether a turn still begins where the gap ended."""
-        starts = self.turns.starts
-        return not held.resume or (held.resume < len(starts) and starts[held.resume] == held.at)
-
-    def _go_on(self, held: HeldCut) -> None:
+    def _keep_cut(self, held: HeldCut) -> None:
         """Send what the last fit sent, and what has come since."""
-        self.anchor, self.resume, self.seen, self.note = held.anchor, held.resume, held.seen, held.note
+        turns = self.turns
+        self.seen, self.note = held.seen, held.note
         if held.edits:
             self.weights = list(self.weights)
         for position, form in held.edits.items():
-            if position not in self.edits:
+            if position not in self.edits and position not in held.unanswered:
                 self.edits[position] = form
-                self.weights[self.turns.turn_of(position)] += form.units - self.turns.units[position]
-        self._keep_around()
+                self.weights[turns.turn_of(position)] += form.units - turns.units[position]
+        edges = [turns.turn_of(position) for span in held.kept for position in span]
+        if edges[1:] and (edges[0] > 0 or len(edges) > 2):
+            self.spans = self._with_essential(zip(edges[::2], [*edges[1:-1:2], len(self.weights)], strict=True))
 
-    def _keep_around(self) -> None:
-        """Keep the turns on both sides of the gap, and those that always stay."""
-        if self.resume:
-            between = [turn for turn in self.essential() if self.anchor <= turn < self.resume]
-            self.spans = joined([(0, self.anchor), *ranges(between), (self.resume, len(self.weights))])
+    def _with_essential(self, spans: Sequence[Span] | zip[Span]) -> list[Span]:
+        """Return ranges of turns together with the turns that always stay."""
+        return joined(sorted([*spans, *((turn, turn + 1) for turn in self.essential())]))
 
-    def _cut(self, line: int, held: HeldCut | None) -> None:
-        """Make a gap that brings the history to the low line.
+    def _cut(self, line: int) -> None:
+        """Leave turns out so that the history comes down to the low line.
 
         Raises:
-            DoesNotFit: what has to stay is bigger than the budget.
+            DoesNotFit: the messages that always stay are bigger than the budget.
         """
         self.note = ""
         if not self.weights:
@@ -98,102 +103,40 @@ class StableFit(HistoryFit):
         room = line - (self.budget - self.room)
         need = sum(self.weights[turn] for turn in essential)
         if need > room:
-            self._forget(held)
-            self.anchor, self.resume = 0, self.newest
+            self.edits = {}  # What has to be cut is cut from the whole.
+            self.prepare()
             if sum(self.weights[turn] for turn in essential) > self.room:
                 self.cut_inside(essential)
             else:
-                self._keep_around()
+                self.spans = ranges(essential)
             return
         left = room - need - self.note_room()
-        self._part(essential, max(0, left), held)
-        self._keep_around()
+        self.spans = self._with_essential(self._around_gap(set(essential), max(0, left)))
         if left >= 0:
             self.say()
 
-    def _part(self, essential: list[int], left: int, held: HeldCut | None) -> None:
-        """Choose the gap: turns from the start and from the end that take the low line's share of what is left."""
+    def _around_gap(self, essential: set[int], left: int) -> list[Span]:
+        """Return the turns from the start and from the end that take the low line's share of what is left.
+
+        What stands before the gap stays there, if it fits, so that the provider's cache still has it.
+        """
         weights = [0 if turn in essential else weight for turn, weight in enumerate(self.weights)]
         head = self.budget - self.room + sum(self.weights[turn] for turn in essential)
         low = int(left * self.stable.low_line(left, head))
-        before = sum(weights[: held.anchor]) if held is not None and held.resume else -1
-        if held is not None and 0 <= before <= low:
-            self.anchor = held.anchor
-        else:
-            self.anchor, before, most = 0, 0, int(low * self.stable.anchor)
-            while self.anchor < self.newest and before + weights[self.anchor] <= most:
-                before += weights[self.anchor]
-                self.anchor += 1
-        self.resume, after = self.newest, before
-        while self.resume > self.anchor and after + weights[self.resume - 1] <= low:
-            self.resume -= 1
-            after += weights[self.resume]
+        first, stop = self.spans[0]
+        anchor = stop if first == 0 else 0
+        before = sum(weights[:anchor])
+        if not self.left_out() or before > low:
+            anchor, before, most = 0, 0, int(low * self.stable.anchor)
+            while anchor < self.newest and before + weights[anchor] <= most:
+                before += weights[anchor]
+                anchor += 1
+        resume, taken = self.newest, before
+        while resume > anchor and taken + weights[resume - 1] <= low:
+            resume -= 1
+            taken += weights[resume]
+        return [(0, anchor), (resume, len(weights))]
 
-    def _forget(self, held: HeldCut | None) -> None:
-        """Take the messages as they came again: what has to be cut is cut from the whole."""
-        if held is None:
-            return
-        for position in held.edits:
-            form = self.edits.pop(position, None)
-            if form is not None:
-                self.weights[self.turns.turn_of(position)] += self.turns.units[position] - form.units
-
-    def _shared(self, held: HeldCut) -> int:
-        """Return the units at the start of the prompt that the last one had as well."""
-        turns = self.turns
-        moved = [p for p in {*held.edits, *self.sent} if held.edits.get(p) != self.sent.get(p)]
-        until = min([held.until, *moved])
-        if held.aside != self._aside():
-            return 0
-        lead = self._start(min(self._lead(), held.lead))
-        moves = self._lead() != held.lead and lead < held.length
-        if moves or (self.anchor, self.resume, self.note) != (held.anchor, held.resume, held.note):
-            until = min(until, lead)
-            if turns.wire.pairs:
-                until -= 1
-        elif until >= held.length:
-            return held.units
-        return sum(self._aside().values()) + self._units_before(until)
-
-    def _aside(self) -> dict[str, int]:
-        """Return the units that stand before the messages."""
+    def _before_messages(self) -> dict[str, int]:
+        """Return the tokens of what stands before the messages: tools and a separate system prompt."""
         return {name: units for name, units in self.extra.items() if name != "reply"}
-
-    def _lead(self) -> int:
-        """Return how many turns stand before the first that is left out."""
-        return self.spans[0][1] if self.spans and self.spans[0][0] == 0 else 0
-
-    def _start(self, turn: int) -> int:
-        """Return the position of a turn's first message, or of the end."""
-        starts = self.turns.starts
-        return starts[turn] if turn < len(starts) else len(self.turns)
-
-    def _units_before(self, until: int) -> int:
-        """Return the units of what is sent of the messages before a position."""
-        turns, units = self.turns, 0
-        kept = [(self._start(first), self._start(last)) for first, last in self.spans]
-        for start, stop in kept:
-            positions = range(start, min(stop, until))
-            units += sum([self.sent[p].units if p in self.sent else turns.units[p] for p in positions])
-        fixed = [p for p in turns.system if p < until and not any(start <= p < stop for start, stop in kept)]
-        units += sum([turns.units[p] for p in fixed])
-        noted = self.note and self._start(self._lead()) < until
-        return units + (self.noted() if noted else 0)
-
-    def _held_now(self) -> HeldCut:
-        turns = self.turns
-        return HeldCut(
-            anchor=self.anchor,
-            resume=self.resume,
-            at=turns.starts[self.resume] if self.resume else 0,
-            aside=self._aside(),
-            lead=self._lead(),
-            note=self.note,
-            seen=self.seen,
-            length=len(turns),
-            until=min(self.dangling, default=len(turns)),
-            turns=turns,
-            moves=turns.moves,
-            units=self.used - self.extra.get("reply", 0),
-            edits={p: form for p, form in self.sent.items() if p not in self.dangling},
-        )

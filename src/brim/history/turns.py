@@ -62,7 +62,6 @@ class Turns:
         """The messages as the caller gave them; it only grows."""
         self.generation = 0
         """Counts how often turns or positions have changed; as long as it stays, they only grow."""
-        self._seats: list[int] = []
         self._set(wire(format) if format is not None else self._guess())
 
     def _guess(self) -> Wire:
@@ -72,7 +71,6 @@ class Turns:
     def _set(self, chosen: Wire) -> None:
         """Begin anew in a shape."""
         self.generation += 1
-        self._seats.append(0)
         self.wire = chosen
         self.chat = chat_of(self.meter, chosen.provider)
         self.pairs = Pairs()
@@ -186,15 +184,6 @@ class Turns:
     def unfinished(self) -> bool:
         """Whether something waits for what has not come: a call for its result, reasoning for what it led to."""
         return bool(self.pairs.open) or bool(self._reasoning)
-
-    @property
-    def moves(self) -> int:
-        """How often a message was put before others."""
-        return len(self._seats)
-
-    def steady(self, length: int, moves: int) -> bool:
-        """Return whether the first messages stand where they stood after so many moves."""
-        return all(seat >= length for seat in self._seats[moves:])
 
     def fingerprint(self, length: int) -> str:
         """Return what tells the first messages from any others: a hash of all they say, worked out once for each."""
@@ -331,12 +320,11 @@ class Turns:
             InvalidValue: repairs are not wanted.
         """
         self.generation += 1
-        self._seats.append(seat)
         self._record(Repair(self.indexes[at], "moved", "its result has to follow the call", 0, message.raw))
         self.raws = _moved(self.raws, seat)
         self.messages = _moved(self.messages, seat)
         self.units = _moved(self.units, seat)
-        self._prints = [""]
+        del self._prints[seat + 1 :]
         self.indexes = _moved(self.indexes, seat)
         self.pairs.moved(seat)
         if self.task is not None and self.task >= seat:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import brim
 from brim.errors import InvalidValue
-from brim.history.compact.extract import condensed, listed, read_back, summarise, summary
+from brim.history.compact.extract import condensed, listed, read_back, summarise
 from brim.history.compact.facts import Said, harvest
 from brim.history.compact.plan import apply, plan
 from brim.testing import CharMeter, PieceMeter
@@ -92,7 +92,7 @@ def test_it_works_as_the_summariser_of_a_fit():
 
 def test_it_works_as_the_summariser_of_a_plan():
     made = plan(loop(40, 200), meter="o200k_base", room=1_000)
-    said = summary(made)
+    said = made.summary()
     assert made.meter.load(said) <= made.limit
     assert apply(made, said).freed > 0
 

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 import brim
 import traffic
 from brim.errors import InvalidType, InvalidValue, NoProgress
-from brim.history.compact import extract
 from brim.history.compact.mark import MARK, is_summary
 from brim.history.compact.plan import MOST_HANDLES, apply, plan
 from brim.history.compact.result import Compacted
@@ -70,7 +69,7 @@ def test_what_comes_out_is_legal_smaller_and_fits_again(seed):
     if made is None:
         return
     assert made.meter.load(made.text) <= made.input_limit
-    said = extract.summary(made) or "nothing"
+    said = made.summary() or "nothing"
     assert made.meter.load(said) <= max(made.limit, 1)
     done = apply(made, said)
     assert traffic.illegal(done.messages, case.format) == ""
@@ -243,7 +242,7 @@ def test_neither_summary_nor_reading_nor_index_carries_a_secret():
     assert key not in done.summary
     assert key not in str(done.messages[1])
     assert key not in done.texts[done.index]
-    assert key not in extract.summary(made)
+    assert key not in made.summary()
 
 
 @pytest.mark.parametrize("meter", [METER, PieceMeter()], ids=["tokens", "pieces"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from brim.history.compact.facts import SPOKEN, Fact, Said, harvest, ranked
 from brim.history.compact.secrets import redact
@@ -17,9 +17,6 @@ from brim.meter import DEFAULT, meter
 from brim.meter.base import BaseMeter, checked_limit
 from brim.meter.words import terms
 from brim.receipts.receipt import handle
-
-if TYPE_CHECKING:
-    from brim.history.compact.plan import CompactionPlan
 
 _HEADINGS = {
     "constraint": "Rules",
@@ -68,12 +65,6 @@ def summarise(text: str, limit: int, meter: BaseMeter | None = None) -> str:
         InvalidValue: `limit` is not a whole number of at least zero.
     """
     return condensed(_parted(text), limit, meter or _default())
-
-
-def summary(plan: CompactionPlan) -> str:
-    """Return the summary of what a plan is to replace, with the last summary in it; it always says something."""
-    told = condensed(plan.said, plan.limit, plan.meter, plan.previous)
-    return told or plan.meter.head(f"{len(plan.said):,} messages in which nothing stands out.", plan.limit)
 
 
 def condensed(said: Sequence[Said], limit: int, meter: BaseMeter, previous: str = "") -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from brim.amounts import units
 from brim.errors import DoesNotFit, InvalidType, InvalidValue, NoProgress
 from brim.history.compact import mark
+from brim.history.compact.extract import condensed
 from brim.history.compact.facts import Said
 from brim.history.compact.result import Compacted
 from brim.history.compact.secrets import redact
@@ -84,6 +85,11 @@ class CompactionPlan:
     def reading(self, limit: int) -> str:
         """Return what is to be read in at most `limit` units: the longest texts are cut first, none is left out."""
         return fitted(self.said, self.previous, limit, self.meter)
+
+    def summary(self) -> str:
+        """Return a summary that is made without a model, with the last one in it; it is never empty."""
+        text = condensed(self.said, self.limit, self.meter, self.previous)
+        return text or self.meter.head(f"{len(self.said):,} messages in which nothing stands out.", self.limit)
 
 
 def plan(

@@ -1,0 +1,114 @@
+"""The messages that are sent: those that always stay, the turns that were kept, and the note at the first gap."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from brim.history.forms import Form
+from brim.history.spans import Span
+from brim.history.turns import Turns
+
+
+class SentMessages(NamedTuple):
+    """Messages in the order in which they are sent."""
+
+    messages: list[Any]
+    units: list[int]
+    """The tokens of each."""
+
+
+def sent_messages(
+    turns: Turns, kept: Sequence[Span], edits: Mapping[int, Form], note: str, length: int
+) -> SentMessages:
+    """Return what is sent of the first `length` messages.
+
+    Args:
+        turns: the history.
+        kept: ranges of positions that are sent, in order; messages that always stay are sent in any case.
+        edits: messages that are sent in another form, by position.
+        note: the text that says what was left out; empty if nothing was.
+        length: how many messages of the history there were.
+    """
+    out = SentMessages([], [])
+    end, noted = 0, not note
+    for start, stop in kept:
+        _add_fixed(out, turns, end, start)
+        if not noted and start > turns.starts[0]:
+            noted = _add_note(out, turns, kept, note)
+        _add_range(out, turns, start, stop, edits)
+        if not noted and stop < length:
+            noted = _add_note(out, turns, kept, note)
+        end = stop
+    _add_fixed(out, turns, end, length)
+    return out
+
+
+def note_units(turns: Turns, kept: Sequence[Span], note: str) -> int:
+    """Return the tokens that a note adds to the messages that are sent."""
+    if not note:
+        return 0
+    return turns.chat.text(note) + (0 if _joins(turns, kept) else turns.chat.frame("user"))
+
+
+def shared_units(last: Sequence[Any], sent: SentMessages, before: int) -> Callable[[], int]:
+    """Return a function that counts the start of a prompt which the last one had as well.
+
+    Args:
+        last: the messages of the last prompt; empty if there was none.
+        sent: the messages of this one.
+        before: tokens that stood before the messages in both.
+    """
+    messages, units = tuple(sent.messages), sent.units
+
+    def count() -> int:
+        same = 0
+        for old, new in zip(last, messages, strict=False):
+            if old is not new and old != new:
+                break
+            same += 1
+        return before + sum(units[:same]) if last else 0
+
+    return count
+
+
+def _add_fixed(out: SentMessages, turns: Turns, start: int, stop: int) -> None:
+    """Add the messages between two positions that always stay."""
+    system = turns.system
+    for position in system[bisect_left(system, start) : bisect_left(system, stop)]:
+        out.messages.append(turns.raws[position])
+        out.units.append(turns.units[position])
+
+
+def _add_range(out: SentMessages, turns: Turns, start: int, stop: int, edits: Mapping[int, Form]) -> None:
+    """Add a range of messages in the forms in which they are sent."""
+    raws, units = turns.raws[start:stop], turns.units[start:stop]
+    gone = []
+    for position, form in edits.items():
+        if start <= position < stop:
+            raws[position - start], units[position - start] = form
+            if form.raw is None:
+                gone.append(position - start)
+    for place in sorted(gone, reverse=True):
+        del raws[place], units[place]
+    out.messages.extend(raws)
+    out.units.extend(units)
+
+
+def _add_note(out: SentMessages, turns: Turns, kept: Sequence[Span], note: str) -> bool:
+    """Add the note: as a message of its own, or to the user's message before the gap."""
+    if _joins(turns, kept):
+        out.messages[-1] = turns.wire.append(out.messages[-1], note)
+        out.units[-1] += turns.chat.text(note)
+    else:
+        out.messages.append(turns.wire.say(note))
+        out.units.append(note_units(turns, kept, note))
+    return True
+
+
+def _joins(turns: Turns, kept: Sequence[Span]) -> bool:
+    """Return whether the note goes into the message before the gap: two of the user's may not follow each other."""
+    if not turns.wire.pairs or not kept or kept[0][0] > turns.starts[0]:
+        return False
+    return turns.messages[kept[0][1] - 1].role == "user"
