@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 import brim
 from audit import traces
 from brim.audit import Policy, audit
-from brim.audit.engine import Processes
-from brim.audit.facts import facts_of
-from brim.audit.tally import AuditTotals, ConversationTotals
+from brim.audit.executor import LocalExecutor
+from brim.audit.models import facts_of
+from brim.audit.totals import AuditTotals, ConversationTotals
 from brim.audit.trace import Place
 from brim.errors import SourceError
 from brim.meter import catalogue
@@ -251,7 +251,7 @@ def test_how_the_work_is_split_changes_no_byte(size, tmp_path, monkeypatch):
     path = traces.write(tmp_path / "log", [*interleaved(), *traces.claude_code_session(), *traces.codex_session()])
     policies = [Policy(name="lean", budget=600), Policy(name="held", budget=600, stable=True)]
     whole = audit([path], policies, window=1_000).to_json()
-    monkeypatch.setattr("brim.audit.reading.RANGE", size)
+    monkeypatch.setattr("brim.audit.records.RANGE", size)
     monkeypatch.setattr("brim.audit.index._LEAST_PART", size)
     assert audit([path], policies, window=1_000).to_json() == whole
 
@@ -272,16 +272,16 @@ def _die(_):
 
 
 def test_a_process_that_is_ended_from_outside_is_told_in_one_sentence():
-    engine = Processes(1)
+    executor = LocalExecutor(2)
     with pytest.raises(SourceError, match="ended from outside"):
-        list(engine.map(_die, [1]))
-    engine.close()
+        list(executor.map(_die, [1], size=1))
+    executor.close()
 
 
 def test_a_session_too_long_for_the_memory_is_begun_anew(tmp_path, monkeypatch):
     lines = traces.claude_code_session()
     path = traces.write(tmp_path / "log", lines)
-    monkeypatch.setattr("brim.audit.replaying._MOST", len(json.dumps(lines)) // 2)
+    monkeypatch.setattr("brim.audit.replay._MOST", len(json.dumps(lines)) // 2)
     recorded = audit([path]).values["recorded"]
     assert recorded["parted"] == 1
     assert recorded["requests"] == 2
@@ -296,7 +296,7 @@ def tallies(draw):
     made = AuditTotals()
     for key in draw(st.lists(KEYS, max_size=6)):
         made.add(*key, by=draw(st.integers(-5, 10**20)))
-        made.peak(*key, at=draw(st.integers(0, 99)))
+        made.peak(key[0], draw(st.integers(0, 99)))
     for place in draw(st.lists(PLACES, max_size=25)):
         made.name(place, draw(st.sampled_from(("x", "y"))))
         made.rank(ConversationTotals(-draw(st.integers(0, 3)), -draw(st.integers(0, 3)), 0, place, 1, "m"))

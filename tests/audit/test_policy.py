@@ -39,7 +39,7 @@ def test_a_policy_that_cannot_be_says_what_is_wrong(written, said):
 
 
 def test_two_policies_of_one_name_are_refused():
-    with pytest.raises(InvalidValue, match="a name of its own"):
+    with pytest.raises(InvalidValue, match="a different name"):
         policies_of(("a:budget=3", "a:budget=4"), None)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from audit import traces
 from brim.audit import Policy, audit
-from brim.audit.engine import engine_of
+from brim.audit.executor import executor_of
 from brim.errors import SourceError
 
 pytestmark = pytest.mark.ray
@@ -25,7 +25,7 @@ def cluster():
 def test_without_a_cluster_it_says_how_to_start_one(address):
     """It stands first: once a cluster is up in this process, there is one."""
     with pytest.raises(SourceError, match="ray start --head"):
-        engine_of("ray", None, address, small=True)
+        executor_of("ray", None, address)
 
 
 @pytest.mark.filterwarnings("default")
@@ -36,7 +36,7 @@ def test_ray_gives_the_bytes_that_processes_give(cluster, tmp_path, monkeypatch)
     paths = [traces.write(tmp_path / "a", records), traces.write(tmp_path / "b", bodies)]
     (tmp_path / "bad").write_text("not json\n" + (tmp_path / "a").read_text())
     paths.append(str(tmp_path / "bad"))
-    monkeypatch.setattr("brim.audit.reading.RANGE", 3_000)
+    monkeypatch.setattr("brim.audit.records.RANGE", 3_000)
     monkeypatch.setattr("brim.audit.index._LEAST_PART", 3_000)
     policies = [Policy(name="lean", budget=80), Policy(name="held", budget=120, stable=True)]
     own = audit(paths, policies, window=150, workers=1).to_json()

@@ -1,4 +1,4 @@
-"""Replays recorded traffic under policies, and tells what that would have changed."""
+"""Recorded traffic replayed under policies: overflows avoided, tokens and costs saved, and what would be dropped."""
 
 from __future__ import annotations
 

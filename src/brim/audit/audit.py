@@ -1,4 +1,4 @@
-"""The audit: finds the conversations of recordings, replays each under every policy, and adds up what that shows."""
+"""The audit: finds the conversations of recordings, replays each under every policy, and adds up the results."""
 
 from __future__ import annotations
 
@@ -9,24 +9,21 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 
-from brim.audit.engine import Executor, engine_of
-from brim.audit.index import NAMED, ConversationIndex, Scan, Scanned, scanned
-from brim.audit.judge import ReplayPlan
+from brim.audit.comparison import ReplayPlan
+from brim.audit.executor import Engine, Executor, executor_of
+from brim.audit.index import ConversationIndex, Scan, Scanned, scanned
 from brim.audit.policy import WINDOW, Policy
-from brim.audit.reading import Recording, opened, ranges
-from brim.audit.replaying import Replay, replayed
+from brim.audit.records import Recording, opened, ranges
+from brim.audit.replay import ReplayJob, replayed
 from brim.audit.report import AuditReport
-from brim.audit.tally import AuditTotals
+from brim.audit.totals import AuditTotals
 from brim.audit.trace import Place
 from brim.errors import InvalidValue, SourceError
 from brim.files.source import STDIN
 from brim.files.text_files import expand
 
-_SMALL = 8 * 1024 * 1024
-"""Bytes up to which starting processes costs more than they bring."""
-
 Progress = Callable[[str, int, int], None]
-"""Told what is being done, how many bytes of it are done, and of how many."""
+"""Called with the name of the step, the bytes that are done, and the bytes in total."""
 
 
 def audit(
@@ -36,191 +33,134 @@ def audit(
     model: str | None = None,
     window: int | None = None,
     limit: int | None = None,
-    engine: str = "processes",
+    engine: Engine = "processes",
     workers: int | None = None,
     ray_address: str | None = None,
     spool: str | None = None,
     progress: Progress | None = None,
 ) -> AuditReport:
-    """Return what replaying recorded traffic under policies shows.
+    """Return the report on recorded traffic, replayed under policies.
 
     Args:
         paths: files, patterns or directories; compressed with gzip or not; `-` is standard input.
-        policies: what to replay under; without any, each model's own window.
-        model: the model to take all requests for; without it, the one that each names.
-        window: the tokens that every model holds; without it, what the catalogue says.
-        limit: the most conversations; which ones depends on nothing but themselves.
+        policies: the policies to replay under; without any, each model's own window.
+        model: the model of all requests; without it, the one that each request names.
+        window: the tokens of every model's window; without it, those of the catalogue.
+        limit: the most conversations to replay; the choice depends only on the conversations themselves.
         engine: `processes` of this machine, or `ray`.
-        workers: how many processes; without it, one for each core.
-        ray_address: where the Ray cluster is; without it, the one that runs here.
-        spool: a directory for what is kept on disk in between; a cluster must share it where files are compressed.
-        progress: is told how far it is.
+        workers: the number of processes; without it, one per core.
+        ray_address: the address of the Ray cluster; without it, the one that runs on this machine.
+        spool: a directory for temporary files; machines of a cluster must share it if files are compressed.
+        progress: a function that is called with the progress.
 
     Raises:
         SourceError: a file cannot be read, none of its records can, or no Ray cluster answers.
-        InvalidValue: an argument that cannot be.
+        InvalidValue: an argument is invalid.
     """
     if not paths:
         raise InvalidValue("traces", [], "one file at least")
     plan = ReplayPlan(policies=tuple(policies) or (Policy(name=WINDOW),), model=model, window=window)
-    tell = progress or (lambda *_: None)
+    report_progress = progress or (lambda *_: None)
     with (
         tempfile.TemporaryDirectory(prefix="brim-audit.", dir=spool) as folder,
-        closing(_Lazy(partial(engine_of, engine, workers, ray_address))) as engines,
+        closing(executor_of(engine, workers, ray_address)) as executor,
     ):
-        recordings = _opened(paths, folder, engines)
-        found = _Found(recordings, ConversationIndex(folder, sum(each.size for each in recordings)), limit)
-        found.read(engines.get(found.size), tell)
-        tally, done = AuditTotals(), 0
-        for weight, part in engines.get(found.size).map(replayed, found.jobs(plan)):
-            tally.merge(part)
+        corpus = _Corpus(_opened(paths, folder, executor), folder, limit)
+        corpus.scan(executor, report_progress)
+        totals, done = AuditTotals(), 0
+        for weight, part in executor.map(replayed, corpus.jobs(plan), corpus.size):
+            totals.merge(part)
             done += weight
-            tell("replaying", done, found.weight)
-    return AuditReport.of(plan, recordings, found.scanned, tally, found)
+            report_progress("replaying", done, corpus.index.weight)
+    return AuditReport.of(plan, corpus.recordings, corpus.found, totals, corpus.locate)
 
 
-class _Lazy:
-    """An engine that is made once it is known how much there is to do."""
-
-    def __init__(self, make: Callable[..., Executor]) -> None:
-        self._make = make
-        self._engine: Executor | None = None
-
-    def get(self, size: int) -> Executor:
-        if self._engine is None:
-            self._engine = self._make(small=size <= _SMALL)
-        return self._engine
-
-    def close(self) -> None:
-        if self._engine is not None:
-            self._engine.close()
-
-
-def _opened(paths: Sequence[str], folder: str, engines: _Lazy) -> tuple[Recording, ...]:
-    """Return the files, unpacked where they have to be; several at a time where they are many bytes.
+def _opened(paths: Sequence[str], folder: str, executor: Executor) -> tuple[Recording, ...]:
+    """Return the files, unpacked where necessary.
 
     Raises:
-        SourceError: one that was named cannot be read, or there is none.
+        SourceError: a file that was named cannot be read, or there is none.
     """
     files = expand(paths)
-    size = sum(os.path.getsize(file.path) for file in files if os.path.isfile(file.path))
-    if len(files) == 1 or size <= _SMALL or any(file.path == STDIN for file in files):
-        made = [opened(file, folder) for file in files]
+    if not files:
+        raise SourceError(", ".join(paths), "no file is in it")
+    unpack = partial(opened, spool=folder)
+    if len(files) == 1 or any(file.path == STDIN for file in files):
+        recordings = [unpack(file) for file in files]
     else:
         order = {file.path: at for at, file in enumerate(files)}
-        made = list(engines.get(size).map(partial(opened, spool=folder), files))
-        made.sort(key=lambda recording: order[recording.name])
-    for recording in made:
+        size = sum(os.path.getsize(file.path) for file in files if os.path.isfile(file.path))
+        recordings = sorted(executor.map(unpack, files, size), key=lambda recording: order[recording.name])
+    for recording in recordings:
         if recording.problem and recording.named:
             raise SourceError(recording.name, recording.problem)
-    if not made:
-        raise SourceError(", ".join(paths), "no file is in it")
-    return tuple(made)
+    return tuple(recordings)
 
 
-class _Found:
-    """What the files hold."""
+class _Corpus:
+    """All files of an audit, and the index of their conversations."""
 
-    def __init__(self, recordings: tuple[Recording, ...], index: ConversationIndex, limit: int | None) -> None:
-        self._recordings = recordings
-        self._index = index
-        self._limit = limit
-        self._lowest: list[str] = []
-        self._taken: set[str] = set()
-        self._lines: dict[tuple[int, int], int] = {}
+    def __init__(self, recordings: tuple[Recording, ...], folder: str, limit: int | None) -> None:
+        self.recordings = recordings
         self.size = sum(each.size for each in recordings)
-        self.weight = 0
-        self.silent_files = 0
-        """Files of a directory that hold no recording."""
-        self.scanned = Scanned(scan=Scan(recording=recordings[0], file=0, range=0, start=0, stop=0))
+        self.index = ConversationIndex(folder, self.size)
+        self.found = Scanned()
+        self._limit = limit
+        self._sample: set[str] = set()
+        self._lines: dict[tuple[int, int], int] = {}
 
-    def read(self, engine: Executor, tell: Progress) -> None:
-        """Look through all files.
+    def scan(self, executor: Executor, progress: Progress) -> None:
+        """Read all files.
 
         Raises:
             SourceError: a file has no record that can be read.
         """
-        done, good = 0, [0] * len(self._recordings)
-        wrong: dict[int, Scanned] = {}
-        for part in engine.map(scanned, self._scans()):
-            scan = part.scan
-            self._lines[scan.file, scan.range] = part.lines
-            good[scan.file] += sum(part.formats.values())
-            self._index.add(part.spans)
-            self.weight += sum(span.length for span in part.spans)
-            self._sample(part)
-            _merge(self.scanned, part)
-            if part.bad:
-                _blame(wrong.setdefault(scan.file, Scanned(scan=scan)), part)
-            done += scan.stop - scan.start
-            tell("reading", done, self.size)
-        self._index.flush()
-        empty = [file for file, count in enumerate(good) if not count]
+        done, by_file = 0, [Scanned() for _ in self.recordings]
+        for part in executor.map(scanned, self._scans(), self.size):
+            assert part.scan is not None
+            self._lines[part.scan.file, part.scan.range] = part.lines
+            self.index.add(part.spans)
+            self._add_to_sample({span.key for span in part.spans})
+            by_file[part.scan.file].merge(part)
+            done += part.scan.stop - part.scan.start
+            progress("reading", done, self.size)
+        self.index.flush()
+        empty = [file for file, each in enumerate(by_file) if not each.formats]
         for file in empty:
-            if self._recordings[file].named or len(empty) == len(good):
-                raise self._nothing(self._recordings[file], wrong.pop(file, None))
-        self.silent_files = len(empty)
-        for file, each in sorted(wrong.items()):
-            if good[file]:
-                _blame(self.scanned, each)
+            if self.recordings[file].named or len(empty) == len(by_file):
+                raise self._nothing(self.recordings[file], by_file[file])
+        for each in by_file:
+            if each.formats:
+                self.found.merge(each)
+        self.found.silent_files = len(empty)
 
-    def _nothing(self, recording: Recording, wrong: Scanned | None) -> SourceError:
-        """Return the error about a file of which nothing can be read."""
+    def _nothing(self, recording: Recording, found: Scanned) -> SourceError:
+        """Return the error for a file without a record that can be read."""
         if recording.problem:
             return SourceError(recording.name, recording.problem)
-        if wrong is None:
+        if not found.named:
             return SourceError(recording.name, "it is empty: there is nothing to replay")
-        place, problem = wrong.named[0]
-        told = f"no record in it can be read; of the first: {problem}"
-        return SourceError(recording.name, told, line=self.place(place)[1])
+        place, problem = found.named[0]
+        message = f"no record in it can be read; of the first: {problem}"
+        return SourceError(recording.name, message, line=self.locate(place)[1])
 
     def _scans(self) -> Iterator[Scan]:
-        for file, recording in enumerate(self._recordings):
+        for file, recording in enumerate(self.recordings):
             for at, (start, stop) in enumerate(ranges(recording)):
                 yield Scan(recording=recording, file=file, range=at, start=start, stop=stop)
 
-    def _sample(self, part: Scanned) -> None:
-        """Keep the lowest keys: a fair sample, since a key is a hash."""
-        if self._limit is None:
-            return
-        for span in part.spans:
-            if span.key in self._taken:
-                continue
-            turned = _turned(span.key)
-            if len(self._lowest) < self._limit:
-                heapq.heappush(self._lowest, turned)
-                self._taken.add(span.key)
-            elif turned > self._lowest[0]:
-                self._taken.discard(_turned(heapq.heappushpop(self._lowest, turned)))
-                self._taken.add(span.key)
+    def _add_to_sample(self, keys: set[str]) -> None:
+        """Keep the lowest keys: a fair sample, because a key is a hash."""
+        if self._limit is not None:
+            self._sample = set(heapq.nsmallest(self._limit, self._sample | keys))
 
-    def jobs(self, plan: ReplayPlan) -> Iterator[Replay]:
+    def jobs(self, plan: ReplayPlan) -> Iterator[ReplayJob]:
         """Yield the parts to replay."""
-        most = max(self._taken, default="") if self._limit is not None else ""
-        for weight, lines in self._index.parts():
-            yield Replay(recordings=self._recordings, lines=lines, plan=plan, most=most, weight=weight)
+        last_key = max(self._sample, default="")
+        for weight, lines in self.index.parts():
+            yield ReplayJob(recordings=self.recordings, lines=lines, plan=plan, last_key=last_key, weight=weight)
 
-    def place(self, place: Place) -> tuple[str, int]:
+    def locate(self, place: Place) -> tuple[str, int]:
         """Return the file and the line of a place."""
         before = sum(self._lines.get((place.file, each), 0) for each in range(place.range))
-        return self._recordings[place.file].name, before + place.line + 1
-
-
-def _turned(key: str) -> str:
-    """Return a key whose order is the other way round."""
-    return key.translate(_TURN)
-
-
-_TURN = str.maketrans("0123456789abcdef", "fedcba9876543210")
-
-
-def _merge(into: Scanned, part: Scanned) -> None:
-    for name, count in part.formats.items():
-        into.formats[name] = into.formats.get(name, 0) + count
-    into.silent += part.silent
-
-
-def _blame(into: Scanned, part: Scanned) -> None:
-    """Take in what cannot be read."""
-    into.bad += part.bad
-    into.named = sorted([*into.named, *part.named])[:NAMED]
+        return self.recordings[place.file].name, before + place.line + 1

@@ -1,7 +1,7 @@
-"""Where each conversation stands in the files: found range by range, kept on disk in parts that each fit into memory.
+"""The index of conversations: where the records of each are, found range by range and stored on disk in parts.
 
-A conversation may be spread over a file, or over several. So the files are read twice: once to see what belongs to
-what, and once, part by part, to replay it. What lies between is an index of some bytes a record.
+The records of a conversation may be spread over a file, or over several. So the files are read twice: once to find
+which records belong together, and once, part by part, to replay them. A part fits in memory.
 """
 
 from __future__ import annotations
@@ -12,22 +12,21 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from brim.audit.formats import found
-from brim.audit.reading import LINES, Record, Recording, lines_in, records
-from brim.audit.trace import Place, TraceItem, mark
+from brim.audit.records import LINES, Record, Recording, lines_in, records
+from brim.audit.totals import NAMED
+from brim.audit.trace import Place, TraceItem, fingerprint
 
 _LEAST_PART, _MOST_PART, _PARTS = 1024 * 1024, 16 * 1024 * 1024, 128
-"""Bytes of records that a part should have, and how many parts there should be as long as these bounds allow it."""
+"""The bytes of records in a part, at least and at most, and the number of parts to aim at within these bounds."""
 _MOST_PARTS = 4096
 _GAP = 2 * 1024
-"""Bytes of other things that may lie between two lines of a session that are read as one span."""
-NAMED = 20
-"""Records that are named of those that cannot be read."""
-_HELD = 4 * 1024 * 1024
-"""Bytes of the index that wait in memory to be written."""
+"""Bytes that may lie between two lines of a session that are read as one span."""
+_BUFFER = 4 * 1024 * 1024
+"""Bytes of the index that are buffered before they are written."""
 
 
 class Span(NamedTuple):
-    """Records of one conversation that stand together."""
+    """Consecutive records of one conversation."""
 
     key: str
     when: str
@@ -36,27 +35,27 @@ class Span(NamedTuple):
     offset: int
     length: int
     line: int
-    """The first line, counted from that of the range."""
+    """The first line, counted from the start of the range."""
 
     def written(self) -> str:
         """Return it as a line of the index."""
-        return f"{self.key}\t{self.when}\t{self.file}\t{self.range}\t{self.offset}\t{self.length}\t{self.line}\n"
+        return "\t".join(map(str, self)) + "\n"
 
     @classmethod
     def read(cls, line: str) -> Span:
-        """Return what a line of the index says."""
+        """Return the span of a line of the index."""
         key, when, *numbers = line.rstrip("\n").split("\t")
         return cls(key, when, *map(int, numbers))
 
     @property
     def place(self) -> Place:
-        """Where its first record stands."""
+        """The position of its first record."""
         return Place(self.file, self.range, self.line)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Scan:
-    """A range of a file that is to be looked through."""
+    """A range of a file to scan."""
 
     recording: Recording
     file: int
@@ -67,69 +66,78 @@ class Scan:
 
 @dataclass(kw_only=True, slots=True)
 class Scanned:
-    """What was found in a range."""
+    """The conversations and the problems that were found in a range, or in all files."""
 
-    scan: Scan
+    scan: Scan | None = None
     spans: list[Span] = field(default_factory=list)
     formats: dict[str, int] = field(default_factory=dict)
     """Records by their format."""
     silent: int = 0
-    """Records of a known format that say nothing to a model."""
+    """Records of a known format that are not sent to a model."""
     bad: int = 0
     """Records that cannot be read."""
     named: list[tuple[Place, str]] = field(default_factory=list)
-    """The first of those, with what is wrong."""
+    """The first of these, each with its problem."""
     lines: int = 0
     """Line ends in the range."""
+    silent_files: int = 0
+    """Files of a directory that hold no recording."""
+
+    def merge(self, other: Scanned) -> None:
+        """Add the counts of another range."""
+        for name, count in other.formats.items():
+            self.formats[name] = self.formats.get(name, 0) + count
+        self.silent += other.silent
+        self.bad += other.bad
+        self.named = sorted([*self.named, *other.named])[:NAMED]
 
 
 def scanned(scan: Scan) -> Scanned:
     """Return what a range of a file holds."""
-    made = Scanned(scan=scan)
-    open_spans: dict[str, int] = {}
+    result = Scanned(scan=scan)
+    last: dict[str, int] = {}
     for record in records(scan.recording, scan.start, scan.stop):
         try:
-            problem = record.problem or _noted(made, record, open_spans)
-        except Exception as error:  # Whatever a stranger's line holds, it does not end the audit.
+            problem = record.problem or _add(result, scan, record, last)
+        except Exception as error:  # A record written by a stranger must not end the audit, whatever it holds.
             problem = f"it cannot be understood: {type(error).__name__}: {error}"
         if problem:
-            made.bad += 1
-            if len(made.named) < NAMED:
-                made.named.append((Place(scan.file, scan.range, record.line), problem))
+            result.bad += 1
+            if len(result.named) < NAMED:
+                result.named.append((Place(scan.file, scan.range, record.line), problem))
     if scan.recording.form == LINES:
-        made.lines = lines_in(scan.recording, scan.start, scan.stop)
-    return made
+        result.lines = lines_in(scan.recording, scan.start, scan.stop)
+    return result
 
 
-def _noted(made: Scanned, record: Record, open_spans: dict[str, int]) -> str:
-    """Take note of a record, and return what is wrong with it."""
+def _add(result: Scanned, scan: Scan, record: Record, last: dict[str, int]) -> str:
+    """Add the spans of a record, and return its problem; `last` has the index of the last span of each key."""
     keys: dict[str, TraceItem] = {}
     known = False
     for name, items in found(record.value):
         known = True
-        made.formats[name] = made.formats.get(name, 0) + 1
-        made.silent += not items
+        result.formats[name] = result.formats.get(name, 0) + 1
+        result.silent += not items
         for at, item in enumerate(items):
-            key = key_of(item, made.scan.file, record.offset, at)
+            key = key_of(item, scan.file, record.offset, at)
             if key not in keys or item.when < keys[key].when:
                 keys[key] = item
     for key, item in keys.items():
-        span = Span(key, item.when, made.scan.file, made.scan.range, record.offset, record.length, record.line)
-        last = open_spans.get(key) if item.log and made.scan.recording.form == LINES else None
-        if last is not None and span.offset - made.spans[last].offset - made.spans[last].length <= _GAP:
-            before = made.spans[last]
-            made.spans[last] = before._replace(length=span.offset + span.length - before.offset)
-        else:
-            open_spans[key] = len(made.spans)
-            made.spans.append(span)
-    return "" if known else "no recording that brim knows is in it"
+        if item.session and scan.recording.form == LINES and key in last:
+            before = result.spans[last[key]]
+            if record.offset - before.offset - before.length <= _GAP:
+                result.spans[last[key]] = before._replace(length=record.offset + record.length - before.offset)
+                continue
+        last[key] = len(result.spans)
+        result.spans.append(Span(key, item.when, scan.file, scan.range, record.offset, record.length, record.line))
+    return "" if known else "it is in none of the recording formats that brim knows"
 
 
 def key_of(item: TraceItem, file: int, offset: int, at: int) -> str:
-    """Return the key of an item among those of all files: a session belongs to its file, some stand alone."""
+    """Return the key of an item among all files: a session belongs to its file, an item without a key is alone."""
     if not item.key:
-        return mark("alone", file, offset, at)
-    return mark("log", file, item.key) if item.log else mark("key", item.key)
+        return fingerprint("alone", file, offset, at)
+    return fingerprint("session", file, item.key) if item.session else fingerprint("key", item.key)
 
 
 class ConversationIndex:
@@ -141,27 +149,32 @@ class ConversationIndex:
         self._spool = spool
         self._weights = [0] * self._count
         self._waiting: dict[int, list[str]] = {}
-        self._held = 0
+        self._buffered = 0
+
+    @property
+    def weight(self) -> int:
+        """Bytes of all records."""
+        return sum(self._weights)
 
     def add(self, spans: Sequence[Span]) -> None:
-        """Take spans in."""
+        """Add spans."""
         for span in spans:
             part, line = int(span.key[:8], 16) % self._count, span.written()
             self._weights[part] += span.length
             self._waiting.setdefault(part, []).append(line)
-            self._held += len(line)
-        if self._held > _HELD:
+            self._buffered += len(line)
+        if self._buffered > _BUFFER:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write the buffer to disk."""
         for part, lines in self._waiting.items():
             with open(self._path(part), "a", encoding="utf-8") as file:
                 file.writelines(lines)
-        self._waiting, self._held = {}, 0
+        self._waiting, self._buffered = {}, 0
 
     def parts(self) -> Iterator[tuple[int, str]]:
-        """Yield each part that has something, the heaviest first: its bytes of records, and its lines."""
+        """Yield each part that is not empty, the largest first: its bytes of records, and its lines."""
         for part in sorted(range(self._count), key=lambda each: (-self._weights[each], each)):
             if self._weights[part]:
                 with open(self._path(part), encoding="utf-8") as file:
@@ -171,15 +184,15 @@ class ConversationIndex:
         return os.path.join(self._spool, f"part.{part:04d}")
 
 
-def talks(lines: str, most: str = "") -> Iterator[list[Span]]:
-    """Yield the spans of each conversation of a part, in the order of time; conversations as they begin.
+def conversations(lines: str, last_key: str = "") -> Iterator[list[Span]]:
+    """Yield the spans of each conversation of a part in the order of time, conversations in the order of the files.
 
-    `most` is the greatest key that is taken, empty where all are.
+    `last_key` is the greatest key that is included; empty if all are.
     """
     by_key: dict[str, list[Span]] = {}
     for line in lines.splitlines():
         span = Span.read(line)
-        if not most or span.key <= most:
+        if not last_key or span.key <= last_key:
             by_key.setdefault(span.key, []).append(span)
     for spans in by_key.values():
         spans.sort(key=lambda span: (span.when, span.file, span.range, span.offset))

@@ -1,6 +1,6 @@
-"""The report as one page that stands alone: opened from a mail or a build's files, it loads nothing and runs nothing.
+"""The report as one HTML page without external resources and without scripts.
 
-Names of files, models and policies were written by strangers, so whatever is put into the page is escaped.
+Names of files, models and policies are written by strangers, so every text in the page is escaped.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from brim.audit.figures import HEADS, dollars, percent, policy_rows, summary
 from brim.audit.plots import ICON, ROLES, bars, sizes, stacks
 from brim.audit.report import AuditReport
-from brim.audit.words import dollars, numbers_of, percent
 
 _STYLE = """
 :root{--paper:#fff;--ground:#f3f5f7;--ink:#17202a;--soft:#566270;--line:#d8dee5;--water:#0f6fae;--wash:#d9ecf8;
@@ -45,25 +45,25 @@ def page(report: AuditReport) -> str:
         f"<h1>{ICON}brim audit</h1>",
         f'<p class="soft">{escape(_of(values))}</p>',
         _facts(recorded),
-        _card("Policies", _policies(policies)),
+        _card("Policies", _table(HEADS, policy_rows(values))),
         _card(
             "How full the window is",
-            '<p class="soft">Requests by the share of the window that they take. What stands right of the brim is'
-            " over it.</p>",
+            '<p class="soft">Requests by the share of the window that they fill. Those right of the line are over'
+            " it.</p>",
             *_sizes(recorded, policies),
         ),
-        _card("Who takes the units, and what would be dropped", _roles(recorded, policies)),
+        _card("Tokens by role, and tokens that would be dropped", _roles(recorded, policies)),
         _card("The prompt cache", _cache(recorded, policies), f'<p class="soft">{_CACHE_NOTE}</p>'),
     ]
     if any(policy["cost_usd"] is not None for policy in policies):
         parts.append(_card("Cost of input", _cost(recorded, policies), f'<p class="soft">{_COST_NOTE}</p>'))
-    parts.append(_card("Conversations to look at", _worst(values["worst"])))
+    parts.append(_card("Worst conversations", _worst(values["worst"])))
     if recorded["faults"]:
         rows = [(name, f"{count:,}") for name, count in recorded["faults"].items()]
-        parts.append(_card("Requests that no provider takes", _table(("what is wrong", "requests"), rows)))
+        parts.append(_card("Requests that a provider refuses", _table(("problem", "requests"), rows)))
     if problems := [*values["records"]["named"], *recorded["named"]]:
         rows = [(f"{each['file']}:{each['line']}", each["problem"]) for each in problems]
-        parts.append(_card("Records that could not be read or judged", _table(("where", "what is wrong"), rows)))
+        parts.append(_card("Records that could not be read or replayed", _table(("position", "problem"), rows)))
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -73,13 +73,13 @@ def page(report: AuditReport) -> str:
 
 
 _CACHE_NOTE = (
-    "The share of all units that stand at the start of a prompt as they stood in the one before, where that start is"
-    " long enough for the maker to keep it."
+    "The share of all tokens that a prompt shares with the start of the previous one, where that start is long enough"
+    " for the provider to cache it."
 )
 _COST_NOTE = (
-    "At the makers' prices for input, with the start of each prompt read from the cache as above. Requests over the"
-    " window, and illegal ones, cost nothing as recorded, since they are refused; what they cost once they are sent is"
-    " told apart, and nothing of them counts as saved."
+    "At the providers' prices for input, with the start of each prompt read from the cache as above. Requests over the"
+    " window, and illegal ones, cost nothing as recorded, because the provider refuses them. Their cost under a policy"
+    " is listed separately, and none of it counts as saved."
 )
 
 
@@ -93,36 +93,9 @@ def _of(values: Mapping[str, Any]) -> str:
 def _facts(recorded: Mapping[str, Any]) -> str:
     facts = "".join(
         f'<div class="fact{" bad" if bad and value else ""}"><b>{value:,}</b>{escape(name)}</div>'
-        for name, value, bad in numbers_of(recorded)
+        for name, value, bad in summary(recorded)
     )
     return f'<section class="card facts">{facts}</section>'
-
-
-def _policies(policies: Sequence[Mapping[str, Any]]) -> str:
-    heads = (
-        "policy",
-        "overflows avoided",
-        "repaired",
-        "do not fit",
-        "changed",
-        "units saved",
-        "cost saved",
-        "cache share",
-    )
-    rows = [
-        (
-            each["name"],
-            f"{each['overflows_avoided']:,}",
-            f"{each['repaired']:,}",
-            f"{each['does_not_fit']:,}",
-            f"{each['changed']:,}",
-            f"{each['units_saved']:,} ({percent(each['units_saved_share'])})",
-            dollars(each["cost_saved_usd"]),
-            percent(each["cache_share"]),
-        )
-        for each in policies
-    ]
-    return _table(heads, rows)
 
 
 def _sizes(recorded: Mapping[str, Any], policies: Sequence[Mapping[str, Any]]) -> Iterable[str]:
@@ -133,14 +106,14 @@ def _sizes(recorded: Mapping[str, Any], policies: Sequence[Mapping[str, Any]]) -
 
 
 def _roles(recorded: Mapping[str, Any], policies: Sequence[Mapping[str, Any]]) -> str:
-    told = [("as recorded", _ordered(recorded["units_by_role"]))]
-    told += [(f"{each['name']}: dropped or cut", _ordered(each["units_lost_by_role"])) for each in policies]
+    bars_by_role = [("as recorded", _ordered(recorded["units_by_role"]))]
+    bars_by_role += [(f"{each['name']}: dropped or cut", _ordered(each["units_lost_by_role"])) for each in policies]
     rows = [
         (each["name"], f"{each['messages_dropped']:,}", f"{each['messages_cut']:,}", f"{each['changed']:,}")
         for each in policies
     ]
-    heads = ("policy", "messages dropped", "messages cut", "in so many requests")
-    return stacks(told, "units") + _table(heads, rows)
+    heads = ("policy", "messages dropped", "messages cut", "requests changed")
+    return stacks(bars_by_role, "tokens") + _table(heads, rows)
 
 
 def _cache(recorded: Mapping[str, Any], policies: Sequence[Mapping[str, Any]]) -> str:
@@ -151,22 +124,22 @@ def _cache(recorded: Mapping[str, Any], policies: Sequence[Mapping[str, Any]]) -
 def _cost(recorded: Mapping[str, Any], policies: Sequence[Mapping[str, Any]]) -> str:
     rows = [("as recorded", recorded["cost_usd"], dollars(recorded["cost_usd"]))]
     for each in policies:
-        told = dollars(each["cost_usd"])
+        label = dollars(each["cost_usd"])
         if each["cost_of_refused_usd"]:
-            told += f", {dollars(each['cost_of_refused_usd'])} of it for what was refused"
-        rows.append((each["name"], each["cost_usd"], told))
+            label += f", {dollars(each['cost_of_refused_usd'])} of it for requests that were refused"
+        rows.append((each["name"], each["cost_usd"], label))
     return bars(rows, max((value or 0.0) for _, value, _ in rows))
 
 
-def _worst(talks: Sequence[Mapping[str, Any]]) -> str:
-    heads = ("where it begins", "model", "requests", "over the window", "longest", "units lost, at the most")
+def _worst(conversations: Sequence[Mapping[str, Any]]) -> str:
+    heads = ("first record", "model", "requests", "over the window", "longest", "most tokens dropped")
     rows = [
         (
             f"{each['file']}:{each['line']}",
             each["model"],
             *(f"{each[key]:,}" for key in ("requests", "overflows", "longest", "units_lost")),
         )
-        for each in talks
+        for each in conversations
     ]
     return _table(heads, rows)
 

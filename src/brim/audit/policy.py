@@ -1,6 +1,6 @@
-"""What to replay under: a budget or a window, and how a history is fitted to it.
+"""A policy: the budget or the window that requests are replayed under, and the options of the fit.
 
-A policy is written on the command line (`lean:budget=32000,stable=true`), or is a profile of `brim.yaml` by its name.
+A policy is written on the command line (`lean:budget=32000,stable=true`), or is the name of a profile of `brim.yaml`.
 """
 
 from __future__ import annotations
@@ -11,31 +11,32 @@ from typing import TYPE_CHECKING, Any
 
 from brim.amounts import fraction, units
 from brim.errors import InvalidType, InvalidValue, check_choice
-from brim.history.options import Options, check_held
+from brim.history.options import Options, check_stable
 
 if TYPE_CHECKING:
     from brim.settings.config import Config
     from brim.settings.resolved import Resolved
 
 WINDOW = "window"
-"""The name of the policy that is taken where none is given: each model's own window."""
+"""The name of the default policy: each model's own window."""
+_OPTIONS = ("select", "within", "recent", "older", "pin_first_user", "note")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Policy:
-    """One way to fit what was recorded."""
+    """One way to fit recorded requests."""
 
     name: str
     budget: int | None = None
-    """Units that a request may take; without it, what the window leaves."""
+    """The most that a request may count; without it, the budget of the window."""
     window: int | None = None
-    """Tokens that the model holds; without it, those of the audit or of the catalogue."""
+    """Tokens of the model's window; without it, those of the audit or of the catalogue."""
     cap: float | str | None = None
     """The largest share of the window to use."""
     reserve: int = 0
-    """Tokens kept free for the answer, where the request does not ask for more."""
+    """Tokens reserved for the answer, if the request does not ask for more."""
     meter: str | None = None
-    """What the budget is counted with; without it, the model's tokens."""
+    """The meter of the budget; without it, the model's tokens."""
     stable: bool = False
     """Whether the start of the prompt is kept the same for the cache."""
     select: str = "recency"
@@ -54,14 +55,14 @@ class Policy:
             fraction(f"{place}: cap", self.cap)
         if not isinstance(self.stable, bool):
             raise InvalidType(f"{place}: stable", self.stable, "true or false")
-        options = Options(**self.asked)
+        options = Options(**self.options)
         if self.stable:
-            check_held(options)
+            check_stable(options)
 
     @property
-    def asked(self) -> dict[str, Any]:
-        """The arguments of the fit that are not about its size."""
-        return {key: getattr(self, key) for key in ("select", "within", "recent", "older", "pin_first_user", "note")}
+    def options(self) -> dict[str, Any]:
+        """The options of the fit, without its size."""
+        return {key: getattr(self, key) for key in _OPTIONS}
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -79,39 +80,39 @@ def policies_of(written: Sequence[str], config: Config | None) -> tuple[Policy, 
     """Return the policies of the command line; without any, that of each model's own window.
 
     Raises:
-        InvalidValue: one cannot be, or two have the same name.
+        InvalidValue: one is invalid, or two have the same name.
         UnknownName: no profile has the name.
     """
-    made = tuple(policy_of(each, config) for each in written) or (Policy(name=WINDOW),)
-    names = [policy.name for policy in made]
+    policies = tuple(policy_of(each, config) for each in written) or (Policy(name=WINDOW),)
+    names = [policy.name for policy in policies]
     for name in names:
         if names.count(name) > 1:
-            raise InvalidValue("--policy", name, "a name of its own for each policy")
-    return made
+            raise InvalidValue("--policy", name, "a different name for each policy")
+    return policies
 
 
 def policy_of(written: str, config: Config | None) -> Policy:
     """Return a policy: `NAME:key=value,key=value`, the name of a profile, or `window`.
 
     Raises:
-        InvalidValue: it cannot be.
+        InvalidValue: it is invalid.
         UnknownName: no profile has the name.
     """
-    name, parted, rest = written.partition(":")
+    name, colon, rest = written.partition(":")
     if not name.strip():
         raise InvalidValue("--policy", written, "written NAME:key=value,key=value")
-    if not parted:
+    if not colon:
         if name == WINDOW or config is None:
             return Policy(name=name)
-        return of_settings(name, config.resolve(profile=name))
-    given: dict[str, Any] = {}
+        return _of_settings(name, config.resolve(profile=name))
+    values: dict[str, Any] = {}
     for each in filter(None, (part.strip() for part in rest.split(","))):
         key, equals, value = each.partition("=")
         check_choice(f"policy {name}: a key", key, tuple(_KINDS))
         if not equals:
             raise InvalidValue(f"policy {name}: {key}", each, f"written {key}=VALUE")
-        given[key] = _value(f"policy {name}: {key}", _KINDS[key], value)
-    return Policy(name=name.strip(), **given)
+        values[key] = _value(f"policy {name}: {key}", _KINDS[key], value)
+    return Policy(name=name.strip(), **values)
 
 
 def _value(place: str, kind: str, value: str) -> Any:
@@ -132,23 +133,19 @@ def _value(place: str, kind: str, value: str) -> Any:
     return value
 
 
-def of_settings(name: str, settings: Resolved) -> Policy:
-    """Return the policy that settings make of a history; what needs a model or a function is left out."""
-    from brim.settings.guard import OLDER, RECENT, TOTAL
-    from brim.settings.making import counts_history, window
+def _of_settings(name: str, settings: Resolved) -> Policy:
+    """Return the policy of a profile; settings that need a model or a function are left out."""
+    from brim.settings.budgets import OLDER, RECENT, TOTAL
 
-    room = window(settings)
-    counted = counts_history(settings, room)
     stable = bool(settings.value("history.stable"))
-    own: dict[str, Any] = {}
-    if counted:
-        own = {"meter": settings.value("meter") or "chars", "budget": settings.value(TOTAL)}
+    limits: dict[str, Any] = {}
+    if settings.limits_history():
+        limits = {"meter": settings.value("meter") or "chars", "budget": settings.value(TOTAL)}
         if not stable:
-            own |= {"recent": settings.value(RECENT), "older": settings.value(OLDER)}
-    if settings.value("window.size") is not None:
-        own["window"] = settings.value("window.size")
+            limits |= {"recent": settings.value(RECENT), "older": settings.value(OLDER)}
     return Policy(
         name=name,
+        window=settings.value("window.size"),
         cap=settings.value("window.cap"),
         reserve=settings.value("window.reserve") or 0,
         stable=stable,
@@ -156,5 +153,5 @@ def of_settings(name: str, settings: Resolved) -> Policy:
         within=settings.value("history.within"),
         pin_first_user=settings.value("history.pin_first_user"),
         note=settings.value("history.note"),
-        **own,
+        **limits,
     )

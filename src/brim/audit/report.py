@@ -1,7 +1,7 @@
-"""What an audit found, as a value and as versioned JSON.
+"""The result of an audit, as a value and as versioned JSON.
 
-It holds no time, no name of a machine and no word of what ran it, so the same recordings give the same bytes wherever
-and however they are replayed.
+It holds no time, no name of a machine and nothing about the executor, so the same recordings give the same bytes
+wherever and however they are replayed.
 """
 
 from __future__ import annotations
@@ -10,68 +10,56 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
+from brim.audit.comparison import BINS, REPORTED, ReplayPlan
 from brim.audit.index import Scanned
-from brim.audit.judge import RECORDED, ReplayPlan
-from brim.audit.reading import Recording
-from brim.audit.tally import AuditTotals
+from brim.audit.records import Recording
+from brim.audit.totals import RECORDED, AuditTotals, ConversationTotals
 from brim.audit.trace import Place
 
 VERSION = 1
-BINS = 21
-"""Bins of the sizes: twenty tenths of the window, and all that is more."""
 _PICO = 10**12
 
 Locate = Callable[[Place], tuple[str, int]]
-
-
-class Where(Protocol):
-    """What knows the files."""
-
-    silent_files: int
-
-    def place(self, place: Place) -> tuple[str, int]:
-        """Return the file and the line of a place."""
+"""Returns the file and the line of a place."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """What an audit found."""
+    """The result of an audit."""
 
     values: Mapping[str, Any] = field(repr=False)
 
     @classmethod
     def of(
-        cls, plan: ReplayPlan, recordings: Sequence[Recording], found: Scanned, tally: AuditTotals, where: Where
+        cls, plan: ReplayPlan, recordings: Sequence[Recording], found: Scanned, totals: AuditTotals, locate: Locate
     ) -> AuditReport:
-        """Return the report of what was counted; `where` tells the file and the line of a place."""
-        locate = where.place
-        unreadable = [_named(locate, place, problem) for place, problem in tally.named]
+        """Return the report of the totals."""
         return cls(
             {
                 "version": VERSION,
                 "files": [{"name": each.name, "bytes": each.size} for each in recordings],
-                "silent_files": where.silent_files,
+                "silent_files": found.silent_files,
                 "records": {
                     "formats": dict(sorted(found.formats.items())),
                     "silent": found.silent,
                     "bad": found.bad,
-                    "named": [_named(locate, place, problem) for place, problem in found.named],
+                    "named": _named(locate, found.named),
                 },
                 "plan": {
                     "model": plan.model,
                     "window": plan.window,
                     "policies": [policy.to_dict() for policy in plan.policies],
                 },
-                "recorded": {**_recorded(tally), "named": unreadable},
-                "policies": [_policy(tally, policy.name) for policy in plan.policies],
-                "worst": [_talk(locate, talk) for talk in tally.worst],
+                "recorded": {**_recorded(totals), "named": _named(locate, totals.named)},
+                "policies": [_policy(totals, policy.name) for policy in plan.policies],
+                "worst": [_conversation(locate, each) for each in totals.worst],
             }
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON values, which are copies."""
+        """Return a copy of the report as JSON values."""
         copied: dict[str, Any] = json.loads(self.to_json())
         return copied
 
@@ -88,113 +76,104 @@ class AuditReport:
         """Return the numbers of a policy.
 
         Raises:
-            KeyError: there is none of that name.
+            KeyError: there is no policy of that name.
         """
-        for values in self.values["policies"]:
-            if values["name"] == name:
-                found: Mapping[str, Any] = values
-                return found
-        raise KeyError(name)
+        by_name: dict[str, Mapping[str, Any]] = {each["name"]: each for each in self.values["policies"]}
+        return by_name[name]
 
 
-def _recorded(tally: AuditTotals) -> dict[str, Any]:
-    def get(*key: str) -> int:
-        return tally.get(RECORDED, *key)
+def _recorded(totals: AuditTotals) -> dict[str, Any]:
+    def get(*names: str) -> dict[str, int]:
+        return {name: totals.get(RECORDED, name) for name in names}
 
-    requests, units, reported = get("requests"), get("units"), get("reported")
-    counted = get("counted of reported")
+    def by(name: str) -> dict[str, dict[str, int]]:
+        return {name: totals.below(RECORDED, name)}
+
+    reported = {name: totals.get(REPORTED, name) for name in ("requests", "units", "counted")}
     return {
-        "conversations": get("conversations"),
-        "requests": requests,
-        "overflows": get("overflows"),
-        "overflows_by_model": tally.below(RECORDED, "overflows by model"),
-        "refused_by_provider": get("refused"),
-        "illegal": get("illegal"),
-        "faults": tally.below(RECORDED, "faults"),
-        "partial": get("partial"),
-        "unreadable": get("unreadable"),
-        "unknown_window": get("unknown window"),
-        "estimated": get("estimated"),
-        "parted": get("parted"),
-        "units": units,
-        "longest": tally.peaks.get((RECORDED, "units"), 0),
-        "units_by_role": tally.below(RECORDED, "roles"),
-        "messages_by_role": tally.below(RECORDED, "messages"),
-        "cache_units": get("shared"),
-        "cache_share": share(get("shared"), units),
-        "cost_usd": _dollars(get("cost"), get("priced")),
-        "priced_requests": get("priced"),
-        "models": tally.below(RECORDED, "models"),
+        **get("conversations", "requests", "overflows"),
+        **by("overflows_by_model"),
+        **get("refused_by_provider", "illegal"),
+        **by("faults"),
+        **get("partial", "unreadable", "unknown_window", "estimated", "parted"),
+        **_units(totals, RECORDED),
+        **by("units_by_role"),
+        **by("messages_by_role"),
+        **_cache(totals, RECORDED),
+        "cost_usd": _dollars(totals, RECORDED, "cost"),
+        **get("priced_requests"),
+        **by("models"),
         "reported": {
-            "requests": get("reported requests"),
-            "units": reported,
-            "counted": counted,
-            "ratio": share(counted, reported),
-            "cache_share": share(get("reported cached"), reported),
+            **reported,
+            "ratio": _share(reported["counted"], reported["units"]),
+            "cache_share": _share(totals.get(REPORTED, "cached"), reported["units"]),
         },
-        "sizes": _sizes(tally, RECORDED),
+        "sizes": _sizes(totals, RECORDED),
     }
 
 
-def _policy(tally: AuditTotals, name: str) -> dict[str, Any]:
-    own = f"policy {name}"
+def _policy(totals: AuditTotals, name: str) -> dict[str, Any]:
+    scope = f"policy {name}"
 
-    def get(*key: str) -> int:
-        return tally.get(own, *key)
+    def get(*names: str) -> dict[str, int]:
+        return {name: totals.get(scope, name) for name in names}
 
-    units, priced = get("units"), get("priced")
+    saved = totals.get(scope, "units_saved")
+    before = saved + totals.get(scope, "units") - totals.get(scope, "units_of_refused")
     return {
         "name": name,
-        "requests": get("requests"),
-        "overflows_avoided": get("avoided"),
-        "repaired": get("repaired"),
-        "still_over": get("over") + get("refused overflows"),
-        "does_not_fit": get("refused"),
-        "changed": get("changed"),
-        "units": units,
-        "longest": tally.peaks.get((own, "units"), 0),
-        "units_saved": get("saved"),
-        "units_saved_share": share(get("saved"), get("saved") + units - get("rescued")),
-        "units_of_refused": get("rescued"),
-        "cost_usd": _dollars(get("cost"), priced),
-        "cost_saved_usd": _dollars(get("saved cost"), priced),
-        "cost_of_refused_usd": _dollars(get("rescued cost"), priced),
-        "cache_units": get("shared"),
-        "cache_share": share(get("shared"), units),
-        "messages_dropped": get("dropped"),
-        "messages_cut": get("cut"),
-        "units_lost_by_role": tally.below(own, "lost"),
-        "sizes": _sizes(tally, own),
+        **get("requests", "overflows_avoided", "repaired", "still_over", "does_not_fit", "changed"),
+        **_units(totals, scope),
+        "units_saved": saved,
+        "units_saved_share": _share(saved, before),
+        **get("units_of_refused"),
+        "cost_usd": _dollars(totals, scope, "cost"),
+        "cost_saved_usd": _dollars(totals, scope, "cost_saved"),
+        "cost_of_refused_usd": _dollars(totals, scope, "cost_of_refused"),
+        **_cache(totals, scope),
+        **get("messages_dropped", "messages_cut"),
+        "units_lost_by_role": totals.below(scope, "units_lost_by_role"),
+        "sizes": _sizes(totals, scope),
     }
 
 
-def share(part: int, whole: int) -> float | None:
-    """Return a share to six digits, worked out exactly; nothing of nothing."""
+def _units(totals: AuditTotals, scope: str) -> dict[str, int]:
+    return {"units": totals.get(scope, "units"), "longest": totals.peaks.get(scope, 0)}
+
+
+def _cache(totals: AuditTotals, scope: str) -> dict[str, Any]:
+    cached = totals.get(scope, "cache_units")
+    return {"cache_units": cached, "cache_share": _share(cached, totals.get(scope, "units"))}
+
+
+def _share(part: int, whole: int) -> float | None:
+    """Return a share, computed exactly and rounded to six digits; `None` if the whole is zero."""
     return float(round(Fraction(part, whole), 6)) if whole else None
 
 
-def _dollars(pico: int, priced: int) -> float | None:
-    return float(round(Fraction(pico, _PICO), 6)) if priced else None
+def _dollars(totals: AuditTotals, scope: str, name: str) -> float | None:
+    """Return a sum of picodollars in dollars; `None` if no request of the scope has a price."""
+    priced = totals.get(scope, "priced_requests")
+    return float(round(Fraction(totals.get(scope, name), _PICO), 6)) if priced else None
 
 
-def _sizes(tally: AuditTotals, name: str) -> list[int]:
-    found = tally.below(name, "sizes")
-    return [found.get(f"{each:02d}", 0) for each in range(BINS)]
+def _sizes(totals: AuditTotals, scope: str) -> list[int]:
+    return [totals.get(scope, "sizes", f"{each:02d}") for each in range(BINS)]
 
 
-def _named(locate: Locate, place: Place, problem: str) -> dict[str, Any]:
-    file, line = locate(place)
-    return {"file": file, "line": line, "problem": problem}
+def _named(locate: Locate, problems: Sequence[tuple[Place, str]]) -> list[dict[str, Any]]:
+    located = [(*locate(place), problem) for place, problem in problems]
+    return [{"file": file, "line": line, "problem": problem} for file, line, problem in located]
 
 
-def _talk(locate: Locate, talk: Any) -> dict[str, Any]:
-    file, line = locate(talk.place)
+def _conversation(locate: Locate, totals: ConversationTotals) -> dict[str, Any]:
+    file, line = locate(totals.place)
     return {
         "file": file,
         "line": line,
-        "model": talk.model,
-        "requests": talk.requests,
-        "overflows": -talk.overflows,
-        "longest": -talk.peak,
-        "units_lost": -talk.lost,
+        "model": totals.model,
+        "requests": totals.requests,
+        "overflows": -totals.overflows,
+        "longest": -totals.longest,
+        "units_lost": -totals.lost,
     }

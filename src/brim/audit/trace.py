@@ -1,7 +1,7 @@
-"""What recordings hold, whatever wrote them: requests, whole conversations, and the lines of a session's log.
+"""The common form of all recordings: requests, and the lines of a session from which requests are rebuilt.
 
-A record is one line of a file, or one element of its list. A format makes items of it; items with the same key belong
-together, and a request is turned to only when it is replayed.
+A record is one line of a file, or one element of a list in it. A format reads items from a record; items with the same
+key belong to one conversation.
 """
 
 from __future__ import annotations
@@ -9,109 +9,120 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from brim.wire import format_of, plain
-
-IDS = ("conversation_id", "session_id", "thread_id", "sessionId", "conversationId", "threadId")
-"""Where programs say which conversation a request is of."""
+from brim.wire import plain
+from brim.wire.overflow import is_overflow
 
 
 class Place(NamedTuple):
-    """Where a record stands."""
+    """The position of a record."""
 
     file: int
-    """Which of the files, in the order given."""
+    """The index of the file, in the order of the arguments."""
     range: int
-    """Which of the file's ranges."""
+    """The index of the range in the file."""
     line: int
     """The line in that range, from 0."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecordedRequest:
-    """One request, as it was recorded."""
+    """One request as it was recorded."""
 
-    messages: Sequence[Any]
+    messages: Sequence[Any] = ()
     format: str | None = None
-    """The shape of the messages; `None` where they could be in any."""
+    """The format of the messages; `None` if they fit several."""
     model: str | None = None
     tools: Sequence[Any] | None = None
     system: Any = None
     answer: int = 0
-    """Tokens that the answer may take; 0 where it does not say."""
-    reported: int | None = None
-    """Tokens of input that the provider counted."""
-    cached: int | None = None
-    """How many of these it found in its cache."""
+    """The limit on the tokens of the answer; 0 if there is none."""
+    usage: tuple[int, int] | None = None
+    """The input tokens that the provider reported, and how many of them it read from its cache."""
     overflowed: bool = False
     """Whether the provider refused it as too long."""
     partial: bool = False
-    """Whether some of the conversation is with the provider, where nobody else sees it."""
+    """Whether the provider stores a part of the conversation, which the recording does not have."""
     whole: bool = False
-    """Whether it is a conversation to its end: each answer in it was a request."""
+    """Whether it is a complete conversation: each answer in it was a request."""
 
 
 class TraceStep(NamedTuple):
     """One request in its conversation."""
 
     messages: list[Any]
-    """The messages of the conversation, of which the request has the first ones."""
+    """The messages of the conversation. The request has the first `length` of them."""
     length: int
-    """How many of them the request has."""
     kept: int
-    """How many of them the last request had as well."""
-    ask: RecordedRequest
-    """All else that is known of it."""
+    """How many of its messages the previous request had as well."""
+    request: RecordedRequest
+    """All other fields of the request."""
 
 
-class SessionLog(Protocol):
-    """Reads the lines of one session in order."""
+class SessionLog:
+    """Rebuilds the requests of one session from its lines. A format overrides `feed`."""
 
-    def feed(self, body: Any) -> Iterator[TraceStep]:
-        """Yield the requests that a line shows to have been made."""
-
-    def rest(self) -> Iterator[TraceStep]:
-        """Yield what is left when there are no more lines."""
+    def __init__(self) -> None:
+        self.restart()
 
     def restart(self) -> None:
-        """Forget what was said, because there is too much of it."""
+        """Forget the messages: the session was compacted, or has become too long to keep in memory."""
+        self.messages: list[Any] = []
+        self._seen = 0
+
+    def feed(self, line: Any) -> Iterator[TraceStep]:
+        """Yield the requests that a line proves to have been sent."""
+        raise NotImplementedError
+
+    def rest(self) -> Iterator[TraceStep]:
+        """Yield the requests that are left after the last line."""
+        return iter(())
+
+    def step(self, **fields: Any) -> TraceStep:
+        """Return a request with all messages so far, and with these fields of `RecordedRequest`."""
+        kept, self._seen = self._seen, len(self.messages)
+        return TraceStep(self.messages, len(self.messages), kept, RecordedRequest(**fields))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TraceItem:
-    """One thing in a record that belongs to a conversation."""
+    """One part of a record that belongs to a conversation: a request, or a line of a session."""
 
     key: str
-    """What it shares with the rest of its conversation; empty where it stands alone."""
+    """Equal for all items of a conversation; empty if the item is a conversation of its own."""
     when: str = ""
-    """When it was, in an order of texts; empty where the order in the file is that of time."""
-    make: Callable[[], RecordedRequest] | None = field(default=None, repr=False)
-    """Makes the request of it; nothing of a line of a session."""
-    log: str = ""
-    """The format of the session that it is a line of."""
-    body: Any = field(default=None, repr=False)
+    """The time, as a text that sorts by time; empty if the order in the file is the order of time."""
+    request: RecordedRequest | None = field(default=None, repr=False)
+    session: str = ""
+    """The name of the format, if it is a line of a session."""
+    line: Any = field(default=None, repr=False)
     """That line."""
 
 
-def mark(*parts: Any) -> str:
-    """Return a short text that tells these values from others."""
-    told = "\x1f".join(map(repr, parts)).encode("utf-8", "backslashreplace")
-    return blake2b(told, digest_size=12).hexdigest()
+class Format(NamedTuple):
+    """One format of recordings."""
+
+    name: str
+    items: Callable[[Any], list[TraceItem] | None]
+    """Returns the items of a record, or `None` if the record is in another format."""
+    session: Callable[[], SessionLog] | None = None
+    """Makes the reader of a session, if a conversation is spread over the lines of a file."""
 
 
-def beginning(ask: RecordedRequest) -> str:
-    """Return what the requests of one conversation share that carries no name: its start, up to the user's first."""
-    first: list[Any] = []
-    for raw in ask.messages:
-        first.append(raw)
-        if isinstance(raw, Mapping) and raw.get("role") == "user":
-            break
-    return mark(ask.model, ask.system, first)
+def fingerprint(*parts: Any) -> str:
+    """Return a short text that is equal for equal values only."""
+    written = "\x1f".join(map(repr, parts)).encode("utf-8", "backslashreplace")
+    return blake2b(written, digest_size=12).hexdigest()
+
+
+def refused(error: Any) -> bool:
+    """Return whether an error of a provider says that the request was too long."""
+    return bool(error) and is_overflow(error) is not None
 
 
 def is_reply(raw: Any) -> bool:
-    """Return whether a message is the model's."""
+    """Return whether a message was written by the model."""
     values = plain(raw)
     if not isinstance(values, Mapping):
         return False
@@ -122,30 +133,6 @@ def is_reply(raw: Any) -> bool:
 
 
 def replies(messages: Sequence[Any]) -> list[int]:
-    """Return the positions at which the model began to answer."""
-    said = [is_reply(raw) for raw in messages]
-    return [i for i, own in enumerate(said) if own and i and not said[i - 1]]
-
-
-def format_for(messages: Sequence[Any]) -> str | None:
-    """Return the shape that messages can only be in; nothing where they are no messages at all."""
-    return format_of(messages) if all(isinstance(raw, Mapping) for raw in messages) else None
-
-
-def number(value: Any) -> int | None:
-    """Return a count that a recording has, or nothing."""
-    return value if type(value) is int and 0 <= value < 10**15 else None
-
-
-def text(value: Any) -> str | None:
-    """Return a name that a recording has, or nothing."""
-    return value if isinstance(value, str) and value else None
-
-
-def moment(value: Any) -> str:
-    """Return a time in an order of texts: numbers are filled up, so that a later one is a greater text."""
-    if isinstance(value, str) and value.isdigit():
-        value = int(value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return f"{value:030.6f}"
-    return "".join(c for c in value[:40] if " " <= c <= "~") if isinstance(value, str) else ""
+    """Return the positions at which an answer of the model begins."""
+    by_model = [is_reply(raw) for raw in messages]
+    return [i for i, reply in enumerate(by_model) if reply and i and not by_model[i - 1]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -15,6 +15,7 @@ from brim.errors import InvalidValue
 if TYPE_CHECKING:
     from brim.audit import AuditReport
     from brim.audit.audit import Progress
+    from brim.audit.executor import Engine
 
 _MOST_NAMED = 5
 """Records that are named in the terminal; the JSON has more."""
@@ -99,7 +100,7 @@ def run(
             model=model,
             window=whole("--window", window, 1),
             limit=whole("--limit", limit, 1),
-            engine=engine,
+            engine=cast("Engine", engine),
             workers=whole("--workers", workers, 1),
             ray_address=ray_address,
             spool=spool,
@@ -139,13 +140,13 @@ def _bar() -> Iterator[Progress]:
 
 
 def _show(report: AuditReport, html: str | None) -> None:
-    from brim.audit.words import numbers_of
+    from brim.audit.figures import summary
 
     values = report.values
     recorded, records = values["recorded"], values["records"]
     out = console()
     plain = is_plain(out)
-    rows: dict[str, str] = {name: f"{count:,}" for name, count, _ in numbers_of(recorded)}
+    rows: dict[str, str] = {name: f"{count:,}" for name, count, _ in summary(recorded)}
     formats = ", ".join(f"{name} {count:,}" for name, count in records["formats"].items())
     out.print(fields({"files": f"{len(values['files']):,}", "records": formats, **rows}))
     if recorded["estimated"]:
@@ -163,7 +164,7 @@ def _show(report: AuditReport, html: str | None) -> None:
         lost = ", ".join(f"{role} {units:,}" for role, units in each["units_lost_by_role"].items())
         if lost:
             dropped, cut = told(each["messages_dropped"], "message"), told(each["messages_cut"], "message")
-            out.print(f"{each['name']}: {dropped} dropped, {cut} cut; units by role: {lost}", soft_wrap=True)
+            out.print(f"{each['name']}: {dropped} dropped, {cut} cut; tokens by role: {lost}", soft_wrap=True)
     for fault, count in recorded["faults"].items():
         out.print(f"illegal: {fault}, in {told(count, 'request')}", soft_wrap=True)
     _problems(out, values, "-" if plain else "·")
@@ -175,43 +176,19 @@ def _show(report: AuditReport, html: str | None) -> None:
 
 
 def _table(report: AuditReport) -> None:
-    from brim.audit.words import dollars, percent
+    from brim.audit.figures import HEADS, policy_rows
 
-    heads = (
-        "policy",
-        "avoided",
-        "repaired",
-        "do not fit",
-        "changed",
-        "units sent",
-        "saved",
-        "cost",
-        "saved cost",
-        "cache share",
-    )
-    made = table(*heads, numbers=heads[1:])
-    recorded = report.values["recorded"]
-    made.add_row(
-        *("as recorded", "", "", "", "", f"{recorded['units']:,}", "", dollars(recorded["cost_usd"]), ""),
-        percent(recorded["cache_share"]),
-    )
-    for each in report.values["policies"]:
-        made.add_row(
-            each["name"],
-            *(f"{each[key]:,}" for key in ("overflows_avoided", "repaired", "does_not_fit", "changed", "units")),
-            percent(each["units_saved_share"]),
-            dollars(each["cost_usd"]),
-            dollars(each["cost_saved_usd"]),
-            percent(each["cache_share"]),
-        )
-    show(console(), made)
+    policies = table(*HEADS, numbers=HEADS[1:])
+    for row in policy_rows(report.values):
+        policies.add_row(*row)
+    show(console(), policies)
 
 
 def _problems(out: Any, values: Mapping[str, Any], sign: str) -> None:
     """Print what could not be read or judged, the first of it by name."""
     for named, count, what in (
         (values["records"]["named"], values["records"]["bad"], "record could not be read"),
-        (values["recorded"]["named"], values["recorded"]["unreadable"], "request could not be judged"),
+        (values["recorded"]["named"], values["recorded"]["unreadable"], "request could not be replayed"),
     ):
         if count:
             noun, _, rest = what.partition(" ")

@@ -1,54 +1,45 @@
-"""The formats of recordings, one file each, told apart by what a record holds and never by the name of its file."""
+"""The registry of recording formats, one file each, recognized by the content of a record and not by a file name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from brim.audit.fields import first, mapping
 from brim.audit.formats import bodies, claude_code, codex, langfuse, langsmith, otel
-from brim.audit.trace import SessionLog, TraceItem
+from brim.audit.trace import Format, SessionLog, TraceItem
 
-
-class Format(NamedTuple):
-    """One format."""
-
-    name: str
-    claims: Callable[[Any], bool]
-    """Tells whether a record is in this format."""
-    items: Callable[[Any], list[TraceItem]]
-    """Returns what of it belongs to conversations; nothing of a record that says nothing to a model."""
-
-
-FORMATS = tuple(
-    Format(each.NAME, each.claims, each.items) for each in (otel, codex, claude_code, langsmith, langfuse, bodies)
+FORMATS: tuple[Format, ...] = (
+    otel.FORMAT,
+    codex.FORMAT,
+    claude_code.FORMAT,
+    langsmith.FORMAT,
+    langfuse.FORMAT,
+    bodies.FORMAT,
 )
-"""The formats, those that can be told most surely first."""
-LOGS: Mapping[str, Callable[[], SessionLog]] = {
-    claude_code.NAME: claude_code.ClaudeCodeSession,
-    codex.NAME: codex.CodexSession,
-}
-"""The formats that spread one conversation over the lines of a file."""
+"""The formats, the most distinctive first: a record is read by the first that recognizes it."""
+SESSIONS: Mapping[str, Callable[[], SessionLog]] = {each.name: each.session for each in FORMATS if each.session}
+"""The readers of sessions, by the name of the format."""
 _LISTS = ("data", "runs", "observations", "items", "spans", "traces", "records")
-"""Keys under which a document keeps its records."""
+"""Keys under which a document lists its records."""
 
 
 def found(record: Any) -> Iterator[tuple[str, list[TraceItem]]]:
-    """Yield the format of a record and its items; of a document that lists records, those of each.
+    """Yield the format of a record and its items; for a document that lists records, those of each.
 
     Nothing is yielded for a record in none of the formats.
     """
     for each in FORMATS:
-        if each.claims(record):
-            yield each.name, each.items(record)
+        items = each.items(record)
+        if items is not None:
+            yield each.name, items
             return
-    held = _listed(record)
-    for inner in held or ():
+    for inner in _listed(record):
         yield from found(inner)
 
 
-def _listed(record: Any) -> list[Any] | None:
+def _listed(record: Any) -> list[Any]:
     if isinstance(record, list):
-        return record if record and all(isinstance(each, Mapping) for each in record) else None
-    if not isinstance(record, Mapping):
-        return None
-    return next((record[key] for key in _LISTS if isinstance(record.get(key), list) and record[key]), None)
+        return record if all(isinstance(each, Mapping) for each in record) else []
+    lists = {key: held for key, held in mapping(record).items() if isinstance(held, list) and held}
+    return first(lists, _LISTS) or []

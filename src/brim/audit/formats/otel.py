@@ -1,24 +1,23 @@
-"""Spans of OpenTelemetry's GenAI conventions: OTLP as JSON, or one flat span a line.
+"""Spans of OpenTelemetry's GenAI conventions: OTLP as JSON, or one flat span per line.
 
-The conventions have moved the messages about: into one attribute (`gen_ai.input.messages`), from numbered ones
-(`gen_ai.prompt.0.content`), from events of the span (`gen_ai.user.message`). All three are read, the newest first.
+Versions of the conventions keep the messages in different places: in one attribute (`gen_ai.input.messages`), in
+numbered attributes (`gen_ai.prompt.0.content`), or in events of the span (`gen_ai.user.message`). All three are read,
+the newest first.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any
 
-from brim.audit.said import chats, loaded, tools_of
-from brim.audit.trace import RecordedRequest, TraceItem, moment, number, text
-from brim.wire.overflow import is_overflow
+from brim.audit.fields import first, loaded, mapping, number, rows, text, usage_in
+from brim.audit.formats.tracer import TracedCall, chat_messages, tool_definitions, traced_items
+from brim.audit.trace import Format, RecordedRequest, TraceItem, refused
 
-NAME = "opentelemetry"
+_NAME = "opentelemetry"
 _PREFIX = "gen_ai."
 _INPUT = "gen_ai.input.messages"
-_CONVERSATION = "gen_ai.conversation.id"
 _MODEL = ("gen_ai.request.model", "gen_ai.response.model")
 _TOKENS = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens")
 _CACHED = ("gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens")
@@ -27,11 +26,17 @@ _START = ("startTimeUnixNano", "start_time", "startTime", "timeUnixNano", "times
 _PROMPT = re.compile(r"gen_ai\.prompt\.(\d+)\.(role|content|tool_call_id)$")
 _PROMPT_CALL = re.compile(r"gen_ai\.prompt\.(\d+)\.tool_calls\.(\d+)\.(id|name|arguments)$")
 _FUNCTION = re.compile(r"llm\.request\.functions\.(\d+)\.(name|description|parameters)$")
-_SAID = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
+_EVENT_ROLES = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
 _LISTS = (("resourceSpans", "scopeSpans", "spans"), ("resourceLogs", "scopeLogs", "logRecords"))
+_OTHER_OPERATIONS = ("embeddings", "execute_tool", "invoke_agent", "create_agent")
 
 
-def claims(record: Any) -> bool:
+def _items(record: Any) -> list[TraceItem] | None:
+    """Return the requests of the spans of a record."""
+    return traced_items(_NAME, _calls(record)) if _claims(record) else None
+
+
+def _claims(record: Any) -> bool:
     """Return whether a record holds spans, or is one."""
     if not isinstance(record, Mapping):
         return False
@@ -39,149 +44,129 @@ def claims(record: Any) -> bool:
         return True
     held = record.get("attributes")
     if isinstance(held, list):
-        return any(isinstance(each, Mapping) and str(each.get("key")).startswith(_PREFIX) for each in held)
+        return any(str(each.get("key")).startswith(_PREFIX) for each in rows(held))
     return any(str(key).startswith(_PREFIX) for key in (held if isinstance(held, Mapping) else record))
 
 
-def items(record: Mapping[str, Any]) -> list[TraceItem]:
-    """Return the requests among the spans of a record: those that hold what was sent."""
-    found = []
+def _calls(record: Mapping[str, Any]) -> Iterator[TracedCall]:
     for span in _spans(record):
-        told = _attributes(span)
-        if _asks(told, span):
-            key = text(told.get(_CONVERSATION)) or text(_first(span, _TRACE)) or text(_context(span).get("trace_id"))
-            when = moment(_first(span, _START))
-            found.append(TraceItem(key=f"otel {key}" if key else "", when=when, make=partial(_ask, told, span)))
-    return found
+        attributes = _attributes(span)
+        trace = text(first(span, _TRACE)) or text(mapping(span.get("context")).get("trace_id"))
+        named = text(attributes.get("gen_ai.conversation.id")) or trace
+        yield _request(attributes, span), named, first(span, _START)
 
 
 def _spans(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for outer, middle, inner in _LISTS:
-        for resource in _rows(record.get(outer)):
-            for scope in _rows(resource.get(middle)):
-                yield from _rows(scope.get(inner))
+        for resource in rows(record.get(outer)):
+            for scope in rows(resource.get(middle)):
+                yield from rows(scope.get(inner))
     if not any(names[0] in record for names in _LISTS):
         yield record
 
 
-def _rows(value: Any) -> list[Mapping[str, Any]]:
-    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
-
-
 def _attributes(span: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the attributes of a span or an event by their names, in Python's values."""
+    """Return the attributes of a span or an event by name, as Python values."""
     held = span.get("attributes")
     if isinstance(held, list):
-        return {str(each.get("key")): _value(each.get("value")) for each in _rows(held)}
+        return _pairs(held)
     return held if isinstance(held, Mapping) else span
 
 
+def _pairs(listed: Any) -> dict[str, Any]:
+    return {str(each.get("key")): _value(each.get("value")) for each in rows(listed)}
+
+
 def _value(value: Any) -> Any:
-    """Return what OTLP wraps into the name of its kind."""
+    """Return the value that OTLP wraps in a mapping with the name of its type."""
     if not isinstance(value, Mapping):
         return value
     if "arrayValue" in value:
-        return [_value(each) for each in _rows((value["arrayValue"] or {}).get("values"))]
+        return [_value(each) for each in rows((value["arrayValue"] or {}).get("values"))]
     if "kvlistValue" in value:
-        return {
-            str(each.get("key")): _value(each.get("value"))
-            for each in _rows((value["kvlistValue"] or {}).get("values"))
-        }
+        return _pairs((value["kvlistValue"] or {}).get("values"))
     if "intValue" in value:
-        told = str(value["intValue"])
-        return int(told) if re.fullmatch(r"-?\d{1,19}", told) else None
-    return next((value[key] for key in ("stringValue", "doubleValue", "boolValue") if key in value), None)
+        digits = str(value["intValue"])
+        return int(digits) if re.fullmatch(r"-?\d{1,19}", digits) else None
+    return first(value, ("stringValue", "doubleValue", "boolValue"))
 
 
-def _asks(told: Mapping[str, Any], span: Mapping[str, Any]) -> bool:
-    """Return whether a span holds what was sent to a model."""
-    if told.get("gen_ai.operation.name") in ("embeddings", "execute_tool", "invoke_agent", "create_agent"):
-        return False
-    return _INPUT in told or "gen_ai.prompt.0.content" in told or "gen_ai.prompt.0.role" in told or bool(_events(span))
-
-
-def _events(span: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the events that hold messages."""
-    found = []
-    for event in _rows(span.get("events")):
-        name, told = str(event.get("name")), _attributes(event)
-        if name in _SAID or _INPUT in told or "gen_ai.prompt" in told:
-            found.append((name, told))
-    return found
-
-
-def _ask(told: Mapping[str, Any], span: Mapping[str, Any]) -> RecordedRequest:
-    system = chats([{"role": "system", "parts": parts}]) if (parts := _parts(told)) else None
+def _request(attributes: Mapping[str, Any], span: Mapping[str, Any]) -> RecordedRequest | None:
+    """Return the request of a span, or `None` if the span holds no messages to a model."""
+    events = _events(span)
+    kept = any(name in attributes for name in (_INPUT, "gen_ai.prompt.0.content", "gen_ai.prompt.0.role"))
+    if attributes.get("gen_ai.operation.name") in _OTHER_OPERATIONS or not (kept or events):
+        return None
     return RecordedRequest(
-        messages=[*(system or ()), *_messages(told, span)],
+        messages=[*_system(attributes), *_messages(attributes, events)],
         format="openai",
-        model=text(_first(told, _MODEL)),
-        tools=tools_of(told.get("gen_ai.tool.definitions")) or _functions(told),
-        answer=number(told.get("gen_ai.request.max_tokens")) or 0,
-        reported=number(_first(told, _TOKENS)),
-        cached=number(_first(told, _CACHED)),
-        overflowed=is_overflow(_problem(told, span)) is not None,
+        model=text(first(attributes, _MODEL)),
+        tools=tool_definitions(attributes.get("gen_ai.tool.definitions")) or _functions(attributes),
+        answer=number(attributes.get("gen_ai.request.max_tokens")) or 0,
+        usage=usage_in(attributes, _TOKENS, _CACHED),
+        overflowed=refused(_problem(attributes, span)),
     )
 
 
-def _parts(told: Mapping[str, Any]) -> list[Any] | None:
-    held = loaded(told.get("gen_ai.system_instructions"))
-    if isinstance(held, str):
-        return [{"type": "text", "content": held}]
-    return held if isinstance(held, list) else None
+def _events(span: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the names and attributes of the events that hold messages."""
+    named = [(str(event.get("name")), _attributes(event)) for event in rows(span.get("events"))]
+    return [each for each in named if each[0] in _EVENT_ROLES or _INPUT in each[1] or "gen_ai.prompt" in each[1]]
 
 
-def _messages(told: Mapping[str, Any], span: Mapping[str, Any]) -> list[Any]:
-    if _INPUT in told:
-        return chats(loaded(told[_INPUT])) or []
-    if numbered := _numbered(told):
-        return chats(numbered) or []
-    said: list[Any] = []
-    for name, values in _events(span):
+def _system(attributes: Mapping[str, Any]) -> list[Any]:
+    held = loaded(attributes.get("gen_ai.system_instructions"))
+    parts = [{"type": "text", "content": held}] if isinstance(held, str) else held
+    return chat_messages([{"role": "system", "parts": parts}]) or [] if parts and isinstance(parts, list) else []
+
+
+def _messages(attributes: Mapping[str, Any], events: list[tuple[str, Mapping[str, Any]]]) -> list[Any]:
+    if _INPUT in attributes:
+        return chat_messages(loaded(attributes[_INPUT])) or []
+    if numbered := _numbered(attributes):
+        return chat_messages(numbered) or []
+    messages: list[Any] = []
+    for name, values in events:
         held = values.get(_INPUT, values.get("gen_ai.prompt"))
-        if held is not None:
-            said += chats(loaded(held)) or []
-        else:
+        if held is None:
             calls = loaded(values.get("tool_calls"))
             fields = {"tool_call_id": values.get("id"), "tool_calls": calls, "content": loaded(values.get("content"))}
-            said += chats([{"role": values.get("role") or _SAID[name], **fields}]) or []
-    return said
+            held = [{"role": values.get("role") or _EVENT_ROLES[name], **fields}]
+        messages += chat_messages(loaded(held)) or []
+    return messages
 
 
-def _numbered(told: Mapping[str, Any]) -> list[Any]:
+def _numbered(attributes: Mapping[str, Any]) -> list[Any]:
     """Return the messages of numbered attributes."""
-    rows: dict[int, dict[str, Any]] = {}
+    messages = _table(attributes, _PROMPT)
     calls: dict[int, dict[int, dict[str, Any]]] = {}
-    for key, value in told.items():
-        if found := _PROMPT.match(key):
-            rows.setdefault(int(found[1]), {})[found[2]] = loaded(value) if found[2] == "content" else value
-        elif found := _PROMPT_CALL.match(key):
+    for key, value in attributes.items():
+        if found := _PROMPT_CALL.match(key):
             calls.setdefault(int(found[1]), {}).setdefault(int(found[2]), {})[found[3]] = value
-    for at, own in calls.items():
-        rows.setdefault(at, {"role": "assistant"})["tool_calls"] = [own[i] for i in sorted(own)]
-    return [rows[at] for at in sorted(rows)]
+    for at, numbered in calls.items():
+        messages.setdefault(at, {"role": "assistant"})["tool_calls"] = [numbered[i] for i in sorted(numbered)]
+    return [messages[at] for at in sorted(messages)]
 
 
-def _functions(told: Mapping[str, Any]) -> list[Any] | None:
-    rows: dict[int, dict[str, Any]] = {}
-    for key, value in told.items():
-        if found := _FUNCTION.match(key):
-            rows.setdefault(int(found[1]), {})[found[2]] = loaded(value)
-    return tools_of([rows[at] for at in sorted(rows)]) if rows else None
+def _table(attributes: Mapping[str, Any], pattern: re.Pattern[str]) -> dict[int, dict[str, Any]]:
+    """Return the fields of numbered attributes by their number."""
+    table: dict[int, dict[str, Any]] = {}
+    for key, value in attributes.items():
+        if found := pattern.match(key):
+            table.setdefault(int(found[1]), {})[found[2]] = value if found[2] in ("role", "name") else loaded(value)
+    return table
 
 
-def _problem(told: Mapping[str, Any], span: Mapping[str, Any]) -> str:
-    """Return what went wrong, in the words of the span's status and of its exceptions."""
-    status = span.get("status")
-    said = [told.get("error.message"), status.get("message") if isinstance(status, Mapping) else None]
-    said += [_attributes(event).get("exception.message") for event in _rows(span.get("events"))]
-    return "\n".join(each for each in said if isinstance(each, str))
+def _functions(attributes: Mapping[str, Any]) -> list[Any] | None:
+    table = _table(attributes, _FUNCTION)
+    return tool_definitions([table[at] for at in sorted(table)])
 
 
-def _context(span: Mapping[str, Any]) -> Mapping[str, Any]:
-    held = span.get("context")
-    return held if isinstance(held, Mapping) else {}
+def _problem(attributes: Mapping[str, Any], span: Mapping[str, Any]) -> str:
+    """Return the messages of the error, of the span's status and of its exceptions."""
+    texts = [attributes.get("error.message"), mapping(span.get("status")).get("message")]
+    texts += [_attributes(event).get("exception.message") for event in rows(span.get("events"))]
+    return "\n".join(each for each in texts if isinstance(each, str))
 
 
-def _first(values: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    return next((values[name] for name in names if values.get(name) is not None), None)
+FORMAT = Format(_NAME, _items)

@@ -1,7 +1,7 @@
-"""Records of files, a range at a time: what is in memory is one record, whatever the size of the file.
+"""The records of a file, read range by range: one record is in memory at a time, whatever the size of the file.
 
-A file has a record a line, or is a list of records, or is one record over many lines; its first bytes tell. Only the
-first kind is read in several ranges: a line belongs to the range in which it begins.
+A file has one record per line, or is a list of records, or is one record over many lines; its first bytes decide. Only
+the first kind is read in several ranges: a line belongs to the range in which it begins.
 """
 
 from __future__ import annotations
@@ -14,23 +14,24 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any, NamedTuple
 
+from brim.audit.fields import mapping
 from brim.files.source import STDIN, STDIN_SHOWN
 from brim.files.text_files import FileMatch
 
 RANGE = 8 * 1024 * 1024
-"""Bytes of a file that are read by one job."""
+"""Bytes of a file that one job reads."""
 MOST = 64 * 1024 * 1024
-"""Bytes of one record."""
+"""The longest record, in bytes."""
 _BLOCK = 1024 * 1024
 _PEEK = 1024 * 1024
 _GZIP = b"\x1f\x8b"
 _BOM = codecs.BOM_UTF8
 _OPEN = (b"{", b"[", b",", b":")
-"""What the first line of a document over many lines ends with."""
+"""Ends of the first line of a document over many lines."""
 
 LINES, LIST, DOCUMENT = "lines", "list", "document"
 
@@ -40,33 +41,33 @@ class Recording:
     """One file of recordings."""
 
     name: str
-    """As the caller gave it."""
+    """As the caller wrote it."""
     path: str
-    """Where it is read: a copy without compression, if it was compressed or came from standard input."""
+    """The file that is read: an unpacked copy, if it was compressed or came from standard input."""
     size: int
     form: str
     """`lines`, `list` or `document`."""
     named: bool = True
-    """Whether the caller named it, rather than a directory that it is in."""
+    """Whether the caller named it, and not a directory that contains it."""
     problem: str = ""
     """Why it cannot be read."""
 
 
 class Record(NamedTuple):
-    """One record as it stands in a file."""
+    """One record of a file."""
 
     offset: int
     length: int
     line: int
-    """Its first line, counted from that of the range."""
+    """Its first line, counted from the start of the range."""
     value: Any
-    """What it holds; nothing where it cannot be read."""
+    """Its JSON value; `None` if it cannot be read."""
     problem: str = ""
     """Why it cannot be read."""
 
 
 def opened(found: FileMatch, spool: str) -> Recording:
-    """Return a file made ready to be read in ranges; what cannot be read says why."""
+    """Return a recording that can be read in ranges, or one with a problem if the file cannot be read."""
     shown = STDIN_SHOWN if found.path == STDIN else found.path
     try:
         path = _plain(found.path, spool)
@@ -74,13 +75,13 @@ def opened(found: FileMatch, spool: str) -> Recording:
         with open(path, "rb") as file:
             form = _form(file)
     except (OSError, EOFError, zlib.error) as error:
-        told = f"it cannot be read: {(getattr(error, 'strerror', None) or str(error)).lower()}"
-        return Recording(name=shown, path="", size=0, form=LINES, named=found.named, problem=told)
+        problem = f"it cannot be read: {(getattr(error, 'strerror', None) or str(error)).lower()}"
+        return Recording(name=shown, path="", size=0, form=LINES, named=found.named, problem=problem)
     return Recording(name=shown, path=path, size=size, form=form, named=found.named)
 
 
 def ranges(recording: Recording) -> list[tuple[int, int]]:
-    """Return the ranges of bytes in which a file is read."""
+    """Return the byte ranges in which a file is read."""
     if recording.problem:
         return []
     if recording.form != LINES:
@@ -100,7 +101,7 @@ def records(recording: Recording, start: int, stop: int) -> Iterator[Record]:
 
 
 def lines_in(recording: Recording, start: int, stop: int) -> int:
-    """Return how many line ends a range has."""
+    """Return the number of line ends in a range."""
     count = 0
     with open(recording.path, "rb") as file:
         file.seek(start)
@@ -112,7 +113,7 @@ def lines_in(recording: Recording, start: int, stop: int) -> int:
 
 
 def again(recording: Recording, offset: int, length: int) -> Iterator[Record]:
-    """Yield the records of a span that was found before; lines are counted from that of the span."""
+    """Yield the records of a span again; lines are counted from the start of the span."""
     with open(recording.path, "rb") as file:
         if recording.form == LINES:
             yield from _lines(file, offset, offset + length, begins=True)
@@ -122,7 +123,7 @@ def again(recording: Recording, offset: int, length: int) -> Iterator[Record]:
 
 
 def _plain(name: str, spool: str) -> str:
-    """Return the path of a file as it is, or of a copy that can be read in ranges."""
+    """Return the path of a file, or of an unpacked copy of it."""
     if name == STDIN:
         return _copy(sys.stdin.buffer, spool)
     with open(name, "rb") as file:
@@ -141,20 +142,15 @@ def _copy(source: IO[bytes] | gzip.GzipFile, spool: str) -> str:
 
 
 def _form(file: IO[bytes]) -> str:
-    """Return how a file holds its records, by its first bytes."""
+    """Return how a file stores its records, by its first bytes."""
     head = file.read(_PEEK).removeprefix(_BOM).lstrip()
     first, ends, _ = head.partition(b"\n")
     if head[:1] == b"[":
-        if ends and _loads(first) is not None:
-            held = _loads(first)
-            return LINES if isinstance(held, list) and _spoken(held) else LIST
+        held = _loads(first) if ends else None
+        if held is not None:
+            return LINES if held and "role" in mapping(held[0]) else LIST
         return DOCUMENT if _begins_with_message(head) else LIST
     return DOCUMENT if ends and head[:1] == b"{" and first.rstrip().endswith(_OPEN) else LINES
-
-
-def _spoken(held: list[Any]) -> bool:
-    """Return whether a list is a conversation rather than a list of records."""
-    return bool(held) and isinstance(held[0], Mapping) and "role" in held[0]
 
 
 def _begins_with_message(head: bytes) -> bool:
@@ -164,7 +160,7 @@ def _begins_with_message(head: bytes) -> bool:
         first, _ = json.JSONDecoder().raw_decode(text, text.find("{"))
     except (ValueError, RecursionError):
         return False
-    return isinstance(first, Mapping) and "role" in first and "content" in first
+    return "role" in mapping(first) and "content" in first
 
 
 def _loads(raw: bytes) -> Any:
@@ -175,7 +171,7 @@ def _loads(raw: bytes) -> Any:
 
 
 def _lines(file: IO[bytes], start: int, stop: int, *, begins: bool = False) -> Iterator[Record]:
-    """Yield the lines that begin in a range; `begins` says that one begins right at its start."""
+    """Yield the lines that begin in a range; `begins` if one begins exactly at its start."""
     at, line = start, 0
     if start and not begins:
         file.seek(start - 1)
@@ -198,7 +194,7 @@ def _lines(file: IO[bytes], start: int, stop: int, *, begins: bool = False) -> I
 
 
 def _skipped(file: IO[bytes]) -> int:
-    """Go to the next line, and return the bytes up to there."""
+    """Go to the next line, and return the number of bytes skipped."""
     count = 0
     while block := file.readline(_BLOCK):
         count += len(block)
@@ -211,11 +207,11 @@ def _record(raw: bytes, offset: int, line: int) -> Record:
     try:
         return Record(offset, len(raw), line, json.loads(raw.removeprefix(_BOM)))
     except RecursionError:
-        problem = "it is nested too deep"
+        problem = "it is nested too deeply"
     except json.JSONDecodeError as error:
         problem = f"it is not JSON: {error.msg} at character {error.pos + 1:,}"
     except UnicodeDecodeError as error:
-        problem = f"it is not UTF-8: byte {error.start:,} cannot be read"
+        problem = f"it is not UTF-8: byte {error.start:,} is invalid"
     except ValueError as error:
         problem = f"it is not JSON: {error}"
     return Record(offset, len(raw), line, None, problem)
@@ -224,16 +220,16 @@ def _record(raw: bytes, offset: int, line: int) -> Record:
 def _document(file: IO[bytes]) -> Record:
     raw = file.read(MOST + 1)
     if len(raw) > MOST:
-        told = f"one record of more than {MOST // 1024**2} MiB: write one record a line"
-        return Record(0, len(raw), 0, None, told)
+        problem = f"one record of more than {MOST // 1024**2} MiB: write one record per line"
+        return Record(0, len(raw), 0, None, problem)
     return _record(raw, 0, 0)
 
 
 def _elements(file: IO[bytes]) -> Iterator[Record]:
-    """Yield the elements of a list, of which no more than one is in memory."""
-    words, decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape"), json.JSONDecoder()
+    """Yield the elements of a list, with one in memory at a time."""
+    utf8, decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape"), json.JSONDecoder()
     head = file.read(len(_BOM))
-    text, offset, line = ("", len(_BOM), 0) if head == _BOM else (words.decode(head), 0, 0)
+    text, offset, line = ("", len(_BOM), 0) if head == _BOM else (utf8.decode(head), 0, 0)
     opened = False
     while True:
         bare = text.lstrip(" \t\r\n," if opened else " \t\r\n")
@@ -246,15 +242,15 @@ def _elements(file: IO[bytes]) -> Iterator[Record]:
         try:
             value, end = decoder.raw_decode(text)
         except RecursionError:
-            yield Record(offset, 0, line, None, "it is nested too deep, and what follows cannot be told from it")
+            yield Record(offset, 0, line, None, "it is nested too deeply, and the records after it cannot be found")
             return
         except ValueError as error:
             raw = file.read(max(_BLOCK, len(text)))
             if raw and len(text) <= MOST:
-                text += words.decode(raw)
+                text += utf8.decode(raw)
                 continue
             if text or not opened:
-                yield Record(offset, 0, line, None, f"the list breaks off here, or an element is too long: {error}")
+                yield Record(offset, 0, line, None, f"the list ends here, or an element is too long: {error}")
             return
         length = len(text[:end].encode("utf-8", "surrogateescape"))
         yield Record(offset, length, line, value)

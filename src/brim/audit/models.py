@@ -1,4 +1,4 @@
-"""What is known of the model that a request was for: how it counts, what it holds, what it costs."""
+"""The model of a request: its meter, its window and its prices, from the catalogue."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from brim.meter.model import Model, Prices
 from brim.meter.window import Window
 
 UNKNOWN = "(unknown)"
-"""How models are called that the catalogue does not have."""
+"""The label of models that are not in the catalogue."""
 _MINIMUM = 1024
-"""Tokens below which a prompt is not kept, where the maker does not say."""
+"""Tokens from which a prompt is cached, if the provider does not publish a minimum."""
 _PICO = 10**6
-"""Millionths of a millionth of a dollar for each token, for each dollar a million tokens cost."""
+"""Picodollars per token, for each dollar per million tokens."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Facts:
-    """What is known of one model."""
+class ModelFacts:
+    """The facts about one model that an audit needs."""
 
     label: str
-    """Its name in the catalogue, or that it is unknown."""
+    """Its id in the catalogue, or `UNKNOWN`."""
     scale: BaseMeter
-    """What counts its tokens: the best count there is, which may be an estimate."""
+    """The meter of its tokens, exact or an estimate."""
     size: int | None
-    """Tokens that it holds; `None` where nobody knows."""
+    """The tokens of its window; `None` if unknown."""
     limit: int | None
-    """Tokens that a prompt may have, however short the answer."""
+    """The most tokens of a prompt, however short the answer."""
     minimum: int
-    """Tokens from which the start of a prompt is kept in the maker's cache."""
+    """The fewest tokens that the provider's prompt cache stores."""
     prices: Prices | None
 
     def room(self, answer: int, policy: Policy | None = None) -> int | None:
-        """Return the tokens that a request may take; `None` where the window is unknown.
+        """Return the tokens that a request may have under a policy or, without one, in the model's own window.
 
-        Without a policy that is what the model itself allows.
+        `None` if the window is unknown.
         """
         size = policy.window if policy is not None and policy.window is not None else self.size
         if size is None:
@@ -48,10 +48,14 @@ class Facts:
         cap = policy.cap if policy is not None else None
         return Window(size, reserve=min(reserve, size - 1), cap=cap, limit=self.limit).budget
 
-    def cost(self, used: int, kept: int) -> int | None:
-        """Return what a prompt costs, in millionths of a millionth of a dollar; `None` where no price is known.
+    def cached(self, shared: int) -> int:
+        """Return how many of the tokens shared with the previous prompt a cache has: 0 if they are too few."""
+        return shared if shared >= self.minimum else 0
 
-        `kept` of its units are read from the cache, and the others written to it where writing has a price.
+    def cost(self, used: int, cached: int) -> int | None:
+        """Return the price of a prompt in picodollars; `None` if no price is known.
+
+        The cached tokens are read from the cache. The others are written to it, if writing has a price.
         """
         prices = self.prices
         if prices is None or prices.input is None:
@@ -62,11 +66,11 @@ class Facts:
         assert prices.input is not None
         fresh = prices.cache_write if prices.cache_write is not None and used >= self.minimum else prices.input
         read = prices.cached_read if prices.cached_read is not None else prices.input
-        return kept * _each(read) + (used - kept) * _each(fresh)
+        return cached * _each(read) + (used - cached) * _each(fresh)
 
 
-def facts_of(name: str | None, window: int | None) -> Facts:
-    """Return what is known of a model; of one that the catalogue lacks, no more than the window that was given."""
+def facts_of(name: str | None, window: int | None) -> ModelFacts:
+    """Return the facts about a model; if the catalogue does not have it, only the window that is passed."""
     known = Model(id=UNKNOWN)
     if name is not None:
         try:
@@ -75,18 +79,18 @@ def facts_of(name: str | None, window: int | None) -> Facts:
             name = None
     size = window if window is not None else known.window or known.max_input
     limit = known.max_input if window is None else None
-    held = known.cache.minimum if known.cache is not None else None
-    return Facts(
+    minimum = known.cache.minimum if known.cache is not None else None
+    return ModelFacts(
         label=known.id,
         scale=meter(DEFAULT if name is None else name),
         size=size,
         limit=limit if limit is not None and size is not None and limit < size else None,
-        minimum=_MINIMUM if held is None else held,
+        minimum=_MINIMUM if minimum is None else minimum,
         prices=known.prices,
     )
 
 
 @lru_cache(maxsize=256)
 def _each(dollars: float) -> int:
-    """Return what one token costs, of the price of a million."""
+    """Return the price of one token in picodollars, from the dollars per million tokens."""
     return int(Fraction(str(dollars)) * _PICO)

@@ -1,0 +1,143 @@
+"""A conversation as it was recorded: the size of each message, counted once, and of each request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from brim.audit.models import ModelFacts
+from brim.audit.trace import TraceStep
+from brim.history.history import History
+from brim.history.note import is_note, note_in
+from brim.wire.message import Message
+
+NOTE = "note"
+"""The role of the note that brim adds."""
+_FAULTS = (
+    ("no call waits", "a result without its call"),
+    ("the user has to speak", "the model speaks first"),
+    ("its result has to follow", "a result apart from its call"),
+)
+"""The faults of a message: a part of the reason of a repair, and the text in a report."""
+_MOST_WRITTEN = 4096
+"""How many sizes of messages that brim wrote are cached."""
+
+
+class MessageSize(NamedTuple):
+    """The size of one message."""
+
+    units: int
+    role: str
+    """The role; `tool` for results, also where they are in a message of the user."""
+    note: int = 0
+    """Tokens of brim's note in it."""
+
+
+class RecordedConversation:
+    """One conversation as it was recorded, up to its last request."""
+
+    def __init__(self, facts: ModelFacts, format: str | None) -> None:
+        self.facts = facts
+        self.format = format
+        self.history = History(meter=facts.scale, format=format)
+        self.length = 0
+        """Messages of the last request."""
+        self.attached: tuple[Any, Any] = (None, None)
+        """The tools and the system prompt of the last request."""
+        self.extra: Mapping[str, int] = {}
+        """Tokens in addition to the messages."""
+        self.units = 0
+        """Tokens of the last request."""
+        self.shared = 0
+        """Tokens at its start that it shares with the previous request."""
+        self.roles: dict[str, list[int]] = {}
+        """Messages and tokens of the last request by role."""
+        self.sizes: dict[int, MessageSize] = {}
+        """The size of each message, by the identity of the message."""
+        self._written: dict[int, tuple[Any, MessageSize]] = {}
+        self._generation = -1
+        self._counted = 0
+
+    def follows(self, facts: ModelFacts, format: str | None, kept: int) -> bool:
+        """Return whether the next request only adds messages to the last one."""
+        same = facts.scale is self.facts.scale and facts.size == self.facts.size and format == self.format
+        return same and kept >= self.length
+
+    def take(self, step: TraceStep, before: RecordedConversation | None) -> None:
+        """Add a request; `before` is the conversation whose past it changes, if it does not follow it.
+
+        Raises:
+            InvalidValue: a message or a tool is invalid.
+        """
+        last_length, last_units, last_attached = self.length, self.units, self.attached
+        self.history.extend(step.messages[self.length : step.length])
+        self.length = step.length
+        attached = (step.request.tools, step.request.system)
+        if attached != last_attached:
+            self.attached = attached
+        self.extra, _ = self.history.beside(*self.attached)
+        self._count()
+        turns = self.history.turns
+        messages = turns.total + turns.fixed + sum(repair.units for repair in turns.repairs)
+        self.units = messages + sum(self.extra.values())
+        if last_length and last_attached == self.attached:
+            self.shared = last_units - self.extra["reply"]
+        elif before is not None and before.attached == self.attached and step.kept:
+            sizes = zip(turns.units, turns.indexes, strict=True)
+            self.shared = self.start + sum(units for units, index in sizes if index < step.kept)
+        else:
+            self.shared = 0
+
+    @property
+    def start(self) -> int:
+        """Tokens before the first message: the tools and the system prompt."""
+        return sum(self.extra.values()) - self.extra["reply"]
+
+    def _count(self) -> None:
+        """Add the new messages to the sizes and to the sums by role."""
+        turns = self.history.turns
+        if turns.generation != self._generation:
+            self._generation, self._counted, self.sizes, self.roles = turns.generation, 0, {}, {}
+        new = slice(self._counted, None)
+        for raw, message, units in zip(turns.raws[new], turns.messages[new], turns.units[new], strict=True):
+            role = _role(message)
+            self.sizes[id(raw)] = MessageSize(units, role)
+            row = self.roles.setdefault(role, [0, 0])
+            row[0] += 1
+            row[1] += units
+        self._counted = len(turns.raws)
+
+    def size(self, raw: Any) -> MessageSize:
+        """Return the size of a message of a prompt, also of one that brim shortened or wrote."""
+        known = self.sizes.get(id(raw))
+        if known is not None:
+            return known
+        written = self._written.get(id(raw))
+        if written is None or written[0] is not raw:
+            turns = self.history.turns
+            message = turns.wire.read(raw, 0)
+            note = note_in(message, turns.chat.piece) if message.role == "user" else 0
+            role = NOTE if is_note(message) else _role(message)
+            if len(self._written) >= _MOST_WRITTEN:
+                self._written.clear()
+            # The message is kept with its size, so that no other message gets its identity.
+            written = self._written[id(raw)] = (raw, MessageSize(turns.chat.units(message), role, note))
+        return written[1]
+
+    def faults(self) -> list[str]:
+        """Return the reasons for which a provider refuses the last request, each once."""
+        turns = self.history.turns
+        faults = {next((text for part, text in _FAULTS if part in r.reason), r.reason) for r in turns.repairs}
+        if turns.pairs.open:
+            faults.add("a call without its result")
+        if turns.unfinished and turns.idle(()):
+            faults.add("reasoning that leads to nothing")
+        return sorted(faults)
+
+    def source(self) -> Sequence[Any]:
+        """Return the messages as they were recorded."""
+        return self.history.turns.source
+
+
+def _role(message: Message) -> str:
+    return "tool" if message.results else message.role

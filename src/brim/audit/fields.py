@@ -1,0 +1,80 @@
+"""Checked reads of the fields of a record: a value of the expected type, or `None` or an empty one.
+
+Records are written by other programs, so a field may hold anything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+IDS = ("conversation_id", "session_id", "thread_id", "sessionId", "conversationId", "threadId")
+"""Fields in which programs name the conversation of a request."""
+
+
+def number(value: Any) -> int | None:
+    """Return a count, or `None` if the value is not one."""
+    return value if type(value) is int and 0 <= value < 10**15 else None
+
+
+def text(value: Any) -> str | None:
+    """Return a text that is not empty, or `None`."""
+    return value if isinstance(value, str) and value else None
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """Return a mapping, or an empty one if the value is something else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def rows(value: Any) -> list[Mapping[str, Any]]:
+    """Return the mappings of a list, or an empty list if the value is something else."""
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+
+
+def first(values: Mapping[str, Any], names: Iterable[str]) -> Any:
+    """Return the first of several fields that is set, or `None`."""
+    return next((values[name] for name in names if values.get(name) is not None), None)
+
+
+def name_in(*holders: Any) -> str | None:
+    """Return the name of the conversation, from the first mapping that has one in a field of `IDS`."""
+    return next((named for each in holders for key in IDS if (named := text(mapping(each).get(key)))), None)
+
+
+def loaded(value: Any) -> Any:
+    """Return the JSON value that a text holds, or the value itself if it is not such a text."""
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+def moment(value: Any) -> str:
+    """Return a time as a text that sorts by time: numbers are padded with zeros."""
+    if isinstance(value, str) and value.isdigit():
+        value = int(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:030.6f}"
+    return "".join(c for c in value[:40] if " " <= c <= "~") if isinstance(value, str) else ""
+
+
+def usage_in(
+    values: Mapping[str, Any], inputs: Iterable[str], cached: Iterable[str], written: Iterable[str] = ()
+) -> tuple[int, int] | None:
+    """Return the input tokens that a provider reported, and how many of them it read from its cache.
+
+    Args:
+        values: the mapping that holds the counts.
+        inputs: the fields of the input tokens.
+        cached: the fields of the tokens read from the cache.
+        written: the fields of the tokens written to the cache, where the input tokens do not include both counts.
+    """
+    count = number(first(values, inputs))
+    if count is None:
+        return None
+    read = number(first(values, cached)) or 0
+    return (count + read + (number(first(values, written)) or 0) if written else count), read
