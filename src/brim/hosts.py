@@ -1,20 +1,59 @@
-"""The socket on which a server of ours listens."""
+"""The address of a local server: the socket on which it listens, and the host names by which it may be called."""
 
 from __future__ import annotations
 
+import re
 import socket
+from functools import lru_cache
+from ipaddress import ip_address
 
 from brim.errors import SourceError
 
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+"""The names of this machine."""
 BACKLOG = 2_048
-"""Connections that wait to be taken."""
+"""Connections that wait to be accepted."""
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(?::([0-9]{1,5}))?")
+
+
+def is_ip(name: str) -> bool:
+    """Return whether a name is an IP address."""
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine can reach a server that listens on a host."""
+    return host.lower() == "localhost" or (is_ip(host) and ip_address(host).is_loopback)
+
+
+def split_host(header: str) -> tuple[str, int | None]:
+    """Return the name in a Host header, in lower case, and the port if it has one; the name is empty if it is invalid."""
+    found = _HOST.fullmatch(header)
+    if found is None:
+        return "", None
+    return found[1].strip("[]").lower(), int(found[2]) if found[2] else None
+
+
+def host_name(header: str) -> str:
+    """Return the name in a Host header, in lower case and without its port; empty if it is invalid."""
+    return split_host(header)[0]
+
+
+@lru_cache(maxsize=8)
+def allowed_hosts(host: str, extra: tuple[str, ...]) -> frozenset[str]:
+    """Return the names by which a server may be called: this machine's, the host on which it listens, and `extra`."""
+    return frozenset((*LOOPBACK, host.lower(), *(name.lower() for name in extra)))
 
 
 def listener(host: str, port: int) -> socket.socket:
     """Return a socket that listens on an address.
 
     Raises:
-        SourceError: it cannot be listened on.
+        SourceError: the address is not available.
     """
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(
@@ -29,6 +68,6 @@ def listener(host: str, port: int) -> socket.socket:
         made.listen(BACKLOG)
     except OSError as error:
         made.close()
-        told = f"cannot be listened on: {(error.strerror or '').lower()}; --port 0 takes any that is free"
-        raise SourceError(f"{host}:{port}", told) from error
+        problem = f"cannot be listened on: {(error.strerror or '').lower()}; --port 0 chooses a free port"
+        raise SourceError(f"{host}:{port}", problem) from error
     return made
