@@ -34,8 +34,8 @@ QUICK = (
     "tests/sections/test_fit.py",
     "tests/requirements",
     "tests/receipts/test_receipt.py",
-    "tests/sections/test_page.py",
-    "tests/sections/test_visibility.py",
+    "tests/sections/test_layout.py",
+    "tests/sections/test_budget_section.py",
     "tests/meter/test_window.py",
     "tests/truncate",
     "tests/meter",
@@ -262,7 +262,7 @@ AREAS = (
         ),
     ),
     Area(
-        "sections/fitting.py",
+        "sections/section_fit.py",
         _FITTING,
         (
             ("the whole is not verified", "if used <= self.budget:", "if True:"),
@@ -342,8 +342,8 @@ AREAS = (
         ),
     ),
     Area(
-        "sections/page.py",
-        "tests/sections/test_fit.py tests/sections/test_page.py tests/requirements",
+        "sections/layout.py",
+        "tests/sections/test_fit.py tests/sections/test_layout.py tests/requirements",
         (
             ("two braces stay two", "literals[-1] += match[0][0]", "literals[-1] += match[0]"),
             ("a separator stands before the first", "if pieces else (texts[name],)", "if True else (texts[name],)"),
@@ -354,8 +354,8 @@ AREAS = (
         ),
     ),
     Area(
-        "sections/visibility.py",
-        "tests/sections/test_fit.py tests/sections/test_visibility.py tests/requirements",
+        "sections/budget_section.py",
+        "tests/sections/test_fit.py tests/sections/test_budget_section.py tests/requirements",
         (
             ("90 % is near the limit", "line.used * 100 > _NEAR * line.limit", "line.used * 100 >= _NEAR * line.limit"),
             ("the stated total is not settled", "if total == stated:", "if True:"),
@@ -504,7 +504,7 @@ AREAS = (
     ),
     Area(
         "meter/base.py",
-        "tests/truncate/test_ends.py tests/truncate/test_tail.py tests/meter/test_vocabulary.py",
+        "tests/truncate/test_ends.py tests/meter/test_vocabulary.py",
         (
             (
                 "a head is one over",
@@ -654,51 +654,34 @@ AREAS = (
     ),
     Area(
         "truncate/base.py",
-        "tests/truncate/test_ends.py tests/truncate/test_tail.py tests/sections/test_fit.py",
+        "tests/truncate/test_base.py tests/truncate/test_ends.py tests/sections/test_fit.py",
         (
             ("a cut is not counted with its marker", "if after <= limit:", "if True:"),
-            ("a text of the limit's size is cut", "if size <= limit else None", "if size < limit else None"),
+            ("a text of the limit's size is cut", "if size <= limit else", "if size < limit else"),
             (
                 "a cut that cannot be is the whole text",
-                '    raise DoesNotFit(\n        f"a text of',
-                '    return Cut(text=text, before=before, after=before)\n    raise DoesNotFit(\n        f"a text of',
+                "    raise refusal(text, smallest, limit, meter)",
+                "    return Cut(text=text, before=before, after=before)",
             ),
-        ),
-    ),
-    Area(
-        "truncate/head.py",
-        "tests/truncate/test_truncate.py tests/requirements tests/sections/test_fit.py",
-        (
-            (
-                "the marker stands before the start",
-                'return kept + self.marker if kept else ""',
-                'return self.marker + kept if kept else ""',
-            ),
-            ("a marker alone is a cut", 'return kept + self.marker if kept else ""', "return kept + self.marker"),
-        ),
-    ),
-    Area(
-        "truncate/tail.py",
-        "tests/truncate/test_tail.py",
-        (
-            (
-                "the marker stands after the end",
-                'return self.marker + kept if kept else ""',
-                'return kept + self.marker if kept else ""',
-            ),
-            ("the start is kept for the end", "kept = meter.tail(text,", "kept = meter.head(text,"),
         ),
     ),
     Area(
         "truncate/ends.py",
         "tests/truncate/test_ends.py",
         (
+            (
+                "the marker stands before the start",
+                "return head + filled(self.marker, len(rest) - len(tail)) + tail",
+                "return filled(self.marker, len(rest) - len(tail)) + head + tail",
+            ),
+            ("a marker alone is a cut", 'if head or tail else ""', 'if self.marker else ""'),
+            ("the start is kept for the end", "head_share: float = 0\n", "head_share: float = 1\n"),
             ("a marker stands where nothing went", "tail = rest[boundary_after(rest, 1) :]", "pass"),
             ("the two ends overlap", "rest = text[len(head) :]", "rest = text"),
             (
                 "the marker counts the end as gone",
-                "filled(self.marker, len(text) - len(head) - len(tail))",
-                "filled(self.marker, len(text) - len(head))",
+                "filled(self.marker, len(rest) - len(tail))",
+                "filled(self.marker, len(rest))",
             ),
             ("the share of the start is ignored", "int(room * self.head_share)", "room // 2"),
         ),
@@ -718,7 +701,11 @@ AREAS = (
                 'range(count - n, count) if self.keep == "newest" else range(n)',
                 "range(n)",
             ),
-            ("blank entries are a result", "if not any(entries[index].strip() for index in chosen.kept):", "if False:"),
+            (
+                "blank entries are a result",
+                "if chosen is None or not any(entries[index].strip() for index in chosen.kept):",
+                "if chosen is None:",
+            ),
         ),
     ),
     Area(
@@ -740,8 +727,8 @@ AREAS = (
         (
             (
                 "what is no JSON comes back whole",
-                "return plain.truncate(text, limit, meter)",
-                "return Cut(text=text, before=meter.count(text), after=meter.count(text))",
+                "return cut or with_marker(Ends, self.marker).truncate(text, limit, meter)",
+                "return cut or Cut(text=text, before=meter.count(text), after=meter.count(text))",
             ),
             (
                 "lines of JSON have a marker that is none",
@@ -752,7 +739,7 @@ AREAS = (
         ),
     ),
     Area(
-        "truncate/json_write.py",
+        "truncate/json_detail.py",
         "tests/truncate/test_json_shape.py",
         (
             ("items go without a word", "        if kept < count:\n", "        if False:\n"),
@@ -763,8 +750,8 @@ AREAS = (
             ),
             (
                 "a level too many is written",
-                'noun = len(node.items), "item"\n            if count and level >= detail.depth:',
-                'noun = len(node.items), "item"\n            if count and level > detail.depth:',
+                "if count and level >= detail.depth:",
+                "if count and level > detail.depth:",
             ),
         ),
     ),
@@ -774,11 +761,11 @@ AREAS = (
         (
             (
                 "any bracket closes any other",
-                'if not self.open or isinstance(self.open[-1], Array) != (bracket == "]"):',
-                "if not self.open:",
+                'or in_object != (token == "}") or len(stack) == 1:',
+                "or len(stack) == 1:",
             ),
-            ("a comma may stand last", "if not may_close or not self._leave(bracket):", "if not self._leave(bracket):"),
-            ("escapes are written anew", "    if _OTHERWISE.search(text):\n        return None\n", ""),
+            ("a comma may stand last", 'if last in (",", ":") or in_object', 'if last == ":" or in_object'),
+            ("more may follow a document", "or len(parent) != 1:", "or not parent:"),
         ),
     ),
     Area(
@@ -822,8 +809,8 @@ AREAS = (
         ),
     ),
     Area(
-        "truncate/page.py",
-        "tests/truncate/test_page.py tests/truncate/test_log.py",
+        "truncate/line_selection.py",
+        "tests/truncate/test_line_selection.py tests/truncate/test_log.py",
         (
             (
                 "a gap counts one line less",
@@ -861,11 +848,15 @@ AREAS = (
         "truncate/shape.py",
         "tests/truncate/test_shape.py",
         (
-            ("what cannot keep its kind is refused", 'return self._of("text").truncate(text, limit, meter)', "raise"),
+            (
+                "what cannot keep its kind is refused",
+                "return with_marker(Ends, self.marker).truncate(text, limit, meter)",
+                "raise",
+            ),
             (
                 "the marker is not handed on",
-                "return make() if self.marker is None else make(marker=self.marker)",
-                "return make()",
+                "with_marker(_MAKERS[kind_of(text)], self.marker)",
+                "with_marker(_MAKERS[kind_of(text)], None)",
             ),
         ),
     ),

@@ -3,9 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.errors import InvalidValue
-from brim.truncate.head import Head
+from brim.truncate.ends import Head, Tail
 from brim.truncate.lines import Lines
-from brim.truncate.tail import Tail
 from strategies import long_texts
 from truncate.cutting import BAR, CHAR, boundaries, checked, every_meter, examples, limits, shares
 
@@ -40,7 +39,7 @@ def test_the_marker_is_that_of_the_side(side, kind):
 
 
 def test_an_unknown_side_is_refused():
-    with pytest.raises(InvalidValue, match="side must be 'head' or 'tail', not 'middle'"):
+    with pytest.raises(InvalidValue, match="side must be one of head, tail, not 'middle'"):
         Lines(side="middle")
 
 

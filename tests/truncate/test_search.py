@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brim.truncate.search import Parts, most, refusal, widest
+from brim.truncate.search import Parts, most
 from truncate.cutting import CHAR, PIECE, examples
 
 
@@ -27,8 +27,8 @@ def test_the_most_parts_that_fit_are_found_where_counts_only_grow(sizes, overhea
 @examples(120)
 @given(sizes=st.lists(st.integers(0, 12), min_size=1, max_size=40), limit=st.integers(0, 60))
 def test_what_is_returned_was_counted_where_counts_go_up_and_down(sizes, limit):
-    cut = widest("y" * 2000, limit, PIECE, parts_of(sizes))
-    assert cut is None or cut.after == PIECE.measure(cut.text) <= limit
+    found = most("y" * 2000, limit, PIECE, parts_of(sizes))
+    assert found is None or found[1].after == PIECE.measure(found[1].text) <= limit
 
 
 @pytest.mark.parametrize(
@@ -50,10 +50,4 @@ def test_a_hundred_thousand_parts_take_few_builds(sizes):
 
 
 def test_nothing_to_choose_from_is_nothing_found():
-    assert widest("abc", 1, CHAR, Parts(sizes=[], build=str, total=3)) is None
-
-
-def test_a_refusal_needs_more_than_the_limit():
-    error = refusal("a" * 40, "bbb", 10, CHAR)
-    assert (error.needed, error.available) == (11, 10)
-    assert "40" in str(error)
+    assert most("abc", 1, CHAR, Parts(sizes=[], build=str, total=3)) is None

@@ -91,9 +91,9 @@ def test_hostile_texts_neither_crash_nor_hang(keep, text):
 
 def test_the_names_that_a_section_takes_are_those_that_there_are():
     from brim.receipts.section import KEEPS
-    from brim.truncate import _MAKERS
+    from brim.truncate import _CLASSES
 
-    assert tuple(_MAKERS) == KEEPS
+    assert tuple(_CLASSES) == KEEPS
 
 
 def test_code_may_name_its_language():

@@ -1,26 +1,27 @@
-"""Shorten a text to a limit, each way of doing so in a file of its own, loaded when it is first asked for."""
+"""Shorten a text to a limit. Each way is in a file of its own, which is loaded on first use."""
 
 from __future__ import annotations
 
-from functools import cache, partial
+from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from brim.errors import InvalidValue
-from brim.truncate.base import Cut, Truncator
+from brim.errors import DoesNotFit, InvalidType, InvalidValue
+from brim.meter import Meter, meter_for
+from brim.meter.base import checked_limit
+from brim.truncate.base import Cut, Truncator, shrink
 
 if TYPE_CHECKING:
     from brim.truncate.code import Code
     from brim.truncate.diff import Diff
-    from brim.truncate.ends import Ends
-    from brim.truncate.head import Head
+    from brim.truncate.ends import Ends, Head, Tail
     from brim.truncate.json_shape import Json
     from brim.truncate.lines import Lines
     from brim.truncate.log import Log
     from brim.truncate.markdown import Markdown
     from brim.truncate.records import Records, Selection
     from brim.truncate.shape import Shape, kind_of
-    from brim.truncate.tail import Tail
 
 __all__ = [
     "Code",
@@ -37,49 +38,35 @@ __all__ = [
     "Shape",
     "Tail",
     "Truncator",
+    "cut",
     "kind_of",
+    "shortened",
     "truncator",
 ]
 
-_HOMES = {
-    "Code": "code",
-    "Diff": "diff",
-    "Ends": "ends",
-    "Head": "head",
-    "Json": "json_shape",
-    "Lines": "lines",
-    "Log": "log",
-    "Markdown": "markdown",
-    "Records": "records",
-    "Selection": "records",
-    "Shape": "shape",
-    "Tail": "tail",
-    "kind_of": "shape",
+_CLASSES = {
+    "head": ("ends", "Head"),
+    "tail": ("ends", "Tail"),
+    "ends": ("ends", "Ends"),
+    "lines": ("lines", "Lines"),
+    "newest": ("records", "Records"),
+    "best": ("records", "Records"),
+    "shape": ("shape", "Shape"),
+    "json": ("json_shape", "Json"),
+    "markdown": ("markdown", "Markdown"),
+    "code": ("code", "Code"),
+    "log": ("log", "Log"),
+    "diff": ("diff", "Diff"),
 }
-"""The module of each public name that is loaded late."""
-
-_MAKERS: dict[str, tuple[str, dict[str, Any]]] = {
-    "head": ("Head", {}),
-    "tail": ("Tail", {}),
-    "ends": ("Ends", {}),
-    "lines": ("Lines", {}),
-    "newest": ("Records", {"keep": "newest"}),
-    "best": ("Records", {"keep": "best"}),
-    "shape": ("Shape", {}),
-    "json": ("Json", {}),
-    "markdown": ("Markdown", {}),
-    "code": ("Code", {}),
-    "log": ("Log", {}),
-    "diff": ("Diff", {}),
-}
-"""What a section's `keep` names: a class, and how it is set up."""
+"""The module and the class of each value of a section's `keep`."""
+_MODULES = {"Selection": "records", "kind_of": "shape"} | {name: module for module, name in _CLASSES.values()}
 
 
 def truncator(keep: str | Truncator, marker: str | None = None) -> Truncator:
-    """Return the truncator of a name, or `keep` itself when it is one.
+    """Return the truncator of a name, or `keep` itself if it is one.
 
-    `newest` and `best` take the lines of a text as its entries; `code:go` names the language. A `marker` of `None`
-    is the truncator's own.
+    `newest` and `best` use the lines of a text as its entries; `code:go` names the language. A `marker` of `None` is
+    the truncator's own.
 
     Raises:
         InvalidValue: `keep` is neither a known name nor an object with a `truncate` method.
@@ -87,18 +74,52 @@ def truncator(keep: str | Truncator, marker: str | None = None) -> Truncator:
     if not isinstance(keep, str) and hasattr(keep, "truncate"):
         return keep
     name, colon, language = keep.partition(":") if isinstance(keep, str) else ("", "", "")
-    if name not in _MAKERS or (colon and not (name == "code" and language)):
-        known = ", ".join(map(repr, _MAKERS))
+    if name not in _CLASSES or (colon and not (name == "code" and language)):
+        known = ", ".join(map(repr, _CLASSES))
         raise InvalidValue("keep", keep, f"one of {known}, or an object with a truncate method")
-    return _made(name, language, marker)
+    return _named(name, language, marker)
 
 
 @cache
-def _made(name: str, language: str, marker: str | None) -> Truncator:
-    kind, options = _MAKERS[name]
-    make = partial(__getattr__(kind), **options, **({"language": language} if language else {}))
-    made: Truncator = make() if marker is None else make(marker=marker)
-    return made
+def _named(name: str, language: str, marker: str | None) -> Truncator:
+    module, kind = _CLASSES[name]
+    options = {"keep": name} if module == "records" else {"language": language} if language else {}
+    if marker is not None:
+        options["marker"] = marker
+    built: Truncator = getattr(import_module(f"brim.truncate.{module}"), kind)(**options)
+    return built
+
+
+def cut(
+    text: str,
+    limit: int,
+    meter: Meter | str | Callable[[str], int] | None = None,
+    *,
+    model: str | None = None,
+    keep: Any = "head",
+    marker: str | None = None,
+) -> Cut:
+    """Return a version of `text` that counts at most `limit`, its marker included; a text that fits is unchanged.
+
+    Raises:
+        DoesNotFit: not even the marker and a piece of the text count at most `limit`.
+        InvalidValue: an argument is invalid.
+    """
+    if not isinstance(text, str):
+        raise InvalidType("text", text, "a text")
+    return truncator(keep, marker).truncate(text, checked_limit(limit), meter_for(meter, model))
+
+
+def shortened(text: str, limit: int, meter: Meter, keep: str = "head", note: str = "") -> str:
+    """Return `text`, cut as `keep` says and followed by `note`, so that both count at most `limit`.
+
+    A bare prefix of the text is returned if not even the marker and the note fit.
+    """
+    way, rest = truncator(keep), meter.count(note)
+    try:
+        return shrink(text, limit, meter, lambda room: way.truncate(text, room - rest, meter).text + note).text
+    except DoesNotFit:
+        return meter.head(text, max(0, limit))
 
 
 def __getattr__(name: str) -> Any:
@@ -107,6 +128,6 @@ def __getattr__(name: str) -> Any:
     Raises:
         AttributeError: there is no such name.
     """
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'brim.truncate' has no attribute {name!r}")
-    return getattr(import_module(f"brim.truncate.{_HOMES[name]}"), name)
+    return getattr(import_module(f"brim.truncate.{_MODULES[name]}"), name)

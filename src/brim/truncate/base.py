@@ -1,7 +1,8 @@
-"""What a truncator is, and the one loop that makes a cut fit together with its marker."""
+"""What a truncator is, and the one loop that shortens a text until it fits together with its marker."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -16,53 +17,78 @@ class Cut:
 
     text: str
     before: int
-    """Units of the whole text."""
+    """Tokens of the whole text."""
     after: int
-    """Units of what is left, its marker included."""
+    """Tokens of the result, its marker included."""
 
 
 @runtime_checkable
 class Truncator(Protocol):
-    """Shortens a text to a limit. Anything with this method can be given as a section's `keep`."""
+    """Shortens a text to a limit. Any object with this method can be a section's `keep`."""
 
     def truncate(self, text: str, limit: int, meter: Meter) -> Cut:
-        """Return a version of `text` that counts at most `limit`; a text that fits comes back as it is.
+        """Return a version of `text` that counts at most `limit`; a text that fits is returned unchanged.
 
         Raises:
             DoesNotFit: not even the marker and a piece of the text count at most `limit`.
         """
 
 
-def whole(text: str, limit: int, meter: Meter) -> Cut | None:
-    """Return `text` uncut if it counts at most `limit`."""
-    size = meter.count(text)
-    return Cut(text=text, before=size, after=size) if size <= limit else None
+class BaseTruncator(ABC):
+    """A truncator that returns a text that fits unchanged: a subclass says how to shorten any other."""
+
+    __slots__ = ()
+
+    def truncate(self, text: str, limit: int, meter: Meter) -> Cut:
+        """Return a version of `text` that counts at most `limit`; a text that fits is returned unchanged.
+
+        Raises:
+            DoesNotFit: the smallest result of this truncator counts more than `limit`.
+        """
+        size = meter.count(text)
+        return Cut(text=text, before=size, after=size) if size <= limit else self._shorten(text, limit, meter)
+
+    @abstractmethod
+    def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
+        """Return a version of a text that counts more than `limit`."""
 
 
-def shrink(text: str, limit: int, meter: Meter, build: Callable[[int], str]) -> Cut:
+def shrink(
+    text: str, limit: int, meter: Meter, build: Callable[[int], str], count: Callable[[str], int] | None = None
+) -> Cut:
     """Return the result of `build(room)` for the largest room found whose result counts at most `limit`.
 
-    `build` is told how many units of the text it may keep and returns the kept text with its marker, or an
-    empty text when nothing can be kept. A join can cost more than its two sides, so each result is counted
-    as a whole, and the room shrinks by what it was over.
+    `build` gets the number of tokens that it may use and returns what it makes of `text`, markers and notes included.
+    It returns an empty text or raises `DoesNotFit` if it can keep nothing. Joined texts can count more than they do
+    apart, so each result is counted as a whole, and the room shrinks by the excess.
+
+    Args:
+        text: the whole text.
+        limit: the most that the result may count.
+        meter: counts `text`, and the results unless there is a `count`.
+        build: makes a shorter text.
+        count: counts a result instead of the meter, for example `meter.load`.
 
     Raises:
-        DoesNotFit: no room is left before the result fits.
+        DoesNotFit: nothing can be kept in any room.
     """
+    count = count or meter.count
     before = meter.count(text)
     room, smallest = limit, before
-    while room > 0:
-        result = build(room)
-        if not result:
-            break
-        after = meter.count(result)
+    while room > 0 and (result := build(room)):
+        after = count(result)
         if after <= limit:
             return Cut(text=result, before=before, after=after)
         smallest = min(smallest, after)
         room -= after - limit
-    unit = getattr(meter, "unit", "units")
-    raise DoesNotFit(
-        f"a text of {before:,} {unit} cannot be cut to {limit:,}: the marker and one piece need more",
-        needed=max(smallest, limit + 1),
+    raise refusal(text, smallest, limit, meter)
+
+
+def refusal(text: str, smallest: int, limit: int, meter: Meter) -> DoesNotFit:
+    """Return the error for a text whose smallest useful form counts `smallest` and is over the limit."""
+    needed, unit = max(smallest, limit + 1), getattr(meter, "unit", "units")
+    return DoesNotFit(
+        f"a text of {meter.count(text):,} {unit} cannot be cut to {limit:,}: its smallest form needs {needed:,}",
+        needed=needed,
         available=limit,
     )

@@ -1,42 +1,35 @@
-"""Keep the signatures of a source and leave out the bodies that are too long.
+"""Keep the signatures of source code and leave out the bodies that are too long.
 
-What a reader needs of code that does not fit is what there is to call and with what. So the largest bodies go
-first, small functions stay whole, and whole definitions go only when their signatures alone do not fit.
+A reader of code that does not fit needs to know what can be called and with what. So the largest bodies go first, small
+functions stay whole, and whole definitions go only if their signatures alone do not fit.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from brim.meter.base import Meter
-from brim.truncate.base import Cut, whole
+from brim.truncate.base import BaseTruncator, Cut, refusal
 from brim.truncate.code_blocks import by_grammar, by_layout, indents
 from brim.truncate.code_python import Outline, outline, parse
-from brim.truncate.line_selection import GAP_MARKER, Gap, LineSelection, between, each, keep, plain
-from brim.truncate.marker import filled
-from brim.truncate.search import refusal
+from brim.truncate.line_selection import GAP_MARKER, Gap, LineSelection, Span, between, each, keep, plain
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Code:
-    """Truncate between and inside definitions, leaving a marker in each gap. Python stays valid Python."""
+class Code(BaseTruncator):
+    """Truncate between and inside definitions, leaving a marker in each gap.
+
+    Python stays valid Python: `DoesNotFit` is raised if not one statement of it fits. If not one line of another
+    language fits, the text is cut as `Ends` would cut it.
+    """
 
     marker: str = GAP_MARKER
     """Stands in each gap, in Python as a comment; `{dropped}` is the number of lines."""
     language: str | None = None
-    """The language, as tree-sitter calls it. A grammar is used if it is installed; `None` goes by the text alone."""
+    """The language, by its name in tree-sitter. A grammar is used if it is installed; `None` uses the text alone."""
 
-    def truncate(self, text: str, limit: int, meter: Meter) -> Cut:
-        """Return a version of `text` that counts at most `limit`.
-
-        Where not one line of another language fits, the text is cut as `Ends` would cut it.
-
-        Raises:
-            DoesNotFit: not one statement of a Python source, or not the marker and one character, fits.
-        """
-        uncut = whole(text, limit, meter)
-        if uncut:
-            return uncut
+    def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
         page = LineSelection.of(text, self.marker)
         found = outline(text) if self.language in (None, "python") else None
         if found:
@@ -51,7 +44,7 @@ def _python(page: LineSelection, found: Outline, limit: int, meter: Meter) -> Cu
         DoesNotFit: the smallest of these does not fit.
     """
     spans = [(body.start, body.stop) for body in found.bodies]
-    bodies = [[span] for span in sorted(spans, key=lambda span: (page.size([span]), span))]
+    bodies = _smallest_first(page, spans)
     units = [unit.spans for unit in sorted(found.units, key=lambda unit: not unit.is_import)]
     brief = _elided(page, found, summaries=False)
     around = between(spans, len(page))
@@ -62,23 +55,20 @@ def _python(page: LineSelection, found: Outline, limit: int, meter: Meter) -> Cu
     )
     if cut is None or parse(cut.text) is None:
         smallest = min((page.render(unit, brief) for unit in units), key=len)
-        raise refusal(page.text, smallest, limit, meter)
+        raise refusal(page.text, meter.count(smallest), limit, meter)
     return cut
 
 
 def _elided(page: LineSelection, found: Outline, *, summaries: bool) -> Gap:
-    """Return what marks a gap in Python: an ellipsis where a body began, else a comment."""
+    """Return the function that marks a gap in Python: with an ellipsis in place of a body, else a comment."""
     by_start = {body.start: body for body in found.bodies}
 
     def gap(start: int, stop: int) -> str:
         body = by_start.get(start)
-        told = filled(page.marker, stop - start)
         if body is None:
-            note = _margin(page, start, stop) + f"# {told}\n" if told else ""
-        else:
-            note = (body.summary if summaries else "") + body.indent + (f"...  # {told}\n" if told else "...\n")
-        text = page.lines(start, stop)
-        return text if len(text) <= len(note) else note
+            return page.note(start, stop, _margin(page, start, stop) + "# ")
+        bare = (body.summary if summaries else "") + body.indent + "..."
+        return page.note(start, stop, bare + "  # ", bare)
 
     return gap
 
@@ -89,7 +79,7 @@ def _generic(page: LineSelection, language: str | None, limit: int, meter: Meter
     spans = by_grammar(page, language) if language else None
     if spans is None:
         spans = list(by_layout(page, margins))
-    bodies = [[span] for span in sorted(spans, key=lambda span: (page.size([span]), span))]
+    bodies = _smallest_first(page, spans)
     around = between(spans, len(page))
     outer = sorted(
         (line for start, stop in around for line in range(start, stop) if margins[line] is not None),
@@ -100,6 +90,10 @@ def _generic(page: LineSelection, language: str | None, limit: int, meter: Meter
         return page.note(start, stop, _margin(page, start, stop))
 
     return keep(page, bodies, limit, meter, fixed=around, gap=gap) or keep(page, each(outer), limit, meter, gap=gap)
+
+
+def _smallest_first(page: LineSelection, spans: Iterable[Span]) -> list[list[Span]]:
+    return [[span] for span in sorted(spans, key=lambda span: (page.size([span]), span))]
 
 
 def _margin(page: LineSelection, start: int, stop: int) -> str:

@@ -1,7 +1,7 @@
 """Keep the headers of a diff and shorten its hunks.
 
-Which files and which places changed is the map of a diff. The longest hunks are cut first, in their middle, so
-that small changes stay whole.
+The headers say which files and places changed. The longest hunks are cut first, in their middle, so that small changes
+stay whole.
 """
 
 from __future__ import annotations
@@ -11,30 +11,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from brim.meter.base import Meter
-from brim.truncate.base import Cut, whole
+from brim.truncate.base import BaseTruncator, Cut
 from brim.truncate.line_selection import GAP_MARKER, LineSelection, Span, between, each, keep, plain
 
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Diff:
-    """Truncate inside hunks, leaving a marker in each gap."""
+class Diff(BaseTruncator):
+    """Truncate inside hunks, leaving a marker in each gap.
+
+    If the headers alone do not fit, or there are none, the text is cut as `Ends` would cut it.
+    """
 
     marker: str = GAP_MARKER
     """Stands in each gap, on a line of its own; `{dropped}` is the number of lines."""
 
-    def truncate(self, text: str, limit: int, meter: Meter) -> Cut:
-        """Return a version of `text` that counts at most `limit`.
-
-        Where the headers alone do not fit, or there are none, the text is cut as `Ends` would cut it.
-
-        Raises:
-            DoesNotFit: the marker and one character count more than `limit`.
-        """
-        uncut = whole(text, limit, meter)
-        if uncut:
-            return uncut
+    def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
         page = LineSelection.of(text, self.marker)
         bodies = list(_bodies(page))
         lines, around = each(_outside_in(bodies)), between(bodies, len(page))
@@ -45,8 +38,8 @@ class Diff:
 def _bodies(page: LineSelection) -> Iterator[Span]:
     """Yield the lines under each hunk header.
 
-    The header says how many lines follow, so that a removed line that reads `-- x` is not taken for a file's
-    name. A line that cannot stand in a hunk ends it early.
+    The header says how many lines follow, so a removed line `-- x` is not mistaken for a file name. A line that is not
+    valid in a hunk ends it early.
     """
     at = 0
     while at < len(page):

@@ -1,7 +1,7 @@
-"""Keep the start and the end of a text and drop the middle.
+"""Keep the start of a text, its end, or both, and drop the rest.
 
-Tool output tends to say what ran at the top and what went wrong at the bottom, so the middle is the cheapest
-part to lose.
+Documents tend to say first what matters most, histories last. Tool output says what ran at the top and what went wrong
+at the bottom, so its middle is the cheapest part to lose.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from brim.errors import InvalidValue
 from brim.meter.base import Meter
 from brim.meter.grapheme import boundary_after
-from brim.truncate.base import Cut, shrink, whole
+from brim.truncate.base import BaseTruncator, Cut, shrink
 from brim.truncate.marker import filled
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Ends:
-    """Truncate around the middle, leaving a marker that says how much went."""
+class Ends(BaseTruncator):
+    """Truncate in the middle, leaving a marker that says how much was removed."""
 
     marker: str = "\n[... {dropped:,} characters removed ...]\n"
-    """Stands between what was kept; `{dropped}` is the number of characters removed."""
+    """Stands where text was removed; `{dropped}` is the number of characters."""
     head_share: float = 0.5
     """Fraction of the kept text that comes from the start."""
 
@@ -28,27 +28,34 @@ class Ends:
         if not 0 <= self.head_share <= 1:
             raise InvalidValue("head_share", self.head_share, "a fraction from 0 to 1")
 
-    def truncate(self, text: str, limit: int, meter: Meter) -> Cut:
-        """Return a version of `text` that counts at most `limit`.
-
-        Raises:
-            DoesNotFit: the marker and one character count more than `limit`.
-        """
+    def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
         cost = meter.count(filled(self.marker, len(text)))
-
-        def build(room: int) -> str:
-            return self._around(text, max(0, room - cost), meter)
-
-        return whole(text, limit, meter) or shrink(text, limit, meter, build)
+        return shrink(text, limit, meter, lambda room: self._around(text, max(0, room - cost), meter))
 
     def _around(self, text: str, room: int, meter: Meter) -> str:
-        """Return the two ends that count about `room`, the marker between them, or nothing when both are empty."""
-        head = meter.head(text, int(room * self.head_share))
+        """Return the two ends that count about `room` and the marker between them; empty if both are."""
+        head = meter.head(text, int(room * self.head_share)) if self.head_share else ""
         rest = text[len(head) :]
         tail = meter.tail(rest, room - meter.count(head)) if self.head_share < 1 else ""
         if len(tail) == len(rest):
-            # The parts fit where the whole did not: something has to go, or the marker would tell a lie.
+            # The parts fit although the whole does not: something has to go, or the marker would be wrong.
             tail = rest[boundary_after(rest, 1) :]
-        if not head and not tail:
-            return ""
-        return head + filled(self.marker, len(text) - len(head) - len(tail)) + tail
+        return head + filled(self.marker, len(rest) - len(tail)) + tail if head or tail else ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Head(Ends):
+    """Truncate at the end, leaving a marker there."""
+
+    marker: str = "\n[... truncated ...]"
+    """Stands after the kept text; `{dropped}` is the number of characters."""
+    head_share: float = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tail(Ends):
+    """Truncate at the start, leaving a marker there."""
+
+    marker: str = "[... truncated ...]\n"
+    """Stands before the kept text; `{dropped}` is the number of characters."""
+    head_share: float = 0

@@ -1,7 +1,7 @@
-"""Write a JSON tree with less detail than it has.
+"""How much detail of a JSON tree is written.
 
-Four numbers say how much stays: of each string, of each array, how deep, and how many keys. Whatever they are,
-what is written is valid JSON.
+Four numbers limit the length of strings, the items of arrays, the depth, and the keys of objects. Whatever they are,
+the result is valid JSON.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from brim.meter.grapheme import boundary_before
-from brim.truncate.json_tree import Array, JsonTree, Node, Object
+from brim.truncate.json_tree import Array, JsonTree, Node
 
 _DEEPEST = 64
-"""No level below this is written: common readers recurse, and stop at about a thousand."""
+"""No level below this is written: common parsers recurse, and fail at about a thousand."""
 _SHORTEST = 16
-"""Characters to which strings are cut before anything but strings and arrays suffers."""
+"""Characters to which strings are cut before anything but strings and arrays is shortened."""
 _FEW = 4
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SUFFIX = len("… [1,000 more chars]")
@@ -38,7 +38,7 @@ class Detail:
 
 
 def details(tree: JsonTree) -> Iterator[Detail]:
-    """Yield ever more generous details: more keys, then deeper, then longer strings and arrays.
+    """Yield ever more detail: more keys, then deeper, then longer strings and arrays.
 
     The numbers grow by a sixteenth each time, in whole numbers, so that every machine takes the same steps.
     """
@@ -78,45 +78,33 @@ class Writer:
         return "".join(out)
 
     def _put(self, node: Node, detail: Detail, level: int, out: list[str]) -> None:
-        """Write a value that is inside `level` others; no deeper than the detail goes, which is never far."""
+        """Write a value that is nested in `level` others. The recursion is no deeper than the detail."""
         if isinstance(node, str):
             out.append(self._string(node, detail.string) if node[0] == '"' else node)
-        elif isinstance(node, Array):
-            count, noun = len(node.items), "item"
-            if count and level >= detail.depth:
-                out.append(f'"… {_number(count, noun)}"')
-                return
-            kept = _kept_items(node, detail.items)
-            out.append("[")
-            for index, value in enumerate(node.items[:kept]):
-                out.append(self._before(index, level))
-                self._put(value, detail, level + 1, out)
-            if kept < count:
-                out.append(f'{self._before(kept, level)}"… {_number(count - kept, "more item")}"')
-            out.append(self._after(count, level) + "]")
-        else:
-            self._put_object(node, detail, level, out)
-
-    def _put_object(self, node: Object, detail: Detail, level: int, out: list[str]) -> None:
-        count, colon = len(node.fields), self._tree.colon
-        if count and level >= detail.depth:
-            out.append(f'"… {_number(count, "key")}"')
             return
-        out.append("{")
-        for index, (key, value) in enumerate(node.fields[: detail.keys]):
-            out.append(self._before(index, level) + key + colon)
-            self._put(value, detail, level + 1, out)
-        if detail.keys < count:
-            more = _number(count - detail.keys, "more key")
-            out.append(f'{self._before(detail.keys, level)}"…"{colon}"{more}"')
-        out.append(self._after(count, level) + "}")
+        is_array, count, colon = isinstance(node, Array), len(node), self._tree.colon
+        noun = "item" if is_array else "key"
+        if count and level >= detail.depth:
+            out.append(f'"… {_number(count, noun)}"')
+            return
+        kept = _kept_items(node, detail.items) if isinstance(node, Array) else min(detail.keys, count)
+        out.append("[" if is_array else "{")
+        for index, value in enumerate(node[:kept]):
+            out.append(self._before(index, level))
+            if isinstance(value, tuple):
+                out.append(value[0] + colon)
+            self._put(value[1] if isinstance(value, tuple) else value, detail, level + 1, out)
+        if kept < count:
+            more = _number(count - kept, f"more {noun}")
+            out.append(self._before(kept, level) + (f'"… {more}"' if is_array else f'"…"{colon}"{more}"'))
+        out.append(self._after(count, level) + ("]" if is_array else "}"))
 
     def _after(self, count: int, level: int) -> str:
-        """Return what stands before the closing bracket."""
+        """Return the line break before the closing bracket, if any."""
         return "\n" + self._tree.indent * level if count and self._tree.indent is not None else ""
 
     def _before(self, index: int, level: int) -> str:
-        """Return what stands before an item or a key."""
+        """Return the comma and line break before an item or a key, if any."""
         comma = self._tree.comma if index else ""
         return comma if self._tree.indent is None else comma + "\n" + self._tree.indent * (level + 1)
 
@@ -136,11 +124,11 @@ class Writer:
 
 
 def _kept_items(node: Array, most: int) -> int:
-    """Return how many items stay; all of them where the rest is shorter than the words on it."""
-    rest = node.items[most : most + _FEW + 1]
+    """Return how many items are kept; all of them if the rest is shorter than the marker for it."""
+    rest = node[most : most + _FEW + 1]
     if len(rest) <= _FEW and all(isinstance(item, str) and len(item) <= 2 for item in rest):
-        return len(node.items)
-    return min(most, len(node.items))
+        return len(node)
+    return min(most, len(node))
 
 
 def _number(count: int, noun: str) -> str:

@@ -1,69 +1,50 @@
 """Shorten JSON so that it stays JSON.
 
-A reader of a cut document wants its shape: every key, the first of each kind of item, the start of each text.
-So strings and arrays are shortened first, then deep values become a word on what they held, and only a document
-that is nothing but keys loses some of them.
+A reader of a cut document wants its structure: every key, the first items, the start of each string. So strings and
+arrays are shortened first, then deep values are replaced by their size, and keys go last.
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from itertools import pairwise
 
 from brim.errors import DoesNotFit
 from brim.meter.base import Meter
-from brim.truncate.base import Cut, shrink, whole
+from brim.truncate.base import BaseTruncator, Cut, shrink
 from brim.truncate.ends import Ends
 from brim.truncate.json_detail import Writer, details
-from brim.truncate.json_tree import parse
+from brim.truncate.json_tree import is_json, parse
 from brim.truncate.line_selection import LineSelection, each, from_both_ends, keep
-from brim.truncate.search import Parts, widest
+from brim.truncate.marker import with_marker
+from brim.truncate.search import Parts, most
 
 _LINES_MARKER = '{"…":"{dropped:,} more lines"}'
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Json:
+class Json(BaseTruncator):
     """Truncate inside the values of a JSON document, or between the lines of JSON Lines.
 
-    Where no valid JSON fits, or the text is none, it is cut as `Ends` would cut it and is then not JSON.
+    If no valid JSON fits, or the text is not JSON, it is cut as `Ends` would cut it, and the result is not JSON.
     """
 
     marker: str | None = None
-    """Stands in the middle of a text that has to be cut as plain text; JSON itself takes no marker."""
+    """Stands in the middle of a text that is cut as plain text; JSON itself has no marker."""
 
-    def truncate(self, text: str, limit: int, meter: Meter) -> Cut:
-        """Return a version of `text` that counts at most `limit`.
-
-        Raises:
-            DoesNotFit: neither a valid form nor the marker and one character count at most `limit`.
-        """
-        cut = whole(text, limit, meter) or _document(text, limit, meter) or _lines(text, limit, meter)
-        if cut:
-            return cut
-        plain = Ends() if self.marker is None else Ends(marker=self.marker)
-        return plain.truncate(text, limit, meter)
+    def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
+        cut = _document(text, limit, meter) or _lines(text, limit, meter)
+        return cut or with_marker(Ends, self.marker).truncate(text, limit, meter)
 
 
 def is_json_lines(text: str) -> bool:
     """Return whether every line that is not blank is an object or an array, and there are two or more."""
     lines = [line for line in text.split("\n") if line and not line.isspace()]
-    return len(lines) > 1 and all(line.lstrip()[0] in "{[" for line in lines) and all(map(_loads, lines))
-
-
-def _loads(line: str) -> bool:
-    """Return whether a line is JSON that any reader takes."""
-    try:
-        # Numbers stay text: a long one is valid, but Python refuses to make it an int.
-        json.loads(line, parse_int=str, parse_float=str)
-    except (ValueError, RecursionError):
-        return False
-    return True
+    return len(lines) > 1 and all(line.lstrip()[0] in "{[" for line in lines) and all(map(is_json, lines))
 
 
 def _document(text: str, limit: int, meter: Meter) -> Cut | None:
-    """Return a JSON document with less detail, or `None` when it is none or none fits."""
+    """Return a JSON document with less detail, or `None` if the text is not one or nothing fits."""
     tree = parse(text)
     if tree is None:
         return None
@@ -72,7 +53,8 @@ def _document(text: str, limit: int, meter: Meter) -> Cut | None:
     sizes = [step.string for step in steps]
     growth = [sizes[0], *(max(0, size - last) for last, size in pairwise(sizes))]
     parts = Parts(sizes=growth, build=lambda n: writer.write(steps[n - 1]), total=max(sizes))
-    return widest(text, limit, meter, parts)
+    found = most(text, limit, meter, parts)
+    return found[1] if found else None
 
 
 def _lines(text: str, limit: int, meter: Meter) -> Cut | None:

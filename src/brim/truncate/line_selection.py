@@ -1,7 +1,7 @@
 """A text as lines, some of which are left out.
 
-Log, diff, code and Markdown differ in which lines matter. How a gap is marked, how the rest is put together and
-how many lines fit is the same for all of them.
+Logs, diffs, code and Markdown differ in which lines matter. How a gap is marked, how the rest is joined and how many
+lines fit is the same for all of them.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from brim.meter.base import Meter
 from brim.truncate.base import Cut
 from brim.truncate.ends import Ends
 from brim.truncate.marker import filled, one_line
-from brim.truncate.search import Parts, widest
+from brim.truncate.search import Parts, most
 
 Span = tuple[int, int]
 """The lines from the first number up to, not including, the second."""
 Gap = Callable[[int, int], str]
-"""Returns what stands in place of the lines of a span that was left out."""
+"""Returns the text in place of a span that was left out, by its two line numbers."""
 
 GAP_MARKER = "[... {dropped:,} lines ...]"
 _UNEVEN = 4
@@ -28,17 +28,17 @@ _UNEVEN = 4
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LineSelection:
-    """A text, where its lines start, and what marks a gap."""
+    """A text, the positions of its lines, and the marker of a gap."""
 
     text: str
     starts: Sequence[int]
-    """Where each line starts, and last the end of the text."""
+    """The position of each line, and last the end of the text."""
     marker: str
     """One line that stands in each gap; `{dropped}` is the number of lines."""
 
     @classmethod
     def of(cls, text: str, marker: str) -> LineSelection:
-        """Return the page of `text`. A line ends with its line feed."""
+        """Return `text` as lines. A line ends with its line feed."""
         lengths = accumulate(map(len, text.split("\n")), initial=0)
         starts = [length + index for index, length in enumerate(lengths)]
         if text.endswith("\n"):
@@ -61,16 +61,19 @@ class LineSelection:
         """Return how many characters count `limit` if all of the text is as dense as its average."""
         return len(self.text) * max(limit, 0) // max(meter.count(self.text), 1)
 
-    def note(self, start: int, stop: int, indent: str = "") -> str:
-        """Return the line that stands for a span, or the span itself where that is no longer."""
+    def note(self, start: int, stop: int, before: str = "", bare: str = "") -> str:
+        """Return the line in place of a span: `before` and the marker, or `bare` if there is no marker.
+
+        A span that is no longer than that line is returned itself.
+        """
         text = self.lines(start, stop)
-        note = indent + filled(self.marker, stop - start) if self.marker else ""
+        note = before + filled(self.marker, stop - start) if self.marker else bare
         if note and not (stop == len(self) and not self.text.endswith("\n")):
             note += "\n"
         return text if len(text) <= len(note) else note
 
     def render(self, spans: Iterable[Span], gap: Gap | None = None) -> str:
-        """Return the text with everything outside `spans` left out; they may come in any order and overlap."""
+        """Return the text with everything outside `spans` left out; spans may be in any order and overlap."""
         gap = gap or self.note
         pieces: list[str] = []
         at = 0
@@ -96,7 +99,7 @@ def keep(
 ) -> Cut | None:
     """Return the fixed spans and as many groups of spans as fit, the first ones first, or `None`.
 
-    A group that alone would take half of the room comes last, so that it does not stand in the way of the rest.
+    A group that alone would take half of the room comes last, so that it does not displace the rest.
     """
     fair = page.fair(limit, meter)
     chosen: list[Sequence[Span]] = []
@@ -118,11 +121,12 @@ def keep(
         total=len(page.text) - page.size(fixed),
         least=0 if fixed else 1,
     )
-    return widest(page.text, limit, meter, parts)
+    found = most(page.text, limit, meter, parts)
+    return found[1] if found else None
 
 
 def plain(marker: str) -> Ends:
-    """Return what cuts a text of which no line can be kept, with the caller's marker if it is one."""
+    """Return the truncator of a text of which no line can be kept, with the caller's marker if there is one."""
     return Ends() if marker == GAP_MARKER else Ends(marker=marker)
 
 
@@ -133,7 +137,7 @@ def each(lines: Iterable[int]) -> Iterator[list[Span]]:
 
 
 def between(spans: Iterable[Span], stop: int, start: int = 0) -> list[Span]:
-    """Return the lines from `start` to `stop` outside of some spans, which are in order and apart."""
+    """Return the lines from `start` to `stop` outside of some spans, which are in order and disjoint."""
     edges = [start, *(edge for span in spans for edge in span), stop]
     return [(left, right) for left, right in zip(edges[::2], edges[1::2], strict=True) if left < right]
 

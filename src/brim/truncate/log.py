@@ -1,6 +1,6 @@
-"""Keep the start and the end of a log, and the lines that tell of trouble.
+"""Keep the start and the end of a log, and the lines that report trouble.
 
-What a reader of a long log looks for is how it began, how it ended, and where it says error.
+A reader of a long log looks for how it began, how it ended, and where it says error.
 """
 
 from __future__ import annotations
@@ -12,40 +12,33 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from brim.meter.base import Meter
-from brim.truncate.base import Cut, whole
+from brim.truncate.base import BaseTruncator, Cut
 from brim.truncate.line_selection import GAP_MARKER, LineSelection, each, from_both_ends, keep, plain
 
 _TROUBLE = re.compile(
     r"(?:errors?|exceptions?|\b(?:traceback|fatal|panic(?:ked)?|critical|fail(?:s|ed|ures?)?|warn(?:ings?)?))\b",
     re.IGNORECASE,
 )
-"""`ValueError` is trouble too, so the first two may end a longer word."""
+"""The first two may end a longer word, such as `ValueError`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Log:
-    """Truncate between lines in several places, leaving a marker in each gap."""
+class Log(BaseTruncator):
+    """Truncate between lines in several places, leaving a marker in each gap.
+
+    If no whole line fits, the text is cut as `Ends` would cut it.
+    """
 
     marker: str = GAP_MARKER
     """Stands in each gap, on a line of its own; `{dropped}` is the number of lines."""
 
-    def truncate(self, text: str, limit: int, meter: Meter) -> Cut:
-        """Return a version of `text` that counts at most `limit`.
-
-        Where no whole line fits, the text is cut as `Ends` would cut it.
-
-        Raises:
-            DoesNotFit: the marker and one character count more than `limit`.
-        """
-        uncut = whole(text, limit, meter)
-        if uncut:
-            return uncut
+    def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
         page = LineSelection.of(text, self.marker)
         return keep(page, each(_by_importance(page)), limit, meter) or plain(self.marker).truncate(text, limit, meter)
 
 
 def _by_importance(page: LineSelection) -> Iterator[int]:
-    """Yield each line once: the two ends and the lines of trouble in turn, then what is left."""
+    """Yield each line once: alternately from the two ends and from the lines of trouble."""
     seen: set[int] = set()
     for pair in zip_longest(from_both_ends(range(len(page))), from_both_ends(_trouble(page))):
         for line in pair:

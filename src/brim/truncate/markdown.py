@@ -1,7 +1,7 @@
 """Keep whole blocks of a Markdown document, each under its headings.
 
-A document is read by its outline, so headings come first and then the blocks from the start. A block that is too
-big for the room is shortened by its own kind: fewer items, fewer lines, and a fence always closed again.
+Readers use the outline, so headings come first and then the blocks from the start. A block that is too big is
+shortened according to its kind: fewer items, fewer lines, and a fence is always closed again.
 """
 
 from __future__ import annotations
@@ -12,33 +12,26 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from brim.meter.base import Meter
-from brim.truncate.base import Cut, whole
+from brim.truncate.base import BaseTruncator, Cut, refusal
 from brim.truncate.line_selection import GAP_MARKER, Gap, LineSelection, Span, each, keep, plain
 from brim.truncate.markdown_blocks import Block, blocks, holds_fence
-from brim.truncate.search import refusal
 
 _OUTLINE_SHARE = 3
-"""The outline comes before the text until it takes one part in so many of the room."""
+"""The outline comes before the text until it takes a third of the room."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Markdown:
-    """Truncate between blocks, leaving a marker in each gap."""
+class Markdown(BaseTruncator):
+    """Truncate between blocks, leaving a marker in each gap, with every fence closed that was closed.
+
+    If no block fits, the text without its fences is cut as `Ends` would cut it. `DoesNotFit` is raised if that would
+    leave a fence open.
+    """
 
     marker: str = GAP_MARKER
     """Stands in each gap, on a line of its own; `{dropped}` is the number of lines."""
 
-    def truncate(self, text: str, limit: int, meter: Meter) -> Cut:
-        """Return a version of `text` that counts at most `limit`, with every fence closed that was closed.
-
-        Where no block fits, the text without its fences is cut as `Ends` would cut it.
-
-        Raises:
-            DoesNotFit: nothing that leaves no fence open counts at most `limit`.
-        """
-        uncut = whole(text, limit, meter)
-        if uncut:
-            return uncut
+    def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
         page = LineSelection.of(text, self.marker)
         found = blocks(text.split("\n")[: len(page)])
         groups = _ranked(page, found, page.fair(limit, meter))
@@ -46,7 +39,7 @@ class Markdown:
 
 
 def _ranked(page: LineSelection, found: Sequence[Block], fair: int) -> Iterator[list[Span]]:
-    """Yield what is kept together, the most important first: the outline, then each block under its headings."""
+    """Yield the spans that are kept together, most important first: the outline, then each block with its headings."""
     paths = _paths(found)
     headings = [index for index, block in enumerate(found) if block.kind == "heading"]
     room = fair // _OUTLINE_SHARE
@@ -66,7 +59,7 @@ def _ranked(page: LineSelection, found: Sequence[Block], fair: int) -> Iterator[
 
 
 def _paths(found: Sequence[Block]) -> list[int | None]:
-    """Return for each block the heading that it stands under."""
+    """Return the index of the heading above each block."""
     above: list[int | None] = []
     open_headings: list[int] = []
     for index, block in enumerate(found):
@@ -90,7 +83,7 @@ def _spans(found: Sequence[Block], paths: Sequence[int | None], index: int) -> l
 
 
 def _portions(page: LineSelection, block: Block, fair: int) -> Iterator[list[Span]]:
-    """Yield a block whole, or in the pieces that may be kept without the others when it is too big for the room."""
+    """Yield a block whole, or if it is too big, the pieces of it that may be kept without the others."""
     start, stop = block.start, block.stop
     if page.size([(start, stop)]) <= fair // 2:
         yield [(start, stop)]
@@ -110,7 +103,7 @@ def _portions(page: LineSelection, block: Block, fair: int) -> Iterator[list[Spa
 
 
 def _marked(page: LineSelection, found: Sequence[Block]) -> Gap:
-    """Return what marks a gap: a paragraph of its own, or a plain line inside a fence."""
+    """Return the function that marks a gap: with a paragraph of its own, or a plain line inside a fence."""
     fences = [block for block in found if block.close is not None]
     starts = [block.start for block in fences]
 
@@ -135,5 +128,5 @@ def _bare(text: str, marker: str, limit: int, meter: Meter) -> Cut:
     bare = "\n".join(line for line in text.split("\n") if not holds_fence(line))
     cut = plain(marker).truncate(bare, limit, meter)
     if not cut.text.strip() or any(map(holds_fence, cut.text.split("\n"))):
-        raise refusal(text, text, limit, meter)
+        raise refusal(text, meter.count(text), limit, meter)
     return Cut(text=cut.text, before=meter.count(text), after=cut.after)

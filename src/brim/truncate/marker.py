@@ -1,10 +1,15 @@
-"""The note that stands where text was removed.
+"""The marker that stands where text was removed: its number, its place, and the default of each truncator.
 
-Markers come from users and may hold any braces, so the two fields are replaced as plain text and nothing
-else in them is read.
+Markers come from users and may contain any braces, so the two fields are replaced as plain text and nothing else in
+them is interpreted.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 def filled(marker: str, dropped: int) -> str:
@@ -12,6 +17,18 @@ def filled(marker: str, dropped: int) -> str:
     return marker.replace("{dropped:,}", f"{dropped:,}").replace("{dropped}", str(dropped))
 
 
+def attached(kept: str, marker: str, *, before: bool) -> str:
+    """Return whole lines with the marker on a line of its own before or after them."""
+    if before:
+        return (marker if marker.endswith("\n") or not marker else marker + "\n") + kept
+    return (kept.removesuffix("\n") if marker.startswith("\n") else kept) + marker
+
+
 def one_line(marker: str) -> str:
-    """Return `marker` without line breaks, as it can stand in a line of its own."""
+    """Return `marker` without line breaks, for a line of its own."""
     return " ".join(marker.split())
+
+
+def with_marker(kind: Callable[..., T], marker: str | None) -> T:
+    """Return a truncator with that marker; `None` is its own."""
+    return kind() if marker is None else kind(marker=marker)

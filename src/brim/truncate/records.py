@@ -1,7 +1,7 @@
 """Keep or drop entries whole: lessons, memories, steps, log records.
 
-Histories are worth most at their newest end and ranked lists at their best one, so what stays is always one
-run from that side. Each entry is counted once in its life; the counts only steer, and the joined whole decides.
+Histories are worth most at their newest end and ranked lists at their best one, so the kept entries are always one run
+from that side. Each entry is counted once; the counts only guide the search, and the joined text decides.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from typing import Literal
 
 from brim.errors import DoesNotFit, InvalidValue
 from brim.meter.base import Meter
-from brim.truncate.base import Cut, whole
-from brim.truncate.head import Head
+from brim.truncate.base import BaseTruncator, Cut, refusal
+from brim.truncate.ends import Head, Tail
 from brim.truncate.marker import filled
-from brim.truncate.search import Parts, most, refusal
-from brim.truncate.tail import Tail
+from brim.truncate.search import Parts, most
 
 _MARKERS = {
     "newest": "[... {dropped:,} older entries omitted ...]",
@@ -27,26 +26,24 @@ _JOINS_SAVE = 8
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Selection:
+class Selection(Cut):
     """The entries that were kept, as one text."""
 
-    text: str
-    before: int
-    """Units of all entries joined."""
-    after: int
-    """Units of what is left, its marker included."""
     kept: tuple[int, ...]
-    """Which entries stayed, by index, ascending."""
+    """The indexes of the kept entries, ascending."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Records:
-    """Truncate between entries, leaving a marker on the side that was cut."""
+class Records(BaseTruncator):
+    """Truncate between entries, leaving a marker on the side that was cut.
+
+    The entries of a text are its lines. A single line that is too long is cut inside, as `Tail` or `Head` would.
+    """
 
     marker: str | None = None
-    """Stands in place of what was dropped; `{dropped}` is the number of entries. By default it says which."""
+    """Stands in place of the dropped entries; `{dropped}` is their number. By default it says which were dropped."""
     keep: Literal["newest", "best"] = "newest"
-    """Which entries stay: the last (`newest`) or the first (`best`)."""
+    """Which entries are kept: the last (`newest`) or the first (`best`)."""
     separator: str = "\n"
     """Joins the entries, and the marker to them."""
 
@@ -60,38 +57,27 @@ class Records:
         Raises:
             DoesNotFit: one entry and the marker count more than `limit`.
         """
-        text = self.separator.join(entries)
+        text, count = self.separator.join(entries), len(entries)
         before = meter.count(text)
         if before <= limit:
-            return Selection(text=text, before=before, after=before, kept=tuple(range(len(entries))))
+            return Selection(text=text, before=before, after=before, kept=tuple(range(count)))
         parts = Parts(sizes=self._sizes(entries, limit, meter), build=lambda n: self._joined(entries, n), total=before)
         found = most(text, limit, meter, parts)
         if found is None:
-            raise refusal(text, self._joined(entries, 1), limit, meter)
+            raise refusal(text, meter.count(self._joined(entries, 1)), limit, meter)
         n, cut = found
-        count = len(entries)
         kept = range(count - n, count) if self.keep == "newest" else range(n)
         return Selection(text=cut.text, before=before, after=cut.after, kept=tuple(kept))
 
-    def truncate(self, text: str, limit: int, meter: Meter) -> Cut:
-        """Return a version of `text` that counts at most `limit`, its lines taken as the entries.
-
-        A single line that is too long is cut inside, as `Tail` or `Head` would.
-
-        Raises:
-            DoesNotFit: the marker and one character count more than `limit`.
-        """
-        uncut = whole(text, limit, meter)
-        if uncut:
-            return uncut
+    def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
         entries = self._entries(text)
         try:
             chosen = self.select(entries, limit, meter)
         except DoesNotFit:
+            chosen = None
+        if chosen is None or not any(entries[index].strip() for index in chosen.kept):
             return self._inside(len(entries)).truncate(text, limit, meter)
-        if not any(entries[index].strip() for index in chosen.kept):
-            return self._inside(len(entries)).truncate(text, limit, meter)
-        return Cut(text=chosen.text, before=chosen.before, after=chosen.after)
+        return chosen
 
     def _entries(self, text: str) -> list[str]:
         """Return the pieces of a text between separators; the last keeps a separator that ends the text."""
@@ -107,7 +93,7 @@ class Records:
         join = meter.count(self.separator)
         sizes: list[int] = []
         total = 0
-        # The last one stays out: with every entry kept there would be nothing for the marker to tell.
+        # Without the last one: if every entry were kept, there would be nothing for the marker to report.
         ordered = reversed(entries[1:]) if self.keep == "newest" else iter(entries[:-1])
         for entry in ordered:
             sizes.append(meter.count(entry) + join)
@@ -125,11 +111,10 @@ class Records:
         return self.separator.join([*entries[:n], *note])
 
     def _inside(self, count: int) -> Head | Tail:
-        """Return what cuts an entry that is too long."""
+        """Return the truncator of an entry that is too long."""
         kind = Tail if self.keep == "newest" else Head
         if self.marker is None:
             return kind()
         marker = filled(self.marker, count - 1)
-        if not marker:
-            return kind(marker="")
-        return Tail(marker=marker + self.separator) if kind is Tail else Head(marker=self.separator + marker)
+        parts = [marker, self.separator] if kind is Tail else [self.separator, marker]
+        return kind(marker="".join(parts) if marker else "")

@@ -1,8 +1,8 @@
-"""The search for how many parts can be kept.
+"""The search for how many parts of a text can be kept.
 
 A truncator that ranks its parts by importance has one question left: how many of them fit, markers and joins
-included? Sizes only steer the search. Every candidate is built and counted as a whole, and what is returned
-is one that was counted.
+included? Sizes only guide the search. Every candidate is built and counted as a whole, and the result is one that was
+counted.
 """
 
 from __future__ import annotations
@@ -12,32 +12,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from brim.errors import DoesNotFit
 from brim.meter.base import Meter
 from brim.truncate.base import Cut
 
 _TRUSTED = 4
-"""Rounds that go where the sizes point; after them every other round halves, so that any input ends soon."""
+"""Rounds that follow the sizes. After them every other round halves the interval, so that any input ends soon."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Parts:
-    """What a search chooses from: parts ranked by importance, of which the first n can be put together."""
+    """Parts of a text, ranked by importance, of which the first n can be put together."""
 
     sizes: Sequence[int]
-    """Of each part, most important first, in any one unit."""
+    """Size of each part, most important first, in any one unit."""
     build: Callable[[int], str]
     """Returns the text that keeps the first n parts, its markers included."""
     total: int
     """Size of the whole text in the unit of `sizes`."""
     least: int = 1
-    """The smallest n that is worth returning."""
-
-
-def widest(text: str, limit: int, meter: Meter, parts: Parts) -> Cut | None:
-    """Return the largest build found that counts at most `limit`, or `None`."""
-    found = most(text, limit, meter, parts)
-    return found[1] if found else None
+    """The smallest n worth returning."""
 
 
 def most(text: str, limit: int, meter: Meter, parts: Parts) -> tuple[int, Cut] | None:
@@ -67,14 +60,3 @@ def _between(below: tuple[int, int], above: tuple[int, int], limit: int) -> floa
     """Return the reach at which the line through two points (reach, count) meets `limit`."""
     (near, least), (far, most) = below, above
     return near + (far - near) * (limit - least) / (most - least)
-
-
-def refusal(text: str, smallest: str, limit: int, meter: Meter) -> DoesNotFit:
-    """Return the error for a text whose smallest useful form is over the limit."""
-    before, needed = meter.count(text), max(meter.count(smallest), limit + 1)
-    unit = getattr(meter, "unit", "units")
-    return DoesNotFit(
-        f"a text of {before:,} {unit} cannot be cut to {limit:,}: its smallest form needs {needed:,}",
-        needed=needed,
-        available=limit,
-    )

@@ -1,12 +1,11 @@
-"""Find out what a text is and truncate it so that it stays that.
+"""Detect what kind of text it is, and truncate it so that it stays of that kind.
 
-Whoever fits a prompt seldom knows what a tool has returned. The text itself mostly says: by its first character,
-its headers, or what most of its first lines look like.
+Whoever fits a prompt seldom knows what a tool has returned. The text itself mostly shows it: by its first character,
+its headers, or its first lines.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,18 +13,20 @@ from typing import Literal
 
 from brim.errors import DoesNotFit
 from brim.meter.base import Meter
-from brim.truncate.base import Cut, Truncator, whole
+from brim.truncate.base import BaseTruncator, Cut, Truncator
 from brim.truncate.code import Code
 from brim.truncate.diff import Diff
 from brim.truncate.ends import Ends
 from brim.truncate.json_shape import Json, is_json_lines
+from brim.truncate.json_tree import is_json
 from brim.truncate.log import Log
 from brim.truncate.markdown import Markdown
+from brim.truncate.marker import with_marker
 
 Kind = Literal["json", "diff", "log", "markdown", "code", "text"]
 
 _SAMPLE = 20_000
-"""Characters of a text that are looked at, where looking at a part is enough."""
+"""Characters of a text that are examined, where a part is enough."""
 _DIFF = re.compile(r"^(?:diff --git .+|--- .+\r?\n\+\+\+ .+\r?\n@@ -\d)", re.MULTILINE)
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 _HEADING = re.compile(r"^#{1,6} \S.*\n\s*\n|^\S.*\n(?:=|-){3,}\s*$", re.MULTILINE)
@@ -49,42 +50,30 @@ _MAKERS: dict[Kind, Callable[..., Truncator]] = {
     "text": Ends,
 }
 _LOG_SHARE, _CODE_SHARE = 0.3, 0.3
-"""Fractions of the first lines that have to look like it."""
+"""Fractions of the first lines that must match."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Shape:
-    """Truncate JSON as JSON, Markdown as Markdown, and so on; any other text as `Ends` would."""
+class Shape(BaseTruncator):
+    """Truncate JSON as JSON, Markdown as Markdown, and so on; any other text as `Ends` would.
+
+    A text that does not fit as its own kind is cut as `Ends` would cut it too.
+    """
 
     marker: str | None = None
-    """Stands where text was removed; `None` takes the marker of the kind that was found."""
+    """Stands where text was removed; `None` is the marker of the detected kind."""
 
-    def truncate(self, text: str, limit: int, meter: Meter) -> Cut:
-        """Return a version of `text` that counts at most `limit`.
-
-        Where its own kind cannot be kept within the limit, the text is cut as `Ends` would cut it.
-
-        Raises:
-            DoesNotFit: the marker and one character count more than `limit`.
-        """
-        uncut = whole(text, limit, meter)
-        if uncut:
-            return uncut
+    def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
         try:
-            return self._of(kind_of(text)).truncate(text, limit, meter)
+            return with_marker(_MAKERS[kind_of(text)], self.marker).truncate(text, limit, meter)
         except DoesNotFit:
-            return self._of("text").truncate(text, limit, meter)
-
-    def _of(self, kind: Kind) -> Truncator:
-        """Return the truncator of a kind, with the marker of this one if it has one."""
-        make = _MAKERS[kind]
-        return make() if self.marker is None else make(marker=self.marker)
+            return with_marker(Ends, self.marker).truncate(text, limit, meter)
 
 
 def kind_of(text: str) -> Kind:
-    """Return what a text looks like. The same text always looks the same."""
+    """Return what kind of text it looks like."""
     sample = text[:_SAMPLE]
-    if sample.lstrip()[:1] in ("{", "[") and (_is_json(text) or is_json_lines(text)):
+    if sample.lstrip()[:1] in ("{", "[") and (is_json(text) or is_json_lines(text)):
         return "json"
     if _DIFF.search(sample):
         return "diff"
@@ -96,17 +85,6 @@ def kind_of(text: str) -> Kind:
     if sample.startswith("#!") or _share(lines, _CODE_LINE) >= _CODE_SHARE:
         return "code"
     return "markdown" if _HEADING.search(sample) else "text"
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text, parse_int=str, parse_float=str)
-    except RecursionError:
-        # Too deep for this reader, not for the one that shortens it; if it is none after all, `Json` sees that.
-        return True
-    except ValueError:
-        return False
-    return True
 
 
 def _share(lines: list[str], pattern: re.Pattern[str]) -> float:
