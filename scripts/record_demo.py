@@ -1,8 +1,8 @@
-"""Records what the studio's demo shows of a gateway: `python scripts/record_demo.py`.
+"""Records the gateway traffic of the studio's demo: `python scripts/record_demo.py`.
 
-A real gateway stands before a server of ours with a hard window, and three clients talk to it: a bot whose answers are
-streamed, an agent with tools, and one that writes reports. What the gateway wrote to its store is the recording. The
-server has no model behind it; it counts by the real meter. Times are those of the run.
+A real gateway runs in front of a test server with a hard window, and three clients use it: a bot with streamed
+answers, an agent with tools, and a report writer. The recording is what the gateway wrote to its store. The server has
+no model; it counts with the real meter.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import brim
 from brim.gateway import serve
-from brim.gateway.app import App
+from brim.gateway.app import GatewayApp
 from brim.gateway.policy import RequestRule
 from brim.gateway.settings import GatewaySettings
 from brim.gateway.traffic import KIND
@@ -27,11 +27,11 @@ ROOT = Path(__file__).resolve().parent.parent
 PATH = ROOT / "src" / "brim" / "studio" / "demo_gateway.json"
 WINDOW = 6_000
 NAME = "127.0.0.1:8088"
-"""The address that the recording has; the gateway of the run takes any that is free."""
+"""The address in the recording; the real gateway uses a free port."""
 
 
 def recorded() -> dict[str, Any]:
-    """Return what a gateway writes while three clients talk to it."""
+    """Return what a gateway writes while three clients use it."""
     sys.path.insert(0, str(ROOT / "tests"))
     from model_server import ModelServer, running
 
@@ -40,37 +40,37 @@ def recorded() -> dict[str, Any]:
         url = f"sqlite:///{folder}/brim.db"
         usual = RequestRule(policy="fit", window=WINDOW)
         settings = GatewaySettings(upstream=f"{upstream}/v1", usual=usual, store=url, port=8_088)
-        app = App(settings)
+        app = GatewayApp(settings)
         with running(app, serve.config(app, settings)) as address:
-            _talk(address, server)
+            _converse(address, server)
         with brim.open_store(url) as store:
             saved = store.load(KIND, NAME)
             assert saved is not None
-            talks = {
+            sessions = {
                 row.id: [entry.body for entry in store.entries(row.id, kinds=["prompt"])] for row in store.sessions()
             }
-    return {"traffic": saved.body, "talks": dict(sorted(talks.items()))}
+    return {"traffic": saved.body, "sessions": dict(sorted(sessions.items()))}
 
 
-def _talk(address: str, server: Any) -> None:
+def _converse(address: str, server: Any) -> None:
     chat: list[Any] = []
     tools: list[Any] = []
     report: list[Any] = []
     for i in range(22):
-        asked, call, result, answer = turn(i)
-        chat += [asked, {"role": "assistant", "content": answer["content"] + " " + result["content"][:900]}]
+        question, call, result, answer = turn(i)
+        chat += [question, {"role": "assistant", "content": answer["content"] + " " + result["content"][:900]}]
         _post(address, "/v1/chat/completions", "support-bot", {"model": "gpt-5-mini", "stream": True, "messages": chat})
-        said = json.loads(call["tool_calls"][0]["function"]["arguments"])
-        used = {"type": "tool_use", "id": call["tool_calls"][0]["id"], "name": "read_log", "input": said}
-        given = {"type": "tool_result", "tool_use_id": used["id"], "content": result["content"][:12_000]}
-        tools += [{"role": "user", "content": asked["content"]}, {"role": "assistant", "content": [used]}]
-        tools += [{"role": "user", "content": [given]}]
+        arguments = json.loads(call["tool_calls"][0]["function"]["arguments"])
+        used = {"type": "tool_use", "id": call["tool_calls"][0]["id"], "name": "read_log", "input": arguments}
+        output = {"type": "tool_result", "tool_use_id": used["id"], "content": result["content"][:12_000]}
+        tools += [{"role": "user", "content": question["content"]}, {"role": "assistant", "content": [used]}]
+        tools += [{"role": "user", "content": [output]}]
         body = {"model": "claude-sonnet-4-5", "max_tokens": 400, "messages": tools}
         _post(address, "/v1/messages", "code-agent", body)
         tools.append({"role": "assistant", "content": answer["content"]})
         if i % 3 == 0:
             report += [
-                asked,
+                question,
                 {"role": "assistant", "content": answer["content"]},
                 {"role": "user", "content": "Go on."},
             ]

@@ -1,7 +1,7 @@
-"""Takes the pictures of the studio that the docs and the README show: `make screenshots`.
+"""Takes the screenshots of the studio for the docs and the README: `make screenshots`.
 
-The studio runs on its demo, in a real Chromium; the pictures are WebP, below 120 kB each. With `--all DIR` every screen
-is taken at 1280 and 390 pixels, light and dark, to be looked at.
+The studio runs on its demo in a real Chromium; the pictures are WebP files below 120 kB. `--all DIR` takes every screen
+at 1280 and 390 pixels, light and dark, for review.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from urllib.parse import urlencode
 import uvicorn
 
 from brim.hosts import listener
-from brim.studio import serve
+from brim.studio import server
+from brim.studio.access import StudioAccess
 from brim.studio.app import Studio
-from brim.studio.desk import Desk
-from brim.studio.guard import Door
+from brim.studio.workspace import Workspace
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures"
@@ -38,11 +38,11 @@ WIDE, NARROW = 1_280, 390
 
 @dataclass(frozen=True, kw_only=True)
 class Shot:
-    """One picture: a place of the studio, and what has to be there first."""
+    """One picture: a screen with its query, and the element to wait for."""
 
     name: str
     screen: str
-    asked: dict[str, str] = field(default_factory=dict)
+    query: dict[str, str] = field(default_factory=dict)
     height: int = 860
     scheme: str = "light"
     click: tuple[str, ...] = ()
@@ -50,24 +50,24 @@ class Shot:
 
 
 SHOTS = (
-    Shot(name="studio-context", screen="context", asked={"session": SESSION}),
-    Shot(name="studio-lab", screen="lab", asked={"budget": "2600"}, waits="[data-used]"),
-    Shot(name="studio-timeline", screen="timeline", asked={"session": SESSION}, waits=".plot canvas"),
-    Shot(name="studio-ledger", screen="ledger", asked={"session": SESSION}),
+    Shot(name="studio-context", screen="context", query={"session": SESSION}),
+    Shot(name="studio-lab", screen="lab", query={"budget": "2600"}, waits="[data-used]"),
+    Shot(name="studio-timeline", screen="timeline", query={"session": SESSION}, waits=".plot canvas"),
+    Shot(name="studio-ledger", screen="ledger", query={"session": SESSION}),
     Shot(
         name="studio-flows",
         screen="flows",
-        asked={"flow": "build", "step": "code"},
-        click=("lean", "Try it on what was recorded"),
+        query={"flow": "build", "step": "code"},
+        click=("lean", "Preview on recorded sessions"),
         waits=".budget",
         height=1_120,
     ),
-    Shot(name="studio-cache", screen="cache", asked={"session": SESSION}, scheme="dark"),
-    Shot(name="studio-gateway", screen="gateway", asked={"only": "cut"}, scheme="dark"),
+    Shot(name="studio-cache", screen="cache", query={"session": SESSION}, scheme="dark"),
+    Shot(name="studio-gateway", screen="gateway", query={"only": "cut"}, scheme="dark"),
 )
 SCREENS: tuple[tuple[str, dict[str, str]], ...] = (
     ("context", {"session": SESSION}),
-    ("wire", {"session": SESSION}),
+    ("sent_prompt", {"session": SESSION}),
     ("lab", {"budget": "2600"}),
     ("timeline", {"session": SESSION}),
     ("timeline", {"session": SESSION, "view": "call"}),
@@ -85,33 +85,33 @@ SCREENS: tuple[tuple[str, dict[str, str]], ...] = (
 
 @contextmanager
 def studio() -> Iterator[tuple[str, str]]:
-    """Run a studio on its demo, and yield its address and its token."""
-    with tempfile.TemporaryDirectory() as folder, listener("127.0.0.1", 0) as taken:
-        door = replace(Door(port=0), port=taken.getsockname()[1])
-        mine = Desk(name="mine", url=f"sqlite:///{folder}/brim.db", config=folder, runs=f"{folder}/runs")
-        made = Studio(mine, door, demo=True)
-        made.desk("demo")
-        server = uvicorn.Server(serve.config(made))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [taken]}, daemon=True)
+    """Run a studio on its demo, and yield its address and token."""
+    with tempfile.TemporaryDirectory() as folder, listener("127.0.0.1", 0) as bound:
+        access = replace(StudioAccess(port=0), port=bound.getsockname()[1])
+        mine = Workspace(name="mine", url=f"sqlite:///{folder}/brim.db", config=folder, runs=f"{folder}/runs")
+        made = Studio(mine, access, demo=True)
+        made.workspace("demo")
+        served = uvicorn.Server(server.config(made))
+        thread = threading.Thread(target=served.run, kwargs={"sockets": [bound]}, daemon=True)
         thread.start()
-        while not server.started:
+        while not served.started:
             time.sleep(0.01)
         try:
-            yield door.address, door.token
+            yield access.address, access.token
         finally:
-            server.should_exit = True
+            served.should_exit = True
             thread.join(10)
             made.close()
 
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """Run a browser without a window."""
+    """Run a headless browser."""
     from playwright.sync_api import sync_playwright
 
     found = os.environ.get("BRIM_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     if found is None:
-        sys.exit("needs Chromium: apt-get install chromium, or BRIM_CHROMIUM names it")
+        sys.exit("needs Chromium: apt-get install chromium, or set BRIM_CHROMIUM")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found)
         yield browser
@@ -120,7 +120,7 @@ def chromium() -> Iterator[Any]:
 
 @contextmanager
 def opened(browser: Any, place: tuple[str, str], width: int, height: int, scheme: str) -> Iterator[Any]:
-    """Open the studio in a tab of its own."""
+    """Open the studio in a new tab."""
     context = browser.new_context(
         viewport={"width": width, "height": height},
         color_scheme=scheme,
@@ -134,9 +134,9 @@ def opened(browser: Any, place: tuple[str, str], width: int, height: int, scheme
     context.close()
 
 
-def go(page: Any, base: str, screen: str, asked: dict[str, str]) -> None:
-    """Go to a screen, and wait until it shows what it has read."""
-    page.goto(f"{base}#/{screen}?{urlencode({'desk': 'demo', **asked})}")
+def go(page: Any, base: str, screen: str, query: dict[str, str]) -> None:
+    """Go to a screen, and wait until it is loaded."""
+    page.goto(f"{base}#/{screen}?{urlencode({'workspace': 'demo', **query})}")
     page.wait_for_selector(f".rail a[aria-current][href^='#/{screen}']")
     page.wait_for_selector("main h1")
     page.wait_for_function("() => !document.querySelector('.waiting')")
@@ -144,16 +144,16 @@ def go(page: Any, base: str, screen: str, asked: dict[str, str]) -> None:
 
 
 def webp(page: Any, quality: int) -> bytes:
-    """Return what the page looks like."""
+    """Return a screenshot of the page."""
     session = page.context.new_cdp_session(page)
-    told = session.send("Page.captureScreenshot", {"format": "webp", "quality": quality})
-    return base64.b64decode(told["data"])
+    taken = session.send("Page.captureScreenshot", {"format": "webp", "quality": quality})
+    return base64.b64decode(taken["data"])
 
 
 def shoot(browser: Any, place: tuple[str, str], shot: Shot, folder: Path) -> None:
-    """Take one picture, as good as its size allows."""
+    """Take one picture in the best quality that its size allows."""
     with opened(browser, place, WIDE, shot.height, shot.scheme) as page:
-        go(page, place[0], shot.screen, shot.asked)
+        go(page, place[0], shot.screen, shot.query)
         page.wait_for_selector(shot.waits)
         for name in shot.click:
             page.get_by_role("button", name=name).first.click()
@@ -168,25 +168,25 @@ def shoot(browser: Any, place: tuple[str, str], shot: Shot, folder: Path) -> Non
 
 
 def survey(browser: Any, place: tuple[str, str], folder: Path) -> None:
-    """Take every screen at both widths, light and dark, whole."""
+    """Take every screen at both widths, light and dark, in full height."""
     for width in (WIDE, NARROW):
         for scheme in ("light", "dark"):
             with opened(browser, place, width, 900, scheme) as page:
-                for i, (screen, asked) in enumerate(SCREENS):
-                    go(page, place[0], screen, asked)
+                for i, (screen, query) in enumerate(SCREENS):
+                    go(page, place[0], screen, query)
                     page.screenshot(path=folder / f"{i:02d}-{screen}-{width}-{scheme}.png", full_page=True)
 
 
 def main() -> None:
     """Take the pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--all", metavar="DIR", help="every screen, to be looked at, into this directory")
-    parser.add_argument("--into", metavar="DIR", default=str(PICTURES), help="where the pictures of the docs go")
-    told = parser.parse_args()
-    folder = Path(told.all or told.into)
+    parser.add_argument("--all", metavar="DIR", help="write every screen to this directory, for review")
+    parser.add_argument("--into", metavar="DIR", default=str(PICTURES), help="the directory of the pictures")
+    options = parser.parse_args()
+    folder = Path(options.all or options.into)
     folder.mkdir(parents=True, exist_ok=True)
     with studio() as place, chromium() as browser:
-        if told.all:
+        if options.all:
             survey(browser, place, folder)
             return
         for shot in SHOTS:

@@ -28,12 +28,12 @@ class Tab:
         viewport = {"width": width, "height": height}
         self.context = browser.new_context(viewport=viewport, color_scheme=scheme, reduced_motion=motion)
         self.page = self.context.new_page()
-        self.base = f"http://127.0.0.1:{served.door.port}/"
+        self.base = f"http://127.0.0.1:{served.access.port}/"
         self.wrong = []
         self.page.on("console", lambda told: told.type == "error" and self.wrong.append(told.text))
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
         self.page.on("dialog", lambda dialog: (self.wrong.append(dialog.message), dialog.dismiss()))
-        self.page.goto(f"{self.base}?token={served.door.token}")
+        self.page.goto(f"{self.base}?token={served.access.token}")
         self.page.wait_for_selector(".rail")
 
     def go(self, screen, **asked):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from brim.studio.desk import Desk
+from brim.studio.workspace import Workspace
 from studio.browser import STUDIO, found_chromium
 from studio.serving import Served
 
@@ -11,7 +11,7 @@ from studio.serving import Served
 def served(tmp_path_factory):
     """One studio for tests that only read, or that write to the demo."""
     folder = tmp_path_factory.mktemp("studio")
-    mine = Desk(name="mine", url=f"sqlite:///{folder}/brim.db", config=str(folder), runs=str(folder / "runs"))
+    mine = Workspace(name="mine", url=f"sqlite:///{folder}/brim.db", config=str(folder), runs=str(folder / "runs"))
     with Served(mine) as made:
         yield made
 
@@ -19,7 +19,9 @@ def served(tmp_path_factory):
 @pytest.fixture
 def alone(tmp_path):
     """A studio of one test's own, on an empty folder."""
-    mine = Desk(name="mine", url=f"sqlite:///{tmp_path}/brim.db", config=str(tmp_path), runs=str(tmp_path / "runs"))
+    mine = Workspace(
+        name="mine", url=f"sqlite:///{tmp_path}/brim.db", config=str(tmp_path), runs=str(tmp_path / "runs")
+    )
     with Served(mine) as made:
         made.folder = tmp_path
         yield made

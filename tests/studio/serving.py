@@ -9,22 +9,22 @@ from urllib.parse import urlencode
 
 import uvicorn
 
-from brim.studio import serve
+from brim.studio import server
+from brim.studio.access import StudioAccess
 from brim.studio.app import Studio
-from brim.studio.guard import Door
 
 
 class Served:
     """A studio that is up as long as the block lasts."""
 
-    def __init__(self, mine, door=None, *, demo=False):
-        self._mine, self._door, self._demo = mine, door or Door(port=0), demo
+    def __init__(self, mine, access=None, *, demo=False):
+        self._mine, self._access, self._demo = mine, access or StudioAccess(port=0), demo
 
     def __enter__(self):
-        self._socket = serve.listener(self._door.host, self._door.port)
-        self.door = replace(self._door, port=self._socket.getsockname()[1])
-        self.studio = Studio(self._mine, self.door, demo=self._demo)
-        self._server = uvicorn.Server(serve.config(self.studio))
+        self._socket = server.listener(self._access.host, self._access.port)
+        self.access = replace(self._access, port=self._socket.getsockname()[1])
+        self.studio = Studio(self._mine, self.access, demo=self._demo)
+        self._server = uvicorn.Server(server.config(self.studio))
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
         self._thread.start()
         until = time.monotonic() + 10
@@ -40,11 +40,11 @@ class Served:
 
     @property
     def cookie(self):
-        return f"{self.door.cookie}={self.door.token}"
+        return f"{self.access.cookie}={self.access.token}"
 
     def ask(self, path, *, method="GET", headers=None, body=None, cookie=True):
         """Return the status, the headers and the body of an answer; every header can be given."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.door.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.access.port, timeout=20)
         told = {"Cookie": self.cookie} if cookie else {}
         told |= headers or {}
         connection.request(method, path, body=body, headers=told)
@@ -53,13 +53,13 @@ class Served:
         connection.close()
         return result
 
-    def get(self, view, desk="demo", **asked):
-        status, _, body = self.ask(f"/api/{view}?{urlencode({'desk': desk, **asked})}")
+    def get(self, view, workspace="demo", **asked):
+        status, _, body = self.ask(f"/api/{view}?{urlencode({'workspace': workspace, **asked})}")
         return status, json.loads(body)
 
-    def post(self, view, desk="demo", headers=None, **asked):
+    def post(self, view, workspace="demo", headers=None, **asked):
         sent = {"Content-Type": "application/json", "Sec-Fetch-Site": "same-origin", **(headers or {})}
         status, _, body = self.ask(
-            f"/api/{view}", method="POST", headers=sent, body=json.dumps({"desk": desk, **asked})
+            f"/api/{view}", method="POST", headers=sent, body=json.dumps({"workspace": workspace, **asked})
         )
         return status, json.loads(body)

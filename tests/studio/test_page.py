@@ -11,7 +11,19 @@ from studio.browser import STUDIO, crowd, tab
 
 pytestmark = pytest.mark.ui
 
-SCREENS = ("context", "wire", "lab", "timeline", "ledger", "cache", "receipts", "flows", "models", "gateway", "doctor")
+SCREENS = (
+    "context",
+    "sent_prompt",
+    "lab",
+    "timeline",
+    "ledger",
+    "cache",
+    "receipts",
+    "flows",
+    "models",
+    "gateway",
+    "doctor",
+)
 MORE = (
     ("timeline", {"view": "call"}),
     ("timeline", {"view": "sum"}),
@@ -29,7 +41,7 @@ def test_every_screen_is_filled_by_the_demo_fits_the_width_and_passes_axe(chromi
     axe = (STUDIO / "page" / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
     with tab(chromium, served, width=width, scheme=scheme) as at:
         for screen, asked in [*((screen, {}) for screen in SCREENS), *MORE]:
-            at.go(screen, desk="demo", **asked)
+            at.go(screen, workspace="demo", **asked)
             assert at.page.locator(".card").count() > 0, screen
             assert at.page.locator(".problem").count() == 0, screen
             assert at.page.evaluate("document.documentElement.scrollWidth") <= width, screen
@@ -46,18 +58,18 @@ def test_every_screen_is_filled_by_the_demo_fits_the_width_and_passes_axe(chromi
 def test_every_screen_is_of_use_when_it_is_empty_and_loads_the_demo(chromium, alone):
     with tab(chromium, alone, width=390) as at:
         for screen in SCREENS:
-            at.go(screen, desk="mine")
+            at.go(screen, workspace="mine")
             assert at.page.locator("main").inner_text().strip(), screen
             if screen not in ("lab", "models", "doctor"):
                 at.page.get_by_role("button", name="Load the demo").click()
                 at.page.wait_for_selector(".card")
-                assert "desk=demo" in at.page.url
+                assert "workspace=demo" in at.page.url
 
 
 def test_every_screen_is_reached_and_left_by_keys_alone_and_shows_where_one_is(chromium, served):
     """Tab goes through the page in its order, never into a trap, and what has the focus can be seen."""
     with tab(chromium, served) as at:
-        at.go("doctor", desk="demo")
+        at.go("doctor", workspace="demo")
         for screen in SCREENS:
             at.page.locator(f".rail li a[href^='#/{screen}']").focus()
             at.page.keyboard.press("Enter")
@@ -86,15 +98,15 @@ def test_every_screen_is_reached_and_left_by_keys_alone_and_shows_where_one_is(c
 def test_a_screen_that_is_left_while_it_works_does_not_come_back(chromium, served):
     with tab(chromium, served) as at:
         for budget in (900, 2_600, 7_000):
-            at.go("doctor", desk="demo")
+            at.go("doctor", workspace="demo")
             at.page.evaluate(
                 """async budget => {
-                    location.hash = `#/lab?desk=demo&budget=${budget}`;
+                    location.hash = `#/lab?workspace=demo&budget=${budget}`;
                     while (!document.querySelector("input[type=range]")) await new Promise(done => setTimeout(done, 1));
                     const range = document.querySelector("input[type=range]");
                     range.value = budget + 7;
                     range.dispatchEvent(new Event("input", { bubbles: true }));
-                    location.hash = "#/doctor?desk=demo";
+                    location.hash = "#/doctor?workspace=demo";
                 }""",
                 budget,
             )
@@ -118,7 +130,7 @@ def test_a_command_fills_every_screen_within_ten_seconds(chromium, tmp_path, cap
             first = time.monotonic() - began
             base = address.partition("?")[0]
             for screen in SCREENS:
-                page.goto(f"{base}#/{screen}?desk=demo")
+                page.goto(f"{base}#/{screen}?workspace=demo")
                 page.wait_for_selector(f".rail a[aria-current][href^='#/{screen}']")
                 page.wait_for_selector("main .card")
                 page.wait_for_function("() => !document.querySelector('.waiting')")
@@ -136,7 +148,7 @@ def test_the_page_and_the_terminal_have_the_same_letters_and_colours(chromium, s
     from brim.cli import grid
 
     with tab(chromium, served) as at:
-        at.go("context", desk="demo", session="orders-incident")
+        at.go("context", workspace="demo", session="orders-incident")
         rows = at.page.locator("tbody button.plain")
         names = [text.strip().split("\n")[-1].strip() for text in rows.all_inner_texts()]
         chips = at.page.locator("tbody button.plain .chip")

@@ -56,7 +56,19 @@ PAYLOADS = (
     f"%3Cscript%3E{RUN}%3C/script%3E",
 )
 ALL = " ".join(PAYLOADS)
-SCREENS = ("context", "wire", "lab", "timeline", "ledger", "cache", "receipts", "flows", "models", "gateway", "doctor")
+SCREENS = (
+    "context",
+    "sent_prompt",
+    "lab",
+    "timeline",
+    "ledger",
+    "cache",
+    "receipts",
+    "flows",
+    "models",
+    "gateway",
+    "doctor",
+)
 
 
 def poisoned(folder):
@@ -131,7 +143,7 @@ def test_forty_stored_payloads_stay_text_on_every_screen(chromium, alone):
     with tab(chromium, alone) as at:
         at.page.add_init_script("document.addEventListener('securitypolicyviolation', () => { window.hit = 2; })")
         at.page.reload()
-        base = {"desk": "mine", "session": name, "flow": "evil"}
+        base = {"workspace": "mine", "session": name, "flow": "evil"}
         places = [(screen, base) for screen in SCREENS]
         places += [("receipts", {**base, "id": f"step:evil/{i}.json"}) for i in range(0, 40, 5)]
         places += [("receipts", {**base, "id": "step:evil/1.json", "beside": "step:evil/2.json"})]
@@ -140,7 +152,7 @@ def test_forty_stored_payloads_stay_text_on_every_screen(chromium, alone):
         places += [("gateway", {**base, "request": each}) for each in PAYLOADS[::8]]
         places += [("ledger", {**base, "words": "window hit"}), ("timeline", {**base, "view": "sum"})]
         places += [
-            (each, {"desk": "mine", "session": each, "view": each, "why": each, "text": each}) for each in SCREENS
+            (each, {"workspace": "mine", "session": each, "view": each, "why": each, "text": each}) for each in SCREENS
         ]
         for screen, asked in places:
             at.go(screen, **asked)
@@ -154,7 +166,7 @@ def test_forty_stored_payloads_stay_text_on_every_screen(chromium, alone):
             assert at.page.locator("main a[href^='javascript']").count() == 0, screen
             handlers = "[...document.querySelectorAll('main *')].filter(e => e.getAttributeNames().some(n => n.startsWith('on')))"
             assert at.page.evaluate(f"{handlers}.length") == 0, screen
-        at.go("context", desk="mine", session=name)
+        at.go("context", workspace="mine", session=name)
         for each in (name, PAYLOADS[-1]):
             assert each in at.page.locator("main").inner_text()
         # A session that is not there is refused by the server, and the browser says so on its console.
@@ -202,7 +214,7 @@ FORM = """([address, kind]) => new Promise(done => {
     const form = document.createElement("form");
     form.action = address; form.method = "POST"; form.enctype = kind; form.target = frame.name;
     const field = document.createElement("input");
-    field.name = '{"desk":"demo","x":"'; field.value = '"}';
+    field.name = '{"workspace":"demo","x":"'; field.value = '"}';
     form.append(field);
     document.body.append(frame, form);
     let loads = 0;
@@ -221,26 +233,26 @@ FRAME = """address => new Promise(done => {
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1"], ids=["another site", "another port of the same name"])
 def test_a_strangers_page_neither_reads_nor_writes_nor_frames_the_studio(chromium, alone, stranger, host):
-    alone.studio.desk("demo")
+    alone.studio.workspace("demo")
     plan = alone.post("plan", key="context_budget_chars", value="21000", flow="build", step="code")[1]
-    alone.post("save", id=plan["id"])
+    alone.post("save", plan=plan["id"])
     assert alone.get("flows")[1]["saved"] == 1
     made = Tab(chromium, alone)
     page, base = made.page, made.base
     page.goto(f"http://{host}:{stranger}/")
     for mode in ("cors", "no-cors"):
-        told = page.evaluate(FETCH, [f"{base}api/sessions?desk=demo", {"mode": mode, "credentials": "include"}])
+        told = page.evaluate(FETCH, [f"{base}api/sessions?workspace=demo", {"mode": mode, "credentials": "include"}])
         assert told in ("refused", "opaque 0 0"), mode
         for kind in ("application/json", "text/plain"):
-            how = {"mode": mode, "method": "POST", "credentials": "include", "body": '{"desk":"demo"}'}
+            how = {"mode": mode, "method": "POST", "credentials": "include", "body": '{"workspace":"demo"}'}
             told = page.evaluate(FETCH, [f"{base}api/undo", {**how, "headers": {"content-type": kind}}])
             assert told in ("refused", "opaque 0 0"), (mode, kind)
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
         page.evaluate(FORM, [f"{base}api/undo", kind])
-    assert page.evaluate(SOCKET, base.replace("http", "ws") + "api/sessions?desk=demo") == "refused"
-    assert page.evaluate(EVENTS, f"{base}api/sessions?desk=demo") == "refused"
+    assert page.evaluate(SOCKET, base.replace("http", "ws") + "api/sessions?workspace=demo") == "refused"
+    assert page.evaluate(EVENTS, f"{base}api/sessions?workspace=demo") == "refused"
     assert page.evaluate(FRAME, base) in ("apart", "nothing")
-    assert page.evaluate(FRAME, f"{base}api/sessions?desk=demo") in ("apart", "nothing")
+    assert page.evaluate(FRAME, f"{base}api/sessions?workspace=demo") in ("apart", "nothing")
     assert "orders-incident" not in "".join(frame.content() for frame in page.frames)
     made.context.close()
     assert alone.get("flows")[1]["saved"] == 1  # No undo came through.
@@ -248,12 +260,12 @@ def test_a_strangers_page_neither_reads_nor_writes_nor_frames_the_studio(chromiu
 
 def test_a_name_that_was_rebound_reaches_nothing(chromium, alone):
     """The browser is told that evil.example is this machine, as a rebinding attack does."""
-    alone.studio.desk("demo")
+    alone.studio.workspace("demo")
     rules = "--host-resolver-rules=MAP evil.example 127.0.0.1"
     browser = chromium.browser_type.launch(executable_path=found_chromium(), args=[rules])
     page = browser.new_page()
-    for path in (f"?token={alone.door.token}", "api/sessions?desk=demo", ""):
-        answer = page.goto(f"http://evil.example:{alone.door.port}/{path}")
+    for path in (f"?token={alone.access.token}", "api/sessions?workspace=demo", ""):
+        answer = page.goto(f"http://evil.example:{alone.access.port}/{path}")
         assert answer.status == 421
         assert "orders-incident" not in page.content()
         assert page.context.cookies() == []

@@ -6,7 +6,7 @@ import pytest
 
 import brim
 from studio.browser import STUDIO, tab
-from studio.test_wire import TOOLS, recorded
+from studio.views.test_sent_prompt import TOOLS, recorded
 
 pytestmark = pytest.mark.ui
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.ui
 def test_a_category_opens_its_pieces_and_a_piece_its_whole_text_by_keys_alone(chromium, alone):
     recorded(alone.folder, "openai", long=3_000)
     with tab(chromium, alone) as at:
-        at.go("context", desk="mine", session="s")
+        at.go("context", workspace="mine", session="s")
         at.page.locator("tbody button.plain", has_text="user").focus()
         at.page.keyboard.press("Enter")
         at.page.wait_for_selector("h2 >> text=31 pieces of user")
@@ -35,7 +35,7 @@ def test_a_category_opens_its_pieces_and_a_piece_its_whole_text_by_keys_alone(ch
 def test_the_rows_say_what_frees_them_and_add_up_with_what_the_provider_counted(chromium, alone):
     _, fitted = recorded(alone.folder, "openai")
     with tab(chromium, alone) as at:
-        at.go("context", desk="mine", session="s")
+        at.go("context", workspace="mine", session="s")
         rows = at.page.locator("tbody tr")
         told = [[cell.strip() for cell in row.locator("th, td").all_inner_texts()] for row in rows.all()]
         units = {row[0].split("\n")[-1].split()[-1]: int(row[1].replace(",", "")) for row in told}
@@ -48,9 +48,9 @@ def test_the_rows_say_what_frees_them_and_add_up_with_what_the_provider_counted(
 
 def test_the_context_and_the_lab_say_estimated_of_the_same_session(chromium, served):
     with tab(chromium, served) as at:
-        at.go("context", desk="demo", session="orders-incident")
+        at.go("context", workspace="demo", session="orders-incident")
         assert at.page.locator(".lead .badge").first.inner_text() == "estimated"
-        at.go("lab", desk="demo", source="session:orders-incident")
+        at.go("lab", workspace="demo", source="session:orders-incident")
         at.page.wait_for_selector("[data-used]")
         assert at.page.locator(".strip dd").last.inner_text() == "estimated"
 
@@ -59,7 +59,7 @@ def test_the_context_and_the_lab_say_estimated_of_the_same_session(chromium, ser
 def test_the_wire_shows_what_was_sent_cut_and_left_out_and_the_body_itself(chromium, alone, format):
     _, fitted = recorded(alone.folder, format)
     with tab(chromium, alone) as at:
-        at.go("wire", desk="mine", session="s")
+        at.go("sent_prompt", workspace="mine", session="s")
         sent = at.page.locator(".wire > li:has(details):not(.left-out)")
         assert sent.count() == len(fitted.messages)
         gone = at.page.locator(".wire > .left-out")
@@ -83,9 +83,9 @@ def test_the_wire_shows_what_was_sent_cut_and_left_out_and_the_body_itself(chrom
 def test_a_session_that_keeps_nothing_has_no_wire_and_says_how(chromium, alone):
     recorded(alone.folder, "openai", capture=False)
     with tab(chromium, alone) as at:
-        at.go("wire", desk="mine", session="s")
+        at.go("sent_prompt", workspace="mine", session="s")
         assert "capture=True" in at.page.locator("main").inner_text()
-        at.go("context", desk="mine", session="s")
+        at.go("context", workspace="mine", session="s")
         at.page.locator("button.row").first.click()
         assert "capture=True" in at.page.locator(".text pre").inner_text()
 
@@ -98,7 +98,7 @@ def test_markup_that_was_sent_stays_text_on_the_wire(chromium, alone):
         session.prompt(system=evil)
     with tab(chromium, alone) as at:
         for view in ("messages", "json", "curl"):
-            at.go("wire", desk="mine", session=evil, view=view)
+            at.go("sent_prompt", workspace="mine", session=evil, view=view)
             assert "onerror" in at.page.locator("main").inner_text()
             assert at.page.evaluate("window.hit") is None
             assert at.page.locator("main img, main script").count() == 0

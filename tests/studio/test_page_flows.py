@@ -34,14 +34,14 @@ def history_of(folder, step):
 
 @pytest.mark.requirement("S2.22")
 def test_an_override_made_in_the_page_is_in_the_file_in_config_show_and_in_the_next_prompt(chromium, alone):
-    folder = alone.studio.desk("demo").config
+    folder = alone.studio.workspace("demo").config
     path = Path(folder) / "flows" / "build.yaml"
     before = path.read_text(encoding="utf-8")
     place = ("--flow", "build", "--step", "review")
     assert config_show(folder, *place)["context_budget_chars"]["value"] == 12_000
     had = history_of(folder, "review").receipt
     with tab(chromium, alone) as at:
-        at.go("flows", desk="demo", flow="build", step="review")
+        at.go("flows", workspace="demo", flow="build", step="review")
         form = at.page.locator("form.budget").first
         form.locator("input").fill("15000")
         form.get_by_role("button", name="Show the change").click()
@@ -78,9 +78,9 @@ def test_an_override_made_in_the_page_is_in_the_file_in_config_show_and_in_the_n
 
 
 def test_a_preset_takes_the_place_of_the_budgets_beside_it(chromium, alone):
-    folder = alone.studio.desk("demo").config
+    folder = alone.studio.workspace("demo").config
     with tab(chromium, alone) as at:
-        at.go("flows", desk="demo", flow="build", step="code")
+        at.go("flows", workspace="demo", flow="build", step="code")
         at.page.get_by_role("button", name="lean 100,000").click()
         at.page.wait_for_selector(".diff .plus")
         at.page.get_by_role("button", name="Save").click()
@@ -96,9 +96,9 @@ def test_a_preset_takes_the_place_of_the_budgets_beside_it(chromium, alone):
 
 def test_a_guardrail_speaks_beside_its_budget_and_before_it_is_saved(chromium, alone):
     with tab(chromium, alone) as at:
-        at.go("flows", desk="demo", flow="deploy")
+        at.go("flows", workspace="demo", flow="deploy")
         at.page.wait_for_selector("form.budget:has(code:text('context_budget_chars')) .guard >> text=lowered")
-        at.go("flows", desk="demo", flow="build", step="test")
+        at.go("flows", workspace="demo", flow="build", step="test")
         form = at.page.locator("form.budget").first
         form.locator("input").fill("700")
         form.get_by_role("button", name="Show the change").click()
@@ -109,10 +109,10 @@ def test_a_guardrail_speaks_beside_its_budget_and_before_it_is_saved(chromium, a
 
 
 def test_a_change_is_tried_on_what_was_recorded_before_it_is_saved(chromium, alone):
-    path = Path(alone.studio.desk("demo").config) / "flows" / "build.yaml"
+    path = Path(alone.studio.workspace("demo").config) / "flows" / "build.yaml"
     before = path.read_text(encoding="utf-8")
     with tab(chromium, alone) as at:
-        at.go("flows", desk="demo", flow="build")
+        at.go("flows", workspace="demo", flow="build")
         form = at.page.locator("form.budget").first
         form.locator("input").fill("30000")
         form.get_by_role("button", name="Show the change").click()

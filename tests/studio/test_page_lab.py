@@ -6,9 +6,9 @@ import pytest
 
 import brim
 from brim.errors import DoesNotFit
-from brim.studio import sample, source
+from brim.studio import lab_source
 from studio.browser import tab
-from studio.test_lab import many
+from studio.views.test_lab import many
 
 pytestmark = pytest.mark.ui
 
@@ -43,7 +43,7 @@ MOVES = """async ([budgets, pause]) => {
 
 
 def fitted(budget):
-    given = sample.receipt().capture
+    given = lab_source.sample_receipt().capture
     options = {key: value for key, value in given.options.items() if value is not None}
     return brim.fit(list(given.sections), budget, model=given.model, meter=given.meter, **options).receipt
 
@@ -51,14 +51,14 @@ def fitted(budget):
 def opened(at, alone, count):
     """Open a prompt of many pieces in the lab."""
     receipt = brim.fit(many(count), 10 * count, model="gpt-5", capture=True).receipt
-    alone.studio.mine.keep("receipt:big", source.of_receipt("receipt:big", "big", receipt))
-    at.go("lab", desk="mine", source="receipt:big", budget=str(7 * count))
+    alone.studio.mine.cache("receipt:big", lab_source.of_receipt("receipt:big", "big", receipt))
+    at.go("lab", workspace="mine", source="receipt:big", budget=str(7 * count))
     at.page.wait_for_selector("[data-used]", timeout=60_000)
 
 
 def test_the_slider_keeps_what_the_library_keeps_to_the_unit(chromium, served):
     with tab(chromium, served) as at:
-        at.go("lab", desk="demo")
+        at.go("lab", workspace="demo")
         for budget in (900, 1_500, 2_600, 3_333, 7_000):
             at.page.locator("input[type=range]").fill(str(budget))
             expected = fitted(budget)
@@ -72,7 +72,7 @@ def test_the_slider_keeps_what_the_library_keeps_to_the_unit(chromium, served):
 
 def test_what_returns_at_a_budget_returns_there_and_not_one_unit_below(chromium, served):
     with tab(chromium, served) as at:
-        at.go("lab", desk="demo", budget="2000")
+        at.go("lab", workspace="demo", budget="2000")
         at.page.get_by_label("Which pieces").select_option("dropped")
         at.page.wait_for_selector("button.back")
         at.page.wait_for_function(
@@ -96,7 +96,7 @@ def test_what_returns_at_a_budget_returns_there_and_not_one_unit_below(chromium,
 
 def test_the_lab_is_worked_by_keys_alone_and_every_place_has_a_link(chromium, served):
     with tab(chromium, served) as at:
-        at.go("lab", desk="demo", budget="2600")
+        at.go("lab", workspace="demo", budget="2600")
         at.page.wait_for_selector("[data-used]")
         at.page.locator("main select").first.focus()
         at.page.keyboard.press("Tab")
@@ -121,7 +121,7 @@ def test_the_lab_is_worked_by_keys_alone_and_every_place_has_a_link(chromium, se
             stops.add(at.page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.textContent.trim()"))
         assert {"Which pieces", "Another policy beside it", "Pieces"} <= stops
         assert at.page.locator("[role=table]").get_attribute("aria-rowcount") == "1"
-        at.go("lab", desk="demo", budget="3100")
+        at.go("lab", workspace="demo", budget="3100")
         at.page.wait_for_selector(f"[data-used='{fitted(3_100).used}'][data-budget='3100']")
 
 
@@ -129,17 +129,17 @@ def test_a_budget_that_is_too_small_says_what_it_takes_and_goes_there(chromium, 
     with pytest.raises(DoesNotFit) as caught:
         fitted(10)
     with tab(chromium, served) as at:
-        at.go("lab", desk="demo", budget="10")
+        at.go("lab", workspace="demo", budget="10")
         at.page.get_by_role("button", name=f"Raise it to {caught.value.needed:,}").click()
         at.page.wait_for_selector(f"[data-budget='{caught.value.needed}']")
 
 
 def test_two_policies_stand_side_by_side_and_only_what_differs_is_marked(chromium, served):
     with tab(chromium, served) as at:
-        at.go("lab", desk="demo", budget="2600")
+        at.go("lab", workspace="demo", budget="2600")
         at.page.get_by_label("Another policy beside it").select_option("policy:stop")
         at.page.wait_for_selector(".piece.differs")
-        given = sample.receipt().capture
+        given = lab_source.sample_receipt().capture
         other = brim.fit(list(given.sections), 2_600, model=given.model, policy="stop").receipt
         differ = [
             one.name
@@ -158,7 +158,7 @@ def test_a_case_is_saved_as_files_that_the_command_line_runs(chromium, served, t
     from brim.cli import main
 
     with tab(chromium, served) as at:
-        at.go("lab", desk="demo", budget="2600")
+        at.go("lab", workspace="demo", budget="2600")
         at.page.get_by_role("button", name="Save as a test case").click()
         at.page.wait_for_selector(".saved .file")
         commands = at.page.locator(".saved code").all_inner_texts()

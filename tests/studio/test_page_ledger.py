@@ -13,22 +13,22 @@ SESSION = "orders-incident"
 
 def test_what_was_dropped_is_found_poured_back_and_in_the_next_prompt(chromium, alone):
     with tab(chromium, alone) as at:
-        at.go("ledger", desk="demo", session=SESSION)
+        at.go("ledger", workspace="demo", session=SESSION)
         at.page.keyboard.press("/")
         at.page.keyboard.type("certificate")
         row = at.page.locator("section[aria-label=Search] li").first
         row.get_by_role("button", name="Restore").click()
         row.get_by_role("button", name="Pour it back").click()
         at.page.wait_for_selector("text=Poured back")
-        session = brim.Session.open(SESSION, store=alone.studio.desk("demo").needed())
+        session = brim.Session.open(SESSION, store=alone.studio.workspace("demo").store())
         assert "certificate" in json.dumps(session.messages[-1])
-        assert "Brought back from earlier" in session.prompt().text
+        assert "Restored from earlier" in session.prompt().text
 
 
 def test_what_was_pinned_is_in_every_prompt_until_it_is_unpinned(chromium, alone):
-    store = alone.studio.desk("demo").needed()
+    store = alone.studio.workspace("demo").store()
     with tab(chromium, alone) as at:
-        at.go("ledger", desk="demo", session=SESSION, words="certificate March")
+        at.go("ledger", workspace="demo", session=SESSION, words="certificate March")
         row = at.page.locator("section[aria-label=Search] li").first
         row.get_by_role("button", name="Pin", exact=True).click()
         at.page.get_by_role("region", name="Pinned").wait_for()
@@ -48,7 +48,7 @@ def test_what_was_pinned_is_in_every_prompt_until_it_is_unpinned(chromium, alone
 def test_each_edit_tells_before_after_and_trigger_with_what_left_beside_the_summary(chromium, served):
     edits = served.get("ledger", session=SESSION)[1]["edits"]
     with tab(chromium, served) as at:
-        at.go("ledger", desk="demo", session=SESSION)
+        at.go("ledger", workspace="demo", session=SESSION)
         links = at.page.locator(".picks a")
         assert links.count() == len(edits)
         for i, edit in enumerate(edits):
@@ -66,7 +66,7 @@ def test_each_edit_tells_before_after_and_trigger_with_what_left_beside_the_summ
 
 def test_the_search_goes_across_all_sessions(chromium, served):
     with tab(chromium, served) as at:
-        at.go("ledger", desk="demo", session=SESSION, words="Batch checked")
+        at.go("ledger", workspace="demo", session=SESSION, words="Batch checked")
         at.page.wait_for_selector("text=Nothing that left this session has these words")
         at.page.get_by_label("in all sessions").check()
         at.page.wait_for_selector("section[aria-label=Search] li a >> text=orders-recount")

@@ -8,7 +8,7 @@ import pytest
 
 import brim
 from brim.gateway import serve
-from brim.gateway.app import App
+from brim.gateway.app import GatewayApp
 from brim.gateway.policy import RequestRule
 from brim.gateway.settings import GatewaySettings
 from model_server import ModelServer, running
@@ -53,12 +53,12 @@ def test_ten_thousand_receipts_are_listed_filtered_and_opened_at_once(chromium, 
     mine = alone.studio.mine
     mine.index.rows(mine)  # As the command does while the browser opens.
     with tab(chromium, alone) as at:
-        at.go("doctor", desk="mine")
+        at.go("doctor", workspace="mine")
         rows = "document.querySelectorAll('.receipt').length"
         text = "document.querySelector('main .lead').innerText"
         typed = "const b = document.querySelector('[data-search]'); b.value = '{}'; b.dispatchEvent(new Event('input', {{bubbles: true}}))"
         took = {}
-        took["first paint"] = timed(at.page, "location.hash = '#/receipts?desk=mine'", f"{rows} > 5")
+        took["first paint"] = timed(at.page, "location.hash = '#/receipts?workspace=mine'", f"{rows} > 5")
         assert "10,000 of 10,000" in at.page.locator("main .lead").inner_text()
         took["filter by a word"] = timed(at.page, typed.format("billing"), f"{text} === '750 of 10,000'")
         took["filter to one"] = timed(at.page, typed.format("flow3 step-77 "), f"{text} === '1 of 10,000'")
@@ -90,9 +90,9 @@ def test_a_request_to_a_running_gateway_is_on_the_page_a_moment_later(chromium, 
     url = f"sqlite:///{alone.folder}/brim.db"
     with running(ModelServer(window=1_000)) as upstream:
         settings = GatewaySettings(upstream=f"{upstream}/v1", usual=RequestRule(policy="fit", window=1_000), store=url)
-        app = App(settings)
+        app = GatewayApp(settings)
         with running(app, serve.config(app, settings)) as gateway, tab(chromium, alone) as at:
-            at.go("gateway", desk="mine")
+            at.go("gateway", workspace="mine")
             at.page.wait_for_selector("text=No gateway traffic yet")
             said = [{"role": "user", "content": "word " * 200}, {"role": "assistant", "content": "word " * 200}] * 5
             body = {"model": "gpt-5", "messages": [*said, {"role": "user", "content": "go on"}]}
@@ -115,12 +115,12 @@ def test_a_request_to_a_running_gateway_is_on_the_page_a_moment_later(chromium, 
 
 def test_two_receipts_stand_side_by_side(chromium, served):
     with tab(chromium, served) as at:
-        at.go("receipts", desk="demo", text="orders-incident")
+        at.go("receipts", workspace="demo", text="orders-incident")
         boxes = at.page.locator(".receipt input[type=checkbox]")
         boxes.nth(0).check()
         boxes.nth(8).check()
         at.page.get_by_role("button", name="Compare 2 of 2").click()
         at.page.get_by_role("region", name="Comparison").wait_for()
         assert "parts differ" in at.page.get_by_role("region", name="Comparison").inner_text()
-        at.go("receipts", desk="demo", kind="step", lost="1")
+        at.go("receipts", workspace="demo", kind="step", lost="1")
         assert "2 of" in at.page.locator("main .lead").inner_text()

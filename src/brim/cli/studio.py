@@ -49,25 +49,25 @@ def run(
     Example: brim studio --port 8090 --store sqlite:///brim.db --no-open
     """
     try:
-        from brim.studio import serve
+        from brim.studio import server
     except ImportError as error:
         raise SourceError("brim studio", "it needs more than brim itself: pip install 'brim[studio]'") from error
-    from brim.studio.desk import Desk
-    from brim.studio.guard import Door
+    from brim.studio.access import StudioAccess
+    from brim.studio.workspace import Workspace
 
     _silence()
     chosen = {} if token is None else {"token": _secret(token), "chosen": True}
-    door = Door(host=host, port=port, names=tuple(allow_host or ()), **chosen)  # type: ignore[arg-type]
-    desk = Desk(name="mine", url=store or _set(config) or _HERE, config=config, runs=runs)
+    access = StudioAccess(host=host, port=port, names=tuple(allow_host or ()), **chosen)  # type: ignore[arg-type]
+    workspace = Workspace(name="mine", url=store or _set(config) or _HERE, config=config, runs=runs)
 
-    def told(address: str) -> None:
+    def started(address: str) -> None:
         print(dumps({"address": address}) if json else f"brim studio: {address}", flush=True)
         if not no_open:
             import webbrowser
 
             webbrowser.open(address)
 
-    serve.run(desk, door, demo=demo, told=told)
+    server.run(workspace, access, demo=demo, started=started)
 
 
 def _secret(name: str) -> str:

@@ -1,5 +1,5 @@
-"""The studio: a page on the store and the settings of a project, served to this machine alone.
+"""The studio: a local web page on the store and the settings of a project.
 
-guard decides who may come in, desk what is looked at, and each view (sessions, lab, receipts, flows, health) turns what
-the core knows into JSON values. Nothing here decides what is kept or dropped.
+`access` decides which requests are served and `workspace` which store and settings they read. Each module in `views`
+returns one screen of the page as JSON. Nothing here decides what a prompt keeps or drops.
 """

@@ -1,84 +1,94 @@
-"""The views of the studio as JSON: one row for each, and nothing that decides.
+"""The HTTP interface: which function answers which view, and how a request becomes its arguments.
 
-A view is a function from a desk and what was asked to JSON values. What it refuses, it refuses with an error of
-brim's, which becomes an answer with the sentence of the error.
+A view takes a workspace and returns JSON values. It refuses by raising an error of brim, whose message becomes the
+answer. A new view is one row here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import Any
 
 from brim.errors import BrimError, Conflict, DoesNotFit, InvalidType, UnknownName
-from brim.studio import caching, case, context, flows, health, lab, receipts, sessions, tryout, wire
-from brim.studio.desk import Desk
+from brim.studio.views import (
+    cache,
+    context,
+    export,
+    flows,
+    gateway,
+    lab,
+    ledger,
+    models,
+    preview,
+    receipts,
+    sent_prompt,
+    sessions,
+    timeline,
+)
+from brim.studio.workspace import Workspace
 
-Asked = Mapping[str, Any]
-View = Callable[[Desk, Asked], dict[str, Any]]
-
-
-def needed(asked: Asked, name: str) -> str:
-    """Return a text that has to be there.
-
-    Raises:
-        InvalidType: it is not.
-    """
-    value = asked.get(name)
-    if not isinstance(value, str) or not value:
-        raise InvalidType(name, value, "a text that is not empty")
-    return value
-
-
-def maybe(asked: Asked, name: str) -> str | None:
-    """Return a text that may be left out; an empty one counts as left out."""
-    value = asked.get(name)
-    return value if isinstance(value, str) and value else None
-
+View = Callable[..., dict[str, Any]]
 
 READS: dict[str, View] = {
-    "sessions": lambda desk, _: sessions.listed(desk),
-    "context": lambda desk, asked: context.context(desk, needed(asked, "session")),
-    "wire": lambda desk, asked: wire.wire(desk, needed(asked, "session"), maybe(asked, "number")),
-    "piece": lambda desk, asked: context.piece(desk, needed(asked, "session"), needed(asked, "at")),
-    "timeline": lambda desk, asked: sessions.timeline(desk, needed(asked, "session")),
-    "cache": lambda desk, asked: caching.calls(desk, needed(asked, "session")),
-    "ledger": lambda desk, asked: sessions.ledger(desk, needed(asked, "session")),
-    "text": lambda desk, asked: sessions.text(desk, needed(asked, "handle")),
-    "search": lambda desk, asked: sessions.search(desk, asked.get("query", ""), maybe(asked, "session")),
-    "sources": lambda desk, _: lab.sources(desk),
-    "receipts": receipts.listed,
-    "receipt": lambda desk, asked: receipts.one(desk, needed(asked, "id")),
-    "compare": lambda desk, asked: receipts.compared(desk, needed(asked, "before"), needed(asked, "after")),
-    "flows": lambda desk, _: flows.listed(desk),
-    "settings": lambda desk, asked: flows.settings(
-        desk, maybe(asked, "profile"), maybe(asked, "flow"), maybe(asked, "step")
-    ),
-    "models": lambda desk, _: health.models(desk),
-    "gateway": lambda desk, _: health.gateway(desk),
+    "sessions": sessions.sessions,
+    "context": context.context,
+    "piece": context.piece,
+    "sent_prompt": sent_prompt.sent_prompt,
+    "timeline": timeline.timeline,
+    "cache": cache.cache,
+    "ledger": ledger.ledger,
+    "text": ledger.text,
+    "search": ledger.search,
+    "sources": lab.sources,
+    "receipts": receipts.receipts,
+    "receipt": receipts.receipt,
+    "compare": receipts.compare,
+    "flows": flows.flows,
+    "settings": flows.settings,
+    "models": models.models,
+    "gateway": gateway.gateway,
 }
-"""Views that are read: the query of the address says what is asked."""
+"""Views that are read by GET; the query has their arguments."""
 
 WRITES: dict[str, View] = {
-    "fit": lambda desk, asked: lab.fitted(
-        desk, needed(asked, "source"), asked.get("budget"), asked.get("choices"), maybe(asked, "known")
-    ),
-    "returns": lambda desk, asked: lab.returns(
-        desk, needed(asked, "source"), asked.get("budget"), asked.get("choices"), maybe(asked, "name")
-    ),
-    "case": lambda desk, asked: case.case(desk, needed(asked, "source"), asked.get("budget"), asked.get("choices")),
-    "restore": lambda desk, asked: sessions.restore(desk, needed(asked, "session"), needed(asked, "handle")),
-    "pin": lambda desk, asked: sessions.pin(desk, needed(asked, "session"), needed(asked, "handle")),
-    "unpin": lambda desk, asked: sessions.unpin(desk, needed(asked, "session"), needed(asked, "handle")),
-    "plan": lambda desk, asked: flows.planned(desk, dict(asked)),
-    "tryout": lambda desk, asked: tryout.tried(desk, needed(asked, "id"), dict(asked)),
-    "save": lambda desk, asked: flows.saved(desk, needed(asked, "id")),
-    "undo": lambda desk, _: flows.undone(desk),
+    "fit": lab.fit,
+    "returns": lab.returns,
+    "export": export.export,
+    "restore": ledger.restore,
+    "pin": ledger.pin,
+    "unpin": ledger.unpin,
+    "plan": flows.plan,
+    "preview": preview.preview,
+    "save": flows.save,
+    "undo": flows.undo,
 }
-"""Views that are asked by a JSON body; of them, restore, save and undo write."""
+"""Views with a JSON body, by POST; restore, pin, unpin, save and undo write."""
+
+
+def call(view: View, workspace: Workspace, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Call a view with the fields of a request that its parameters name.
+
+    A parameter that is annotated `str` must be a text that is not empty; `str | None` may be left out or empty. Any
+    other value is passed as it is, and checked by the view.
+
+    Raises:
+        InvalidType: a text is missing, or is not a text.
+        BrimError: the view refuses the request.
+    """
+    arguments = {}
+    for parameter in list(signature(view).parameters.values())[1:]:
+        value = fields.get(parameter.name)
+        if parameter.annotation in ("str", "str | None"):
+            value = value or None
+            if not isinstance(value, str) and (value is not None or parameter.annotation == "str"):
+                raise InvalidType(parameter.name, value, "a text that is not empty")
+        arguments[parameter.name] = value
+    return view(workspace, **arguments)
 
 
 def status_of(error: BrimError) -> int:
-    """Return the HTTP status that tells of an error."""
+    """Return the HTTP status for an error."""
     if isinstance(error, UnknownName):
         return 404
     if isinstance(error, Conflict):

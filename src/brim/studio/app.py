@@ -16,81 +16,96 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from brim.errors import BrimError, InvalidValue, UnknownName
-from brim.studio import api, health
-from brim.studio.desk import Desk
-from brim.studio.guard import App, Door, Guard
+from brim.studio import api
+from brim.studio.access import AccessMiddleware, StudioAccess
+from brim.studio.views import doctor
+from brim.studio.workspace import Workspace
 
 LOG = logging.getLogger("brim.studio")
-KINDS = {
+TYPES = {
     "index.html": "text/html; charset=utf-8",
     "studio.js": "text/javascript; charset=utf-8",
     "studio.css": "text/css; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
-"""The files of the page: these and no others are served, whatever a path says."""
+"""The files of the page; no other file is served, whatever the path is."""
 _UNBUILT = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><title>brim studio</title>'
     "<h1>The page is not built yet</h1>"
-    "<p>The server runs, and <code>/api/sessions</code> and its kin answer. To build the page from a checkout or the "
-    "source distribution, with Node 20 or newer: <code>make studio</code>, or in <code>src/brim/studio/page</code> "
-    "<code>npm install --no-package-lock &amp;&amp; npm run build</code>. A wheel has it if there was Node where it "
-    "was built; with Node, <code>pip install --no-binary brim 'brim[studio]'</code> builds another.</p></html>"
+    "<p>The server runs, and <code>/api/sessions</code> and the other views answer. To build the page from a checkout "
+    "or the source distribution, with Node 20 or newer: <code>make studio</code>, or in "
+    "<code>src/brim/studio/page</code> <code>npm install --no-package-lock &amp;&amp; npm run build</code>. A wheel "
+    "includes it if Node was installed where it was built; with Node, "
+    "<code>pip install --no-binary brim 'brim[studio]'</code> builds a new one.</p></html>"
 )
 
 
 class Studio:
-    """Everything that one studio serves."""
+    """The workspaces of one server."""
 
-    def __init__(self, mine: Desk, door: Door, *, demo: bool = False) -> None:
+    def __init__(self, mine: Workspace, access: StudioAccess, *, demo: bool = False) -> None:
         self.mine = mine
-        self.door = door
-        self.begins = "demo" if demo else "mine"
-        """The desk that the page opens on."""
-        self._demo: Desk | None = None
+        self.access = access
+        self.first = "demo" if demo else "mine"
+        """The workspace that the page opens on."""
+        self._demo: Workspace | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._lock = Lock()
+        self._reads = {
+            **api.READS,
+            "about": self.about,
+            "doctor": lambda workspace: doctor.doctor(workspace, self.access),
+        }
 
-    def desk(self, name: str) -> Desk:
-        """Return a desk by its name; the demo is recorded when it is first asked for.
+    def workspace(self, name: str) -> Workspace:
+        """Return a workspace by its name; the demo is recorded when it is first used.
 
         Raises:
-            InvalidValue: there is none of that name.
+            InvalidValue: there is no such workspace.
         """
         if name == "mine":
             return self.mine
         if name != "demo":
-            raise InvalidValue("desk", name, "mine or demo")
+            raise InvalidValue("workspace", name, "mine or demo")
         with self._lock:
             if self._demo is None:
                 from brim.studio import demo
 
                 self._folder = tempfile.TemporaryDirectory(prefix="brim-studio-")
-                self._demo = demo.desk(self._folder.name)
+                self._demo = demo.record(self._folder.name)
             return self._demo
 
-    def about(self, desk: Desk) -> dict[str, Any]:
-        """Return what the page has to know first."""
-        return {"version": version("brim"), "begins": self.begins, "desk": desk.name, "store": desk.url}
+    def about(self, workspace: Workspace) -> dict[str, Any]:
+        """Return the version, and the workspace that the page opens on."""
+        return {"version": version("brim"), "first": self.first, "workspace": workspace.name, "store": workspace.url}
 
-    def view(self, name: str, asked: Mapping[str, Any], views: Mapping[str, api.View]) -> dict[str, Any]:
-        """Return what a view shows.
+    def read(self, name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a view that is read.
 
         Raises:
-            BrimError: it refuses what was asked, or there is no such view.
+            BrimError: the view refuses the request, or does not exist.
         """
-        desk = self.desk(str(asked.get("desk") or self.begins))
-        if views is api.READS and name == "about":
-            return self.about(desk)
-        if views is api.READS and name == "doctor":
-            return health.doctor(desk, self.door)
+        return self._view(self._reads, name, fields)
+
+    def write(self, name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a view that takes a body.
+
+        Raises:
+            BrimError: the view refuses the request, or does not exist.
+        """
+        return self._view(api.WRITES, name, fields)
+
+    def _view(self, views: Mapping[str, api.View], name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+        workspace = self.workspace(str(fields.get("workspace") or self.first))
         if name not in views:
             raise UnknownName("view", name, views)
-        return views[name](desk, asked)
+        return api.call(views[name], workspace, fields)
 
     def close(self) -> None:
-        """Let go of the stores, and remove the demo."""
+        """Close the stores, and remove the demo."""
         self.mine.close()
         if self._demo is not None:
             self._demo.close()
@@ -98,22 +113,22 @@ class Studio:
             self._folder.cleanup()
 
 
-def app(studio: Studio) -> App:
-    """Return the application, with its guard before it."""
+def app(studio: Studio) -> ASGIApp:
+    """Return the application behind its access checks."""
 
     async def read(request: Request) -> Response:
-        return await _answered(studio, request.path_params["view"], dict(request.query_params), api.READS)
+        return await _answer(studio.read, request.path_params["view"], dict(request.query_params))
 
     async def write(request: Request) -> Response:
         try:
-            asked = json.loads(await request.body())
+            fields = json.loads(await request.body())
         except (ValueError, RecursionError):
             return _json({"problem": "the body must be JSON"}, 400)
         except ClientDisconnect:
             return _json({"problem": "the body is too long"}, 413)
-        if not isinstance(asked, dict):
+        if not isinstance(fields, dict):
             return _json({"problem": "the body must be a JSON object"}, 400)
-        return await _answered(studio, request.path_params["view"], asked, api.WRITES)
+        return await _answer(studio.write, request.path_params["view"], fields)
 
     routes = [
         Route("/", lambda _: _file("index.html"), methods=["GET"]),
@@ -121,17 +136,17 @@ def app(studio: Studio) -> App:
         Route("/api/{view}", write, methods=["POST"]),
         Route("/{name}", lambda request: _file(request.path_params["name"]), methods=["GET"]),
     ]
-    return Guard(Starlette(routes=routes), studio.door)
+    return AccessMiddleware(Starlette(routes=routes), studio.access)
 
 
-async def _answered(studio: Studio, name: str, asked: dict[str, Any], views: Mapping[str, api.View]) -> Response:
+async def _answer(view: api.View, name: str, fields: dict[str, Any]) -> Response:
     try:
-        return _json(await run_in_threadpool(studio.view, name, asked, views), 200)
+        return _json(await run_in_threadpool(view, name, fields), 200)
     except BrimError as error:
         return _json({"problem": str(error)}, api.status_of(error))
     except Exception:
         LOG.exception("the view %s failed", name[:40])
-        return _json({"problem": "a fault of the studio's; its log has the details"}, 500)
+        return _json({"problem": "internal error of the studio; its log has the details"}, 500)
 
 
 def _json(values: Mapping[str, Any], status: int) -> Response:
@@ -139,9 +154,9 @@ def _json(values: Mapping[str, Any], status: int) -> Response:
 
 
 def _file(name: str) -> Response:
-    kind = KINDS.get(name)
+    kind = TYPES.get(name)
     if kind is None:
-        return _json({"problem": "there is no such page"}, 404)
+        return _json({"problem": "no such page"}, 404)
     path = files("brim.studio").joinpath("static", name)
     if path.is_file():
         return Response(path.read_bytes(), 200, headers={"content-type": kind})

@@ -1,0 +1,230 @@
+"""Which requests the studio serves: checked before anything else is done with a request.
+
+The page shows conversations, so no other page in the same browser may reach it. A token that is new at each start
+becomes a cookie; the Host header must name this machine; a request that writes must come from the page itself.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from dataclasses import dataclass, field
+from hashlib import sha256
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from brim.errors import InvalidValue
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+MOST_BYTES = 16 * 1024 * 1024
+"""Bytes of the longest body."""
+LEAST_TOKEN = 16
+"""Characters of the shortest token that a user may choose."""
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""The page loads its own files and nothing else; no inline script runs."""
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-frame-options": "DENY",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+_ONCE = ("host", "origin", "authorization", "cookie", "content-type", "content-length", "sec-fetch-site")
+"""Headers that are ambiguous if repeated."""
+_READS = ("GET", "HEAD")
+
+_HEAD = '<!doctype html><html lang="en"><meta charset="utf-8"><link rel="icon" href="data:,"><title>brim studio</title>'
+# A page that redirects by itself: the next request then comes from this site and carries the cookie, and the token is
+# gone from the address.
+_ENTER = f'{_HEAD}<meta http-equiv="refresh" content="0;url=/"><p><a href="/">Continue to brim studio</a></p></html>'
+_NO_TOKEN = (
+    f"{_HEAD}<h1>This studio needs its token</h1>"
+    "<p>Open the address that <code>brim studio</code> printed when it started: it ends with the token.</p></html>"
+)
+
+
+class AccessDenied(Exception):
+    """A request that is not served."""
+
+    def __init__(self, status: int, problem: str) -> None:
+        self.status = status
+        self.problem = problem
+        super().__init__(problem)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StudioAccess:
+    """The address of the studio, and what a request needs to be served."""
+
+    host: str = "127.0.0.1"
+    port: int = 8_090
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
+    chosen: bool = False
+    """Whether the user chose the token."""
+    names: tuple[str, ...] = ()
+    """Host names of the studio, in addition to those of this machine."""
+
+    def __post_init__(self) -> None:
+        if self.chosen and len(self.token) < LEAST_TOKEN:
+            expected = f"a token of at least {LEAST_TOKEN} characters"
+            raise InvalidValue("the studio's token", f"{len(self.token)} characters", expected)
+        if not self.is_loopback and not self.chosen:
+            expected = "127.0.0.1, unless --token names the environment variable with a token for other machines"
+            raise InvalidValue("--host", self.host, expected)
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach the studio."""
+        return self.host.lower() in LOOPBACK
+
+    @property
+    def cookie(self) -> str:
+        """The name of the cookie; it has the port in it, since browsers share cookies between ports."""
+        return f"brim_studio_{self.port}"
+
+    @property
+    def address(self) -> str:
+        """The address of the page, without the token."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}/"
+
+    def accepts(self, token: str) -> bool:
+        """Return whether a token is the right one, in constant time."""
+        digests = [sha256(each.encode("utf-8", "surrogateescape")).digest() for each in (self.token, token)]
+        return hmac.compare_digest(*digests)
+
+    def knows(self, host: str) -> bool:
+        """Return whether a Host header names this studio; another name may be an attack by DNS rebinding."""
+        name, port = _split(host)
+        allowed = {*LOOPBACK, self.host.lower(), *(each.lower() for each in self.names)}
+        return (port in (None, self.port)) and (name in allowed or (not self.is_loopback and _is_ip(name)))
+
+
+class AccessMiddleware:
+    """Passes on the requests that are served, and answers all others."""
+
+    def __init__(self, app: ASGIApp, access: StudioAccess) -> None:
+        self._app = app
+        self._access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request or refuse it."""
+
+        async def send_secured(event: Message) -> None:
+            if event["type"] == "http.response.start":
+                present = Headers(raw=event.get("headers", ()))
+                more = [(name.encode(), value.encode()) for name, value in HEADERS.items() if name not in present]
+                event = {**event, "headers": [*event.get("headers", ()), *more]}
+            await send(event)
+
+        request = Request(scope)
+        try:
+            self._check(request)
+            if scope["path"] == "/" and request.method == "GET" and "token" in request.query_params:
+                await self._enter(request.query_params["token"])(scope, receive, send_secured)
+                return
+            self._authorise(request)
+        except AccessDenied as error:
+            page = scope["path"] == "/" and error.status == 401
+            refusal = HTMLResponse(_NO_TOKEN, 401) if page else JSONResponse({"problem": error.problem}, error.status)
+            await refusal(scope, receive, send_secured)
+            return
+        await self._app(scope, _limited(receive), send_secured)
+
+    def _check(self, request: Request) -> None:
+        """Check that a request was made to this studio, and not by a page of another site.
+
+        Raises:
+            AccessDenied: it was not.
+        """
+        headers, reads = request.headers, request.method in _READS
+        for name in _ONCE:
+            if len(headers.getlist(name)) > 1:
+                raise AccessDenied(400, f"the header {name} is repeated")
+        if not self._access.knows(headers.get("host", "")):
+            raise AccessDenied(421, "the Host is not a name of this studio; --allow-host adds one")
+        site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+        crossed = site in ("cross-site", "same-site") and (request.scope["path"].startswith("/api/") or not reads)
+        if crossed or (origin is not None and not self._is_own(origin)):
+            raise AccessDenied(403, "pages of other sites may not call the studio")
+        if reads:
+            return
+        if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise AccessDenied(415, "the body must be JSON: content-type application/json")
+        if origin is None and site != "same-origin" and _bearer(headers) is None:
+            raise AccessDenied(403, "writing needs the studio's own page, or the token as Bearer")
+        length = headers.get("content-length", "0")
+        if not length.isdigit() or int(length[:20]) > MOST_BYTES:
+            raise AccessDenied(413, f"the body is longer than {MOST_BYTES:,} bytes")
+
+    def _is_own(self, origin: str) -> bool:
+        try:
+            parts = urlsplit(origin)
+            return parts.scheme == "http" and self._access.knows(parts.netloc) and "@" not in parts.netloc
+        except ValueError:
+            return False
+
+    def _authorise(self, request: Request) -> None:
+        tokens = [_bearer(request.headers), request.cookies.get(self._access.cookie)]
+        if not any(token is not None and self._access.accepts(token) for token in tokens):
+            raise AccessDenied(401, "the token is missing or outdated: open the address that brim studio printed")
+
+    def _enter(self, token: str) -> Response:
+        """Return the page that turns the token of the address into a cookie.
+
+        Raises:
+            AccessDenied: the token is wrong.
+        """
+        if not self._access.accepts(token):
+            raise AccessDenied(401, "the token is outdated: open the address that brim studio printed last")
+        cookie = f"{self._access.cookie}={self._access.token}; HttpOnly; SameSite=Strict; Path=/"
+        return HTMLResponse(_ENTER, headers={"set-cookie": cookie})
+
+
+def _bearer(headers: Headers) -> str | None:
+    value = headers.get("authorization", "")
+    return value[7:].strip() if value[:7].lower() == "bearer " else None
+
+
+def _split(host: str) -> tuple[str, int | None]:
+    """Return the name and the port of a Host header; the name is empty if it is invalid."""
+    if set(host) & set("@/?#\\ \t"):  # More than a name and a port, so no browser sent it.
+        return "", -1
+    try:
+        parts = urlsplit(f"//{host}")
+        port = parts.port
+    except ValueError:
+        return "", -1
+    return (parts.hostname or "").lower(), port
+
+
+def _is_ip(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _limited(receive: Receive) -> Receive:
+    """Return a `receive` that ends a body at its most bytes, whatever its content-length was."""
+    size = 0
+
+    async def receive_limited() -> Message:
+        nonlocal size
+        event = await receive()
+        size += len(event.get("body", b""))
+        return {"type": "http.disconnect"} if size > MOST_BYTES else event
+
+    return receive_limited

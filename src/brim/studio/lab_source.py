@@ -1,0 +1,258 @@
+"""What the budget lab opens: a prompt or a history that can be fitted at any budget.
+
+An opened source is cached, so each of its texts is counted once, however often the slider moves.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from importlib.resources import as_file, files
+from threading import RLock
+from typing import Any, Literal, NamedTuple
+
+from brim.errors import DoesNotFit, InvalidType, UnknownName
+from brim.history.compact import mark
+from brim.history.history import History
+from brim.receipts.history_input import HistoryInput
+from brim.receipts.receipt import Part, Receipt
+from brim.receipts.section import Priority
+from brim.replay import replay
+from brim.sessions.session import Session
+from brim.settings.spec import read_spec
+from brim.studio.costs import model_row
+from brim.studio.views.receipts import captured
+from brim.studio.views.sessions import role_and_text
+from brim.studio.workspace import Workspace
+
+SAMPLE = "sample:agent"
+CHOICES: dict[str, dict[str, tuple[str, ...]]] = {
+    "sections": {
+        "policy": ("truncate_then_continue", "truncate_then_stop", "skip", "stop"),
+        "fill": ("order", "fair"),
+        "order": ("given", "priority"),
+    },
+    "messages": {"select": ("recency", "priority")},
+}
+"""The options that can be chosen, by the kind of the source."""
+_MOST_SOURCES = 60
+_MOST_NAMED = 40
+"""Pieces that have a letter and a colour each; if there are more, they share those of their group."""
+_RANGES = 8
+"""Groups of a long history, the oldest messages first."""
+_MOST_EXCERPTS = 5_000
+_EXCERPT = 90
+_RANGE = re.compile(r"messages\[(\d+)")
+_PRIORITIES = {int(priority): priority.name.lower() for priority in Priority}
+
+
+class LabPieces(NamedTuple):
+    """What is the same for every piece at any budget, as columns."""
+
+    names: list[str]
+    priorities: list[str]
+    required: list[int]
+    """The indexes of the required pieces."""
+    sizes: list[int]
+    groups: list[str]
+    group: list[int]
+    """The index of each piece's group."""
+    excerpts: list[str]
+    """The start of each piece; empty if there are very many."""
+
+
+@dataclass(slots=True, kw_only=True)
+class LabSource:
+    """Something that can be fitted at any budget."""
+
+    id: str
+    title: str
+    kind: Literal["sections", "messages"]
+    budget: int
+    """The budget of the recorded fit, or of the session."""
+    model: str | None
+    refit: Callable[[int, Mapping[str, Any]], Receipt] = field(repr=False)
+    text: Callable[[str], str] = field(repr=False)
+    """Returns the text of a piece by its name."""
+    requests: int = 0
+    """Fits that the page requested; a search ends when this number changes."""
+    lock: RLock = field(default_factory=RLock, repr=False)
+    _recorded: Receipt | None = field(default=None, repr=False)
+    _pieces: tuple[tuple[Any, ...], str, LabPieces] | None = field(default=None, repr=False)
+
+    def fit(self, budget: int, choices: Mapping[str, Any]) -> Receipt:
+        """Return the receipt at a budget; calls from several threads run one after the other.
+
+        Raises:
+            DoesNotFit: the required pieces are larger than the budget.
+        """
+        with self.lock, _without_gc():
+            return self.refit(budget, choices)
+
+    @property
+    def recorded(self) -> Receipt | None:
+        """The fit at the recorded budget, or `None` if it does not fit."""
+        with self.lock:
+            if self._recorded is None:
+                try:
+                    self._recorded = self.refit(self.budget, {})
+                except DoesNotFit:
+                    return None
+            return self._recorded
+
+    @property
+    def choices(self) -> dict[str, tuple[str, ...]]:
+        """The options that can be chosen, with their values."""
+        return CHOICES[self.kind]
+
+    def pieces(self, parts: tuple[Part, ...]) -> tuple[str, LabPieces]:
+        """Return what is the same for the pieces at any budget, and a key that changes when they do."""
+        now = tuple((part.name, part.size, part.priority, part.required) for part in parts)
+        with self.lock:
+            if self._pieces is None or self._pieces[0] != now:
+                key = f"{hash((self.id, now)) & (1 << 64) - 1:x}"
+                texts = [self.text(part.name) for part in parts] if len(parts) <= _MOST_EXCERPTS else []
+                excerpts = [" ".join(text[: 2 * _EXCERPT].split())[:_EXCERPT] for text in texts]
+                self._pieces = (now, key, _columns(self.kind, parts, excerpts))
+            return self._pieces[1], self._pieces[2]
+
+
+@contextmanager
+def _without_gc() -> Iterator[None]:
+    """Pause the garbage collector: a fit makes thousands of short-lived values and no cycle."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _columns(kind: str, parts: tuple[Part, ...], excerpts: list[str]) -> LabPieces:
+    names = [part.name for part in parts]
+    labels = ["required" if part.required else _PRIORITIES.get(part.priority, str(part.priority)) for part in parts]
+    if len(parts) <= _MOST_NAMED:
+        groups, group = names, list(range(len(parts)))
+    elif kind == "sections":
+        ordered = sorted({(part.priority, label) for part, label in zip(parts, labels, strict=True)})
+        groups = list(dict.fromkeys(label for _, label in ordered))
+        group = [groups.index(label) for label in labels]
+    else:
+        group = [i * _RANGES // len(parts) for i in range(len(parts))]
+        firsts = [group.index(at) for at in range(_RANGES)]
+        ends = [*firsts[1:], len(parts)]
+        # The name starts with the letter that the group gets.
+        groups = [f"{at + 1}: pieces {firsts[at] + 1:,} to {ends[at]:,}" for at in range(_RANGES)]
+    required = [i for i, part in enumerate(parts) if part.required]
+    return LabPieces(names, labels, required, [part.size for part in parts], groups, group, excerpts)
+
+
+def listed(workspace: Workspace) -> list[dict[str, str]]:
+    """Return what can be opened: a sample, and the sessions of the store."""
+    found = [{"id": SAMPLE, "title": "Sample: an agent's prompt of twelve sections", "kind": "sections"}]
+    store = workspace.find_store()
+    for row in store.sessions(limit=_MOST_SOURCES) if store is not None else ():
+        kind = row.meta.get("kind", "session")
+        if "status" in row.meta and kind != "gateway":
+            found.append({"id": f"session:{row.id}", "title": f"{kind} {row.id}", "kind": "messages"})
+    return found
+
+
+def opened(workspace: Workspace, source: str) -> LabSource:
+    """Return a source by its id, from the cache if it did not change.
+
+    Raises:
+        UnknownName: there is no such source.
+    """
+    kind, _, name = source.partition(":")
+    if kind == "session":
+        return _session(workspace, source, name)
+    known: LabSource | None = workspace.cached(source)
+    if known is None and source == SAMPLE:
+        known = of_receipt(source, "Sample", sample_receipt())
+    elif known is None and kind == "receipt":
+        known = of_receipt(source, name, captured(workspace, name))
+    if known is None:
+        raise UnknownName("source for the budget lab", source, [each["id"] for each in listed(workspace)])
+    workspace.cache(source, known)
+    return known
+
+
+def sample_receipt() -> Receipt:
+    """Return the receipt of the prompt of `brim demo`, with its texts."""
+    with as_file(files("brim.cli").joinpath("demo_prompt")) as folder:
+        return read_spec(str(folder / "spec.yaml")).fit(capture=True).receipt
+
+
+def _session(workspace: Workspace, source: str, name: str) -> LabSource:
+    store = workspace.store()
+    row = next((each for each in store.sessions(limit=1_000) if each.id == name), None)
+    known: LabSource | None = workspace.cached(f"{source}@{row.entries}") if row is not None else None
+    if known is not None:
+        return known
+    session = Session.open(name, store=store)
+    history = History(meter=session.meter, format=session.format)
+    history.extend(session.messages)
+    turns = history.turns
+    summaries = [turns.indexes[at] for at, each in enumerate(turns.messages) if mark.piece_of(each) is not None]
+
+    def fit(budget: int, choices: Mapping[str, Any]) -> Receipt:
+        try:
+            return history.fit(budget, pin=summaries, **choices).receipt
+        except DoesNotFit:  # Like the session: a shorter summary is better than no prompt.
+            return history.fit(budget, **choices).receipt
+
+    made = LabSource(
+        id=source,
+        title=name,
+        kind="messages",
+        budget=session.budget,
+        model=session.settings.model,
+        refit=fit,
+        text=_turn_text(session.messages, session.format),
+    )
+    workspace.cache(f"{source}@{session.number}", made)
+    return made
+
+
+def of_receipt(source: str, title: str, receipt: Receipt) -> LabSource:
+    """Return the input of a receipt, to be fitted again.
+
+    Raises:
+        InvalidType: the receipt does not include its texts.
+    """
+    capture = receipt.capture
+    if capture is None:
+        raise InvalidType("receipt.capture", None, "a receipt with its texts: fit with capture=True")
+
+    def fit(budget: int, choices: Mapping[str, Any]) -> Receipt:
+        changed = replace(capture, options={**capture.options, **choices}) if choices else capture
+        return replay(changed, budget=budget).receipt
+
+    kind: Literal["sections", "messages"] = "sections"
+    if isinstance(capture, HistoryInput):
+        kind, text = "messages", _turn_text(capture.messages, str(capture.options["format"]))
+    else:
+        texts = {section.name: section.text for section in capture.sections}
+
+        def text(name: str) -> str:
+            return texts.get(name, "")
+
+    model = capture.model or (capture.meter if model_row(capture.meter) else None)
+    return LabSource(id=source, title=title, kind=kind, budget=capture.budget, model=model, refit=fit, text=text)
+
+
+def _turn_text(messages: Sequence[Any], format: str) -> Callable[[str], str]:
+    """Return a function from the name of a turn in a receipt to its first message."""
+
+    def text(name: str) -> str:
+        found = _RANGE.match(name)
+        if found is None or int(found[1]) >= len(messages):
+            return ""
+        return ": ".join(role_and_text(messages[int(found[1])], format))
+
+    return text

@@ -1,0 +1,72 @@
+"""The process of the studio: listens, prints its address with the token, and serves until it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+from threading import Thread
+from typing import Any
+
+import uvicorn
+
+from brim.errors import BrimError
+from brim.hosts import listener
+from brim.studio.access import StudioAccess
+from brim.studio.app import Studio, app
+from brim.studio.workspace import Workspace
+
+
+def run(mine: Workspace, access: StudioAccess, *, demo: bool = False, started: Callable[[str], Any] = print) -> None:
+    """Serve until the process is stopped.
+
+    Args:
+        mine: the user's workspace.
+        access: the address and the token.
+        demo: whether the page opens on the recorded demo.
+        started: called with the address, which includes the token, once the server listens.
+
+    Raises:
+        SourceError: the address cannot be bound.
+    """
+    with listener(access.host, access.port) as bound:
+        access = replace(access, port=bound.getsockname()[1])
+        studio = Studio(mine, access, demo=demo)
+        Thread(target=_prepare, args=(studio,), daemon=True).start()
+        try:
+            server = uvicorn.Server(config(studio))
+            asyncio.run(_serve(server, bound, lambda: started(f"{access.address}?token={access.token}")))
+        finally:
+            studio.close()
+
+
+def _prepare(studio: Studio) -> None:
+    """Record the demo, or read the receipts, while the browser opens."""
+    try:
+        studio.workspace(studio.first).index.rows()
+    except (BrimError, OSError):
+        return  # The screen that needs it reports the problem.
+
+
+def config(studio: Studio) -> uvicorn.Config:
+    """Return the configuration of the server; it has no access log, since the first address contains the token."""
+    return uvicorn.Config(
+        app(studio),
+        access_log=False,
+        log_level="warning",
+        lifespan="off",
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=2,
+        ws="none",
+    )
+
+
+async def _serve(server: uvicorn.Server, bound: socket.socket, started: Callable[[], Any]) -> None:
+    serving = asyncio.create_task(server.serve(sockets=[bound]))
+    while not server.started and not serving.done():
+        await asyncio.sleep(0.01)
+    if server.started:
+        started()
+    await serving

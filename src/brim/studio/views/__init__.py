@@ -1,0 +1,1 @@
+"""The screens of the page as JSON, one module for each."""

@@ -1,0 +1,47 @@
+"""The traffic of the gateways that write to the store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from brim.studio.views.models import quantile
+from brim.studio.workspace import Workspace
+
+TRAFFIC = "gateway-traffic"
+"""The kind of document in which a gateway records its newest requests."""
+_MOST_SESSIONS = 100
+_MOST_REQUESTS = 200
+
+
+def gateway(workspace: Workspace) -> dict[str, Any]:
+    """Return the gateways, their newest requests, and the sessions whose requests they shortened."""
+    store = workspace.find_store()
+    documents = [store.load(TRAFFIC, name) for name in store.ids(TRAFFIC)] if store is not None else []
+    gateways = [_gateway(document.body, document.at) for document in documents if document is not None]
+    requests = [{"gateway": each["address"], **row} for each in gateways for row in each.pop("requests")]
+    requests.sort(key=lambda row: -row["at"])
+    sessions = []
+    for row in store.sessions(limit=_MOST_SESSIONS) if store is not None else ():
+        status = row.meta.get("status")
+        if row.meta.get("kind") == "gateway" and isinstance(status, Mapping):
+            sessions.append({"id": row.id, "updated": row.updated, "entries": row.entries, **status})
+    resolved = workspace.settings().resolve()
+    settings = {key: resolved.value(f"gateway.{key}") for key in ("upstream", "host", "port", "policy")}
+    return {"gateways": gateways, "requests": requests[:_MOST_REQUESTS], "sessions": sessions, "settings": settings}
+
+
+def _gateway(body: Mapping[str, Any], at: float) -> dict[str, Any]:
+    """Return one gateway: its address, how its requests ended, and the time that it added to the newest."""
+    requests = list(body.get("requests", ()))
+    overhead = sorted(row["overhead_ms"] for row in requests if row.get("overhead_ms") is not None)
+    return {
+        **{key: body.get(key) for key in ("address", "since", "ends")},
+        "written": max((row["at"] for row in requests), default=at),
+        "overhead_ms": {
+            "p50": quantile(overhead, 0.5) if overhead else None,
+            "p99": quantile(overhead, 0.99) if overhead else None,
+        },
+        "newest": len(requests),
+        "requests": requests,
+    }

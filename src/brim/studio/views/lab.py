@@ -1,0 +1,192 @@
+"""The budget lab: a prompt or a history fitted at any budget, with the state of every piece.
+
+Every number comes from the library's own fit. What is the same at any budget is sent once, under a key; later answers
+have only the states and the numbers, so that the page keeps up with a slider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from brim.errors import BrimError, DoesNotFit, InvalidType, InvalidValue
+from brim.meter.window import Window
+from brim.receipts.receipt import Part, Receipt
+from brim.studio import lab_source
+from brim.studio.budget_search import BudgetSearch
+from brim.studio.costs import cost
+from brim.studio.lab_source import LabSource
+from brim.studio.workspace import Workspace
+
+_LARGEST = 100_000_000
+_SIZES = (("8k", 8_000), ("32k", 32_000), ("128k", 128_000), ("200k", 200_000), ("1M", 1_000_000))
+_MOST_MODELS = 8
+_MOST_WARNINGS = 6
+
+
+def sources(workspace: Workspace) -> dict[str, Any]:
+    """Return what can be opened, and named budgets: one for each model in use, and the common sizes."""
+    sizes = [{"name": name, "budget": size, "about": f"{size:,}"} for name, size in _SIZES]
+    return {"sources": lab_source.listed(workspace), "presets": [*_models(workspace), *sizes]}
+
+
+def _models(workspace: Workspace) -> list[dict[str, Any]]:
+    """Return the budget of each model that the settings or the sessions of the store name."""
+    settings = workspace.settings().resolve()
+    model, window = settings.value("model"), settings.window()
+    found: dict[str, dict[str, Any]] = {}
+    if window is not None and model:
+        found[model] = {"name": model, "budget": window.budget, "about": f"the settings, of {window.size:,}"}
+    store = workspace.find_store()
+    for row in store.sessions(limit=100) if store is not None else ():
+        status = row.meta.get("status")
+        model = status.get("model") if isinstance(status, Mapping) else None
+        if isinstance(model, str) and model not in found:
+            try:
+                budget = Window.of(model).budget
+            except BrimError:  # Its window is unknown.
+                continue
+            found[model] = {"name": model, "budget": budget, "about": f"the window of {model}"}
+    return list(found.values())[:_MOST_MODELS]
+
+
+def fit(workspace: Workspace, source: str, budget: object, choices: object, known: str | None = None) -> dict[str, Any]:
+    """Return the fit at a budget: its sums, and the state, size and reason of each piece.
+
+    Args:
+        workspace: where the source is.
+        source: what to fit.
+        budget: `None` for the recorded one.
+        choices: other options by name.
+        known: the key of the pieces that the page has already; they are left out of the answer.
+
+    Raises:
+        UnknownName: there is no such source.
+        InvalidValue: the budget or a choice is invalid.
+    """
+    opened, units, chosen = checked(workspace, source, budget, choices)
+    values: dict[str, Any] = {name: getattr(opened, name) for name in ("id", "title", "kind", "model")}
+    values["recorded"] = opened.budget
+    opened.requests += 1
+    try:
+        receipt = opened.fit(units, chosen)
+    except DoesNotFit as error:
+        lacking = {"needed": error.needed, "parts": error.parts, "problem": str(error)}
+        return {**values, "fits": False, "budget": units, **lacking}
+    key, pieces = opened.pieces(receipt.parts)
+    names = ("budget", "used", "unit", "meter", "exact", "joins")
+    values |= {"fits": True, **{name: getattr(receipt, name) for name in names}, "key": key}
+    if key != known:
+        values |= {"pieces": pieces._asdict(), "choices": opened.choices}
+    return {**values, **_sums(opened, receipt), "now": _now(receipt)}
+
+
+def _now(receipt: Receipt) -> dict[str, Any]:
+    """Return what differs from budget to budget, as columns; each state and reason is listed once."""
+    reasons: dict[str, int] = {}
+    states: dict[str, int] = {}
+    return {
+        "used": [part.used for part in receipt.parts],
+        "state": [states.setdefault(part.state, len(states)) for part in receipt.parts],
+        "reason": [reasons.setdefault(part.reason, len(reasons)) for part in receipt.parts],
+        "states": list(states),
+        "reasons": list(reasons),
+    }
+
+
+def _sums(opened: LabSource, receipt: Receipt) -> dict[str, Any]:
+    """Return the line above the pieces: sums, cache, cost and warnings."""
+    recorded = opened.recorded
+    prefix = None if recorded is None else shared_prefix(recorded, receipt)
+    now = cost(opened.model, receipt.unit, receipt.used)
+    before = None if recorded is None else cost(opened.model, recorded.unit, recorded.used)
+    return {
+        "wanted": sum(part.size for part in receipt.parts),
+        "dropped": sum(part.state == "dropped" for part in receipt.parts),
+        "lost": sum(part.size - part.used for part in receipt.parts if part.size > part.used),
+        "prefix": prefix,
+        "prefix_of": None if recorded is None else recorded.used,
+        "cost_usd": now,
+        "cost_change_usd": None if now is None or before is None else round(now - before, 8),
+        "cost_cached_usd": None if prefix is None else cost(opened.model, receipt.unit, receipt.used, prefix),
+        "warnings": _warnings(receipt),
+    }
+
+
+def shared_prefix(before: Receipt, now: Receipt) -> int | None:
+    """Return the size of the leading pieces that are the same in both prompts, which a cache would still have.
+
+    Only whole pieces count, so the common bytes may be a few more. `None` for a prompt with a template or with its own
+    budget in it, whose start is not a piece.
+    """
+    options = getattr(now.capture, "options", {})
+    if options.get("template") or options.get("show_budget"):
+        return None
+    units = 0
+    notes = [(each.history or {}).get("note") for each in (before, now)]
+    for old, new in zip(_in_order(before), _in_order(now), strict=False):
+        if not old.used and not new.used and old.name == new.name:
+            if notes[0] != notes[1]:  # The note takes the place of the first dropped turn.
+                break
+            continue
+        if (old.name, old.state, old.used, old.granted) != (new.name, new.state, new.used, new.granted):
+            break
+        units += new.used
+    return units
+
+
+def _in_order(receipt: Receipt) -> Sequence[Part]:
+    return receipt.parts if receipt.order == "given" else sorted(receipt.parts, key=lambda part: part.priority)
+
+
+def _warnings(receipt: Receipt) -> list[str]:
+    """Return the required pieces that were shortened, the repaired messages, and the stages that were used."""
+    found = [
+        f"{part.name} is required, but {part.size - part.used:,} of its {part.size:,} {receipt.unit} are dropped"
+        for part in receipt.parts
+        if part.required and part.size > part.used
+    ]
+    repairs = (receipt.history or {}).get("repairs", ())
+    found += [f"messages[{each['index']}]: {each['reason']}" for each in repairs]
+    found += receipt.stages
+    more = len(found) - _MOST_WARNINGS
+    return found[:_MOST_WARNINGS] + ([f"and {more:,} more"] if more > 0 else [])
+
+
+def returns(
+    workspace: Workspace, source: str, budget: object, choices: object, name: str | None = None
+) -> dict[str, Any]:
+    """Return the smallest budget found at which each dropped piece, or the named one, returns.
+
+    Each budget was fitted and keeps the piece. It comes with whether the piece is dropped at one less.
+
+    Raises:
+        UnknownName: there is no such source.
+        InvalidValue: the budget or a choice is invalid.
+    """
+    opened, units, chosen = checked(workspace, source, budget, choices)
+    found = BudgetSearch(opened, chosen).run(units, name)
+    return {"budget": units, "returns": {piece: list(bound) for piece, bound in found.items()}}
+
+
+def checked(
+    workspace: Workspace, source: str, budget: object, choices: object
+) -> tuple[LabSource, int, dict[str, Any]]:
+    """Return the source, the budget and the choices of a request.
+
+    Raises:
+        UnknownName: there is no such source.
+        InvalidValue: the budget or a choice is invalid.
+    """
+    opened = lab_source.opened(workspace, source)
+    units = opened.budget if budget is None else budget
+    if isinstance(units, bool) or not isinstance(units, int) or not 0 <= units <= _LARGEST:
+        raise InvalidValue("budget", units, f"a whole number from 0 to {_LARGEST:,}")
+    chosen = {} if choices is None else choices
+    if not isinstance(chosen, Mapping):
+        raise InvalidType("choices", chosen, "a mapping of options")
+    for name, value in chosen.items():
+        if value not in opened.choices.get(name, ()):
+            expected = "; ".join(f"{each}: {', '.join(values)}" for each, values in opened.choices.items())
+            raise InvalidValue("choices", {name: value}, f"one of {expected}")
+    return opened, units, dict(chosen)

@@ -1,0 +1,150 @@
+"""The edits of a session's context: what was removed and why, and how to restore or pin it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from brim.errors import InvalidValue, UnknownName
+from brim.sessions.journal import format_in
+from brim.sessions.session import Session
+from brim.store.base import LogEntry, Store
+from brim.studio.views.sessions import role_and_text, session_row
+from brim.studio.workspace import Workspace
+from brim.wire import wire
+
+_MOST_TEXTS = 300
+"""Removed texts of one edit that are listed."""
+_EXCERPT = 180
+
+
+def ledger(workspace: Workspace, session: str) -> dict[str, Any]:
+    """Return every edit of a session's context, the newest first, with the texts that it removed.
+
+    Raises:
+        UnknownName: there is no such session.
+    """
+    store = workspace.store()
+    row = session_row(store, session)
+    edits: list[dict[str, Any]] = []
+    pending: dict[str, Any] | None = None
+    used: int | None = None
+    entries = store.entries(session, kinds=["prompt", "compaction", "message", "note"])
+    for entry in entries:
+        if entry.kind == "note":  # It follows the entry of its edit, and names the removed texts.
+            if pending is not None and entry.body.get("kept"):
+                pending["removed"] = list(entry.body["kept"])
+                if pending not in edits:
+                    edits.append(pending)
+            pending = None
+            continue
+        edit = _edit(entry, used)
+        if entry.kind == "prompt":
+            used = entry.body["used"]
+            if edits and edits[-1]["after"] is None:
+                edits[-1]["after"] = used
+        if edit is not None:
+            pending = edit
+        elif entry.kind == "message":
+            pending = None
+        if entry.kind == "compaction" and edit is not None:
+            edits.append(edit)
+    for each in edits:
+        removed = each.pop("removed")
+        each["texts"] = _excerpts(store, removed[:_MOST_TEXTS])
+        each["more"] = max(0, len(removed) - _MOST_TEXTS)
+    pinned = [entry.body["pins"] for entry in entries if "pins" in entry.body]
+    return {**row.to_dict(), "edits": edits[::-1], "pins": _excerpts(store, pinned[-1] if pinned else [])}
+
+
+def _edit(entry: LogEntry, used: int | None) -> dict[str, Any] | None:
+    """Return the edit of a log entry, before its removed texts are known; `None` if it made none."""
+    body = entry.body
+    edit: dict[str, Any] = {"number": entry.number, "at": entry.at, "removed": []}
+    edit |= dict.fromkeys(("summary", "replaced", "trigger", "before", "after"))
+    if entry.kind == "compaction":
+        done = body["compacted"]
+        kind = "sub_tick" if body["trigger"] == "sub_tick" else "compaction" if done else "restart"
+        edit |= {"kind": kind, "trigger": body["trigger"], "before": used, "reason": ""}
+        if done:
+            edit |= {name: done[name] for name in ("before", "after", "reason", "summary", "replaced")}
+        elif body["view"]:
+            edit["reason"] = "The work continues in a fresh context, which starts with this handover."
+            edit["summary"] = role_and_text(body["view"][0], format_in(body))[1]
+        return edit
+    if entry.kind == "message" and "sent" in body:
+        return {**edit, "kind": "shortened", "reason": "A tool result was longer than tool_limit."}
+    if entry.kind == "prompt" and body.get("truncated"):
+        reason = "The history did not fit the budget, so this prompt has fewer turns."
+        return {**edit, "kind": "dropped", "before": body["units"], "after": body["used"], "reason": reason}
+    return None
+
+
+def _excerpts(store: Store, handles: Sequence[str]) -> list[dict[str, Any]]:
+    found = []
+    for handle in handles:
+        text = store.text(handle)
+        if text is not None:
+            excerpt = " ".join(text[: 4 * _EXCERPT].split())[:_EXCERPT]
+            found.append({"handle": handle, "chars": len(text), "excerpt": excerpt})
+    return found
+
+
+def text(workspace: Workspace, handle: str) -> dict[str, Any]:
+    """Return a removed text.
+
+    Raises:
+        UnknownName: the store has no such text.
+    """
+    found = workspace.store().text(handle)
+    if found is None:
+        raise UnknownName("stored text", handle, [], "It may have been purged")
+    return {"handle": handle, "text": found}
+
+
+def search(workspace: Workspace, query: str | None, session: str | None) -> dict[str, Any]:
+    """Return the removed texts that share words with a query, the best match first."""
+    words = query or ""
+    found = workspace.store().search(words, session=session, limit=50) if words.strip() else []
+    return {"query": words, "found": [each._asdict() for each in found]}
+
+
+def pin(workspace: Workspace, session: str, handle: str) -> dict[str, Any]:
+    """Pin a removed text: every later prompt of its session includes it.
+
+    Raises:
+        UnknownName: there is no such session, or it has no such text.
+        InvalidValue: the pins would take too much of the budget.
+    """
+    opened = Session.open(session, store=workspace.store())
+    before = opened.estimate()
+    opened.pin(handle)
+    return {"handle": handle, "units": opened.estimate() - before, "pins": list(opened.pins)}
+
+
+def unpin(workspace: Workspace, session: str, handle: str) -> dict[str, Any]:
+    """Remove a pin.
+
+    Raises:
+        UnknownName: there is no such session, or no such pin.
+    """
+    opened = Session.open(session, store=workspace.store())
+    opened.unpin(handle)
+    return {"handle": handle, "pins": list(opened.pins)}
+
+
+def restore(workspace: Workspace, session: str, handle: str) -> dict[str, Any]:
+    """Restore a removed text as the newest message of its session, which the next prompt always includes.
+
+    Raises:
+        UnknownName: there is no such session, or it has no such text.
+        InvalidValue: a tool call has no result yet, so no message can follow it.
+    """
+    opened = Session.open(session, store=workspace.store())
+    if opened.unfinished:
+        expected = "a session without an open tool call: restore the text once the call has its result"
+        raise InvalidValue("the session", session, expected)
+    whole = opened.recall(handle)
+    before = opened.estimate()
+    opened.add(wire(opened.format).say(f"Restored from earlier ({handle}):\n{whole}"))
+    return {"handle": handle, "units": opened.estimate() - before, "number": opened.number}

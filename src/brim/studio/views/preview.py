@@ -1,0 +1,124 @@
+"""A preview of a settings change on the recorded sessions: each is fitted before and after it; nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from brim.errors import BrimError, DoesNotFit, SourceError
+from brim.sessions import pins
+from brim.sessions.overview import SessionUse, overview
+from brim.settings.resolved import Resolved
+from brim.store.base import Store
+from brim.studio.costs import cost
+from brim.studio.workspace import Workspace
+from brim.wire import wire
+
+_MOST_SESSIONS = 20
+_MOST_MESSAGES = 2_000
+"""Messages of one session that are fitted, the newest."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PreviewedSession:
+    """One session as it was recorded."""
+
+    id: str
+    model: str | None
+    messages: list[Any]
+    format: str
+    system: Any
+    tools: Any
+    pinned: tuple[str, ...]
+
+
+def preview(workspace: Workspace, plan: str, profile: str | None, flow: str | None, step: str | None) -> dict[str, Any]:
+    """Return what a planned change would do to the recorded sessions.
+
+    Raises:
+        UnknownName: there is no such plan.
+        SourceError: the changed settings are invalid, or their file does not exist yet.
+    """
+    change = workspace.planned(plan)
+    now = workspace.settings()
+    if change.path not in now.files:
+        raise SourceError(change.path, "this file does not exist yet: its effect can be previewed once it is saved")
+    then = workspace.settings({change.path: change.after})
+    before, after = (config.resolve(profile, flow, step) for config in (now, then))
+    store = workspace.find_store()
+    rows: list[dict[str, Any]] = []
+    for session in () if store is None else _sessions(store):
+        sides = {"before": _side(before, session), "after": _side(after, session)}
+        rows.append({"id": session.id, "messages": len(session.messages), **sides})
+    sums = {side: _sum([row[side] for row in rows]) for side in ("before", "after")}
+    return {"rows": rows, **sums, "warnings": list(after.warnings)}
+
+
+def _sessions(store: Store) -> Iterator[PreviewedSession]:
+    for row in overview(store, recent=_MOST_SESSIONS).recent:
+        session = _session(store, row)
+        if session.messages:
+            yield session
+
+
+def _session(store: Store, row: SessionUse) -> PreviewedSession:
+    messages: list[Any] = []
+    pinned: Mapping[str, Any] = {}
+    capture: Mapping[str, Any] = {}
+    for entry in store.entries(row.id, kinds=["message", "note", "prompt"]):
+        if entry.kind == "message":
+            messages.append(entry.body.get("sent", entry.body["message"]))
+        if "pins" in entry.body:
+            pinned = dict.fromkeys(entry.body["pins"])
+        capture = (entry.body.get("receipt") or {}).get("capture") or capture
+    return PreviewedSession(
+        id=row.id,
+        model=row.status.get("model"),
+        messages=messages[-_MOST_MESSAGES:],
+        format=(capture.get("options") or {}).get("format") or "openai",
+        system=capture.get("system"),
+        tools=capture.get("tools"),
+        pinned=tuple(text for handle in pinned if (text := store.text(handle)) is not None),
+    )
+
+
+def _side(settings: Resolved, session: PreviewedSession) -> dict[str, Any]:
+    """Return the fit of a session under settings: its size, the messages that it keeps, and the pins that it loses."""
+    messages = list(session.messages)
+    if session.pinned:
+        messages.append(wire(session.format).say(pins.written({text: text for text in session.pinned})))
+    # A budget in characters is one for the history alone.
+    extra = {} if settings.limits_history() else {"system": session.system, "tools": session.tools}
+    side: dict[str, Any] = {"fits": True, "problem": "", "unit": ""}
+    side |= dict.fromkeys(("used", "budget", "kept", "lost_pins", "cost_usd"))
+    try:
+        fitted = settings.fit_messages(messages, **{name: value for name, value in extra.items() if value})
+    except DoesNotFit as error:
+        return {**side, "fits": False, "problem": str(error), "lost_pins": len(session.pinned)}
+    except BrimError as error:
+        return {**side, "fits": None, "problem": str(error)}
+    text, unit = fitted.text, fitted.receipt.unit
+    recorded = {id(raw) for raw in session.messages}
+    return {
+        **side,
+        "used": fitted.used,
+        "budget": fitted.budget,
+        "unit": unit,
+        "kept": sum(id(raw) in recorded for raw in fitted.messages),
+        "lost_pins": sum(pinned not in text for pinned in session.pinned),
+        "cost_usd": cost(session.model, unit, fitted.used),
+    }
+
+
+def _sum(sides: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the sums of one side; a sum is `None` if it is not known for every session."""
+    costs = [side["cost_usd"] for side in sides]
+    units = {side["unit"] for side in sides if side["unit"]}
+    return {
+        "overflows": sum(side["fits"] is False for side in sides),
+        "lost_pins": sum(side["lost_pins"] or 0 for side in sides),
+        "used": sum(side["used"] or 0 for side in sides) if len(units) == 1 else None,
+        "unit": units.pop() if len(units) == 1 else "",
+        "cost_usd": round(sum(costs), 6) if costs and None not in costs else None,
+    }

@@ -1,0 +1,59 @@
+"""A session over time: a point for each prompt, and a mark for each event between them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from brim.store.base import LogEntry
+from brim.studio.costs import cost
+from brim.studio.views.sessions import session_row
+from brim.studio.workspace import Workspace
+
+_FIELDS = ("used", "budget", "categories", "stable_prefix", "truncated", "messages")
+_USAGE = ("input", "output", "cached")
+
+
+def timeline(workspace: Workspace, session: str) -> dict[str, Any]:
+    """Return the prompts of a session with their usage and cost, and the events between them.
+
+    Raises:
+        UnknownName: there is no such session.
+    """
+    store = workspace.store()
+    row = session_row(store, session)
+    points: list[dict[str, Any]] = []
+    marks: list[dict[str, Any]] = []
+    for entry in store.entries(session, kinds=["prompt", "usage", "warning", "compaction", "event"]):
+        if entry.kind == "prompt":
+            unknown = dict.fromkeys((*_USAGE, "cost_usd"))
+            shown = {name: entry.body.get(name) for name in _FIELDS}
+            points.append({"number": entry.number, "at": entry.at, **shown, **unknown})
+        elif entry.kind == "usage" and points:
+            usage = {name: entry.body.get(name) for name in _USAGE}
+            status = row.status
+            spent = cost(status.get("model"), status.get("unit"), usage["input"], usage["cached"], usage["output"])
+            points[-1] |= {**usage, "cost_usd": spent}
+        elif (mark := _mark(entry)) is not None:
+            place = {"number": entry.number, "at": entry.at, "prompt": len(points)}
+            marks.append({"kind": mark[0], "text": mark[1], **place})
+    lines = {name: row.status[name] for name in ("budget", "window", "warning")}
+    return {**row.to_dict(), "points": points, "marks": marks, "lines": lines}
+
+
+def _mark(entry: LogEntry) -> tuple[str, str] | None:
+    """Return the kind and the description of an event; `None` if it is not shown."""
+    body = entry.body
+    if entry.kind == "warning":
+        return "warning", f"{body['used_tokens']:,} tokens reached the warning line"
+    if entry.kind == "compaction" and body["trigger"] != "sub_tick":
+        done = body["compacted"]
+        text = f"{done['before']:,} to {done['after']:,}: {done['reason']}" if done else f"restarted: {body['trigger']}"
+        return "compaction", text
+    iterations = body.get("progress", {}).get("iterations", 0)
+    if body.get("event") == "sub_tick":
+        return "sub_tick", f"iteration {iterations + 1} continues in a fresh context"
+    if body.get("event") == "overflow":
+        return "overflow", f"the provider refused {body['used_tokens']:,} tokens"
+    if body.get("event") == "step" and body.get("end") != "continue":
+        return "iteration", "the goal is reached" if body["end"] == "goal" else f"iteration {iterations} is done"
+    return None

@@ -1,0 +1,172 @@
+"""What the studio works on: a store, the settings of a project, and the receipts of its flows.
+
+A studio has two workspaces: the user's own, and a recorded demo in a directory of its own. Changes made in the demo
+never touch the user's files.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from brim.errors import SourceError, UnknownName
+from brim.studio.receipt_index import ReceiptIndex
+
+if TYPE_CHECKING:
+    from brim.settings.changes import SettingChange
+    from brim.settings.config import Config
+    from brim.store import Store
+
+FILE = "sqlite:///"
+_MOST_PLANS = 50
+"""Planned changes that can still be saved; older ones are forgotten."""
+_MOST_CACHED = 16
+"""Prompts and sessions of the budget lab that stay in memory."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Workspace:
+    """A store, a project and its receipts."""
+
+    name: str
+    """`mine` or `demo`."""
+    url: str
+    """The address of the store."""
+    config: str | None = None
+    """A settings file or its directory; `None` for the nearest above the current directory."""
+    runs: str = "runs"
+    """The directory with the receipts of flows."""
+    lock: RLock = field(default_factory=RLock, repr=False)
+    index: ReceiptIndex = field(init=False, repr=False)
+    _cache: OrderedDict[str, Any] = field(default_factory=OrderedDict, repr=False)
+    _store: Store | None = field(default=None, repr=False)
+    _plans: OrderedDict[str, SettingChange] = field(default_factory=OrderedDict, repr=False)
+    _saved: list[SettingChange] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        self.index = ReceiptIndex(self.find_store, self.runs)
+
+    def find_store(self) -> Store | None:
+        """Return the store, or `None` if its file does not exist; the studio never creates one.
+
+        Raises:
+            StoreError: the store cannot be opened.
+        """
+        from brim.store import open_store
+
+        with self.lock:
+            if self._store is None:
+                if self.url.startswith(FILE) and not os.path.isfile(self.url.removeprefix(FILE)):
+                    return None
+                self._store = open_store(self.url)
+            return self._store
+
+    def store(self) -> Store:
+        """Return the store.
+
+        Raises:
+            SourceError: it does not exist.
+            StoreError: it cannot be opened.
+        """
+        found = self.find_store()
+        if found is None:
+            problem = "this store does not exist yet: brim.Session(store=...) creates one, and the demo has one"
+            raise SourceError(self.url.removeprefix(FILE), problem)
+        return found
+
+    def settings(self, replaced: Mapping[str, str] | None = None) -> Config:
+        """Return the settings as the files have them now.
+
+        Args:
+            replaced: texts by path, read instead of the files.
+
+        Raises:
+            SourceError: a file is invalid.
+        """
+        from brim.settings.loader import load
+
+        return load(self.config, os.environ, {}, replaced)
+
+    def cache(self, name: str, value: Any) -> None:
+        """Keep a value in memory under a name, and drop the one that was not used for the longest time."""
+        with self.lock:
+            _keep(self._cache, name, value, _MOST_CACHED)
+
+    def cached(self, name: str) -> Any:
+        """Return the value that is cached under a name, or `None`."""
+        with self.lock:
+            if name in self._cache:
+                self._cache.move_to_end(name)
+            return self._cache.get(name)
+
+    def plan(self, change: SettingChange) -> str:
+        """Keep a change until it is saved, and return its id."""
+        plan = uuid4().hex
+        with self.lock:
+            _keep(self._plans, plan, change, _MOST_PLANS)
+        return plan
+
+    def planned(self, plan: str) -> SettingChange:
+        """Return a change that can be saved.
+
+        Raises:
+            UnknownName: there is no such plan, or it was saved already.
+        """
+        with self.lock:
+            if plan not in self._plans:
+                raise UnknownName("planned change", plan, [], "Show the change again, then save it")
+            return self._plans[plan]
+
+    def save(self, plan: str) -> SettingChange:
+        """Write a planned change.
+
+        Raises:
+            UnknownName: there is no such plan, or it was saved already.
+            SourceError: the file cannot be written, or was changed since the plan was made.
+        """
+        with self.lock:
+            change = self.planned(plan)
+            change.make()
+            del self._plans[plan]
+            self._saved.append(change)
+        return change
+
+    def undo(self) -> SettingChange:
+        """Revert the last change that was saved here.
+
+        Raises:
+            UnknownName: there is none.
+            SourceError: the file was changed since.
+        """
+        with self.lock:
+            if not self._saved:
+                raise UnknownName("saved change", "the last one", [], "Nothing was saved since the studio started")
+            last = self._saved[-1]
+            reverted = replace(last, before=last.after, after=last.before)
+            reverted.make()
+            self._saved.pop()
+        return reverted
+
+    @property
+    def saved(self) -> int:
+        """The number of changes that can be undone."""
+        return len(self._saved)
+
+    def close(self) -> None:
+        """Close the store."""
+        with self.lock:
+            if self._store is not None:
+                self._store.close()
+                self._store = None
+
+
+def _keep(values: OrderedDict[str, Any], name: str, value: Any, most: int) -> None:
+    values[name] = value
+    values.move_to_end(name)
+    while len(values) > most:
+        values.popitem(last=False)

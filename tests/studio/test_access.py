@@ -1,0 +1,235 @@
+"""Who may come in to the studio, over real sockets."""
+
+import json
+import socket
+
+import pytest
+
+from brim.errors import InvalidValue
+from brim.studio.access import StudioAccess
+
+JSON = {"Content-Type": "application/json"}
+
+
+def test_without_the_token_neither_the_page_nor_a_view_nor_a_file_is_served(served):
+    for path in ("/", "/api/sessions", "/api/about?workspace=demo", "/studio.js", "/index.html", "/nothing"):
+        status, _, body = served.ask(path, cookie=False)
+        assert status == 401, path
+        assert b"orders-incident" not in body
+
+
+def test_the_printed_address_becomes_a_cookie_that_scripts_cannot_read(served):
+    status, headers, body = served.ask(f"/?token={served.access.token}", cookie=False)
+    assert status == 200
+    cookie = headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    assert served.access.token.encode() not in body
+    told = cookie.partition(";")[0]
+    assert served.ask("/api/about", headers={"Cookie": told}, cookie=False)[0] == 200
+
+
+@pytest.mark.parametrize("token", ["", "x", "é", "A" * 4_000])
+def test_a_wrong_token_opens_nothing(served, token):
+    from urllib.parse import quote
+
+    assert served.ask(f"/?token={quote(token)}", cookie=False)[0] == 401
+    wrong = {"Cookie": f"{served.access.cookie}={quote(token)}"}
+    assert served.ask("/api/about", headers=wrong, cookie=False)[0] == 401
+    assert served.ask("/api/about", headers={"Authorization": f"Bearer {quote(token)}"}, cookie=False)[0] == 401
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "evil.example:{port}", "", "10.0.0.7:{port}"],
+)
+def test_a_name_that_was_rebound_to_this_machine_is_refused(served, host):
+    status, _, _ = served.ask("/api/sessions?workspace=demo", headers={"Host": host.format(port=served.access.port)})
+    assert status == 421
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]"])
+def test_the_names_of_this_machine_are_taken(served, host):
+    assert served.ask("/api/about", headers={"Host": f"{host}:{served.access.port}"})[0] == 200
+
+
+def test_two_hosts_are_refused(served):
+    with socket.create_connection(("127.0.0.1", served.access.port)) as line:
+        own = f"127.0.0.1:{served.access.port}"
+        line.sendall(
+            f"GET /api/about HTTP/1.1\r\nHost: {own}\r\nHost: evil.example\r\nCookie: {served.cookie}\r\n\r\n".encode()
+        )
+        assert b" 400 " in line.recv(200).partition(b"\r\n")[0] + b" "
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://127.0.0.1:{port}", "http://127.0.0.1:1"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_page_of_another_origin_is_refused_even_with_the_cookie(served, origin, method):
+    headers = {**JSON, "Origin": origin.format(port=served.access.port)}
+    status, told, _ = served.ask("/api/about", method=method, headers=headers, body="{}")
+    assert status == 403
+    assert not [name for name in told if name.lower().startswith("access-control")]
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_what_the_browser_calls_another_site_is_refused(served, site):
+    assert served.ask("/api/about", headers={"Sec-Fetch-Site": site})[0] == 403
+    assert served.ask("/api/undo", method="POST", headers={**JSON, "Sec-Fetch-Site": site}, body="{}")[0] == 403
+
+
+def test_a_write_must_be_json_and_come_from_the_page_or_with_the_token(served):
+    own = {"Sec-Fetch-Site": "same-origin"}
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
+        assert served.ask("/api/undo", method="POST", headers={**own, "Content-Type": kind}, body="{}")[0] == 415
+    assert served.ask("/api/undo", method="POST", headers=JSON, body="{}")[0] == 403
+    bearer = {**JSON, "Authorization": f"Bearer {served.access.token}"}
+    assert served.ask("/api/fit", method="POST", headers=bearer, body="{}", cookie=False)[0] == 400
+
+
+def test_every_answer_forbids_frames_and_whatever_is_written_into_the_page(served):
+    for path, cookie in (("/", True), ("/api/about", True), ("/", False), ("/api/none", True)):
+        _, headers, _ = served.ask(path, cookie=cookie)
+        policy = headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-frame-options"] == "DENY"
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize(
+    "path", ["/../guard.py", "/..%2fguard.py", "/static/../app.py", "/%2e%2e/app.py", "//etc/passwd", "/app.py"]
+)
+def test_only_the_files_of_the_page_are_served_whatever_a_path_says(served, path):
+    status, _, body = served.ask(path)
+    assert status == 404
+    assert b"import" not in body
+
+
+def test_a_body_that_is_too_long_is_refused_before_it_is_read(served):
+    headers = {**JSON, "Sec-Fetch-Site": "same-origin", "Content-Length": "99999999999"}
+    assert served.ask("/api/fit", method="POST", headers=headers)[0] == 413
+
+
+def test_a_body_that_does_not_say_how_long_it_is_ends_at_the_limit(served):
+    headers = {**JSON, "Sec-Fetch-Site": "same-origin"}
+    pieces = (b'{"a": "' if i == 0 else b"x" * 1_000_000 for i in range(18))
+    try:
+        status, _, answer = served.ask("/api/fit", method="POST", headers=headers, body=pieces)
+    except ConnectionError:  # It hung up before all was sent.
+        return
+    assert status == 413
+    assert b"too long" in answer
+
+
+@pytest.mark.parametrize("body", ["", "[]", "nonsense", '{"a":' * 2_000])
+def test_a_body_that_is_no_object_is_refused_with_a_sentence(served, body):
+    headers = {**JSON, "Sec-Fetch-Site": "same-origin"}
+    status, _, answer = served.ask("/api/fit", method="POST", headers=headers, body=body)
+    assert status == 400
+    assert "JSON" in json.loads(answer)["problem"]
+
+
+def test_another_address_than_loopback_needs_a_token_of_the_users_own():
+    with pytest.raises(InvalidValue, match="--token"):
+        StudioAccess(host="0.0.0.0")
+    with pytest.raises(InvalidValue, match="16 characters"):
+        StudioAccess(host="0.0.0.0", token="short", chosen=True)
+    access = StudioAccess(host="0.0.0.0", token="long enough to be safe", chosen=True, names=("studio.example",))
+    assert access.knows("10.1.2.3:8090")
+    assert access.knows("Studio.example:8090")
+    assert not access.knows("evil.example:8090")
+
+
+def test_the_token_is_new_at_each_start_and_stays_out_of_what_is_printed():
+    first, second = StudioAccess(), StudioAccess()
+    assert first.token != second.token
+    assert first.token not in repr(first)
+
+
+REBOUND = (
+    "evil.example:{port}",
+    "127.0.0.1.nip.io:{port}",
+    "localhost.evil.example:{port}",
+    "127.0.0.1:{port}.evil.example",
+    "evil.example#127.0.0.1:{port}",
+    "evil.example@127.0.0.1:{port}",
+    "127.0.0.1@evil.example:{port}",
+    "0.0.0.0:{port}",
+    "[::]:{port}",
+    "[::ffff:127.0.0.1]:{port}",
+    "0x7f000001:{port}",
+    "2130706433:{port}",
+    "127.1:{port}",
+    "localhost.:{port}",
+    "LOCALHOST.evil:{port}",
+    "127.0.0.1:1",
+    "127.0.0.1:{port}0",
+    "127.0.0.1:+{port}",
+    "192.168.0.7:{port}",
+    "169.254.169.254:{port}",
+)
+
+
+@pytest.mark.parametrize("host", REBOUND)
+def test_no_name_that_an_attacker_can_choose_is_taken_for_this_machine(served, host):
+    for path in ("/", "/api/sessions?workspace=demo", f"/?token={served.access.token}"):
+        status, headers, body = served.ask(path, headers={"Host": host.format(port=served.access.port)})
+        assert status in (400, 421), path
+        assert "set-cookie" not in {name.lower() for name in headers}
+        assert b"orders-incident" not in body
+
+
+@pytest.mark.parametrize("accept", ["text/event-stream", "*/*", "image/webp"])
+def test_an_event_source_or_a_picture_of_another_site_gets_nothing(served, accept):
+    headers = {"Accept": accept, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
+    status, told, body = served.ask("/api/sessions?workspace=demo", headers=headers)
+    assert status == 403
+    assert b"orders-incident" not in body
+    assert not [name for name in told if name.lower().startswith("access-control")]
+
+
+@pytest.mark.parametrize("origin", ["", "Origin: http://127.0.0.1:{port}\r\n", "Origin: http://evil.example\r\n"])
+def test_a_web_socket_is_never_opened(served, origin):
+    port = served.access.port
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as line:
+        line.sendall(
+            f"GET /api/sessions?workspace=demo HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nCookie: {served.cookie}\r\n"
+            f"{origin.format(port=port)}Connection: Upgrade\r\nUpgrade: websocket\r\n"
+            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode()
+        )
+        assert not line.recv(200).startswith(b"HTTP/1.1 101")
+
+
+def test_a_preflight_is_answered_with_a_refusal(served):
+    headers = {"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"}
+    status, told, _ = served.ask("/api/save", method="OPTIONS", headers=headers, cookie=False)
+    assert status == 403
+    assert not [name for name in told if name.lower().startswith("access-control")]
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "TRACE", "CONNECT", "PROPFIND"])
+def test_no_other_method_does_anything(served, method):
+    headers = {**JSON, "Sec-Fetch-Site": "same-origin"}
+    assert served.ask("/api/undo", method=method, headers=headers, body="{}")[0] in (400, 405)
+
+
+@pytest.mark.parametrize("cookie", ["brim_studio_1={token}", "brim_studio={token}", "x={token}"])
+def test_the_token_under_another_name_opens_nothing(served, cookie):
+    headers = {"Cookie": cookie.format(token=served.access.token)}
+    assert served.ask("/api/about", headers=headers, cookie=False)[0] == 401
+    assert served.ask(f"/api/about?token={served.access.token}", cookie=False)[0] == 401
+
+
+def test_every_write_is_refused_without_the_token_from_another_site_and_as_a_form(served):
+    from brim.studio.api import WRITES
+
+    own = {"Sec-Fetch-Site": "same-origin"}
+    form = {**own, "Content-Type": "application/x-www-form-urlencoded"}
+    for view in WRITES:
+        path = f"/api/{view}"
+        assert served.ask(path, method="POST", headers={**JSON, **own}, body="{}", cookie=False)[0] == 401
+        cross = {**JSON, "Sec-Fetch-Site": "cross-site"}
+        assert served.ask(path, method="POST", headers=cross, body="{}")[0] == 403
+        assert served.ask(path, method="POST", headers=form, body="workspace=demo")[0] == 415
+        assert served.ask(f"{path}?workspace=demo")[0] == 404

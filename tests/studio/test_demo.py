@@ -1,0 +1,36 @@
+"""The demo is what brim itself records."""
+
+import json
+
+SESSION, LOOP = "orders-incident", "orders-recount"
+
+
+def test_what_the_demo_says_of_a_gateway_is_what_a_gateway_writes_today():
+    """The recording is of a real run; run again, all but the times and the ids are the same."""
+    import importlib.util
+    from pathlib import Path
+
+    place = Path(__file__).resolve().parents[2] / "scripts" / "record_demo.py"
+    spec = importlib.util.spec_from_file_location("record_demo", place)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    times = ("at", "id", "overhead_ms", "first_ms")
+    before, after = json.loads(script.PATH.read_text(encoding="utf-8")), json.loads(json.dumps(script.recorded()))
+    rows = [
+        [{key: value for key, value in row.items() if key not in times} for row in each["traffic"]["requests"]]
+        for each in (before, after)
+    ]
+    assert rows[0] == rows[1]
+    assert before["sessions"] == after["sessions"]
+    assert before["traffic"]["ends"] == after["traffic"]["ends"]
+
+
+def test_the_demos_provider_counts_by_the_real_meter(served):
+    store = served.studio.workspace("demo").store()
+    for session in (SESSION, LOOP):
+        entries = store.entries(session, kinds=["prompt", "usage"])
+        pairs = list(zip(entries[::2], entries[1::2], strict=True))
+        assert len(pairs) > 20
+        for prompt, usage in pairs:
+            assert usage.body["input"] == prompt.body["used"]
+            assert usage.body["cached"] <= prompt.body["stable_prefix"] + 128

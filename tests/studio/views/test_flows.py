@@ -1,0 +1,77 @@
+"""Settings are shown with their origin, planned as a diff, saved and undone."""
+
+import os
+
+import pytest
+
+import brim
+
+
+@pytest.mark.requirement("S2.22")
+def test_an_override_is_shown_as_a_diff_saved_with_its_comments_and_taken_back(alone):
+    flow = os.path.join(alone.studio.workspace("demo").config, "flows", "build.yaml")
+    with open(flow, encoding="utf-8") as file:
+        before = file.read()
+    asked = {"key": "context_budget_chars", "value": "21000", "flow": "build", "step": "code"}
+    status, plan = alone.post("plan", **asked)
+    assert status == 200
+    assert "+      context_budget_chars: 21000   # needs the whole plan" in plan["diff"]
+    with open(flow, encoding="utf-8") as file:
+        assert file.read() == before
+    assert alone.post("save", plan=plan["id"])[0] == 200
+    with open(flow, encoding="utf-8") as file:
+        assert file.read() == before.replace("18000", "21000")
+    rows = alone.get("settings", flow="build", step="code")[1]["values"]
+    row = next(row for row in rows if row["key"] == "context_budget_chars")
+    assert (row["value"], row["origin"], row["override"], row["over"]["value"]) == (21_000, "step", True, 12_000)
+    config = brim.load_config(alone.studio.workspace("demo").config)
+    assert config.resolve(flow="build", step="code")["context_budget_chars"].value == 21_000
+    assert alone.post("save", plan=plan["id"])[0] == 404
+    assert alone.post("undo")[0] == 200
+    with open(flow, encoding="utf-8") as file:
+        assert file.read() == before
+    assert alone.post("undo")[0] == 404
+
+
+def test_a_file_that_somebody_else_changed_is_not_overwritten(alone):
+    flow = os.path.join(alone.studio.workspace("demo").config, "flows", "build.yaml")
+    plan = alone.post("plan", key="context_budget_chars", value="21000", flow="build", step="code")[1]
+    with open(flow, "a", encoding="utf-8") as file:
+        file.write("# mine\n")
+    status, told = alone.post("save", plan=plan["id"])
+    assert status == 400
+    assert "changed by somebody else" in told["problem"]
+
+
+def test_a_value_that_cannot_be_is_refused_with_the_sentence_of_the_settings(served):
+    status, told = served.post("plan", key="context_budget_chars", value="many", flow="build", step="code")
+    assert status == 400
+    assert "whole number" in told["problem"]
+    assert served.post("plan", key="context_budget_chars", value=7, flow="build")[0] == 400
+    assert served.post("plan", key="no_such_key", value="1")[0] == 404
+
+
+def test_a_guardrail_that_moved_a_budget_is_told_where_it_holds_and_by_the_doctor(served):
+    rows = served.get("settings", flow="deploy")[1]["values"]
+    row = next(row for row in rows if row["key"] == "context_budget_chars")
+    assert any("lowered" in warning for warning in row["warnings"])
+    doctor = served.get("doctor")[1]
+    assert not doctor["healthy"]
+    assert "setting out of bounds" in [finding["check"] for finding in doctor["findings"]]
+
+
+def test_an_override_is_removed_and_what_stands_below_holds_again(alone):
+    plan = alone.post("plan", key="context_budget_chars", value=None, flow="build", step="code")[1]
+    assert "-      context_budget_chars: 18000   # needs the whole plan" in plan["diff"]
+    alone.post("save", plan=plan["id"])
+    rows = alone.get("settings", flow="build", step="code")[1]["values"]
+    row = next(row for row in rows if row["key"] == "context_budget_chars")
+    assert (row["value"], row["origin"], row["own"]) == (12_000, "flow", "")
+    status, told = alone.post("plan", key="context_budget_chars", value=None, flow="build", step="code")
+    assert status == 400
+    assert "nothing to remove" in told["problem"]
+
+
+def test_a_plan_tells_what_the_guardrails_would_say(served):
+    plan = served.post("plan", key="context_budget_chars", value="700", flow="build", step="test")[1]
+    assert any("below minimum 10,000" in told for told in plan["warnings"])

@@ -1,0 +1,191 @@
+"""What was sent is shown as it was sent, and what was left out or cut is told, in every shape."""
+
+import json
+import subprocess
+
+import pytest
+
+import brim
+from brim.studio.views.context import context, piece
+from brim.studio.views.sent_prompt import sent_prompt
+from brim.studio.workspace import Workspace
+
+TOOL = {"name": "look", "description": "Look it up.", "parameters": {"type": "object", "properties": {}}}
+TOOLS = {
+    "openai": [{"type": "function", "function": TOOL}],
+    "responses": [{"type": "function", **TOOL}],
+    "anthropic": [{"name": "look", "description": "Look it up.", "input_schema": TOOL["parameters"]}],
+}
+
+
+def said(format, role, text):
+    kind = "input_text" if role == "user" else "output_text"
+    return {
+        "openai": {"role": role, "content": text},
+        "responses": {"type": "message", "role": role, "content": [{"type": kind, "text": text}]},
+        "anthropic": {"role": role, "content": [{"type": "text", "text": text}]},
+    }[format]
+
+
+def recorded(folder, format, *, turns=30, capture=True, budget=900, **asked):
+    """Return a workspace with a session whose last prompt had to leave something out, and that prompt."""
+    url = f"sqlite:///{folder}/brim.db"
+    with brim.open_store(url) as store:
+        session = brim.Session(
+            window=4_000,
+            model="gpt-4o",
+            store=store,
+            id="s",
+            capture=capture,
+            format=format,
+            compact_at="never",
+            stable=False,
+        )
+        for i in range(turns):
+            session.add(said(format, "user", f"question {i} " + "word " * 20))
+            session.add(said(format, "assistant", f"answer {i} " + "word " * 30))
+        session.add(said(format, "user", "the last question " + "word " * asked.pop("long", 5)))
+        fitted = session.prompt(system="Be brief.", tools=TOOLS[format], memory=["The sky is blue."], budget=budget)
+        session.record_usage(input_tokens=fitted.used + 7)
+    return Workspace(name="mine", url=url, config=str(folder), runs=str(folder)), fitted
+
+
+@pytest.mark.parametrize("format", list(TOOLS))
+def test_the_body_holds_the_messages_that_were_sent_to_the_byte(tmp_path, format):
+    workspace, fitted = recorded(tmp_path, format)
+    told = sent_prompt(workspace, "s")
+    assert told["kept"]
+    assert told["format"] == format
+    body = json.loads(told["body"])
+    assert body["model"] == "gpt-4o"
+    assert body["input" if format == "responses" else "messages"] == fitted.messages
+    assert body["tools"] == TOOLS[format]
+    assert {"openai": None, "responses": "instructions", "anthropic": "system"}[format] in (None, *body)
+    workspace.close()
+
+
+@pytest.mark.parametrize("format", list(TOOLS))
+def test_every_message_is_sent_or_left_out_with_a_reason_and_the_prefix_grows_to_the_whole(tmp_path, format):
+    workspace, fitted = recorded(tmp_path, format)
+    told = sent_prompt(workspace, "s")
+    came = [row for row in told["rows"] if row["from"] is not None]
+    assert [row["from"] for row in came] == list(range(61))
+    gone = [row for row in came if row["state"] == "dropped"]
+    assert gone
+    assert all(row["why"] for row in gone)
+    sent = [row for row in told["rows"] if row["sent"] is not None]
+    assert [row["sent"] for row in sent] == list(range(len(fitted.messages)))
+    assert {"note", "memory"} & {row["state"] for row in sent} or any(row["state"] == "extended" for row in sent)
+    assert told["used"] == fitted.used
+    assert 0 <= fitted.used - sent[-1]["prefix"] <= 3  # What primes the reply stands behind the last message.
+    workspace.close()
+
+
+def test_a_message_that_was_cut_is_told_from_one_that_was_left_out(tmp_path):
+    workspace, fitted = recorded(tmp_path, "openai", turns=2, long=3_000)
+    rows = sent_prompt(workspace, "s")["rows"]
+    last = [row for row in rows if row["from"] is not None][-1]
+    assert last["state"] == "shortened"
+    assert last["why"]
+    assert last["units"] < 3_000
+    assert any("the last question" in str(message["content"]) for message in fitted.messages)
+    workspace.close()
+
+
+def test_rulers_stand_at_cache_marks_and_where_the_last_prompt_ends(tmp_path):
+    url = f"sqlite:///{tmp_path}/brim.db"
+    with brim.open_store(url) as store:
+        session = brim.Session(window=90_000, model="claude-sonnet-4-5", store=store, id="s", capture=True)
+        marked = said("anthropic", "user", "first " + "word " * 2_000)
+        marked["content"][0]["cache_control"] = {"type": "ephemeral"}
+        session.add(marked)
+        session.prompt(system="Be brief.")
+        session.add([said("anthropic", "assistant", "yes"), said("anthropic", "user", "and?")])
+        session.prompt(system="Be brief.")
+    workspace = Workspace(name="mine", url=url, config=str(tmp_path), runs=str(tmp_path))
+    told = sent_prompt(workspace, "s")
+    rulers = {ruler["text"]: ruler for ruler in told["rulers"]}
+    first = told["rows"][0]
+    assert rulers["cache mark"] == {"after": 0, "units": first["prefix"], "text": "cache mark"}
+    assert rulers["byte-identical to the last prompt up to here"]["after"] == 0
+    assert any(name.startswith("the provider caches from") for name in rulers)
+    workspace.close()
+
+
+@pytest.mark.parametrize("format", list(TOOLS))
+def test_the_command_has_no_secret_and_a_shell_reads_the_body_back(tmp_path, format):
+    secret = "sk-ant-" + "a1B2" * 10
+    url = f"sqlite:///{tmp_path}/brim.db"
+    with brim.open_store(url) as store:
+        session = brim.Session(window=4_000, model="gpt-4o", store=store, id="s", capture=True, format=format)
+        session.add(said(format, "user", f'it\'s $HOME `id` the key is {secret} \\ "quoted"\nnext'))
+        session.prompt()
+    workspace = Workspace(name="mine", url=url, config=str(tmp_path), runs=str(tmp_path))
+    told = sent_prompt(workspace, "s")
+    assert secret in told["body"]
+    assert secret not in told["curl"]
+    assert "$API_KEY" in told["curl"]
+    script = 'curl() { printf %s "${@: -1}"; }\n' + told["curl"]
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    read = json.loads(done.stdout)
+    assert "it's $HOME `id`" in json.dumps(read)
+    assert set(read) - {"max_tokens"} == set(json.loads(told["body"]))
+    workspace.close()
+
+
+def test_a_session_that_keeps_nothing_is_said_so(tmp_path):
+    workspace, _ = recorded(tmp_path, "openai", capture=False)
+    assert sent_prompt(workspace, "s")["format"] is None
+    with pytest.raises(brim.UnknownName):
+        sent_prompt(workspace, "s", "999")
+    with pytest.raises(brim.InvalidValue):
+        sent_prompt(
+            workspace, "s", str(max(entry.number for entry in workspace.store().entries("s", kinds=["prompt"])))
+        )
+    workspace.close()
+
+
+def test_what_the_provider_counts_beyond_the_rows_has_a_row_of_its_own(tmp_path):
+    workspace, fitted = recorded(tmp_path, "openai")
+    told = context(workspace, "s")
+    assert told["difference"] == 7
+    rows = {row["name"]: row for row in told["rows"]}
+    assert rows["unattributed"]["units"] == 7
+    assert sum(row["units"] for row in told["rows"]) == fitted.used + 7 == told["status"]["reported"]
+    assert all(row["frees"] for row in told["rows"])
+    workspace.close()
+
+
+@pytest.mark.parametrize(("model", "tools"), [("gpt-5", None), ("gpt-4o", None), ("gpt-4o", TOOLS["openai"])])
+def test_the_status_of_a_session_says_exact_just_where_its_receipts_do(tmp_path, model, tools):
+    url = f"sqlite:///{tmp_path}/brim.db"
+    with brim.open_store(url) as store:
+        session = brim.Session(window=4_000, model=model, store=store, id="s")
+        session.add({"role": "user", "content": "hello"})
+        fitted = session.prompt(tools=tools)
+        assert session.status().exact == fitted.receipt.exact
+        assert brim.Session.open("s", store=store).status().exact == fitted.receipt.exact
+
+
+def test_every_piece_opens_to_its_whole_text(tmp_path):
+    workspace, _ = recorded(tmp_path, "openai", long=3_000)
+    pieces = {each["at"]: each for each in context(workspace, "s")["pieces"]}
+    assert pieces["system"]["text"] == "Be brief."
+    assert "look" in pieces["tools"]["text"]
+    assert "The sky is blue." in pieces["memory"]["text"]
+    last = pieces[60]
+    assert len(last["text"]) < last["chars"]
+    assert len(piece(workspace, "s", "60")["text"]) == last["chars"]
+    assert piece(workspace, "s", "memory")["text"] == pieces["memory"]["text"]
+    for wrong in ("61", "nothing", "-1", "9" * 30):
+        with pytest.raises(brim.BrimError):
+            piece(workspace, "s", wrong)
+    workspace.close()
+
+
+def test_without_capture_what_stands_beside_the_messages_says_that_its_text_is_not_kept(tmp_path):
+    workspace, _ = recorded(tmp_path, "openai", capture=False)
+    pieces = {each["at"]: each for each in context(workspace, "s")["pieces"]}
+    assert "capture=True" in pieces["system"]["text"]
+    assert not pieces["system"]["kept"]
+    workspace.close()
