@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from brim.errors import InvalidType, InvalidValue
+from brim.meter.chat import count_of, request_counts
 from brim.meter.grapheme import boundary_after, boundary_before
 from brim.meter.memo import Memo
 
@@ -114,9 +115,7 @@ class BaseMeter(ABC):
         Raises:
             InvalidValue: a message or a tool that cannot be; the error names its index and what is wrong with it.
         """
-        from brim.meter.chat import count_messages
-
-        return count_messages(self, messages, tools, format)
+        return request_counts(count_of(self), messages, tools, unit=self.unit, model=self.model, format=format)
 
     def upper(self, text: str) -> int:
         """Return a count that the true one does not exceed; for an exact meter, the count itself."""

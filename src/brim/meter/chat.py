@@ -8,10 +8,9 @@ that belongs to no model counts what any format has: each message, its texts, it
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from brim.errors import InvalidType
-from brim.meter.base import BaseMeter
 from brim.meter.model import Framing
 from brim.wire import format_of, wire
 from brim.wire.message import Message, Piece
@@ -147,25 +146,59 @@ def framing_of(unit: str, provider: str, model: str | None) -> Framing | None:
     return catalogue.find(model).framing
 
 
-def chat_of(meter: BaseMeter, provider: str) -> RequestCounter:
-    """Return what counts messages with a meter; texts that are planned are planned by their loads."""
-    count = meter.count if meter.loads_are_counts else meter.load
-    return RequestCounter(count, provider, framing_of(meter.unit, provider, meter.model), meter.model)
+class TextMeter(Protocol):
+    """The members of a meter that counting a request needs."""
+
+    unit: str
+    model: str | None
+    loads_are_counts: bool
+
+    def count(self, text: str) -> int:
+        """Return the tokens of `text`."""
+
+    def load(self, text: str) -> int:
+        """Return the tokens to plan for `text`."""
 
 
-def count_messages(
-    meter: BaseMeter,
+def count_of(meter: TextMeter) -> Count:
+    """Return what counts the texts of a request: loads, because they add up to no less than the whole."""
+    return meter.count if meter.loads_are_counts else meter.load
+
+
+def chat_of(meter: TextMeter, provider: str) -> RequestCounter:
+    """Return the counter of messages of a meter."""
+    framing = framing_of(meter.unit, provider, meter.model)
+    return RequestCounter(count_of(meter), provider, framing, meter.model)
+
+
+def request_counts(
+    count: Count,
     messages: Sequence[Any],
     tools: Sequence[Mapping[str, Any]] | None = None,
+    *,
+    unit: str,
+    model: str | None,
+    system: Any = None,
     format: str | None = None,
 ) -> int:
-    """Return the units of a request: its messages, the tools that it offers, and what primes the reply.
+    """Return the tokens of a request: its messages, the tools that it offers, and the start of the reply.
+
+    Args:
+        count: returns the tokens of a text.
+        messages: the messages of the request.
+        tools: the tools that it offers.
+        unit: what `count` returns a number of.
+        model: the model whose rules for framing, tools and images apply.
+        system: the system prompt, if it is not one of the messages.
+        format: the format of the messages, if it is known.
 
     Raises:
-        InvalidValue: a message or a tool that cannot be; the error names its index and what is wrong with it.
+        InvalidValue: a message or a tool is invalid; the error names its index and the problem.
     """
     chosen = wire(format_of(messages) or "openai" if format is None else format)
-    chat = chat_of(meter, chosen.provider)
+    chat = RequestCounter(count, chosen.provider, framing_of(unit, chosen.provider, model), model)
     read = [chosen.read(raw, i) for i, raw in enumerate(messages)]
+    if system:
+        read.append(wire("anthropic").read({"role": "system", "content": system}, 0))
     offered, _ = chat.tools(tools, system=any(message.role == "system" for message in read))
     return sum(chat.units(message) for message in read) + offered + chat.framing.reply

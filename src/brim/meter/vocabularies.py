@@ -38,6 +38,8 @@ _SAME = {"o200k_harmony": "o200k_base"}
 
 _APART = ("qwen3.5",)
 
+CLASSES = "character classes"
+"""The vocabulary of no model: an estimate from character classes, which needs no library."""
 BUILT_IN = (*_COUNTS, *_SAME)
 """The vocabularies that are counted exactly with what brim itself needs."""
 VOCABULARIES = (*_COUNTS, *_SAME, *(name for name in OPEN if name not in (*_COUNTS, *_SAME)))
@@ -55,7 +57,7 @@ def vocabulary(name: str) -> Vocabulary:
         engines += [("toktok", toktok), ("tiktoken", partial(TiktokenEngine, name))]
     if name in OPEN:
         engines.append(("splintr", partial(SplintrEngine, name)))
-    engines.append(("character classes", ClassesEngine))
+    engines.append((CLASSES, ClassesEngine))
     vectors: Vectors = tuple(zip(_TEXTS, _COUNTS[name], strict=True)) if name in _COUNTS else ()
     return Vocabulary(name, engines, vectors=vectors, at_lines=name in _COUNTS)
 
@@ -74,4 +76,4 @@ def file_vocabulary(path: str) -> Vocabulary:
     from brim.meter.file import FileEngine
 
     engine = FileEngine(path)
-    return Vocabulary(path, [("tokenizers", lambda: engine), ("character classes", ClassesEngine)])
+    return Vocabulary(path, [("tokenizers", lambda: engine), (CLASSES, ClassesEngine)])
