@@ -1,26 +1,26 @@
-"""Messages and a budget in, messages and a receipt out: once, or again and again as a conversation grows."""
+"""The fit of a history: once with `fit_messages`, or again and again with a `History` that grows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Unpack
+from typing import Any
 
-from brim.errors import BrimError, InvalidType, InvalidValue
+from brim.errors import BrimError
 from brim.history.forms import Forms
 from brim.history.history_fit import HistoryFit
-from brim.history.options import Asked, Options, binds, options_of, stable_of
+from brim.history.options import Embed, Options, Pin, Select, Summarise, Within
 from brim.history.prompt import shared_units
 from brim.history.ranking import Ranking
 from brim.history.receipt import Given, recorder
 from brim.history.result import Fitted
 from brim.history.selection import SelectionFit
-from brim.history.stable import Stable
+from brim.history.stable import Stable, stable_mode
 from brim.history.stable_fit import StableFit
-from brim.history.thinking import unbind
-from brim.history.turns import Turns
+from brim.history.thinking import binds, unbind
+from brim.history.turns import RepairMode, Turns, system_message
 from brim.meter import DEFAULT, Meter, meter_for, name_of
 from brim.meter.window import Window, budget_of
-from brim.wire import wire
+from brim.wire import Format
 
 Tools = Sequence[Mapping[str, Any]]
 
@@ -33,39 +33,76 @@ def fit_messages(
     model: str | None = None,
     tools: Tools | None = None,
     system: Any = None,
+    select: Select = "recency",
+    within: Within = "newest_first",
+    recent: int | None = None,
+    older: int | None = None,
+    query: str | None = None,
+    pin_first_user: bool = False,
+    pin: Pin = None,
+    note: bool = True,
+    summarise: Summarise | None = None,
+    classify: Callable[[Any], Any] | None = None,
+    embed: Embed | bool | None = None,
     stable: bool | Stable | None = None,
-    format: str | None = None,
-    repair: str = "drop",
+    format: Format | None = None,
+    repair: RepairMode = "drop",
     capture: bool = False,
-    **asked: Unpack[Asked],
 ) -> Fitted:
-    """Return as much of a history as counts at most the budget and as a provider accepts, and the receipt of how.
+    """Return as much of a history as fits the budget and a provider accepts, with a receipt.
 
-    System messages and the newest turn always stay, and so does the user's first message, the task. Where these alone
-    are too big, the longest texts of the newest turn, and then of the task, are cut by their shape.
+    System messages, the first message of the user (the task) and the newest turn always stay. If these alone are too
+    big, the longest texts of the newest turn are cut, and then those of the task.
 
     Args:
-        messages: a history in the shape of OpenAI chat, OpenAI Responses items or Anthropic Messages.
-        budget: units, or a window whose budget to take; without it, the window of `model`.
-        meter: what measures: a meter, the name of one, or a function from text to units.
-        model: the model whose meter to take. Where its count is an estimate, the upper bound is kept to.
-        tools: the tool definitions that are sent along; they are counted.
+        messages: a history in the format of OpenAI chat, OpenAI Responses items or Anthropic Messages.
+        budget: tokens, or a window whose budget to use; without it, the window of `model`.
+        meter: a meter, the name of one, or a function from a text to a number.
+        model: the model whose meter to use. If its count is an estimate, the upper bound stays within the budget.
+        tools: the tool definitions of the request; they are counted.
         system: a system prompt that is sent apart from the messages; it is counted.
+        select: which turns stay: the newest (`recency`), those of the highest class (`priority`), those nearest to the
+            query (`relevance`), or two of these joined by a plus sign.
+        within: which turns of one class of priority are selected first.
+        recent: the most tokens of the newest turn.
+        older: the most tokens of each older turn.
+        query: the text that relevance is measured by; without it, the last message of the user.
+        pin_first_user: whether the first message of the user may not even be cut.
+        pin: messages whose turns stay whole: a function from a message to a bool, or their indexes.
+        note: whether the prompt says that turns were left out.
+        summarise: a function that summarises the turns that are left out, in at most a tenth of the budget.
+        classify: a function from a message to its class of priority; without it, the words of its name and its text
+            decide.
+        embed: a function from texts to vectors, or `True` for the default one, to measure relevance by meaning too.
         stable: `True` or the `stable` of the last fit, to keep the start of the prompt the same for the cache.
-        shape: `openai`, `responses` or `anthropic`; without it, what the messages look like.
-        repair: whether what no provider would take is repaired by leaving it out (`drop`) or refused (`error`).
+        format: the format of the messages; without it, it is recognised.
+        repair: whether messages that no provider accepts are repaired by leaving them out, or refused.
         capture: whether the receipt's JSON holds the messages, so that the fit can be replayed from it.
-        asked: `select`, `within`, `recent`, `older`, `query`, `pin_first_user`, `pin`, `note`, `summarise`, `classify`,
-            `embed`: see `Options`.
 
     Raises:
-        DoesNotFit: what has to stay is bigger than the budget.
-        InvalidValue: an argument or a message that cannot be; the error names it, its index and its value.
-        UnknownName: no such model or meter.
+        DoesNotFit: the messages that always stay are bigger than the budget.
+        InvalidValue: an argument or a message is invalid; the error names it.
+        UnknownName: there is no such model or meter.
     """
     history = History(meter=meter, model=model, stable=stable, format=format, repair=repair)
     history.extend(messages)
-    return history.fit(budget, tools=tools, system=system, capture=capture, **asked)
+    return history.fit(
+        budget,
+        tools=tools,
+        system=system,
+        select=select,
+        within=within,
+        recent=recent,
+        older=older,
+        query=query,
+        pin_first_user=pin_first_user,
+        pin=pin,
+        note=note,
+        summarise=summarise,
+        classify=classify,
+        embed=embed,
+        capture=capture,
+    )
 
 
 class History:
@@ -77,17 +114,23 @@ class History:
         *,
         model: str | None = None,
         stable: bool | Stable | None = None,
-        format: str | None = None,
-        repair: str = "drop",
+        format: Format | None = None,
+        repair: RepairMode = "drop",
     ) -> None:
+        """Begin an empty history; the arguments are those of `fit_messages`.
+
+        Raises:
+            InvalidValue: an argument is invalid.
+            UnknownName: there is no such model or meter.
+        """
         self._model = model
         self._meter = DEFAULT if meter is None and model is None else name_of(meter)
-        self._stable = stable_of(stable)
+        self._stable = stable_mode(stable)
         self._turns = Turns(meter_for(meter, model), format=format, repair=repair)
         self._forms = Forms(self._turns)
         self._ranking = Ranking(self._turns)
         self._last: tuple[Mapping[str, Any], tuple[Any, ...]] | None = None
-        self._options, self._asked = Options(), Asked()
+        self._options, self._given = Options(), dict[str, Any]()
 
     def __len__(self) -> int:
         return len(self._turns)
@@ -99,26 +142,27 @@ class History:
 
     @property
     def turns(self) -> Turns:
-        """What is known of the messages: their units and their turns."""
+        """The messages, their tokens and their turns."""
         return self._turns
 
-    def beside(self, tools: Tools | None = None, system: Any = None) -> tuple[dict[str, int], bool]:
-        """Return the units of a request beside its messages, by what takes them, and whether they are exact.
+    def extra_units(self, tools: Tools | None = None, system: Any = None) -> tuple[dict[str, int], bool]:
+        """Return the tokens of a request besides its messages, by name, and whether they are exact.
 
         Raises:
-            InvalidType: the tools or the system prompt cannot be.
+            InvalidType: the tools or the system prompt are invalid.
         """
-        turns, apart = self._turns, self._apart(system)
+        turns, message = self._turns, system_message(system)
+        apart = 0 if message is None else turns.chat.units(message)
         offered, exact = turns.chat.tools(tools, system=bool(apart or turns.system))
         return {"tools": offered, "system": apart, "reply": turns.chat.framing.reply}, exact
 
     def extend(self, messages: Sequence[Any]) -> None:
         """Add messages at the end.
 
-        A message must not be changed afterwards: what it says was read and counted.
+        A message must not be changed afterwards: it was read and counted.
 
         Raises:
-            InvalidValue: a message that cannot be; nothing is added then.
+            InvalidValue: a message is invalid; none is added then.
         """
         self._turns.extend(messages)
 
@@ -128,54 +172,70 @@ class History:
         *,
         tools: Tools | None = None,
         system: Any = None,
+        select: Select = "recency",
+        within: Within = "newest_first",
+        recent: int | None = None,
+        older: int | None = None,
+        query: str | None = None,
+        pin_first_user: bool = False,
+        pin: Pin = None,
+        note: bool = True,
+        summarise: Summarise | None = None,
+        classify: Callable[[Any], Any] | None = None,
+        embed: Embed | bool | None = None,
         capture: bool = False,
-        **asked: Unpack[Asked],
     ) -> Fitted:
-        """Return as much of the history as counts at most the budget; the arguments are those of `fit_messages`.
+        """Return as much of the history as fits the budget; the arguments are those of `fit_messages`.
 
         Raises:
-            DoesNotFit: what has to stay is bigger than the budget.
-            InvalidValue: an argument that cannot be.
+            DoesNotFit: the messages that always stay are bigger than the budget.
+            InvalidValue: an argument is invalid.
         """
-        if asked != self._asked:
-            self._options, self._asked = options_of(asked), asked
-        turns, options = self._turns, self._options
-        extra, exact = self.beside(tools, system)
-        given = (turns, self._forms, self._ranking, budget_of(budget, self._model), extra, options)
-        fitting = SelectionFit(*given) if self._stable is None else StableFit(*given, stable=self._stable)
-        fitting.run()
+        given = {
+            "select": select,
+            "within": within,
+            "recent": recent,
+            "older": older,
+            "query": query,
+            "pin_first_user": pin_first_user,
+            "pin": pin,
+            "note": note,
+            "summarise": summarise,
+            "classify": classify,
+            "embed": embed,
+        }
+        if given != self._given:
+            self._options, self._given = Options(**given), given
+        turns = self._turns
+        extra, exact = self.extra_units(tools, system)
+        common = (turns, self._forms, self._ranking, budget_of(budget, self._model), extra, self._options)
+        fit = SelectionFit(*common) if self._stable is None else StableFit(*common, stable=self._stable)
+        fit.run()
         if turns.thinks and binds(turns.model):
-            unbind(fitting)
-        fitting.finish()
-        told = Given(turns.source, turns.given, self._meter, turns.wire.name, self._stable, capture)
-        exact = exact and not turns.chat.estimated
-        return self._fitted(fitting, told, {"tools": tools, "system": system}, exact=exact)
+            unbind(fit)
+        fit.finish()
+        return self._fitted(fit, {"tools": tools, "system": system}, exact=exact, capture=capture)
 
-    def _fitted(self, fitting: HistoryFit, given: Given, aside: Mapping[str, Any], *, exact: bool) -> Fitted:
-        sent, used = fitting.sent_messages(), fitting.used
-        if used > fitting.budget:
-            raise BrimError(f"a fault of brim's: {used:,} units for a budget of {fitting.budget:,}; please report it")
+    def _fitted(self, fit: HistoryFit, before: Mapping[str, Any], *, exact: bool, capture: bool) -> Fitted:
+        """Return the result of a fit.
+
+        Args:
+            fit: the fit, finished.
+            before: what stands before the messages: tools and system prompt.
+            exact: whether these were counted exactly.
+            capture: whether the receipt's JSON holds the messages.
+        """
+        sent, used, turns = fit.sent_messages(), fit.used, fit.turns
+        if used > fit.budget:
+            raise BrimError(f"a bug in brim: {used:,} tokens for a budget of {fit.budget:,}; please report it")
         last: Sequence[Any] = ()
         if self._last is not None:
-            last = self._last[1] if self._last[0] == aside else ()
-        elif isinstance(fitting, StableFit):
-            last = fitting.last_prompt().messages
-        prefix = shared_units(last, sent, sum(fitting.extra.values()) - fitting.extra["reply"])
-        self._last = (aside, tuple(sent.messages))
-        if isinstance(fitting, StableFit):
-            self._stable = fitting.stable
-        record = recorder(fitting, given, aside, prefix, exact=exact and fitting.turns.meter.exact)
-        return Fitted(sent.messages, used, fitting.budget, self._stable, record, _prefix=prefix)
-
-    def _apart(self, system: Any) -> int:
-        """Return the units of a system prompt that is sent apart from the messages."""
-        if system is None or system == "":
-            return 0
-        if not isinstance(system, str | list | tuple):
-            raise InvalidType("system", system, "a text or a list of blocks")
-        try:
-            message = wire("anthropic").read({"role": "system", "content": system}, 0)
-        except InvalidValue as error:
-            place = error.place.replace("messages[0] content", "system")
-            raise type(error)(place, error.value, error.expected) from error
-        return self._turns.chat.units(message)
+            last = self._last[1] if self._last[0] == before else ()
+        elif isinstance(fit, StableFit):
+            last = fit.last_prompt().messages
+        prefix = shared_units(last, sent, sum(fit.extra.values()) - fit.extra["reply"])
+        given = Given(self._meter, self._stable, before, exact and not turns.chat.estimated, capture)
+        self._last = (before, tuple(sent.messages))
+        if isinstance(fit, StableFit):
+            self._stable = fit.stable
+        return Fitted(sent.messages, used, fit.budget, self._stable, recorder(fit, given, prefix), _prefix=prefix)

@@ -16,10 +16,10 @@ from brim.errors import BrimError, InvalidValue, SourceError, UnknownName, shown
 from brim.files.json_body import JsonBody, read_body
 from brim.history.history import fit_messages
 from brim.history.result import Fitted
-from brim.history.turns import Turns
+from brim.history.turns import Turns, system_message
 from brim.meter import DEFAULT, BaseMeter, meter, meter_for
 from brim.meter.window import Window
-from brim.wire import format_of, wire
+from brim.wire import format_of
 from brim.wire.message import Message
 
 PARTS = ("system", "user", "assistant", "tool results", "tools", "framing")
@@ -201,17 +201,18 @@ class RequestBody:
         turns = Turns(scale, format=self.format)
         chat, framing = turns.chat, turns.chat.framing
         read = [turns.wire.read(raw, i) for i, raw in enumerate(self.messages)]
-        apart = _apart(self.system)
+        apart = system_message(self.system)
+        messages = read if apart is None else [apart, *read]
         parts = dict.fromkeys(PARTS, 0)
         parts["framing"] = framing.reply
-        for message in [*apart, *read]:
+        for message in messages:
             framed = chat.frame(message.role) + (framing.per_name if message.name else 0)
             results = sum(chat.piece(piece) for piece in _answers(message))
             parts["framing"] += framed
             parts["tool results"] += results
             own = "tool results" if message.role == "tool" else message.role
             parts[own] += chat.units(message) - framed - results
-        instructed = any(message.role == "system" for message in [*apart, *read])
+        instructed = any(message.role == "system" for message in messages)
         parts["tools"], exact = chat.tools(self.tools, system=instructed)
         return parts, exact and not chat.estimated
 
@@ -260,17 +261,6 @@ def _tools(body: JsonBody) -> list[Any] | None:
     if not isinstance(old, list) or not all(isinstance(each, dict) for each in old):
         raise body.error(f"functions must be a list of function definitions, not {shown(old)}", "functions")
     return [*(tools or ()), *({"type": "function", "function": each} for each in old)]
-
-
-def _apart(system: Any) -> list[Message]:
-    """Return the system prompt that is sent apart from the messages as one."""
-    if system is None or system == "":
-        return []
-    try:
-        return [wire("anthropic").read({"role": "system", "content": system}, 0)]
-    except InvalidValue as error:
-        place = error.place.replace("messages[0] content", "system")
-        raise type(error)(place, error.value, error.expected) from error
 
 
 def _answers(message: Message) -> list[Any]:

@@ -124,3 +124,18 @@ class Stable:
         read, write = self.prices.read, self.prices.write
         again = (write - read) * low * (1 - self.anchor) / (1 - low)
         return (write + max(0.0, again)) / (head + (1 + low) / 2)
+
+
+def stable_mode(value: bool | Stable | None) -> Stable | None:
+    """Return the stable mode that an argument asks for.
+
+    Raises:
+        InvalidType: the argument is invalid.
+    """
+    if value is None or value is False:
+        return None
+    if value is True:
+        return Stable()
+    if isinstance(value, Stable):
+        return value
+    raise InvalidType("stable", value, "True, or the `stable` of the last fit")

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from brim.errors import InvalidType, InvalidValue
 from brim.history.note import is_note, note_in
@@ -24,8 +24,8 @@ from brim.wire.message import Message
 
 T = TypeVar("T")
 
-REPAIRS = ("drop", "error")
-"""What to do with input that no provider would take."""
+RepairMode = Literal["drop", "error"]
+"""Whether messages that no provider accepts are left out, or refused."""
 
 _STUB = 36
 """About what a cleared result costs with its framing; only a plan is made with it."""
@@ -52,8 +52,8 @@ class Turns:
     """The messages of a history, their units and their turns."""
 
     def __init__(self, meter: BaseMeter, *, format: str | None = None, repair: str = "drop") -> None:
-        if repair not in REPAIRS:
-            raise InvalidValue("repair", repair, f"one of {', '.join(map(repr, REPAIRS))}")
+        if repair not in get_args(RepairMode):
+            raise InvalidValue("repair", repair, f"one of {', '.join(map(repr, get_args(RepairMode)))}")
         self.meter = meter
         self.model = meter.model
         self.repair = repair
@@ -368,6 +368,24 @@ class Turns:
         """
         if self.repair == "error":
             raise InvalidValue(f"messages[{repair.index}]", repair.raw, f"legal for a provider: {repair.reason}")
+
+
+def system_message(system: Any) -> Message | None:
+    """Return a system prompt that is sent apart from the messages as a message; `None` if there is none.
+
+    Raises:
+        InvalidType: it is neither a text nor a list of blocks.
+        InvalidValue: a block is invalid.
+    """
+    if system is None or system == "":
+        return None
+    if not isinstance(system, str | list | tuple):
+        raise InvalidType("system", system, "a text or a list of blocks")
+    try:
+        return wire("anthropic").read({"role": "system", "content": system}, 0)
+    except InvalidValue as error:
+        place = error.place.replace("messages[0] content", "system")
+        raise type(error)(place, error.value, error.expected) from error
 
 
 def _returned(message: Message) -> Any | None:

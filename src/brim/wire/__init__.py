@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from brim.errors import InvalidType, InvalidValue
 from brim.wire import anthropic, chat, responses
 from brim.wire.base import Wire, plain
 
-__all__ = ["SHAPES", "Wire", "plain", "shape_of", "wire"]
+__all__ = ["FORMATS", "Format", "Wire", "format_of", "plain", "wire"]
+
+Format = Literal["openai", "responses", "anthropic"]
+"""The name of a message format."""
 
 FORMATS: dict[str, Wire] = {"openai": chat.WIRE, "responses": responses.WIRE, "anthropic": anthropic.WIRE}
 """The shapes by name: Chat Completions, Responses items, Anthropic Messages."""
@@ -26,7 +29,7 @@ def wire(name: str) -> Wire:
     return FORMATS[name]
 
 
-def format_of(messages: Sequence[Any]) -> str | None:
+def format_of(messages: Sequence[Any]) -> Format | None:
     """Return the shape that the messages can only be in, or `None` where they could be in any.
 
     Raises:
@@ -45,7 +48,7 @@ def format_of(messages: Sequence[Any]) -> str | None:
     return None
 
 
-def _told(values: dict[str, Any]) -> str | None:
+def _told(values: dict[str, Any]) -> Format | None:
     """Return the one shape that a message can be in."""
     if anthropic.is_message(values):
         return "anthropic"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from brim.errors import InvalidType, InvalidValue
 from brim.wire.message import Message, Path, Piece
@@ -13,6 +13,9 @@ GONE = object()
 """In an edit: the place is removed."""
 MEDIA = ("image", "audio", "file")
 """Kinds of pieces that are no text."""
+
+Format = Literal["openai", "responses", "anthropic"]
+"""The names of the formats: Chat Completions, Responses items, Anthropic Messages."""
 
 
 class Wire(Protocol):
@@ -55,6 +58,16 @@ def plain(raw: Any) -> Any:
         return dump(exclude_unset=True)
     except TypeError:  # Not the method of that name that we know.
         return dump()
+
+
+def jsonable(value: Any) -> Any:
+    """Return a message as JSON values: a client library's own objects become the fields that were set."""
+    known = plain(value)
+    if isinstance(known, Mapping):
+        return {key: jsonable(each) for key, each in known.items()}
+    if isinstance(known, list | tuple):
+        return [jsonable(each) for each in known]
+    return known
 
 
 def fields_of(raw: Any, index: int) -> Mapping[str, Any]:

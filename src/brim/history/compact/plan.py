@@ -22,7 +22,8 @@ from brim.history.compact.secrets import redact
 from brim.history.compact.summary_input import fitted
 from brim.history.forms import GONE, Form, Forms
 from brim.history.note import is_note
-from brim.history.options import Pin, binds
+from brim.history.options import Pin
+from brim.history.thinking import binds
 from brim.history.turns import Turns
 from brim.meter import Meter
 from brim.meter import meter as metered
