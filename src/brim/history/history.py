@@ -191,7 +191,7 @@ class History:
             DoesNotFit: the messages that always stay are bigger than the budget.
             InvalidValue: an argument is invalid.
         """
-        given = {
+        given: dict[str, Any] = {
             "select": select,
             "within": within,
             "recent": recent,

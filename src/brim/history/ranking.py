@@ -95,4 +95,4 @@ def _index(options: Options) -> Any:
         return Relevance()
     from brim.history.embedding import Meaning
 
-    return Meaning() if options.embed is True else Meaning(options.embed)
+    return Meaning(options.embed) if callable(options.embed) else Meaning()

@@ -19,7 +19,7 @@ from brim.history.result import Fitted
 from brim.history.turns import Turns, system_message
 from brim.meter import DEFAULT, BaseMeter, meter, meter_for
 from brim.meter.window import Window
-from brim.wire import format_of
+from brim.wire import Format, format_of
 from brim.wire.message import Message
 
 PARTS = ("system", "user", "assistant", "tool results", "tools", "framing")
@@ -80,7 +80,7 @@ class RequestBody:
         return named
 
     @property
-    def format(self) -> str | None:
+    def format(self) -> Format | None:
         """The shape that the messages can only be in, as far as they and the body tell."""
         if self.key == "input":
             return "responses"
@@ -96,7 +96,7 @@ class RequestBody:
         budget: int | None = None,
         model: str | None = None,
         meter: str | None = None,
-        format: str | None = None,
+        format: Format | None = None,
         **asked: Any,
     ) -> Fitted:
         """Return the fitted messages; what is given here stands in for what the body says.

@@ -18,7 +18,7 @@ from brim.history.note import is_note, note_in
 from brim.history.rules import Pairs, rules_of
 from brim.meter.base import BaseMeter
 from brim.meter.chat import chat_of
-from brim.wire import Wire, format_of, wire
+from brim.wire import Format, Wire, format_of, wire
 from brim.wire.base import MEDIA, without
 from brim.wire.message import Message
 
@@ -51,7 +51,7 @@ class Repair:
 class Turns:
     """The messages of a history, their units and their turns."""
 
-    def __init__(self, meter: BaseMeter, *, format: str | None = None, repair: str = "drop") -> None:
+    def __init__(self, meter: BaseMeter, *, format: Format | None = None, repair: str = "drop") -> None:
         if repair not in get_args(RepairMode):
             raise InvalidValue("repair", repair, f"one of {', '.join(map(repr, get_args(RepairMode)))}")
         self.meter = meter

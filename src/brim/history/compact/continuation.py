@@ -25,7 +25,7 @@ from brim.meter.base import BaseMeter
 from brim.meter.words import terms
 from brim.receipts.receipt import handle
 from brim.truncate import truncator
-from brim.wire import format_of, wire
+from brim.wire import Format, format_of, wire
 
 MARK = "[CONTINUATION]"
 """How the text of a continuation begins."""
@@ -182,7 +182,7 @@ def continuation(
     previous: Continuation | None = None,
     iteration: int | None = None,
     sub_tick: int | None = None,
-    format: str | None = None,
+    format: Format | None = None,
 ) -> Continuation:
     """Return what the next context has to know of this one and, through `previous`, of those before.
 
@@ -231,7 +231,7 @@ def _is_rule(kind: str, role: str) -> bool:
     return kind == "constraint" and role == "user"
 
 
-def _said(messages: Sequence[Any], format: str | None) -> list[Said]:
+def _said(messages: Sequence[Any], format: Format | None) -> list[Said]:
     """Return what was said in a context, without what was there before it began."""
     chosen = wire(format_of(messages) or "openai" if format is None else format)
     said = []

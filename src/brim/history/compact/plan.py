@@ -30,6 +30,7 @@ from brim.meter import meter as metered
 from brim.meter.base import BaseMeter
 from brim.receipts.receipt import handle
 from brim.truncate import truncator
+from brim.wire import Format
 from brim.wire.base import without
 
 LEAST_FREED = Fraction(1, 20)
@@ -101,7 +102,7 @@ def plan(
     keep_turns: int = 3,
     summary_share: float = 0.25,
     previous: Compacted | None = None,
-    format: str | None = None,
+    format: Format | None = None,
     pin: Pin = None,
     input_limit: int | None = None,
 ) -> CompactionPlan | None:
