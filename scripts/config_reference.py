@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from brim.settings.budgets import PRESETS, WINDOWS, Budgets
 from brim.settings.keys import FLOW_KEYS, GROUPS, PROFILE_KEYS, SETTINGS, STEP_KEYS, TOP_KEYS
-from brim.settings.presets import PRESETS, WINDOWS, Budgets
 from brim.settings.project import SHIPPED
 from generated import run, safe
 
@@ -26,7 +26,7 @@ _HEAD = """\
 
 Every key of `brim.yaml`. Profiles, flows and steps take the same keys, unless the table says "top of the file". The
 variable of a key is `BRIM_` and its parts in capitals, joined by two underscores. `brim config schema` prints the same
-as JSON Schema. [The guide](../configuration.md) says how layers stand above each other.
+as JSON Schema. [The guide](../configuration.md) explains which layer overrides which.
 """
 
 
@@ -37,25 +37,25 @@ def page() -> str:
         keys = [key for key in SETTINGS if key.startswith(f"{group}.")]
         parts.append(_table(f"`{group}`", sentence + _more(group), keys))
     parts.append(_presets())
-    asides = {"file": TOP_KEYS, "profile": PROFILE_KEYS, "flow": FLOW_KEYS, "step": STEP_KEYS}
-    parts += [_aside(title, told) for title, told in asides.items()]
+    others = {"file": TOP_KEYS, "profile": PROFILE_KEYS, "flow": FLOW_KEYS, "step": STEP_KEYS}
+    parts += [_other_keys(title, keys) for title, keys in others.items()]
     return "\n".join(parts)
 
 
 def _more(group: str) -> str:
     if group == "budgets":
         return (
-            " In profiles, flows and steps also written `budget_overrides`. A program asks for them by the bare name."
+            " In profiles, flows and steps also written `budget_overrides`. A program reads them by the short name."
         )
     if group == "sections":
-        return ' Each name is a section; `"*"` stands for all that do not say otherwise.'
+        return ' Each name is a section; `"*"` has the defaults of all others.'
     return ""
 
 
 def _table(title: str, sentence: str, keys: list[str]) -> str:
     rows = "\n".join(_rows(keys))
-    told = f"{sentence}\n\n" if sentence else ""
-    return f"## {title}\n\n{told}| key | takes | default | what it does | variable |\n|---|---|---|---|---|\n{rows}\n"
+    intro = f"{sentence}\n\n" if sentence else ""
+    return f"## {title}\n\n{intro}| key | takes | default | what it does | variable |\n|---|---|---|---|---|\n{rows}\n"
 
 
 def _rows(keys: list[str]) -> Iterator[str]:
@@ -81,21 +81,21 @@ def _presets() -> str:
     rows += [_budgets(f"a window of {window:,} tokens", values) for window, values in WINDOWS.items()]
     rows.append("| any other window | 25 % | 7.5 % | 1.25 % |")
     head = "| | `context_budget_chars` | `history_max_recent_chars` | `history_max_older_chars` |\n|---|---|---|---|\n"
-    told = (
-        "Presets by name, and what `brim.settings.presets.scaled` gives for a window: percent of its characters, four"
-        " to a token."
+    intro = (
+        "Presets by name, and the budgets of `brim.settings.budgets.scaled` for a window: percent of its characters,"
+        " four to a token."
     )
-    return f"## Presets\n\n{told}\n\n{head}" + "\n".join(rows) + "\n"
+    return f"## Presets\n\n{intro}\n\n{head}" + "\n".join(rows) + "\n"
 
 
 def _budgets(title: str, values: Budgets) -> str:
     return f"| {title} | " + " | ".join(f"{number:,}" for _, number in values.items()) + " |"
 
 
-def _aside(title: str, keys: Mapping[str, str]) -> str:
-    rows = "\n".join(f"| `{key}` | {safe(told)} |" for key, told in keys.items())
+def _other_keys(title: str, keys: Mapping[str, str]) -> str:
+    rows = "\n".join(f"| `{key}` | {safe(sentence)} |" for key, sentence in keys.items())
     more = f"Shipped profiles: {', '.join(f'`{name}`' for name in SHIPPED)}.\n\n" if title == "profile" else ""
-    return f"## What a {title} says beside settings\n\n{more}| | |\n|---|---|\n{rows}\n"
+    return f"## Other keys of a {title}\n\n{more}| | |\n|---|---|\n{rows}\n"
 
 
 if __name__ == "__main__":

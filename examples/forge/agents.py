@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from brim.sessions.memory.episodic import Episodic
-from brim.sessions.memory.lesson import DIRECTIVE
-from brim.sessions.memory.semantic import Semantic
+from brim.sessions.memory import DIRECTIVE, EpisodicMemory, SemanticMemory
 
 ARCHITECT = "You are the Architect. You pick the next rule and plan how it is fixed. " + "Weigh risk and order. " * 380
 WORKER = "You are the Worker. You fix one rule on one host. " + "Change as little as the rule demands. " * 205
@@ -21,7 +19,7 @@ class Run:
     failing: list[str]
     fixed: list[str] = field(default_factory=list)
     escalated: list[str] = field(default_factory=list)
-    semantic: Semantic = field(default_factory=Semantic)
+    semantic: SemanticMemory = field(default_factory=SemanticMemory)
 
     def learned(self, kind: str) -> list[str]:
         """Return what was learned of a kind, the best first; what is strategic, the newest last."""
@@ -43,7 +41,7 @@ def architect(run: Run) -> dict[str, str | list[str]]:
     }
 
 
-def worker(run: Run, rule: str, plan: str, memory: Episodic) -> dict[str, str | list[str]]:
+def worker(run: Run, rule: str, plan: str, memory: EpisodicMemory) -> dict[str, str | list[str]]:
     """Return the sections of one attempt."""
     return {
         "rule": rule,
@@ -56,7 +54,9 @@ def worker(run: Run, rule: str, plan: str, memory: Episodic) -> dict[str, str | 
     }
 
 
-def reflector(rule: str, approach: str, result: str, memory: Episodic, told: list[str]) -> dict[str, str | list[str]]:
+def reflector(
+    rule: str, approach: str, result: str, memory: EpisodicMemory, told: list[str]
+) -> dict[str, str | list[str]]:
     """Return the sections from which a lesson is distilled."""
     return {
         "rule": rule,

@@ -16,9 +16,8 @@ from server import METER, TOOLS, WINDOW, Client, Server
 
 import brim
 from brim.errors import ModelError
-from brim.flows.exchange import exchange
 from brim.flows.report import report
-from brim.sessions.memory.episodic import Episodic
+from brim.sessions.memory import EpisodicMemory
 from brim.testing import Scripted
 
 HERE = Path(__file__).parent
@@ -59,7 +58,7 @@ class Harness:
 
     def work(self, run: Run, rule: str, plan: str, attempts: int) -> None:
         """Attempt one rule again and again; what is learned is a lesson, what was said goes to the log."""
-        memory, told = Episodic(), list[str]()
+        memory, told = EpisodicMemory(), list[str]()
         for i in range(attempts):
             # Every third time the worker does not do as it is told, and calls tools until it tires.
             approach = self.attempt(agents.worker(run, rule, plan, memory), rule, calls=15 if i % 3 == 2 else 1)
@@ -81,7 +80,7 @@ class Harness:
             if not self.fitted:
                 return self.client.complete(_joined(sections), system).text
             told = {"system": system, "agent": agent, "emit": self.log.append, "about": {"rule_id": rule}}
-            return exchange(self.settings[agent], sections, self.client, **told).reply.text
+            return self.settings[agent].exchange(sections, self.client, **told).reply.text
         except ModelError:
             return ""
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import brim
-from brim.sessions.memory.working import Working
+from brim.sessions.memory import WorkingMemory
 from brim.settings.resolved import Resolved
 from brim.store import Store
 
@@ -33,7 +33,7 @@ def exchange(number: int) -> list[dict[str, Any]]:
 
 def system(settings: Resolved) -> str:
     """Return what stands before the conversation: instructions, memory within 50,000 tokens, 75 lines of notes."""
-    page = Working("\n".join(f"note {i}" for i in range(100)))
+    page = WorkingMemory("\n".join(f"note {i}" for i in range(100)))
     print(f"working memory: {page.warning}")
     facts = [f"fact {i}: " + "somebody once said this. " * 40 for i in range(400)]
     prompt = settings.fit(

@@ -6,7 +6,7 @@ import textwrap
 import pytest
 
 import brim
-from brim.settings.accessors import (
+from brim.settings import (
     get_context_budget_chars,
     get_history_max_older_chars,
     get_history_max_recent_chars,
@@ -287,7 +287,7 @@ def test_flows_and_profiles_may_be_files_of_their_own(project, flow, profile):
 
 
 def test_the_same_flow_in_two_places_is_refused(project):
-    with pytest.raises(brim.SourceError, match="the flow 'build' stands twice, first at .*brim.yaml:2"):
+    with pytest.raises(brim.SourceError, match="the flow 'build' is defined twice, first at .*brim.yaml:2"):
         project("flows:\n  build: {}\n", flows__build="description: again\n")
 
 
@@ -365,7 +365,7 @@ def test_every_problem_of_a_file_is_in_one_error(project):
 
 
 def test_a_budget_at_the_wrong_place_is_told_where_it_belongs(project):
-    with pytest.raises(brim.SourceError, match="it stands under budgets: budgets.context_budget_chars"):
+    with pytest.raises(brim.SourceError, match="it belongs under budgets: budgets.context_budget_chars"):
         project("context_budget_chars: 5\n")
 
 
@@ -381,5 +381,5 @@ def test_the_curator_is_switched_off_by_one_key_of_a_flow_or_a_profile(project):
     assert config.resolve().value("curator.enabled") is True
     assert config.resolve(flow="build").value("curator.enabled") is False
     assert config.resolve(profile="quick").value("curator.enabled") is False
-    with pytest.raises(brim.SourceError, match=r"curator\.enabled says: keep one"):
+    with pytest.raises(brim.SourceError, match=r"sets curator\.enabled a second time: keep one"):
         project("flows: {build: {curator_enabled: false, curator: {enabled: true}}}\n")

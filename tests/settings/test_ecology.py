@@ -98,15 +98,15 @@ WRONG = {
     "a name for the agent": ("agent: me", "agent must be a mapping"),
     "two names of one thing": (
         "context_budget: {sections: {a: {max_tokens: 1}}, allocations: {b: {max_tokens: 1}}}",
-        "stands beside sections, which means the same",
+        "context_budget.allocations and sections mean the same",
     ),
     "twice": (
         "context_budget: {total_tokens: 5}\nprompt: {total: 6}",
-        "prompt.total says again what prompt.total says: keep one",
+        "prompt.total sets prompt.total a second time: keep one",
     ),
     "twice, in both spellings": (
         "context_budget: {total_tokens: 5}\nagent: {context_budget: {total_tokens: 5}}",
-        "agent.context_budget.total_tokens says again what prompt.total says",
+        "agent.context_budget.total_tokens sets prompt.total a second time",
     ),
 }
 

@@ -13,12 +13,11 @@ import pytest
 import yaml
 
 import brim
-from brim.flows.exchange import exchange
 from brim.settings.keys import SETTINGS, name_of
 from brim.testing import Scripted
 from gateway_probes import GATEWAY
 from pack_probes import PACK_PROBES
-from running_probes import RUNNING
+from session_probes import RUNNING
 
 ENGLISH = "The build was green and the tests ran for a while. "
 LINES = "\n".join(f"line {i} of the log" for i in range(60))
@@ -80,7 +79,7 @@ def logged(**contents):
 
 def calls(settings):
     """Return how often a model is asked for one answer."""
-    return exchange(settings, {"history": LINES}, Scripted(lambda _: "short")).calls
+    return settings.exchange({"history": LINES}, Scripted(lambda _: "short")).calls
 
 
 TWO = {"plan": "p" * 300, "log": "l" * 300}

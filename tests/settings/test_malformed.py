@@ -6,7 +6,7 @@ import re
 import pytest
 
 import brim
-from brim.settings.config import check_text
+from brim.settings.loader import check_text
 
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{name}: &{name} [{', '.join(['*' + before] * 10)}]\n" for before, name in zip("abcdef", "bcdefg", strict=True)
@@ -14,7 +14,7 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
 
 CASES = {
     # name: (the file, its line, what the error says)
-    "a number for a text": ("model: 5\n", 1, "model must be a text that is not empty or null, not 5"),
+    "a number for a text": ("model: 5\n", 1, "model must be a non-empty string or null, not 5"),
     "a text for a number": ("budgets:\n  context_budget_chars: many\n", 2, "must be a whole number of at least 0"),
     "a number in quotes": ('budgets: {context_budget_chars: "200000"}\n', 1, "not '200000'"),
     "a fraction for a whole number": ("window:\n  size: 1.5\n", 2, "window.size must be a whole number of at least 1"),
@@ -43,7 +43,7 @@ CASES = {
     "an unknown profile": ("profile: flwo\n", 1, "no profile is called 'flwo'; did you mean 'flow'?"),
     "a key twice": ("model: a\nbudgets: {}\nmodel: b\n", 3, "the key 'model' stands twice, first on line 1"),
     "a key twice in a group": ("window:\n  cap: 0.1\n  cap: 0.2\n", 3, "the key 'cap' stands twice"),
-    "two names of one group": ("budgets: {}\nbudget_overrides: {}\n", 2, "stands beside budgets"),
+    "two names of one group": ("budgets: {}\nbudget_overrides: {}\n", 2, "budget_overrides and budgets mean the same"),
     "a percentage over 100": ('sections:\n  a: {ceiling: "120%"}\n', 2, "a percentage from 0 to 100"),
     "a cap over 1": ("window:\n  cap: 1.2\n", 2, "window.cap must be a share above 0 and up to 1"),
     "a percentage that is none": ("sections:\n  a: {floor: 20 percent}\n", 2, "not '20 percent'"),
@@ -72,14 +72,14 @@ CASES = {
     "steps that are no list": ("flows: {build: {steps: {a: 1}}}\n", 1, "flows.build.steps must be a list of steps"),
     "a step that is a text": ("flows:\n  build:\n    steps:\n    - load\n", 4, "must be a mapping, not 'load'"),
     "two steps of one id": ("flows:\n  b:\n    steps:\n    - id: a\n    - id: a\n", 5, "has the id 'a' of the step"),
-    "the profile inside a flow": ("flows:\n  build: {profile: flow}\n", 2, "only stand at the top"),
+    "the profile inside a flow": ("flows:\n  build: {profile: flow}\n", 2, "only allowed at the top of the file"),
     "profiles in a circle": (
         "profiles:\n  a: {extends: b}\n  b: {extends: c}\n  c: {extends: a}\n",
         4,
         "the profile 'c' extends itself: a -> b -> c -> a",
     ),
     "a profile that extends nothing": ("profiles:\n  a: {extends: folw}\n", 2, "did you mean 'flow'?"),
-    "a list of numbers for names": ("history:\n  classes:\n    low: [1]\n", 3, "must be a list of texts"),
+    "a list of numbers for names": ("history:\n  classes:\n    low: [1]\n", 3, "must be a list of strings"),
     "an empty section name": ("sections:\n  ? ''\n  : {floor: 1}\n", 2, "sections has no key ''"),
 }
 
@@ -179,8 +179,8 @@ def test_a_flow_of_its_own_is_refused_by_its_own_line(tmp_path):
         brim.load_config(tmp_path, environ={})
     path = tmp_path / "flows" / "build.yaml"
     assert str(caught.value) == (
-        f"{path}:1: flow must be 'build', the name that it is found by, not 'other'; 1 more problem: line 4:"
-        " steps[0].model must be a text that is not empty or null, not 3"
+        f"{path}:1: flow must be 'build', the name of its file or key, not 'other'; 1 more problem: line 4:"
+        " steps[0].model must be a non-empty string or null, not 3"
     )
 
 

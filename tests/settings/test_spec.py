@@ -80,12 +80,12 @@ REFUSED = {
     "text and file": (
         HEAD + "  - {name: a, text: b, file: c}\n",
         4,
-        "sections[0] must have just one of text, file, entries, files, and has text and file",
+        "sections[0] must have exactly one of text, file, entries, files, and has text and file",
     ),
     "no content": (HEAD + "  - name: a\n", 4, "and has none"),
-    "a text that is a list": (HEAD + "  - name: a\n    text: [b]\n", 5, "sections[0].text must be a text, not ['b']"),
-    "a text that is a number": (HEAD + "  - name: a\n    text: 12\n", 5, "sections[0].text must be a text, not 12"),
-    "entries that are a text": (HEAD + "  - name: a\n    entries: b\n", 5, "must be a list of texts, not 'b'"),
+    "a text that is a list": (HEAD + "  - name: a\n    text: [b]\n", 5, "sections[0].text must be a string, not ['b']"),
+    "a text that is a number": (HEAD + "  - name: a\n    text: 12\n", 5, "sections[0].text must be a string, not 12"),
+    "entries that are a text": (HEAD + "  - name: a\n    entries: b\n", 5, "must be a list of strings, not 'b'"),
     "an entry that is a number": (
         HEAD + "  - name: a\n    entries:\n      - b\n      - 12\n",
         7,
@@ -131,14 +131,14 @@ REFUSED = {
     "a budget that is a text": ("sections: []\nbudget: '50'\n", 2, "not '50'"),
     "a budget with a fraction": ("sections: []\nbudget: 50.5\n", 2, "not 50.5"),
     "no budget": ("sections: []\n", 1, "budget is missing"),
-    "a window of two sizes": ("sections: []\nbudget: {model: gpt-5, size: 9}\n", 2, "just one of model and size"),
+    "a window of two sizes": ("sections: []\nbudget: {model: gpt-5, size: 9}\n", 2, "exactly one of model and size"),
     "a window with a bad cap": ("sections: []\nbudget:\n  size: 9\n  cap: 120%\n", 4, "not '120%'"),
     "a window with an unknown key": ("sections: []\nbudget:\n  size: 9\n  kap: 1\n", 4, "did you mean 'cap'?"),
     "a window of an unknown model": ("sections: []\nbudget:\n  model: gpt-55\n", 3, "no model is called 'gpt-55'"),
     "an unknown model": ("budget: 5\nsections: []\nmodel: gpt-55\n", 3, "'gpt-55'; the nearest known are gpt-5"),
     "an unknown meter": ("budget: 5\nsections: []\nmeter: charz\n", 3, "'charz'; the nearest known are chars"),
     "a model and a meter": ("budget: 5\nsections: []\nmodel: gpt-5\nmeter: chars\n", 3, "left out where a meter"),
-    "a model that is a number": ("budget: 5\nsections: []\nmodel: 5\n", 3, "model must be a text, not 5"),
+    "a model that is a number": ("budget: 5\nsections: []\nmodel: 5\n", 3, "model must be a string, not 5"),
 }
 
 

@@ -5,7 +5,7 @@ A policy is written on the command line (`lean:budget=32000,stable=true`), or is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 WINDOW = "window"
 """The name of the default policy: each model's own window."""
 _OPTIONS = ("select", "within", "recent", "older", "pin_first_user", "note")
+_SWITCH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,13 +70,6 @@ class Policy:
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
-_KINDS: Mapping[str, str] = {
-    **dict.fromkeys(("budget", "window", "reserve", "recent", "older"), "number"),
-    **dict.fromkeys(("stable", "pin_first_user", "note"), "switch"),
-    **dict.fromkeys(("cap", "meter", "select", "within"), "text"),
-}
-
-
 def policies_of(written: Sequence[str], config: Config | None) -> tuple[Policy, ...]:
     """Return the policies of the command line; without any, that of each model's own window.
 
@@ -108,28 +102,22 @@ def policy_of(written: str, config: Config | None) -> Policy:
     values: dict[str, Any] = {}
     for each in filter(None, (part.strip() for part in rest.split(","))):
         key, equals, value = each.partition("=")
-        check_choice(f"policy {name}: a key", key, tuple(_KINDS))
+        check_choice(f"policy {name}: a key", key, [each.name for each in fields(Policy) if each.name != "name"])
         if not equals:
             raise InvalidValue(f"policy {name}: {key}", each, f"written {key}=VALUE")
-        values[key] = _value(f"policy {name}: {key}", _KINDS[key], value)
+        values[key] = _value(key, value)
     return Policy(name=name.strip(), **values)
 
 
-def _value(place: str, kind: str, value: str) -> Any:
-    if kind == "number":
+def _value(key: str, value: str) -> Any:
+    """Return a value of the command line; `Policy` checks its type."""
+    if key in ("stable", "pin_first_user", "note"):
+        return _SWITCH.get(value.lower(), value)
+    for kind in () if key in ("meter", "select", "within") else (int, float):
         try:
-            return int(value)
+            return kind(value)
         except ValueError:
-            raise InvalidValue(place, value, "a whole number") from None
-    if kind == "switch":
-        if value.lower() not in ("true", "false", "yes", "no", "1", "0"):
-            raise InvalidValue(place, value, "true or false")
-        return value.lower() in ("true", "yes", "1")
-    if place.endswith("cap") and not value.endswith("%"):
-        try:
-            return float(value)
-        except ValueError:
-            raise InvalidValue(place, value, 'a share such as 0.2 or "20%"') from None
+            continue
     return value
 
 

@@ -1,96 +1,78 @@
-"""`brim config`: what the settings are, where they come from, and one changed without touching the rest."""
+"""`brim config`: the settings, where each comes from, and a change of one that leaves the rest of its file as it is."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from brim.cli import options
-from brim.cli.output import complain, console, emit, emit_text, show, table
+from brim.cli.output import complain, console, emit, emit_text, mute_settings, show, table
 from brim.errors import SourceError
 
-_ABOVE = ("profile", "flow", "step", "env", "flags")
-"""Layers above the files of the project and the user: what they set is an override."""
-
 if TYPE_CHECKING:
-    from brim.settings.change import SettingChange
+    from brim.settings.config import Config
+    from brim.settings.resolved import Resolved
 
 app = typer.Typer(name="config", help="Show, check and change settings.", no_args_is_help=True, rich_markup_mode=None)
 
-Profile = Annotated[str | None, typer.Option("--profile", metavar="NAME", help="The profile to take.")]
-Flow = Annotated[str | None, typer.Option("--flow", metavar="NAME", help="The flow.")]
-Step = Annotated[str | None, typer.Option("--step", metavar="ID", help="The step of the flow.")]
-Config = Annotated[
-    str | None,
-    typer.Option("--config", "-c", metavar="PATH", help="A file of settings or its directory, if not the one here."),
-]
+_Key = Annotated[str, Argument(metavar="KEY", help="The setting, such as context_budget_chars.")]
+_File = Annotated[str | None, Option("--file", metavar="PATH", help="The file, if not the one here.")]
+_DryRun = Annotated[bool, Option("--dry-run", help="Show the change without making it.")]
 
 
 @app.command("show")
 def show_settings(
     *,
-    profile: Profile = None,
-    flow: Flow = None,
-    step: Step = None,
-    config: Config = None,
+    profile: options.Profile = None,
+    flow: options.Flow = None,
+    step: options.Step = None,
+    config: options.Config = None,
     json: options.Json = False,
 ) -> None:
-    """Show the settings that hold, and where each comes from.
+    """Show the current settings, and where each comes from.
 
-    A star marks what a profile, a flow, a step, the environment or a flag set above the files of the project and the
-    user, and the last column what it stands above.
+    A star marks an override: a value from a profile, a flow, a step, the environment or a flag. The last column has the
+    value that it overrides.
 
     Example: brim config show --flow build --step 0
     """
     from brim.settings import load_config
 
-    _silence()
+    mute_settings()
     loaded = load_config(config)
     settings = loaded.resolve(profile, flow, step)
-    warnings = settings.warnings
-    rows = [(key, value, settings.below(key)) for key, value in settings.items()]
-    if json:
-        values = {
-            key: {
-                "value": value.value,
-                "origin": value.origin,
-                "where": value.where,
-                "override": value.origin in _ABOVE,
-                "over": None if below is None else {"value": below.value, "origin": below.origin, "where": below.where},
-            }
-            for key, value, below in rows
-        }
-        emit({"values": values, "preset": settings.preset, "warnings": warnings, "files": loaded.files})
+    if not json:
+        _show(loaded, settings)
         return
-    _print(rows, settings.preset, warnings, loaded.files)
+    values = {}
+    for key, value in settings.items():
+        below = settings.below(key)
+        values[key] = {**asdict(value), "override": value.is_override, "over": below and asdict(below)}
+    emit({"values": values, "preset": settings.preset, "warnings": settings.warnings, "files": loaded.files})
 
 
-def _print(rows: list[tuple[str, Any, Any]], preset: str | None, warnings: tuple[str, ...], files: Any) -> None:
+def _show(config: Config, settings: Resolved) -> None:
     out = console()
     made = table(" ", "setting", "value", "origin", "where", "over", wide=("value", "where", "over"))
     last = None
-    for key, value, below in rows:
+    for key, value in settings.items():
         group = _group(key)
         if last is not None and group != last:
             made.add_section()
         last = group
-        over = "" if below is None or below.origin == "defaults" else f"{_shown(below.value)} ({below.origin})"
-        star = "*" if value.origin in _ABOVE else ""
-        made.add_row(star, key, _shown(value.value), value.origin, _near(value.where), over)
+        below = settings.below(key)
+        over = "" if below is None or below.origin == "defaults" else f"{_text(below.value)} ({below.origin})"
+        star = "*" if value.is_override else ""
+        made.add_row(star, key, _text(value.value), value.origin, _near(value.where), over)
     show(out, made)
-    read = ", ".join(_near(path) for path in files) or "no file, so the defaults"
-    out.print(f"\nPreset: {preset or 'none'}. Read: {read}.", soft_wrap=True)
-    for warning in warnings:
+    read = ", ".join(map(_near, config.files)) or "no file, so the defaults"
+    out.print(f"\nPreset: {settings.preset or 'none'}. Read: {read}.", soft_wrap=True)
+    for warning in settings.warnings:
         out.print(f"warning: {warning}", soft_wrap=True)
-
-
-def _silence() -> None:
-    """Keep warnings out of the log: they are part of the answer."""
-    import logging
-
-    logging.getLogger("brim.settings").addHandler(logging.NullHandler())
 
 
 def _group(key: str) -> str:
@@ -99,7 +81,7 @@ def _group(key: str) -> str:
     return BARE.get(key, key).partition(".")[0] if "." in BARE.get(key, key) else ""
 
 
-def _shown(value: object) -> str:
+def _text(value: object) -> str:
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -112,7 +94,7 @@ def _shown(value: object) -> str:
 
 
 def _near(where: str) -> str:
-    """Return a path as it looks from here, where that is shorter."""
+    """Return a path relative to the current directory if that is shorter."""
     if not os.path.isabs(where):
         return where
     near = os.path.relpath(where)
@@ -124,106 +106,107 @@ def check(
     *,
     paths: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PATH]...", help="Files of settings, flows, profiles, or directories; if not here."),
+        Argument(metavar="[PATH]...", help="Files of settings, flows or profiles, or directories; by default here."),
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Check files of settings: each problem with its line.
+    """Check settings files, and list each problem with its line.
 
-    The exit code is 2 if a file cannot be taken. Warnings, such as a budget beyond its bounds, do not change it.
+    The exit code is 2 if a file is invalid. Warnings, such as a budget beyond its bounds, do not change it.
 
     Example: brim config check brim.yaml flows/build.yaml
     """
-    _silence()
-    rows = [_judged(path) for path in paths or [""]]
-    failed = [row for row in rows if not row["ok"]]
+    mute_settings()
+    rows = [_checked(path) for path in paths or [""]]
+    ok = all(row["ok"] for row in rows)
     if json:
-        emit({"ok": not failed, "files": rows})
+        emit({"ok": ok, "files": rows})
     else:
-        _tell(rows)
-        for row in failed:
-            complain(row["error"])
-    if failed:
+        for row in rows:
+            _show_check(row)
+    if not ok:
         raise typer.Exit(2)
 
 
-def _judged(path: str) -> dict[str, Any]:
-    from brim.settings.verdict import judged
+def _checked(path: str) -> dict[str, Any]:
+    from brim.settings import load_config
 
+    row: dict[str, Any] = {"path": path, "ok": True, "error": None, "line": None, "read": [], "warnings": []}
     try:
-        return {"path": path, "ok": True, "error": None, "line": None, **judged(path or None)}
+        config = load_config(path or None)
+        return {**row, "warnings": config.validate(), "read": list(config.files)}
     except SourceError as error:
-        return {"path": error.path, "ok": False, "error": str(error), "line": error.line, "read": [], "warnings": []}
+        return {**row, "path": error.path, "ok": False, "error": str(error), "line": error.line}
 
 
-def _tell(rows: list[dict[str, Any]]) -> None:
+def _show_check(row: dict[str, Any]) -> None:
+    if not row["ok"]:
+        complain(row["error"])
+        return
     out = console()
-    for row in rows:
-        if row["ok"]:
-            out.print(f"ok  {', '.join(_near(path) for path in row['read']) or 'no file'}", soft_wrap=True)
-            for warning in row["warnings"]:
-                out.print(f"    warning: {warning}", soft_wrap=True)
+    out.print(f"ok  {', '.join(map(_near, row['read'])) or 'no file'}", soft_wrap=True)
+    for warning in row["warnings"]:
+        out.print(f"    warning: {warning}", soft_wrap=True)
 
 
 @app.command("set")
 def set_value(
     *,
-    key: Annotated[str, typer.Argument(metavar="KEY", help="The setting, such as context_budget_chars.")],
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="Its new value, as it would stand in the file.")],
-    file: Annotated[str | None, typer.Option("--file", metavar="PATH", help="The file, if not the one here.")] = None,
-    profile: Profile = None,
-    flow: Flow = None,
-    step: Step = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the change and do not make it.")] = False,
+    key: _Key,
+    value: Annotated[str, Argument(metavar="VALUE", help="The new value, written as in the file.")],
+    file: _File = None,
+    profile: options.Profile = None,
+    flow: options.Flow = None,
+    step: options.Step = None,
+    dry_run: _DryRun = False,
     json: options.Json = False,
 ) -> None:
-    """Change one setting in its file, and leave every other byte of it as it was.
+    """Change one setting in its file, and leave every other byte as it is.
 
-    The new file is checked before it takes the place of the old one, in one step. What changes is printed.
+    The new file is checked before it replaces the old one. The change is printed as a diff.
 
     Example: brim config set context_budget_chars 250000 --flow build --step 0
     """
-    from brim.settings import load_config
-    from brim.settings.change import plan
-
     new = file is not None and not os.path.lexists(file)
-    config = load_config(os.path.dirname(file or "") or "." if new else file)
-    _make(plan(config, key, value, file=file, profile=profile, flow=flow, step=step), dry_run=dry_run, json=json)
+    load = os.path.dirname(file or "") or "." if new else file
+    _change(load, key, value, dry_run=dry_run, json=json, file=file, profile=profile, flow=flow, step=step)
 
 
 @app.command("unset")
 def unset_value(
     *,
-    key: Annotated[str, typer.Argument(metavar="KEY", help="The setting, such as context_budget_chars.")],
-    file: Annotated[str | None, typer.Option("--file", metavar="PATH", help="The file, if not the one here.")] = None,
-    profile: Profile = None,
-    flow: Flow = None,
-    step: Step = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the change and do not make it.")] = False,
+    key: _Key,
+    file: _File = None,
+    profile: options.Profile = None,
+    flow: options.Flow = None,
+    step: options.Step = None,
+    dry_run: _DryRun = False,
     json: options.Json = False,
 ) -> None:
-    """Remove one setting from its file, so that the value below it holds again.
+    """Remove one setting from its file, so that the value below it applies again.
 
-    A comment on its line goes with it; every other byte stays. What changes is printed.
+    A comment on its line is removed too; every other byte stays. The change is printed as a diff.
 
     Example: brim config unset context_budget_chars --flow build --step 0
     """
+    _change(file, key, None, dry_run=dry_run, json=json, file=file, profile=profile, flow=flow, step=step)
+
+
+def _change(
+    load: str | None, key: str, value: str | None, *, dry_run: bool, json: bool, **place: str | None
+) -> None:
+    """Plan a change of one setting, make it unless this is a dry run, and print it."""
     from brim.settings import load_config
-    from brim.settings.change import plan
+    from brim.settings.changes import plan
 
-    config = load_config(file)
-    _make(plan(config, key, None, file=file, profile=profile, flow=flow, step=step), dry_run=dry_run, json=json)
-
-
-def _make(change: SettingChange, *, dry_run: bool, json: bool) -> None:
-    """Make a change, unless it is only to be shown, and print it."""
+    change = plan(load_config(load), key, value, **place)
     if not dry_run:
         change.make()
     if json:
         changed = change.before != change.after
         emit({"path": change.path, "key": change.key, "changed": changed, "made": not dry_run, "diff": change.diff()})
         return
-    emit_text(change.diff() or f"{change.path}: {change.key} is {_shown(change.value)} already\n")
+    emit_text(change.diff() or f"{change.path}: {change.key} is already {_text(change.value)}\n")
 
 
 @app.command()

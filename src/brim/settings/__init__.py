@@ -1,4 +1,4 @@
-"""What strangers write for brim: settings, prompt files and receipts, read with care and refused by line."""
+"""Settings: read from files, environment and flags, resolved for a profile, a flow and a step."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from brim.settings.config import Config
 
-__all__ = ["load_config"]
+__all__ = [
+    "get_context_budget_chars",
+    "get_history_max_older_chars",
+    "get_history_max_recent_chars",
+    "load_config",
+]
 
 
 def load_config(
@@ -18,18 +23,51 @@ def load_config(
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
 ) -> Config:
-    """Return the settings of a project: `resolve` tells what holds for a profile, a flow and a step.
+    """Return the settings of a project; its `resolve` returns those of a profile, a flow and a step.
 
     Args:
-        path: `brim.yaml`, a `pyproject.toml`, or the directory of either; without it, the nearest from here upward.
-            Where there is none, the defaults are the same.
-        environ: the environment to read `BRIM_*` from, if not that of the process.
-        flags: settings by key that stand above all others, such as those of a command line.
+        path: `brim.yaml`, a `pyproject.toml`, a flow's file, or a directory; without it, the nearest project from the
+            current directory upward. Without a file, the settings are the defaults.
+        environ: the environment with `BRIM_*` variables, if not that of the process.
+        flags: settings by key that override all others, such as those of a command line.
 
     Raises:
-        SourceError: a file that cannot be read or understood; the error has every problem with its line.
-        InvalidValue: a flag that cannot be.
+        SourceError: a file cannot be read, or is invalid; the message lists every problem with its line.
+        InvalidValue: a flag is invalid.
     """
-    from brim.settings.config import load
+    from brim.settings.loader import load
 
     return load(None if path is None else os.fspath(path), os.environ if environ is None else environ, flags or {})
+
+
+def get_context_budget_chars(
+    config: Config | None = None, *, profile: str | None = None, flow: str | None = None, step: str | int | None = None
+) -> int:
+    """Return the characters of a step's whole history; without a config, of the project here.
+
+    Raises:
+        UnknownName: no profile, flow or step has that name.
+    """
+    return int((config or load_config()).resolve(profile, flow, step).value("context_budget_chars"))
+
+
+def get_history_max_recent_chars(
+    config: Config | None = None, *, profile: str | None = None, flow: str | None = None, step: str | int | None = None
+) -> int:
+    """Return the characters of the newest step; without a config, of the project here.
+
+    Raises:
+        UnknownName: no profile, flow or step has that name.
+    """
+    return int((config or load_config()).resolve(profile, flow, step).value("history_max_recent_chars"))
+
+
+def get_history_max_older_chars(
+    config: Config | None = None, *, profile: str | None = None, flow: str | None = None, step: str | int | None = None
+) -> int:
+    """Return the characters of each older step; without a config, of the project here.
+
+    Raises:
+        UnknownName: no profile, flow or step has that name.
+    """
+    return int((config or load_config()).resolve(profile, flow, step).value("history_max_older_chars"))

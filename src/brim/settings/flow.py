@@ -1,4 +1,4 @@
-"""Flows and profiles as files describe them: names, steps, teaching notes, and the settings of each."""
+"""Flows and profiles as files define them: names, steps, teaching notes, and the settings of each."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from brim.errors import InvalidType, InvalidValue, UnknownName, shown
-from brim.files.source import place
-from brim.settings import ecology
+from brim.errors import InvalidType, InvalidValue, UnknownName
+from brim.files.source import Keys, place
+from brim.settings import ecology, project
 from brim.settings.keys import FLOW_KEYS, NOTES, PROFILE_KEYS, STEP_KEYS
-from brim.settings.layer import Reader, Values, advice
-
-_TEXTS = ("agent", "role", "description", "task", "stage")
+from brim.settings.reader import Reader
+from brim.settings.values import Values
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,25 +20,25 @@ class FlowStep:
 
     id: str
     agent: str
-    """Who does it; empty where the file does not say."""
+    """The agent that does it; empty if the file names none."""
     teaching_notes: Mapping[str, Any]
-    """Inputs, outputs, emphasizes and constraints, those that are given."""
+    """Those of inputs, outputs, emphasizes and constraints that the file has."""
     values: Mapping[str, Any] = field(repr=False)
-    """Everything that the step says, as it was written."""
+    """All keys of the step, as they were written."""
     settings: Values = field(repr=False)
     where: str = ""
     """The file and line where it begins."""
 
     @property
     def task(self) -> str:
-        """What the agent is told to do: `task`, or `prompt` where that is a text."""
-        said = self.values.get("task") or self.values.get("prompt")
-        return said if isinstance(said, str) else ""
+        """The instruction to the agent: `task`, or `prompt` if that is a string."""
+        task = self.values.get("task") or self.values.get("prompt")
+        return task if isinstance(task, str) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """A flow: steps in order, and settings that hold for all of them."""
+    """A flow: steps in order, and the settings of all of them."""
 
     name: str
     description: str
@@ -52,11 +51,11 @@ class Flow:
         object.__setattr__(self, "_by_id", {step.id: step for step in self.steps})
 
     def step(self, key: str | int) -> FlowStep:
-        """Return a step by its id, or by its place from 0.
+        """Return a step by its id, or by its index from 0.
 
         Raises:
-            UnknownName: there is none of that id.
-            InvalidValue: there is none at that place.
+            UnknownName: no step has that id.
+            InvalidValue: the flow has no step at that index.
         """
         if isinstance(key, str):
             found = self._by_id.get(key)
@@ -64,15 +63,15 @@ class Flow:
                 raise UnknownName(f"step of the flow {self.name!r}", key, self._by_id)
             return found
         if isinstance(key, bool) or not isinstance(key, int):
-            raise InvalidType("step", key, "the id of a step, or its place from 0")
+            raise InvalidType("step", key, "the id of a step, or its index from 0")
         if not 0 <= key < len(self.steps):
-            raise InvalidValue("step", key, f"a place from 0 to {len(self.steps) - 1} in the flow {self.name!r}")
+            raise InvalidValue("step", key, f"an index from 0 to {len(self.steps) - 1} in the flow {self.name!r}")
         return self.steps[key]
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Settings under a name, and the profile that they add to."""
+    """Settings under a name, and the profile that they extend."""
 
     name: str
     description: str
@@ -81,11 +80,19 @@ class Profile:
     where: str = ""
 
 
+def shipped_profile(name: str) -> Profile:
+    """Return a profile that comes with brim."""
+    reader = Reader(project.read(project.shipped(name)))
+    profile = read_profile(reader, name, reader.source.values)
+    reader.finish()
+    return profile
+
+
 def read_profile(reader: Reader, name: str, value: Any, *keys: str | int) -> Profile:
-    """Return a profile; what is wrong with it the reader remembers."""
+    """Return a profile; its problems are recorded by the reader."""
     values = reader.mapping(value, *keys)
-    _texts(reader, values, ("description", "extends"), keys)
-    _named(reader, values, "profile_id", name, keys)
+    _check_texts(reader, values, ("description", "extends"), keys)
+    _check_name(reader, values, "profile_id", name, keys)
     settings = reader.settings(values, "profile", PROFILE_KEYS, *keys)
     extends = values.get("extends", ecology.PROFILE if ecology.speaks(values) else None)
     return Profile(
@@ -98,55 +105,50 @@ def read_profile(reader: Reader, name: str, value: Any, *keys: str | int) -> Pro
 
 
 def read_flow(reader: Reader, name: str, value: Any, *keys: str | int) -> Flow:
-    """Return a flow; what is wrong with it the reader remembers."""
+    """Return a flow; its problems are recorded by the reader."""
     values = reader.mapping(value, *keys)
-    _texts(reader, values, ("description",), keys)
-    _named(reader, values, "flow", name, keys)
+    _check_texts(reader, values, ("description",), keys)
+    _check_name(reader, values, "flow", name, keys)
     settings = reader.settings(values, "flow", FLOW_KEYS, *keys)
-    rows = values.get("steps")
-    if rows is not None and not isinstance(rows, list):
-        reader.refuse(f"{place((*keys, 'steps'))} must be a list of steps, not {shown(rows)}", *keys, "steps")
-        rows = None
+    rows = values.get("steps") or []
+    if not isinstance(rows, list):
+        reader.refuse_value(rows, "a list of steps", *keys, "steps")
+        rows = []
     steps: dict[str, FlowStep] = {}
-    for i, row in enumerate(rows or ()):
-        step = _step(reader, row, i, (*keys, "steps", i))
+    for i, row in enumerate(rows):
+        at = (*keys, "steps", i)
+        step = _step(reader, row, i, at)
         first = steps.setdefault(step.id, step)
         if first is not step:
-            told = f"{place((*keys, 'steps', i))} has the id {step.id!r} of the step at {first.where}"
-            reader.refuse(told, *keys, "steps", i, "id")
+            reader.refuse(f"{place(at)} has the id {step.id!r} of the step at {first.where}", *at, "id")
     return Flow(name, str(values.get("description") or ""), tuple(steps.values()), settings, reader.where(*keys))
 
 
-def _step(reader: Reader, row: Any, index: int, keys: tuple[str | int, ...]) -> FlowStep:
+def _step(reader: Reader, row: Any, index: int, keys: Keys) -> FlowStep:
     values = reader.mapping(row, *keys)
-    _texts(reader, values, _TEXTS, keys)
+    _check_texts(reader, values, ("agent", "role", "description", "task", "stage"), keys)
     id_ = values.get("id", index)
     if type(id_) is int:
         id_ = str(id_)
     elif not isinstance(id_, str) or not id_:
-        reader.refuse(f"{place((*keys, 'id'))} must be a text or a whole number, not {shown(id_)}", *keys, "id")
+        reader.refuse_value(id_, "a string or a whole number", *keys, "id")
         id_ = str(index)
     artifacts = values.get("artifacts")
     if artifacts is not None and not _is_texts(artifacts):
-        reader.refuse(
-            f"{place((*keys, 'artifacts'))} must be a list of paths, not {shown(artifacts)}", *keys, "artifacts"
-        )
+        reader.refuse_value(artifacts, "a list of paths", *keys, "artifacts")
     settings = reader.settings(values, "step", STEP_KEYS, *keys)
     agent = values.get("agent")
-    notes = _notes(reader, values["teaching_notes"], keys) if "teaching_notes" in values else {}
+    notes = _notes(reader, values.get("teaching_notes"), (*keys, "teaching_notes"))
     return FlowStep(id_, agent if isinstance(agent, str) else "", notes, values, settings, reader.where(*keys))
 
 
-def _notes(reader: Reader, value: Any, keys: tuple[str | int, ...]) -> Mapping[str, Any]:
-    """Return the teaching notes: a text or a list of texts each."""
-    keys = (*keys, "teaching_notes")
+def _notes(reader: Reader, value: Any, keys: Keys) -> Mapping[str, Any]:
     notes = reader.mapping(value, *keys)
     for name, note in notes.items():
         if name not in NOTES:
-            reader.refuse(f"{place(keys)} has no key {shown(name)}; {advice(name, NOTES)}", *keys, name)
+            reader.unknown(name, NOTES, keys)
         elif note is not None and not isinstance(note, str) and not _is_texts(note):
-            told = f"{place((*keys, name))} must be a text or a list of texts, not {shown(note)}"
-            reader.refuse(told, *keys, name)
+            reader.refuse_value(note, "a string or a list of strings", *keys, name)
     return notes
 
 
@@ -154,15 +156,13 @@ def _is_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
-def _texts(reader: Reader, values: Mapping[str, Any], names: tuple[str, ...], keys: tuple[str | int, ...]) -> None:
+def _check_texts(reader: Reader, values: Mapping[str, Any], names: tuple[str, ...], keys: Keys) -> None:
     for name in names:
-        value = values.get(name)
-        if value is not None and not isinstance(value, str):
-            reader.refuse(f"{place((*keys, name))} must be a text, not {shown(value)}", *keys, name)
+        if not isinstance(values.get(name), str | None):
+            reader.refuse_value(values[name], "a string", *keys, name)
 
 
-def _named(reader: Reader, values: Mapping[str, Any], key: str, name: str, keys: tuple[str | int, ...]) -> None:
-    """Refuse a name that is not the one by which it is known."""
+def _check_name(reader: Reader, values: Mapping[str, Any], key: str, name: str, keys: Keys) -> None:
+    """Refuse a name that differs from the one by which the file refers to it."""
     if values.get(key, name) != name:
-        told = f"{place((*keys, key))} must be {name!r}, the name that it is found by, not {shown(values[key])}"
-        reader.refuse(told, *keys, key)
+        reader.refuse_value(values[key], f"{name!r}, the name of its file or key", *keys, key)

@@ -1,11 +1,11 @@
-"""What a setting may be: each kind tells a value that it takes from one that it refuses, and writes its JSON Schema.
+"""The kinds of values that a setting takes: what is accepted, its description, and its JSON Schema.
 
-Kinds are plain values. They check and never change what they were given, so that a value is seen as it was written.
+A kind only checks a value and never converts it, so that an error shows the value as it was written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,364 +15,208 @@ from brim.receipts.section import KEEPS, Priority
 from brim.sections.stages import WAYS, staged
 
 MOST = 10**12
-"""The largest whole number that is taken: no prompt has more units."""
+"""The largest accepted integer, and a budget that no prompt reaches."""
+POLICIES = ("fit", "warn", "refuse", "pass")
+"""What the gateway does with a request that is too long: fit it, only report it, refuse it, or pass it on."""
 
-_PERCENT = r"^\s*(100(\.0{1,9})?|[0-9]{1,2}(\.[0-9]{1,9})?)\s*%\s*$"
+_PERCENT = {"type": "string", "pattern": r"^\s*(100(\.0{1,9})?|[0-9]{1,2}(\.[0-9]{1,9})?)\s*%\s*$"}
 _PRIORITIES = tuple(name.lower() for name in Priority.__members__)
 
 
+@dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of value."""
+    """A kind of value."""
 
-    __slots__ = ()
-
-    reads_text = False
-    """Whether a text from the environment is taken as it is, rather than as YAML."""
-
-    @property
-    def expected(self) -> str:
-        """What is taken, as a phrase that follows "must be"."""
-        raise NotImplementedError
-
-    def takes(self, value: object) -> bool:
-        """Return whether a value can be."""
-        raise NotImplementedError
-
-    def schema(self) -> dict[str, Any]:
-        """Return the same as JSON Schema."""
-        raise NotImplementedError
+    expected: str
+    """What is accepted, as a phrase that follows "must be"."""
+    takes: Callable[[Any], bool]
+    """Return whether a value is accepted."""
+    schema: Mapping[str, Any]
+    """The same as JSON Schema."""
+    names: tuple[str, ...] = ()
+    """The accepted names, for suggestions."""
+    reads_text: bool = False
+    """Whether a value from the environment is used as it is, rather than parsed as YAML."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Whole(Kind):
-    """A whole number."""
-
-    least: int = 0
-    most: int = MOST
-
-    @property
-    def expected(self) -> str:
-        """What is taken."""
-        upto = f" and at most {self.most:,}" if self.most < MOST else ""
-        return f"a whole number of at least {self.least:,}{upto}"
-
-    def takes(self, value: object) -> bool:
-        """Return whether it is a whole number within the bounds."""
-        return type(value) is int and self.least <= value <= self.most
-
-    def schema(self) -> dict[str, Any]:
-        """Return the bounds."""
-        return {"type": "integer", "minimum": self.least, "maximum": self.most}
+def whole(least: int = 0, most: int = MOST) -> Kind:
+    """Return the kind of an integer within bounds."""
+    upto = f" and at most {most:,}" if most < MOST else ""
+    return Kind(
+        f"a whole number of at least {least:,}{upto}",
+        lambda value: type(value) is int and least <= value <= most,
+        {"type": "integer", "minimum": least, "maximum": most},
+    )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Number(Kind):
-    """A number above 0."""
-
-    most: int
-
-    @property
-    def expected(self) -> str:
-        """What is taken."""
-        return f"a number above 0 and at most {self.most:,}"
-
-    def takes(self, value: object) -> bool:
-        """Return whether it is a number within the bounds; NaN is within none."""
-        return not isinstance(value, bool) and isinstance(value, int | float) and 0 < value <= self.most
-
-    def schema(self) -> dict[str, Any]:
-        """Return the bounds."""
-        return {"type": "number", "exclusiveMinimum": 0, "maximum": self.most}
+def number(most: int) -> Kind:
+    """Return the kind of a number above 0; NaN is refused."""
+    return Kind(
+        f"a number above 0 and at most {most:,}",
+        lambda value: not isinstance(value, bool) and isinstance(value, int | float) and 0 < value <= most,
+        {"type": "number", "exclusiveMinimum": 0, "maximum": most},
+    )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Flag(Kind):
-    """True or false."""
-
-    @property
-    def expected(self) -> str:
-        """What is taken."""
-        return "true or false"
-
-    def takes(self, value: object) -> bool:
-        """Return whether it is one of the two; 1 and 0 are not."""
-        return isinstance(value, bool)
-
-    def schema(self) -> dict[str, Any]:
-        """Return the type."""
-        return {"type": "boolean"}
+def text(*, empty: bool = False) -> Kind:
+    """Return the kind of a string, which may be empty only if `empty` is set."""
+    return Kind(
+        "a string" if empty else "a non-empty string",
+        lambda value: isinstance(value, str) and (empty or bool(value)),
+        {"type": "string"} if empty else {"type": "string", "minLength": 1},
+        reads_text=True,
+    )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Text(Kind):
-    """A text."""
-
-    empty: bool = False
-    """Whether it may have no characters."""
-    reads_text = True
-
-    @property
-    def expected(self) -> str:
-        """What is taken."""
-        return "a text" if self.empty else "a text that is not empty"
-
-    def takes(self, value: object) -> bool:
-        """Return whether it is a text."""
-        return isinstance(value, str) and (self.empty or bool(value))
-
-    def schema(self) -> dict[str, Any]:
-        """Return the type."""
-        return {"type": "string"} if self.empty else {"type": "string", "minLength": 1}
+def choice(names: tuple[str, ...]) -> Kind:
+    """Return the kind of one name out of several."""
+    return Kind(
+        f"one of {', '.join(names)}",
+        lambda value: isinstance(value, str) and value in names,
+        {"enum": list(names)},
+        names=names,
+        reads_text=True,
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Choice(Kind):
-    """One of some names."""
+def combination(names: tuple[str, ...]) -> Kind:
+    """Return the kind of one name, or two different ones joined by a plus sign."""
 
-    names: tuple[str, ...]
-    reads_text = True
+    def takes(value: Any) -> bool:
+        ways = [way.strip() for way in value.split("+")] if isinstance(value, str) else []
+        return 0 < len(ways) <= 2 and len(set(ways)) == len(ways) and set(ways) <= set(names)
 
-    @property
-    def expected(self) -> str:
-        """What is taken."""
-        return f"one of {', '.join(self.names)}"
-
-    def takes(self, value: object) -> bool:
-        """Return whether it is one of the names."""
-        return isinstance(value, str) and value in self.names
-
-    def schema(self) -> dict[str, Any]:
-        """Return the names."""
-        return {"enum": list(self.names)}
+    pairs = [f"{one}+{other}" for one in names for other in names if one != other]
+    spaced = [pair.replace("+", " + ") for pair in pairs]
+    expected = f"one of {', '.join(names)}, or two of them joined by a plus sign"
+    return Kind(expected, takes, {"enum": [*names, *pairs, *spaced]}, names=names, reads_text=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Ways(Kind):
-    """One of some names, or two different ones joined by a plus sign."""
+def share(*, zero: bool = False) -> Kind:
+    """Return the kind of a share: 0.2 or "20%"."""
 
-    names: tuple[str, ...]
-    reads_text = True
-
-    @property
-    def expected(self) -> str:
-        """What is taken."""
-        return f"one of {', '.join(self.names)}, or two of them joined by a plus sign"
-
-    def takes(self, value: object) -> bool:
-        """Return whether it is one or two of the names."""
-        if not isinstance(value, str):
-            return False
-        ways = [way.strip() for way in value.split("+")]
-        return len(ways) <= 2 and len(set(ways)) == len(ways) and set(ways) <= set(self.names)
-
-    def schema(self) -> dict[str, Any]:
-        """Return the names and their pairs."""
-        pairs = [f"{one}+{other}" for one in self.names for other in self.names if one != other]
-        spaced = [pair.replace("+", " + ") for pair in pairs]
-        return {"enum": [*self.names, *pairs, *spaced]}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Share(Kind):
-    """A share of a whole: 0.2 or "20%"."""
-
-    zero: bool = False
-    """Whether it may be nothing."""
-
-    @property
-    def expected(self) -> str:
-        """What is taken."""
-        return f'a share {"from 0 up" if self.zero else "above 0 and up"} to 1 (0.2 or "20%")'
-
-    def takes(self, value: object) -> bool:
-        """Return whether it is a share."""
-        if self.zero and value in (0, "0%") and not isinstance(value, bool):
+    def takes(value: Any) -> bool:
+        if zero and value in (0, "0%") and not isinstance(value, bool):
             return True
         try:
-            return fraction("", value) > 0 or self.zero
+            return fraction("", value) > 0 or zero
         except InvalidValue:
             return False
 
-    def schema(self) -> dict[str, Any]:
-        """Return both ways to write it."""
-        least = {"minimum": 0} if self.zero else {"exclusiveMinimum": 0}
-        return {"anyOf": [{"type": "number", **least, "maximum": 1}, {"type": "string", "pattern": _PERCENT}]}
+    least = {"minimum": 0} if zero else {"exclusiveMinimum": 0}
+    expected = f'a share {"from 0 up" if zero else "above 0 and up"} to 1 (0.2 or "20%")'
+    return Kind(expected, takes, {"anyOf": [{"type": "number", **least, "maximum": 1}, _PERCENT]})
 
 
-@dataclass(frozen=True, slots=True)
-class LineKind(Kind):
-    """One of some names, or a share of the budget."""
-
-    names: tuple[str, ...]
-
-    @property
-    def expected(self) -> str:
-        """What is taken."""
-        return f"one of {', '.join(self.names)}, or {Share().expected}"
-
-    def takes(self, value: object) -> bool:
-        """Return whether it is one of the names, or a share."""
-        return (isinstance(value, str) and value in self.names) or Share().takes(value)
-
-    def schema(self) -> dict[str, Any]:
-        """Return the names and both ways to write a share."""
-        return {"anyOf": [{"enum": list(self.names)}, *Share().schema()["anyOf"]]}
+def choice_or_share(names: tuple[str, ...]) -> Kind:
+    """Return the kind of one name out of several, or a share."""
+    named, part = choice(names), share()
+    return Kind(
+        f"{named.expected}, or {part.expected}",
+        lambda value: named.takes(value) or part.takes(value),
+        {"anyOf": [named.schema, *part.schema["anyOf"]]},
+        names=names,
+    )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Amount(Kind):
-    """Units, or a share of the budget: 400 or "20%"."""
+def amount(*, least: int = 0) -> Kind:
+    """Return the kind of a token count (400), or a percentage of the budget ("20%")."""
 
-    @property
-    def expected(self) -> str:
-        """What is taken."""
-        return 'units (400) or a percentage from 0 to 100 ("20%")'
-
-    def takes(self, value: object) -> bool:
-        """Return whether it is units or a share."""
+    def takes(value: Any) -> bool:
         if isinstance(value, int) and value > MOST:
             return False
         try:
-            units_or_share("", value)
+            return units_or_share("", value) > 0 or not least
         except InvalidValue:
             return False
-        return True
 
-    def schema(self) -> dict[str, Any]:
-        """Return both ways to write it."""
-        whole = {"type": "integer", "minimum": 0, "maximum": MOST}
-        return {"anyOf": [whole, {"type": "string", "pattern": _PERCENT}]}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Texts(Kind):
-    """A list of texts."""
-
-    @property
-    def expected(self) -> str:
-        """What is taken."""
-        return "a list of texts"
-
-    def takes(self, value: object) -> bool:
-        """Return whether it is a list of texts."""
-        return isinstance(value, list | tuple) and all(isinstance(item, str) and item for item in value)
-
-    def schema(self) -> dict[str, Any]:
-        """Return the type of the list and of its items."""
-        return {"type": "array", "items": {"type": "string", "minLength": 1}}
+    if not least:
+        integer = {"type": "integer", "minimum": 0, "maximum": MOST}
+        return Kind('tokens (400) or a percentage from 0 to 100 ("20%")', takes, {"anyOf": [integer, _PERCENT]})
+    integer = {"type": "integer", "minimum": least, "maximum": MOST}
+    percent = {**_PERCENT, "not": {"pattern": r"^[\s0.%]*$"}}
+    return Kind('tokens above 0 (400) or a percentage above 0, up to 100 ("20%")', takes, {"anyOf": [integer, percent]})
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Rank(Kind):
-    """The priority of a section: a name, or a whole number."""
+def keep() -> Kind:
+    """Return the kind of a section's `keep`."""
+    return Kind(
+        f"one of {', '.join(KEEPS)}, or code: and a language",
+        lambda value: isinstance(value, str) and (value in KEEPS or (value.startswith("code:") and len(value) > 5)),
+        {"anyOf": [{"enum": list(KEEPS)}, {"type": "string", "pattern": "^code:.+"}]},
+        reads_text=True,
+    )
 
-    @property
-    def expected(self) -> str:
-        """What is taken."""
-        return f"{', '.join(_PRIORITIES)} or a whole number"
 
-    def takes(self, value: object) -> bool:
-        """Return whether it is a priority."""
+def priority() -> Kind:
+    """Return the kind of a section's priority: a name, or an integer."""
+
+    def takes(value: Any) -> bool:
         if isinstance(value, str):
             return value.lower() in _PRIORITIES
         return type(value) is int and abs(value) <= MOST
 
-    def schema(self) -> dict[str, Any]:
-        """Return both ways to write it."""
-        return {"anyOf": [{"enum": list(_PRIORITIES)}, {"type": "integer", "minimum": -MOST, "maximum": MOST}]}
+    integer = {"type": "integer", "minimum": -MOST, "maximum": MOST}
+    return Kind(f"{', '.join(_PRIORITIES)} or a whole number", takes, {"anyOf": [{"enum": list(_PRIORITIES)}, integer]})
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Keep(Kind):
-    """What stays of a section that is cut."""
+def stages() -> Kind:
+    """Return the kind of a list of stages, each with its section and what is left of it."""
 
-    reads_text = True
-
-    @property
-    def expected(self) -> str:
-        """What is taken."""
-        return f"one of {', '.join(KEEPS)}, or code: and a language"
-
-    def takes(self, value: object) -> bool:
-        """Return whether it names a way to cut."""
-        return isinstance(value, str) and (value in KEEPS or (value.startswith("code:") and len(value) > 5))
-
-    def schema(self) -> dict[str, Any]:
-        """Return the names."""
-        return {"anyOf": [{"enum": list(KEEPS)}, {"type": "string", "pattern": "^code:.+"}]}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Stages(Kind):
-    """A list of stages, each with its section and what is left of it."""
-
-    @property
-    def expected(self) -> str:
-        """What is taken."""
-        return f"a list of stages, each with its section and one of {', '.join(WAYS)}"
-
-    def takes(self, value: object) -> bool:
-        """Return whether it is a list of stages."""
+    def takes(value: Any) -> bool:
         try:
             return isinstance(value, list | tuple) and bool(staged(value) or not value)
         except InvalidValue:
             return False
 
-    def schema(self) -> dict[str, Any]:
-        """Return the fields of a stage."""
-        whole = {"type": "integer", "minimum": 0, "maximum": MOST}
-        some = {**whole, "minimum": 1}
-        ways = {"last": some, "first": some, "to": Amount().schema(), "down_to": Amount().schema()}
-        own = {"section": {"type": "string", "minLength": 1}, **ways}
-        own |= {"over_chars": whole, "over_entries": whole, "leave": some}
-        item = {"type": "object", "properties": own, "required": ["section"], "additionalProperties": False}
-        one = [{"required": [name]} for name in WAYS]
-        return {"type": "array", "items": {**item, "oneOf": one}}
+    integer = {"type": "integer", "minimum": 0, "maximum": MOST}
+    positive = {**integer, "minimum": 1}
+    ways = {"last": positive, "first": positive, "to": amount().schema, "down_to": amount().schema}
+    fields = {"section": {"type": "string", "minLength": 1}, **ways}
+    fields |= {"over_chars": integer, "over_entries": integer, "leave": positive}
+    item = {"type": "object", "properties": fields, "required": ["section"], "additionalProperties": False}
+    one = [{"required": [name]} for name in WAYS]
+    return Kind(
+        f"a list of stages, each with its section and one of {', '.join(WAYS)}",
+        takes,
+        {"type": "array", "items": {**item, "oneOf": one}},
+    )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Setting:
-    """One setting of the table."""
+FLAG = Kind("true or false", lambda value: isinstance(value, bool), {"type": "boolean"})
+"""True or false; 1 and 0 are refused."""
 
-    key: str
-    """Its place in the file, parts joined by dots; a star stands for any name."""
-    kind: Kind
-    default: Any
-    doc: str
-    null: bool = False
-    """Whether it may be left open with `null`."""
-    top: bool = False
-    """Whether it stands at the top of the file alone, and in no profile, flow or step."""
+TEXTS = Kind(
+    "a list of strings",
+    lambda value: isinstance(value, list | tuple) and all(isinstance(item, str) and item for item in value),
+    {"type": "array", "items": {"type": "string", "minLength": 1}},
+)
+"""A list of strings, none of them empty."""
 
-    @property
-    def expected(self) -> str:
-        """What is taken, as a phrase that follows "must be"."""
-        return self.kind.expected + (" or null" if self.null else "")
-
-    def takes(self, value: object) -> bool:
-        """Return whether a value can be."""
-        return self.null if value is None else self.kind.takes(value)
-
-    def schema(self) -> dict[str, Any]:
-        """Return its JSON Schema with its sentence and its default."""
-        own = self.kind.schema()
-        if self.null:
-            own = {"anyOf": [own, {"type": "null"}]}
-        return {"description": self.doc, "default": self.default, **own}
-
-    @property
-    def variable(self) -> str:
-        """The environment variable that sets it; a star stands for a name in capitals."""
-        return "BRIM_" + self.key.upper().replace(".", "__")
+_RULE: dict[str, Kind] = {
+    "model": text(),
+    "key": text(),
+    "route": choice(("chat", "responses", "messages")),
+    "policy": choice(POLICIES),
+    "window": whole(least=1),
+    "meter": text(),
+    "recall": FLAG,
+}
+"""The fields of one rule of the gateway: which requests it matches, and the settings of those requests."""
 
 
-def tree(settings: Mapping[str, Setting]) -> dict[str, Any]:
-    """Return settings by the parts of their keys: mappings in mappings, with the settings at the ends."""
-    root: dict[str, Any] = {}
-    for key, setting in settings.items():
-        *path, last = key.split(".")
-        at = root
-        for part in path:
-            at = at.setdefault(part, {})
-        at[last] = setting
-    return root
+def rules() -> Kind:
+    """Return the kind of the gateway's rules."""
+
+    def takes(value: Any) -> bool:
+        return isinstance(value, list | tuple) and all(
+            isinstance(rule, Mapping)
+            and bool(rule)
+            and all(name in _RULE and _RULE[name].takes(each) for name, each in rule.items())
+            for rule in value
+        )
+
+    fields = {name: kind.schema for name, kind in _RULE.items()}
+    item = {"type": "object", "properties": fields, "additionalProperties": False, "minProperties": 1}
+    expected = f"a list of rules, each a mapping with some of {', '.join(_RULE)}"
+    return Kind(expected, takes, {"type": "array", "items": item})

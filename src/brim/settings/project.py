@@ -1,7 +1,7 @@
-"""Where settings are looked for: the project's file, the user's, and the flows and profiles beside the project's.
+"""Where settings are searched: the project's file, the user's file, and the project's flows and profiles.
 
-A file of the project must lie in it: a link that leads out of it is refused, since what is read there is also what
-`brim config set` writes.
+A file of the project must be inside it: a link that leads out of it is refused, since `brim config set` writes the
+files that are read.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from brim.settings.pyproject import read_pyproject
 NAME = "brim.yaml"
 
 MOST_VALUES = 1_000_000
-"""Values that a file of settings may have: thousands of steps are no mistake."""
+"""The most values of a file of settings: thousands of steps are legitimate."""
 
 _FLOWS = (("flows", ".yaml"), ("flows", ".yml"), ("swarm/config/flows", ".yaml"))
 _PROFILES = (("profiles", ".yaml"), ("profiles", ".yml"), ("swarm/profiles", ".swarm_profile.yaml"))
-"""Where flows and profiles have files of their own, and how their names end."""
+"""Directories of flows and profiles, and the endings of their files."""
 
 SHIPPED = (
     "forge",
@@ -41,30 +41,25 @@ SHIPPED = (
 
 @dataclass(frozen=True, slots=True)
 class ProjectFiles:
-    """A file of the project."""
+    """The files of a project."""
 
     path: str
-    """The file; empty where there is none."""
+    """The file of settings; empty if there is none."""
     root: str
-    """The directory that flows and profiles are looked for in."""
+    """The directory in which flows and profiles are searched."""
 
 
 def find(path: str | None) -> ProjectFiles:
-    """Return the project's file: the one named, or the first that is found from here upward.
-
-    Raises:
-        SourceError: the one named does not exist.
-    """
+    """Return the project of a file or directory, or the nearest one from the current directory upward."""
     if path is None:
         return above(".")
     if os.path.isdir(path):
-        inside = _in(path)
-        return ProjectFiles(inside or "", path)
+        return ProjectFiles(_in(path) or "", path)
     return ProjectFiles(path, os.path.dirname(path) or ".")
 
 
 def above(folder: str) -> ProjectFiles:
-    """Return the nearest file of settings in a directory or above it; without one, nothing."""
+    """Return the nearest project in a directory or above it; its fields are empty if there is none."""
     at, here = os.path.abspath(folder), folder
     while True:
         if found := _in(here):
@@ -75,8 +70,18 @@ def above(folder: str) -> ProjectFiles:
         at = here = upper
 
 
+def around_flow(path: str) -> ProjectFiles:
+    """Return the project of a flow's file: the nearest one above it, or the directory that it is in."""
+    found = above(os.path.dirname(path) or ".")
+    if found.path:
+        return found
+    folder = os.path.dirname(os.path.abspath(path))
+    endings = (os.sep + os.path.normpath(below) for below, _ in _FLOWS)
+    return ProjectFiles("", next((folder.removesuffix(end) for end in endings if folder.endswith(end)), folder))
+
+
 def _in(folder: str) -> str | None:
-    """Return the file of a directory that holds settings."""
+    """Return the file of settings in a directory."""
     own = os.path.join(folder, NAME)
     if os.path.lexists(own):
         return own
@@ -85,7 +90,7 @@ def _in(folder: str) -> str | None:
 
 
 def _mentions(path: str) -> bool:
-    """Return whether a file has a table of ours, without understanding it: most have none."""
+    """Return whether a file may have a `[tool.brim]` table, without parsing it: most have none."""
     try:
         with open(path, "rb") as file:
             text = file.read(10_000_000)
@@ -95,10 +100,10 @@ def _mentions(path: str) -> bool:
 
 
 def read(path: str, root: str | None = None) -> Source:
-    """Return what a file of settings says; one of a project must lie in it.
+    """Return the content of a file of settings; a file of a project must be inside `root`.
 
     Raises:
-        SourceError: it cannot be read or understood, or leads out of the project.
+        SourceError: the file cannot be read, is invalid, or is outside the project.
     """
     if root is not None:
         check_inside(path, root)
@@ -108,10 +113,10 @@ def read(path: str, root: str | None = None) -> Source:
 
 
 def check_inside(path: str, root: str) -> None:
-    """Pass if a file lies in the project, links followed.
+    """Pass if a file is inside the project once links are followed.
 
     Raises:
-        SourceError: it leads out of it.
+        SourceError: the file is outside the project.
     """
     if not (os.path.islink(path) or os.path.islink(os.path.dirname(path) or ".")):
         return
@@ -121,7 +126,7 @@ def check_inside(path: str, root: str) -> None:
 
 
 def _top(root: str) -> str:
-    """Return the directory of the repository that a directory is in, or the directory itself."""
+    """Return the repository of a directory, or the directory itself."""
     at = root
     while not os.path.lexists(os.path.join(at, ".git")):
         above = os.path.dirname(at)
@@ -132,7 +137,7 @@ def _top(root: str) -> str:
 
 
 def user_file(environ: Mapping[str, str]) -> str | None:
-    """Return the user's own file, if there is one."""
+    """Return the file of settings of the user, or `None`."""
     folder = environ.get("XDG_CONFIG_HOME")
     if not folder and environ.get("HOME"):
         folder = os.path.join(environ["HOME"], ".config")
@@ -141,12 +146,12 @@ def user_file(environ: Mapping[str, str]) -> str | None:
 
 
 def flows_in(root: str) -> Iterator[tuple[str, str]]:
-    """Yield the names and files of flows beside the project's file."""
+    """Yield the names and files of a project's flows."""
     yield from _named(root, _FLOWS)
 
 
 def profiles_in(root: str) -> Iterator[tuple[str, str]]:
-    """Yield the names and files of profiles beside the project's file."""
+    """Yield the names and files of a project's profiles."""
     yield from _named(root, _PROFILES)
 
 
@@ -162,14 +167,14 @@ def _named(root: str, places: tuple[tuple[str, str], ...]) -> Iterator[tuple[str
 
 
 def name_in(path: str) -> str:
-    """Return the name that the file of a flow or a profile gives it."""
+    """Return the name of the flow or profile in a file, from the name of the file."""
     name = os.path.basename(path)
     endings = sorted({ending for _, ending in (*_FLOWS, *_PROFILES)}, key=len, reverse=True)
     return next((name.removesuffix(ending) for ending in endings if name.endswith(ending)), name)
 
 
 def kind_of(path: str) -> str:
-    """Return what a file of settings is by where it lies: `top`, `flow` or `profile`."""
+    """Return the kind of a file of settings by its directory: `top`, `flow` or `profile`."""
     whole = os.path.abspath(path)
     if os.path.basename(whole) == NAME:
         return "top"
@@ -184,3 +189,8 @@ def kind_of(path: str) -> str:
 def shipped(name: str) -> str:
     """Return the file of a profile that comes with brim."""
     return os.path.join(os.path.dirname(__file__), "profiles", f"{name}.yaml")
+
+
+def is_shipped(where: str) -> bool:
+    """Return whether a place is in a profile that comes with brim."""
+    return where.startswith(os.path.dirname(shipped("")))

@@ -1,7 +1,7 @@
-"""The `[tool.brim]` table of a `pyproject.toml`, with the line of each key as far as it can be told.
+"""The `[tool.brim]` table of a `pyproject.toml`, with the line of each key.
 
-The standard library reads TOML and forgets where things stood. Tables and keys begin lines, so a second look at the
-text finds them; what stands inside a value of several lines has the line of its key.
+The standard library parses TOML without line numbers. Tables and keys begin lines, so a second pass over the text
+finds them; a value inside a multi-line value has the line of its key.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)$")
 
 
 def read_pyproject(path: str) -> Source | None:
-    """Return what `[tool.brim]` says, or nothing where there is no such table.
+    """Return the content of `[tool.brim]`, or `None` if there is no such table.
 
     Raises:
-        SourceError: the file cannot be read, or is not TOML.
+        SourceError: the file cannot be read, or is not valid TOML.
     """
     text = text_of(path, _MOST_BYTES)
     try:
         tools = tomllib.loads(text).get("tool")
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         found = _AT_LINE.search(str(error))
-        told = _AT_LINE.sub("", str(error)).strip().rstrip(".")
+        problem = _AT_LINE.sub("", str(error)).strip().rstrip(".")
         line = int(found[1]) if found else None
-        raise SourceError(path, f"not TOML: {told[:1].lower()}{told[1:]}", line=line) from error
+        raise SourceError(path, f"not TOML: {problem[:1].lower()}{problem[1:]}", line=line) from error
     if not isinstance(tools, dict) or "brim" not in tools:
         return None
     return Source(path, _plain(tools["brim"]), _lines(text))
 
 
 def _plain(value: Any) -> Any:
-    """Return a value without what only TOML knows: dates are texts."""
+    """Return a value as plain data: dates become strings."""
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -72,7 +72,7 @@ def _parts(written: str) -> tuple[str, ...]:
 
 
 def _indexed(names: tuple[str, ...], counts: dict[tuple[str, ...], int]) -> Keys:
-    """Return the way to a table, with the index of each list of tables on it."""
+    """Return the path of a table, with the index of each array of tables in it."""
     way: list[str | int] = []
     for end, name in enumerate(names, start=1):
         way.append(name)

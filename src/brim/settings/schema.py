@@ -1,8 +1,8 @@
-"""The JSON Schema of `brim.yaml`, made of the table of settings.
+"""The JSON Schema of `brim.yaml`, generated from the table of settings.
 
-    python -m brim.settings.schema     write it beside this file
+    python -m brim.settings.schema     writes brim.schema.json
 
-Editors complete and check the file by it; brim itself reads the table.
+Editors use it to complete and check the file; brim itself uses the table.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from brim.settings import ecology
-from brim.settings.keys import FLOW_KEYS, GROUPS, NOTES, PROFILE_KEYS, SPELLINGS, STEP_KEYS, TOP_KEYS, TREE
-from brim.settings.kinds import Setting
+from brim.settings.keys import FLOW_KEYS, GROUPS, NOTES, PROFILE_KEYS, SPELLINGS, STEP_KEYS, TOP_KEYS, TREE, Setting
 
 PATH = os.path.join(os.path.dirname(__file__), "brim.schema.json")
 
@@ -34,8 +33,8 @@ def schema() -> dict[str, Any]:
         "$defs": {
             **{f"group_{name}": _group(name) for name in GROUPS},
             ecology.NAME: ecology.schema(),
-            "profile": _closed({**_settings(), **_aside(PROFILE_KEYS)}, PROFILE_KEYS),
-            "flow": _closed({**_settings(), **_aside(FLOW_KEYS), "steps": _steps()}, FLOW_KEYS),
+            "profile": _closed({**_settings(), **_others(PROFILE_KEYS)}, PROFILE_KEYS),
+            "flow": _closed({**_settings(), **_others(FLOW_KEYS), "steps": _steps()}, FLOW_KEYS),
             "step": _step(),
         },
     }
@@ -47,7 +46,7 @@ def _settings(*, top: bool = False) -> dict[str, Any]:
     for name, node in TREE.items():
         if isinstance(node, Setting):
             if top or not node.top:
-                found[name] = _plain(node)
+                found[name] = node.schema()
         else:
             found[name] = {"$ref": f"#/$defs/group_{name}"}
     for name, own in SPELLINGS.items():
@@ -63,19 +62,14 @@ def _group(name: str) -> dict[str, Any]:
 
 
 def _node(node: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object of settings; a star allows any name."""
+    """Return the schema of a group; a star allows any name."""
     if "*" in node:
         return {"type": ["object", "null"], "additionalProperties": _node(node["*"])}
-    inner = {key: _plain(child) if isinstance(child, Setting) else _node(child) for key, child in node.items()}
+    inner = {key: child.schema() if isinstance(child, Setting) else _node(child) for key, child in node.items()}
     return {"type": ["object", "null"], "properties": inner, "additionalProperties": False}
 
 
-def _plain(setting: Setting) -> dict[str, Any]:
-    made = setting.schema()
-    return {**made, "default": list(made["default"])} if isinstance(made["default"], tuple) else made
-
-
-def _aside(keys: Mapping[str, str]) -> dict[str, Any]:
+def _others(keys: Mapping[str, str]) -> dict[str, Any]:
     return {key: {"type": "boolean"} if key == "curator_enabled" else {"type": ["string", "null"]} for key in keys}
 
 
@@ -87,7 +81,7 @@ def _step() -> dict[str, Any]:
     notes = {"type": ["object", "null"], "properties": dict.fromkeys(NOTES, _TEXTS), "additionalProperties": False}
     own = {
         **_settings(),
-        **_aside(STEP_KEYS),
+        **_others(STEP_KEYS),
         "id": {"type": ["string", "integer"]},
         "prompt": {"anyOf": [_TEXT, {"$ref": "#/$defs/group_prompt"}]},
         "artifacts": {"type": ["array", "null"], "items": _TEXT},
@@ -96,20 +90,20 @@ def _step() -> dict[str, Any]:
     return _closed(own, STEP_KEYS)
 
 
-def _closed(properties: dict[str, Any], told: Mapping[str, str]) -> dict[str, Any]:
-    """Return an object that takes these properties and no others."""
-    for key, sentence in told.items():
+def _closed(properties: dict[str, Any], descriptions: Mapping[str, str]) -> dict[str, Any]:
+    """Return an object with these properties and no others."""
+    for key, sentence in descriptions.items():
         properties[key] = {"description": sentence, **properties[key]}
     return {"type": ["object", "null"], "properties": properties, "additionalProperties": False}
 
 
 def text() -> str:
-    """Return the schema as it is shipped."""
+    """Return the text of the shipped file."""
     return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def main() -> None:
-    """Write the schema beside this file."""
+    """Write the shipped file."""
     with open(PATH, "w", encoding="utf-8") as file:
         file.write(text())
 

@@ -1,6 +1,6 @@
-"""A prompt written down as YAML: its sections, and what `brim.fit` is to be told.
+"""A prompt described in YAML: its sections, and the arguments of `brim.fit`.
 
-Section and fit check their own values; this file only finds the line on which a refused value stands.
+`Section` and `fit` check their own values; this module adds the file and line to their errors.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from brim.files.text_files import matching
 from brim.meter.window import Window
 from brim.receipts.section import Section
 from brim.sections.fit import fit
-from brim.sections.fitting import Prompt
+from brim.sections.section_fit import Prompt
 
 _OPTIONS = (
     *("separator", "order", "fill", "policy", "template", "show_budget", "direction"),
@@ -26,7 +26,7 @@ _OPTIONS = (
 )
 _KEYS = ("model", "meter", "budget", *_OPTIONS, "sections")
 _CONTENTS = ("text", "file", "entries", "files")
-"""Where the content of a section comes from: just one of these."""
+"""The sources of a section's content, of which it has exactly one."""
 _SECTION_KEYS = ("name", *_CONTENTS, *(slot.name for slot in fields(Section) if slot.name not in ("name", "content")))
 _WINDOW_KEYS = ("model", "size", "reserve", "cap", "warn", "limit")
 
@@ -36,7 +36,7 @@ _PLACE = re.compile(r"(\w+)(?:\[(\d+)\](?: (\w+))?)?")
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A prompt as a file describes it."""
+    """A prompt described by a file."""
 
     source: Source
     arguments: Mapping[str, Any]
@@ -50,33 +50,33 @@ class Spec:
         meter: str | None = None,
         capture: bool = False,
     ) -> Prompt:
-        """Return the fitted prompt; what is given here stands in for what the file says.
+        """Return the fitted prompt; the arguments override the file.
 
         Raises:
-            DoesNotFit: what is required is bigger than the budget.
-            SourceError: a value of the file cannot be.
-            InvalidValue: a value that was given here cannot be.
-            UnknownName: no model or meter has the name that was given here.
+            DoesNotFit: the required sections are bigger than the budget.
+            SourceError: a value of the file is invalid.
+            InvalidValue: an argument is invalid.
+            UnknownName: no model or meter has the name in an argument.
         """
-        asked = {"budget": budget, "model": model, "meter": meter}
-        given = {key: value for key, value in asked.items() if value is not None}
+        arguments = {"budget": budget, "model": model, "meter": meter}
+        overrides = {key: value for key, value in arguments.items() if value is not None}
         own = dict(self.arguments)
         if model is not None or meter is not None:
             own = {key: value for key, value in own.items() if key not in ("model", "meter")}
-        told = {**own, **given}
-        if told.get("budget") is None and told.get("model") is None:
-            raise self.source.error("budget is missing: give units or a window, or name a model")
+        options = {**own, **overrides}
+        if options.get("budget") is None and options.get("model") is None:
+            raise self.source.error("budget is missing: set tokens or a window, or name a model")
         try:
-            return fit(**told, capture=capture)
+            return fit(**options, capture=capture)
         except (InvalidValue, UnknownName) as error:
             keys = _keys(error, own)
-            if not keys or keys[0] in given:
+            if not keys or keys[0] in overrides:
                 raise
             raise self.source.error(str(error), *keys) from error
 
 
 def _keys(error: InvalidValue | UnknownName, own: Mapping[str, Any]) -> tuple[str | int, ...]:
-    """Return the way to the value of the file that an error of `brim.fit` is about; empty where it is about none."""
+    """Return the path of the value that an error of `brim.fit` is about; empty if it is not in the file."""
     if isinstance(error, UnknownName):
         return ("meter",) if "meter" in own else ("model",)
     found = _PLACE.match(error.place)
@@ -89,15 +89,15 @@ def _keys(error: InvalidValue | UnknownName, own: Mapping[str, Any]) -> tuple[st
 
 
 def is_spec(path: str, text: str) -> bool:
-    """Return whether a file describes a prompt, rather than being one: YAML with `sections:` at its top."""
+    """Return whether a file describes a prompt, rather than being one: it is YAML with `sections:` at its top."""
     return path.endswith((".yaml", ".yml")) and bool(_LOOKS_LIKE_ONE.search(text))
 
 
 def read_spec(path: str) -> Spec:
-    """Return the prompt that a file describes; the files that it names are read from where it lies.
+    """Return the prompt that a file describes; paths in it are relative to the file.
 
     Raises:
-        SourceError: the file, or one that it names, cannot be read or understood.
+        SourceError: the file, or one that it names, cannot be read or is invalid.
     """
     source = load(path)
     values = source.mapping(_KEYS)
@@ -106,7 +106,7 @@ def read_spec(path: str) -> Spec:
         raise source.error(f"sections must be a list of sections, not {shown(rows)}", "sections")
     for key in ("model", "meter"):
         if not isinstance(values.get(key), str | None):
-            raise source.error(f"{key} must be a text, not {shown(values[key])}", key)
+            raise source.error(f"{key} must be a string, not {shown(values[key])}", key)
     arguments = {key: values[key] for key in ("model", "meter", *_OPTIONS) if key in values}
     if "budget" in values:
         arguments["budget"] = budget_at(source, "budget", model=values.get("model"))
@@ -114,10 +114,10 @@ def read_spec(path: str) -> Spec:
 
 
 def budget_at(source: Source, *keys: str | int, model: str | None = None) -> int | Window:
-    """Return the budget that a file names: units, or a window by its size or by a model.
+    """Return the budget in a file: tokens, or a window by its size or its model.
 
     Raises:
-        SourceError: it is neither.
+        SourceError: the budget is invalid.
     """
     value = source.at(*keys)
     where = place(keys)
@@ -129,7 +129,7 @@ def budget_at(source: Source, *keys: str | int, model: str | None = None) -> int
     window = dict(source.mapping(_WINDOW_KEYS, *keys))
     named, size = window.pop("model", None), window.pop("size", None)
     if (named is None) == (size is None) and (named is not None or model is None):
-        raise source.error(f"{where} must have just one of model and size", *keys)
+        raise source.error(f"{where} must have exactly one of model and size", *keys)
     try:
         return Window(size, **window) if size is not None else Window.of(named or model or "", **window)
     except InvalidValue as error:
@@ -143,8 +143,8 @@ def _section(source: Source, index: int) -> Section:
     row = dict(source.mapping(_SECTION_KEYS, *keys))
     given = [key for key in _CONTENTS if key in row]
     if len(given) != 1:
-        told = " and ".join(given) or "none"
-        raise source.error(f"{place(keys)} must have just one of {', '.join(_CONTENTS)}, and has {told}", *keys)
+        found = " and ".join(given) or "none"
+        raise source.error(f"{place(keys)} must have exactly one of {', '.join(_CONTENTS)}, and has {found}", *keys)
     kind = given[0]
     content = _content(source, row.pop(kind), *keys, kind)
     try:
@@ -162,32 +162,29 @@ def _content(source: Source, value: Any, *keys: str | int) -> str | list[str]:
     if kind == "files" and isinstance(value, list):
         return [text for i in range(len(value)) for text in _files(source, value[i], *keys, i)]
     if kind == "entries" or not isinstance(value, str):
-        expected = {"entries": "a list of texts", "files": "a pattern or a list of patterns"}.get(str(kind), "a text")
+        lists = {"entries": "a list of strings", "files": "a pattern or a list of patterns"}
+        expected = lists.get(str(kind), "a string")
         raise source.error(f"{place(keys)} must be {expected}, not {shown(value)}", *keys)
     if kind == "text":
         return value
-    return _files(source, value, *keys) if kind == "files" else _file(source, value, *keys)
+    return _files(source, value, *keys) if kind == "files" else _text(source, _path(source, value), value, *keys)
 
 
 def _files(source: Source, pattern: object, *keys: str | int) -> list[str]:
     if not isinstance(pattern, str):
         raise source.error(f"{place(keys)} must be a pattern, not {shown(pattern)}", *keys)
-    paths = matching(_beside(source, pattern))
+    paths = matching(_path(source, pattern))
     if not paths:
         raise source.error(f"{place(keys)}: no file matches {shown(pattern)}", *keys)
     return [_text(source, path, path, *keys) for path in paths]
 
 
-def _file(source: Source, path: str, *keys: str | int) -> str:
-    return _text(source, _beside(source, path), path, *keys)
-
-
-def _text(source: Source, path: str, told: str, *keys: str | int) -> str:
+def _text(source: Source, path: str, written: str, *keys: str | int) -> str:
     try:
         return text_of(path)
     except SourceError as error:
-        raise source.error(f"{place(keys)}: {shown(told)}: {error.problem}", *keys) from error
+        raise source.error(f"{place(keys)}: {shown(written)}: {error.problem}", *keys) from error
 
 
-def _beside(source: Source, path: str) -> str:
+def _path(source: Source, path: str) -> str:
     return os.path.join(os.path.dirname(source.path), path)

@@ -6,7 +6,7 @@ import stat
 import pytest
 
 import brim
-from brim.settings.change import plan
+from brim.settings.changes import plan
 
 TEXT = """\
 # budgets of this project
@@ -93,7 +93,7 @@ def test_without_a_file_one_is_made(project):
         (brim.UnknownName, "nearest known are build", {"key": "model", "text": "x", "flow": "biuld"}),
         (brim.UnknownName, "no step", {"key": "model", "text": "x", "flow": "build", "step": "9"}),
         (brim.SourceError, "comes with brim", {"key": "model", "text": "x", "profile": "forge"}),
-        (brim.InvalidValue, "where 'build' stands", {"key": "model", "text": "x", "flow": "build", "file": "other"}),
+        (brim.InvalidValue, "the file of 'build'", {"key": "model", "text": "x", "flow": "build", "file": "other"}),
     ],
 )
 def test_what_cannot_be_is_refused_and_the_file_stays(project, error, told, arguments):
@@ -116,7 +116,7 @@ def test_a_file_that_somebody_changed_meanwhile_is_not_written(project):
     change = plan(project(TEXT), "model", "gpt-5")
     path = project.root / "brim.yaml"
     path.write_text(TEXT + "meter: chars\n")
-    with pytest.raises(brim.SourceError, match="changed by somebody else"):
+    with pytest.raises(brim.SourceError, match="was changed in the meantime"):
         change.make()
     assert path.read_text() == TEXT + "meter: chars\n"
 
@@ -141,7 +141,7 @@ def test_a_link_inside_the_project_stays_a_link(project):
 
 def test_toml_is_not_edited(project):
     (project.root / "pyproject.toml").write_text("[tool.brim]\nmodel = 'a'\n")
-    with pytest.raises(brim.SourceError, match="only YAML is edited"):
+    with pytest.raises(brim.SourceError, match="only YAML files can be edited"):
         plan(project(), "model", "gpt-5")
 
 
@@ -159,7 +159,7 @@ def test_a_setting_is_removed_where_it_stands_and_the_value_below_holds_again(pr
 
 
 def test_several_settings_of_one_place_change_together(project):
-    from brim.settings.change import plan_all
+    from brim.settings.changes import plan_all
 
     config = project(TEXT)
     plan_all(config, {"context_budget_chars": None, "budgets.preset": "lean"}).make()

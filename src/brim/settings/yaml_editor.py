@@ -1,7 +1,7 @@
-"""Change or remove one value of a YAML text and leave every other byte as it was.
+"""An editor that changes or removes one value of a YAML text and leaves every other byte as it was.
 
-The marks of the parser say where things stand; only the place of the value is written anew. What the new text says is
-read again and compared with what it should say, so an edit is right or refused.
+The marks of the parser give the position of the value, and only that is rewritten. The new text is parsed again and
+compared with the expected values, so an edit is right or refused.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from brim.files.source import Keys, parse, place
 
 _BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _STEP = 2
-"""Columns by which something new is indented."""
+"""Columns of indentation of a new block."""
 
 
 def with_value(text: str, path: str, keys: Keys, value: Any, most: int = 1_000_000) -> str:
-    """Return the text with another value at `keys`; mappings that are missing on the way are added.
+    """Return the text with another value at `keys`; missing mappings are added.
 
     Raises:
-        SourceError: the text is not plain YAML, or the place cannot be changed without touching another.
+        SourceError: the text is not plain YAML, or the value cannot be changed alone.
     """
     before = parse(text, path, most)
     _refuse_lists(before.values, path, keys)
@@ -44,17 +44,17 @@ def with_value(text: str, path: str, keys: Keys, value: Any, most: int = 1_000_0
 
 
 def without_value(text: str, path: str, keys: Keys, kept: int = 0, most: int = 1_000_000) -> str:
-    """Return the text without the value at `keys`, and without the mappings that this leaves empty.
+    """Return the text without the value at `keys`, and without the mappings that become empty.
 
-    The first `kept` keys stay, whatever they lead to. A comment on a line of the value goes with it.
+    The first `kept` keys always stay. A comment on a line of the value is removed with it.
 
     Raises:
-        SourceError: nothing is there, or it cannot be removed without touching another.
+        SourceError: there is no such value, or it cannot be removed alone.
     """
     before = parse(text, path, most)
     wanted = _without(before.values, keys, kept)
     if wanted == before.values:
-        raise SourceError(path, f"{place(keys)} is not set here, so there is nothing to remove")
+        raise SourceError(path, f"{place(keys)} is not set here: nothing to remove")
     marked = text.removeprefix("\ufeff")
     made = text[: len(text) - len(marked)] + _Edit(marked, path).removed(keys, kept)
     try:
@@ -68,7 +68,7 @@ def without_value(text: str, path: str, keys: Keys, kept: int = 0, most: int = 1
 
 
 def _without(values: Any, keys: Keys, kept: int) -> Any:
-    """Return values without the one at `keys`, nor the mappings that are empty then."""
+    """Return values without the one at `keys` and the mappings that become empty."""
     key, *rest = keys
     if isinstance(values, list) and isinstance(key, int) and rest:
         return [_without(item, tuple(rest), kept - 1) if i == key else item for i, item in enumerate(values)]
@@ -95,7 +95,7 @@ def _refuse_lists(values: Any, path: str, keys: Keys) -> None:
 
 
 def _with(values: Any, keys: Keys, value: Any) -> Any:
-    """Return values with another at `keys`; what they were is not changed."""
+    """Return a copy of values with another one at `keys`."""
     if not keys:
         return list(value) if isinstance(value, tuple) else value
     key, *rest = keys
@@ -141,16 +141,16 @@ class _Edit:
             name, child = found
             if name is not None and self._at(child.start_mark) < self._at(name.end_mark):
                 line = name.start_mark.line + 1
-                raise SourceError(self._path, "it is an alias of something above; edit that by hand", line=line)
+                raise SourceError(self._path, "it is an alias; edit the anchor by hand", line=line)
             if i == len(keys) - 1:
                 return self._replaced(name, child, value)
             if self._is_nothing(child):
                 return self._filled(name, child, keys[i + 1 :], value)
             node = child
-        raise SourceError(self._path, "nothing is named that could be changed")
+        raise SourceError(self._path, "no key is given")
 
     def removed(self, keys: Keys, kept: int) -> str:
-        """Return the text without a value that is there; what would be an empty mapping goes as a whole."""
+        """Return the text without a value; a mapping that would become empty is removed as a whole."""
         way: list[tuple[Any, Any, Any]] = []
         node: Any = self._root
         for key in keys:
@@ -192,11 +192,11 @@ class _Edit:
         if isinstance(node, self._yaml.SequenceNode) and isinstance(key, int):
             return None, node.value[key]
         if not isinstance(node, self._yaml.MappingNode):
-            raise SourceError(self._path, "something else than a mapping is in its way", line=node.start_mark.line + 1)
+            raise SourceError(self._path, "a parent of it is not a mapping", line=node.start_mark.line + 1)
         return next(((name, child) for name, child in node.value if name.value == key), None)
 
     def _replaced(self, name: Any, child: Any, value: Any) -> str:
-        """Return the text with the value of a key that is there."""
+        """Return the text with another value of an existing key."""
         old = self._span(child)
         style = getattr(child, "style", None)
         if isinstance(child, self._yaml.CollectionNode) and not child.flow_style:
@@ -211,7 +211,7 @@ class _Edit:
         return self._text[: old.start] + new + self._text[old.end :]
 
     def _filled(self, name: Any, child: Any, keys: Keys, value: Any) -> str:
-        """Return the text with something inside a group that was empty."""
+        """Return the text with a value inside a group that was empty."""
         span = self._span(child)
         if span.start < span.end:  # an explicit null
             return self._text[: span.start] + _flow(keys, value) + self._text[span.end :]
@@ -236,7 +236,7 @@ class _Edit:
         return self._inserted(self._line_end(end), self._block(keys, value, column))
 
     def _inserted(self, at: int, lines: str) -> str:
-        """Return the text with lines put in after the line that ends at a place."""
+        """Return the text with lines inserted after the line that ends at a position."""
         if at >= len(self._text):
             return self._appended(lines)
         found = _BREAK.match(self._text, at)
@@ -248,7 +248,7 @@ class _Edit:
         return self._text + gap + lines
 
     def _block(self, keys: Keys, value: Any, column: int) -> str:
-        """Return the lines of something new, each key a level deeper."""
+        """Return the lines of a new value, each key a level deeper."""
         lines = []
         for depth, key in enumerate(keys):
             last = f" {written(value)}" if depth == len(keys) - 1 else ""
@@ -256,7 +256,7 @@ class _Edit:
         return "".join(lines)
 
     def _span(self, node: Any) -> _Place:
-        """Return where a value begins and ends, without the blanks and comments after it."""
+        """Return the start and end of a value, without the blanks and comments after it."""
         start, end = self._at(node.start_mark), self._at(node.end_mark)
         if isinstance(node, self._yaml.CollectionNode) and not node.flow_style and node.value:
             last = node.value[-1]
@@ -272,7 +272,7 @@ class _Edit:
         return isinstance(node, self._yaml.ScalarNode) and node.tag.endswith(":null")
 
     def _colon(self, name: Any) -> int:
-        """Return the place after the colon of a key."""
+        """Return the position after the colon of a key."""
         return self._text.index(":", self._at(name.end_mark)) + 1
 
     def _at(self, mark: Any) -> int:
@@ -287,7 +287,7 @@ class _Edit:
 
 
 def _flow(keys: Keys, value: Any) -> str:
-    """Return something new on one line, in braces."""
+    """Return a new value on one line, in braces."""
     inner = written(value)
     for key in reversed(keys):
         inner = f"{{{written(str(key))}: {inner}}}"
@@ -295,7 +295,7 @@ def _flow(keys: Keys, value: Any) -> str:
 
 
 def written(value: Any, style: str | None = None) -> str:
-    """Return a value as YAML on one line; a text keeps the quotes that stood there, or has some if it needs them."""
+    """Return a value as YAML on one line; a string keeps the style of its quotes, or is quoted if it must be."""
     if isinstance(value, list | tuple):
         return "[" + ", ".join(written(item) for item in value) + "]"
     if not isinstance(value, str):
@@ -308,7 +308,7 @@ def written(value: Any, style: str | None = None) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether a text means itself without quotes, wherever it stands."""
+    """Return whether a string needs no quotes in any position."""
     try:
         read = [parse(f"{{x: {text}}}\n", "").values, parse(f"x: {text} # c\n", "").values]
     except SourceError:

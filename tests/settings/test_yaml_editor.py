@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brim.errors import SourceError
-from brim.settings.edit import with_value, without_value, written
+from brim.settings.yaml_editor import with_value, without_value, written
 
 TEXT = """\
 # The settings of this project.
@@ -119,8 +119,8 @@ def test_odd_files_are_edited_too(before, keys, value, after):
 @pytest.mark.parametrize(
     ("before", "keys", "told"),
     [
-        ("a: &x {b: 1}\nc: *x\n", ("c", "b"), "an alias of something above"),
-        ("a: &x 1\nc: *x\n", ("c",), "an alias of something above"),
+        ("a: &x {b: 1}\nc: *x\n", ("c", "b"), "it is an alias; edit the anchor"),
+        ("a: &x 1\nc: *x\n", ("c",), "it is an alias; edit the anchor"),
         ("a: &x {b: 1}\nc: *x\n", ("a", "b"), "without changing more"),
         ("a: 5\n", ("a", "b"), "a must be a mapping"),
         ("- a\n", ("a",), "must be a mapping"),

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 import brim
 from brim.errors import InvalidValue
-from brim.sessions.memory.working import Override, Working
+from brim.sessions.memory import BudgetOverride, WorkingMemory
 
 PAGE = """\
 # Notes
@@ -25,7 +25,7 @@ context_budget:
 @pytest.mark.parametrize("lines", [74, 75, 76, 500])
 @pytest.mark.parametrize("end", ["", "\n"])
 def test_a_page_has_seventy_five_lines_and_never_one_more(lines, end):
-    page = Working("\n".join(f"line {i}" for i in range(lines)) + end)
+    page = WorkingMemory("\n".join(f"line {i}" for i in range(lines)) + end)
     shown = page.shown
     assert len(shown.split("\n")) <= 75
     assert shown.rstrip("\n").endswith(f"line {lines - 1}")
@@ -40,20 +40,20 @@ def test_a_page_has_seventy_five_lines_and_never_one_more(lines, end):
 
 @pytest.mark.requirement("S3.12")
 def test_a_single_line_of_four_million_characters_is_bounded_too():
-    page = Working("x" * 4_000_000)
+    page = WorkingMemory("x" * 4_000_000)
     assert len(page.shown) == 1_000
     assert page.warning == "1 of its lines are longer than 1,000 characters: shorten them"
 
 
 @given(st.text(max_size=3_000), st.integers(2, 6))
 def test_a_page_is_always_within_its_caps(text, lines):
-    shown = Working(text, lines=lines, line_chars=200).shown
+    shown = WorkingMemory(text, lines=lines, line_chars=200).shown
     assert len(shown.split("\n")) <= lines
     assert len(shown) <= lines * 201
 
 
 def test_a_page_reaches_the_prompt_and_gives_up_its_oldest_lines_first():
-    page = Working("\n".join(f"line {i}" for i in range(60)))
+    page = WorkingMemory("\n".join(f"line {i}" for i in range(60)))
     prompt = brim.fit([page.section()], 100, meter="chars")
     assert prompt.text.endswith("line 59")
     assert prompt.receipt.part("working_memory").priority == 1
@@ -72,7 +72,7 @@ def test_a_page_reaches_the_prompt_and_gives_up_its_oldest_lines_first():
     ids=["fenced", "other spelling", "json", "yaml"],
 )
 def test_a_budget_on_the_agents_own_page_wins(page):
-    override = Working(page).override
+    override = WorkingMemory(page).override
     assert override.warning == ""
     assert override.budget(4_000) == 900
     assert override.budget(500) == 500
@@ -104,13 +104,13 @@ def test_a_budget_on_the_agents_own_page_wins(page):
         ("context_budget: {sections: {a: {priority: urgent}}}", "not 'urgent'"),
         ("context_budget: {sections: {a: {priority: required}}}", "an agent cannot make a part required"),
         ("context_budget: {sections: {a: {enabled: maybe}}}", "true or false"),
-        ("context_budget: {sections: {a: 1}, allocations: {a: 1}}", "given only one of them"),
+        ("context_budget: {sections: {a: 1}, allocations: {a: 1}}", "written with one of them"),
         ("context_budget: !!python/object:os.system {}", "the tag"),
     ],
 )
 def test_a_budget_that_cannot_be_understood_is_ignored_with_a_warning(block, told):
-    override = Working(f"Notes\n\n```yaml\n{block}\n```\n").override
-    assert override == Override(warning=override.warning)
+    override = WorkingMemory(f"Notes\n\n```yaml\n{block}\n```\n").override
+    assert override == BudgetOverride(warning=override.warning)
     assert override.warning.startswith("the budget in the working memory is ignored: ")
     assert told in override.warning
     assert override.budget(4_000) == 4_000
@@ -120,14 +120,14 @@ def test_a_budget_that_cannot_be_understood_is_ignored_with_a_warning(block, tol
     "page", ["", "Plain notes about my context_budget, nothing else.", "```yaml\nother: 1\n```", "a: ["]
 )
 def test_a_page_without_a_budget_is_no_matter(page):
-    assert Working(page).override == Override()
+    assert WorkingMemory(page).override == BudgetOverride()
 
 
 def test_a_required_section_is_not_the_agents_to_change():
     system = brim.Section("system", "s" * 50, required=True)
-    assert Override(sections={"system": {"enabled": False}}).applied([system]) == [system]
+    assert BudgetOverride(sections={"system": {"enabled": False}}).applied([system]) == [system]
 
 
 def test_caps_that_cannot_be_are_refused():
     with pytest.raises(InvalidValue, match="lines must be a whole number of at least 2, not 0"):
-        Working("x", lines=0)
+        WorkingMemory("x", lines=0)

@@ -1,6 +1,6 @@
-"""Change or remove settings in the file that they belong to: planned, checked, and only then written.
+"""Changes of settings in their file: planned, checked, and only then written.
 
-The new text is read as settings before it takes the place of the old, so a file that was good stays good.
+The new text is checked as settings before it replaces the old one, so a valid file stays valid.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from brim.errors import InvalidValue, SourceError, UnknownName
 from brim.files.source import Keys, parse, text_of
 from brim.files.writer import put
 from brim.settings import project
-from brim.settings.config import Config, check_text
-from brim.settings.edit import with_value, without_value
-from brim.settings.given import value_of
+from brim.settings.config import Config
 from brim.settings.keys import BARE, SETTINGS, name_of, setting_of
+from brim.settings.loader import check_text
+from brim.settings.overrides import value_of
+from brim.settings.yaml_editor import with_value, without_value
 
 _MOST_BYTES = 10_000_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SettingChange:
-    """A change of one file that was not made yet."""
+    """A planned change of one file."""
 
     path: str
     key: str
@@ -34,20 +35,20 @@ class SettingChange:
     after: str
 
     def diff(self) -> str:
-        """Return what changes, line by line."""
+        """Return the change as a unified diff."""
         lines = unified_diff(
             self.before.splitlines(keepends=True), self.after.splitlines(keepends=True), self.path, self.path
         )
         return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
 
     def make(self) -> None:
-        """Write the file: all of it or nothing, and only if nobody changed it since.
+        """Write the file atomically, and only if it was not changed since.
 
         Raises:
-            SourceError: it cannot be written, or was changed.
+            SourceError: the file cannot be written, or was changed in the meantime.
         """
         if os.path.exists(self.path) and text_of(self.path, _MOST_BYTES) != self.before:
-            raise SourceError(self.path, "the file was changed by somebody else in the meantime; try again")
+            raise SourceError(self.path, "the file was changed in the meantime; try again")
         try:
             put(os.path.realpath(self.path), self.after.encode("utf-8"))
         except OSError as error:
@@ -64,14 +65,14 @@ def plan(
     flow: str | None = None,
     step: str | int | None = None,
 ) -> SettingChange:
-    """Return the change that gives a setting another value: the project's, or that of a profile, a flow or a step.
+    """Return the change that sets a setting of the project, a profile, a flow or a step.
 
-    Without a text the setting is removed there, so that the value below it holds again.
+    Without a text the setting is removed, so that the value of the layer below takes effect.
 
     Raises:
-        UnknownName: no such setting, profile, flow or step.
-        InvalidValue: the setting cannot have this value, or cannot stand there.
-        SourceError: the file cannot be read or changed, or does not set what is to be removed.
+        UnknownName: no setting, profile, flow or step has that name.
+        InvalidValue: the value is invalid, or the setting is not allowed there.
+        SourceError: the file cannot be read or changed, or does not contain the setting to remove.
     """
     return plan_all(config, {key: text}, file=file, profile=profile, flow=flow, step=step)
 
@@ -85,11 +86,11 @@ def plan_all(
     flow: str | None = None,
     step: str | int | None = None,
 ) -> SettingChange:
-    """Return the change of several settings of one place, made together or not at all; see `plan`."""
+    """Return the change of several settings at once; see `plan`."""
     values = {key: _checked(key, text, profile=profile, flow=flow) for key, text in texts.items()}
     path, kind, base = _place(config, file, profile, flow, step)
     if path.endswith(".toml"):
-        raise SourceError(path, "only YAML is edited; change this file by hand, or name another with --file")
+        raise SourceError(path, "only YAML files can be edited; change this file by hand, or name another with --file")
     project.check_inside(path, config.root or os.path.dirname(path) or ".")
     before = after = text_of(path, _MOST_BYTES) if os.path.lexists(path) else ""
     for key, value in values.items():
@@ -105,13 +106,13 @@ def plan_all(
 
 
 def _checked(key: str, text: str | None, *, profile: str | None, flow: str | None) -> Any:
-    """Return the value of a text, if the setting can have it there; nothing where it is to be removed."""
+    """Return the value of a text, or `None` if the setting is removed; raise if it is not allowed there."""
     full = BARE.get(key, key)
     setting = setting_of(full)
     if setting is None or full in ("sections", ""):
         raise UnknownName("setting", key, [name_of(each) for each in SETTINGS])
     if profile is not None and flow is not None:
-        raise InvalidValue("--profile", profile, "left out where --flow is given")
+        raise InvalidValue("--profile", profile, "left out together with --flow")
     if setting.top and (profile or flow):
         raise InvalidValue(key, text, "set at the top of the file, not in a profile, a flow or a step")
     if text is None:
@@ -125,32 +126,27 @@ def _checked(key: str, text: str | None, *, profile: str | None, flow: str | Non
 def _place(
     config: Config, file: str | None, profile: str | None, flow: str | None, step: str | int | None
 ) -> tuple[str, str, Keys]:
-    """Return the file, what it holds, and the way to the layer in it."""
+    """Return the file, its kind, and the path of the layer in it."""
     if profile is None and flow is None:
         if step is not None:
-            raise InvalidValue("--step", step, "given together with --flow")
+            raise InvalidValue("--step", step, "used together with --flow")
         return file or config.path or os.path.join(config.root, project.NAME), "top", ()
     made: Any = config.profile(profile) if profile is not None else config.flow(flow or "")
     path = made.where.rpartition(":")[0] or made.where
     if file is not None and os.path.realpath(file) != os.path.realpath(path):
-        raise InvalidValue("--file", file, f"{path}, where {made.name!r} stands")
-    if path.startswith(project.shipped("")[: -len(".yaml")]):
+        raise InvalidValue("--file", file, f"{path}, the file of {made.name!r}")
+    if project.is_shipped(path):
         raise SourceError(path, f"{made.name!r} comes with brim; extend it by a profile of your own")
     group = "profiles" if profile is not None else "flows"
-    inside = _is_top(path)
+    inside = project.kind_of(path) == "top"
     base: Keys = (group, made.name) if inside else ()
     if step is not None:
         base = (*base, "steps", made.steps.index(made.step(step)))
     return path, "top" if inside else group[:-1], base
 
 
-def _is_top(path: str) -> bool:
-    """Return whether a file holds settings at its top, rather than one flow or profile."""
-    return project.kind_of(path) == "top"
-
-
 def _spelled(full: str, text: str, path: str, base: Keys) -> Keys:
-    """Return the way to a setting from its layer, budgets by the name that the layer uses or should use."""
+    """Return the path of a setting in its layer, with the name of the budgets that the layer uses."""
     if full.startswith("sections."):
         name, _, last = full.removeprefix("sections.").rpartition(".")
         return ("sections", name, last)

@@ -2,11 +2,11 @@ import pytest
 
 import brim
 from brim.errors import InvalidValue
-from brim.sessions.memory.semantic import Semantic
+from brim.sessions.memory import SemanticMemory
 
 
 def learned(*rows):
-    memory = Semantic()
+    memory = SemanticMemory()
     for kind, text, *pinned in rows:
         memory = memory.learned(kind, text, pinned=bool(pinned))
     return memory
@@ -65,4 +65,4 @@ def test_an_entry_is_a_sentence_and_not_a_document():
 @pytest.mark.parametrize(("kind", "text"), [("bannd", "x"), ("banned", " "), ("banned", None)])
 def test_what_cannot_be_learned_is_refused(kind, text):
     with pytest.raises(InvalidValue):
-        Semantic().learned(kind, text)
+        SemanticMemory().learned(kind, text)

@@ -4,7 +4,6 @@ import pytest
 
 import brim
 from brim.errors import ModelError
-from brim.flows.exchange import exchange
 from brim.testing import Scripted
 
 ATTEMPTS = [f"Attempt {i}: edited the file and it failed again for reason {i}." for i in range(200)]
@@ -18,7 +17,7 @@ def settings(strategy, **flags):
 @pytest.mark.requirement("S0.19")
 def test_strategy_a_cuts_and_makes_no_extra_call():
     model = Scripted(["done"])
-    made = exchange(settings("A"), {"task": "Fix it.", "history": ATTEMPTS}, model)
+    made = settings("A").exchange({"task": "Fix it.", "history": ATTEMPTS}, model)
     assert (made.calls, len(model.asked), made.reply.text, made.summary) == (1, 1, "done", None)
     assert made.prompt.receipt.part("history").state == "cut"
 
@@ -27,8 +26,8 @@ def test_strategy_a_cuts_and_makes_no_extra_call():
 def test_strategy_b_has_the_history_summarised_and_then_asks_with_the_summary():
     model = Scripted(["All edits of the file failed.", "done"])
     events = []
-    made = exchange(
-        settings("B"), {"task": "Fix it.", "history": ATTEMPTS}, model, emit=events.append, system="You act."
+    made = settings("B").exchange(
+        {"task": "Fix it.", "history": ATTEMPTS}, model, emit=events.append, system="You act."
     )
     first, second = model.asked
     assert ATTEMPTS[0] in first
@@ -42,12 +41,12 @@ def test_strategy_b_has_the_history_summarised_and_then_asks_with_the_summary():
 @pytest.mark.requirement("S0.19")
 def test_strategy_b_calls_once_where_the_history_fits():
     model = Scripted(["done"])
-    assert exchange(settings("B"), {"task": "Fix it.", "history": ATTEMPTS[:2]}, model).calls == 1
+    assert settings("B").exchange({"task": "Fix it.", "history": ATTEMPTS[:2]}, model).calls == 1
 
 
 def test_what_is_to_be_summarised_is_itself_kept_to_the_window():
     model = Scripted(["short", "done"])
-    exchange(settings("B", **{"window.size": 2_000}), {"history": ATTEMPTS}, model)
+    settings("B", **{"window.size": 2_000}).exchange({"history": ATTEMPTS}, model)
     first = model.asked[0]
     assert brim.meter("o200k_base").count(first) <= 1_800
     assert ATTEMPTS[-1] in first
@@ -56,12 +55,12 @@ def test_what_is_to_be_summarised_is_itself_kept_to_the_window():
 
 def test_a_summary_that_fails_is_done_without_and_the_reason_told():
     model = Scripted([ModelError("no answer", status=503), "done"])
-    made = exchange(settings("B"), {"history": ATTEMPTS}, model)
+    made = settings("B").exchange({"history": ATTEMPTS}, model)
     assert (made.reply.text, made.calls, made.summary) == ("done", 2, None)
-    assert made.reason == "the history was cut, since its summary failed: no answer"
+    assert made.reason == "the history was truncated, since its summary failed: no answer"
     assert made.prompt.receipt.truncated
 
 
 def test_a_history_that_is_not_there_is_refused():
     with pytest.raises(brim.UnknownName, match="no section is called 'past'"):
-        exchange(settings("B"), {"history": ATTEMPTS}, Scripted([]), history="past")
+        settings("B").exchange({"history": ATTEMPTS}, Scripted([]), history="past")

@@ -1,4 +1,4 @@
-"""Settings that are given from outside the files: environment variables and flags."""
+"""Settings from outside the files: environment variables and flags."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Any
 
 from brim.errors import InvalidValue, SourceError, nearest, shown
 from brim.files.source import parse
-from brim.settings.keys import BARE, SETTINGS, TREE, name_of, setting_of
-from brim.settings.kinds import Setting
-from brim.settings.layer import Value, with_preset
+from brim.settings.keys import BARE, SETTINGS, TREE, Setting, name_of, setting_of
+from brim.settings.reader import with_preset
+from brim.settings.values import Value
 
 PREFIX = "BRIM_"
 
 
 def from_environ(environ: Mapping[str, str]) -> dict[str, Value]:
-    """Return the settings of `BRIM_*` variables; two underscores part the names of a key.
+    """Return the settings of `BRIM_*` variables; two underscores separate the parts of a key.
 
-    A variable that is empty says nothing. Of variables with one name only those of settings are looked at, since
-    others of brim's own may begin the same.
+    An empty variable is ignored. So is an unknown one without two underscores, since other variables of brim have the
+    same prefix.
 
     Raises:
-        SourceError: a variable that names no setting, or whose value cannot be.
+        SourceError: a variable names no setting, or its value is invalid.
     """
     flat: dict[str, Value] = {}
     for variable in sorted(environ):
@@ -33,8 +33,8 @@ def from_environ(environ: Mapping[str, str]) -> dict[str, Value]:
         setting = SETTINGS.get(key) or setting_of(key)
         if setting is None:
             near = nearest(variable, [each.variable for each in SETTINGS.values()], most=1)
-            told = f"did you mean {near[0]}?" if near else "see the reference of settings"
-            raise SourceError(variable, f"no setting has this name; {told}")
+            hint = f"did you mean {near[0]}?" if near else "see the reference of settings"
+            raise SourceError(variable, f"no setting has this name; {hint}")
         value = value_of(setting, environ[variable], variable)
         if not setting.takes(value):
             raise SourceError(variable, f"{key} must be {setting.expected}, not {shown(value)}")
@@ -43,20 +43,20 @@ def from_environ(environ: Mapping[str, str]) -> dict[str, Value]:
 
 
 def from_flags(flags: Mapping[str, Any]) -> dict[str, Value]:
-    """Return settings that were given by key, as values or as the texts of a command line.
+    """Return the settings of flags: values by key, or the strings of a command line.
 
     Raises:
-        InvalidValue: a key that names no setting, or a value that cannot be.
+        InvalidValue: a key names no setting, or its value is invalid.
     """
     flat: dict[str, Value] = {}
-    for flag, given in flags.items():
+    for flag, raw in flags.items():
         key = flag.removeprefix("--").replace("-", "_") if flag.startswith("--") else flag
         key = BARE.get(key, key)
         setting = setting_of(key)
         if setting is None:
             near = nearest(key, [name_of(each) for each in SETTINGS], most=1)
             raise InvalidValue("a flag", flag, "a setting" + (f" (did you mean {near[0]!r}?)" if near else ""))
-        value = value_of(setting, given, flag) if isinstance(given, str) else given
+        value = value_of(setting, raw, flag) if isinstance(raw, str) else raw
         if not setting.takes(value):
             raise InvalidValue(flag, value, setting.expected)
         flat[key] = Value(value, "flags", flag)
@@ -64,7 +64,7 @@ def from_flags(flags: Mapping[str, Any]) -> dict[str, Value]:
 
 
 def value_of(setting: Setting, text: str, name: str) -> Any:
-    """Return the value of a text: as it is where the setting is a text, else as YAML, so that "1" is a number."""
+    """Return the value of a string: the string itself if the setting takes one, else parsed as YAML."""
     if setting.kind.reads_text:
         return None if setting.null and text in ("null", "~") else text
     return parse(text, name).values

@@ -1,0 +1,215 @@
+"""Lessons of earlier attempts: one sentence per attempt, taken from a reflection.
+
+A reflection is asked to end with `DISTILLED_LESSON: <one sentence>`. If a model omits that line, the first sentence is
+used, and never the whole text, which would fill the window. The raw approach, result and reflection are only in an
+event for the caller's log, so the size of a prompt does not depend on the number of attempts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from brim.amounts import units
+from brim.errors import InvalidType, InvalidValue
+from brim.receipts.section import Section
+from brim.truncate import cut
+
+FIELD = "DISTILLED_LESSON"
+"""The field of a reflection that has its lesson; `DISTILLED` is accepted too, in any case."""
+
+DIRECTIVE = f"{FIELD}: <one sentence: what failed, and what to do instead>"
+"""The line of a prompt that asks for it."""
+
+NO_LESSON = "No lesson was recorded."
+"""The lesson of an empty reflection."""
+
+NO_ATTEMPTS = "No prior attempts"
+"""The text of a memory without attempts."""
+
+_MOST = 200
+"""Characters of a lesson. One sentence has about 100."""
+_MOST_FALLBACK = 160
+_LOOKED_AT = 20_000
+"""Characters at either end of a reply in which a lesson is searched."""
+_LAST = 3
+"""Attempts whose lessons are in a prompt."""
+_LOGGED = {"approach": 200, "result": 80, "reflection": 120}
+"""Characters of the raw texts in an event."""
+
+_DECORATION = r"[ \t*_`~\"'“”>#-]*"
+_NAMED = re.compile(
+    rf"(?<![A-Za-z0-9])DISTILLED(?:[ _-]?LESSON)?{_DECORATION}[:：]{_DECORATION}([^\n]*)(?=(?:\s*\n([^\n]+))?)",
+    re.IGNORECASE,
+)
+_OTHER_FIELD = re.compile(r"\W*[A-Z][A-Z_]{3,}\W*[:：]")
+"""A line with another field."""
+_PLACEHOLDER = re.compile(r"<[^>]*>|\[[^\]]*\]|\.{3}|…")
+_SENTENCE = re.compile(r".+?(?:[.!?](?=[\s*_\"')\]]|$)|[。！？]|$)")
+_NOTHING = re.compile(r"\s*(?:#{1,6}\s.*|```.*|~~~.*|[-=*_\s]*)")
+"""A line without content: a heading, a fence, a rule."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Lesson:
+    """The lesson of one attempt."""
+
+    text: str
+    distilled: bool
+    """Whether the reflection has it as a field; if not, it is the first sentence."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def distilled(reply: str) -> Lesson:
+    """Return the lesson of a reflection: its last lesson field, else its first sentence.
+
+    Raises:
+        InvalidType: the reply is not a string.
+    """
+    if not isinstance(reply, str):
+        raise InvalidType("reply", reply, "a string")
+    if len(reply) > 2 * _LOOKED_AT:
+        reply = reply[:_LOOKED_AT] + "\n" + reply[-_LOOKED_AT:]
+    found = [named for match in _NAMED.finditer(reply) if (named := _named(match))]
+    if found:
+        return Lesson(text=_bounded(found[-1], _MOST), distilled=True)
+    return Lesson(text=_bounded(_first_sentence(reply), _MOST_FALLBACK) or NO_LESSON, distilled=False)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attempt:
+    """One attempt as it is remembered."""
+
+    number: int
+    """Counted from one over all attempts, including those that are no longer shown."""
+    lesson: Lesson
+
+    def __str__(self) -> str:
+        return f"Attempt {self.number}: {self.lesson.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodicMemory:
+    """The attempts at one task."""
+
+    attempts: tuple[Attempt, ...] = ()
+    """From the first to the last."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attempts", tuple(self.attempts))
+        last = 0
+        for attempt in self.attempts:
+            if not isinstance(attempt, Attempt):
+                raise InvalidType("attempts: an item", attempt, "an Attempt")
+            if attempt.number <= last:
+                raise InvalidValue("attempts: a number", attempt.number, f"above the {last} before it")
+            last = attempt.number
+
+    def __len__(self) -> int:
+        return len(self.attempts)
+
+    def after(
+        self, *, approach: str = "", result: str = "", reflection: str = "", number: int | None = None
+    ) -> tuple[EpisodicMemory, dict[str, Any]]:
+        """Return the memory with one more attempt, and the event for the log, which alone has the raw texts.
+
+        The lesson is taken from the reflection, or from the approach if there is none.
+
+        Raises:
+            InvalidValue: the number is not above the earlier ones, or a text is not a string.
+        """
+        number = self._next() if number is None else units("number", number, least=self._next())
+        lesson = distilled(reflection if reflection.strip() else approach)
+        raw = {"approach": approach, "result": result, "reflection": reflection}
+        logged = {name: cut(text, _LOGGED[name], "chars", marker="…").text for name, text in raw.items()}
+        event = {
+            "event": "attempt_recorded",
+            "attempt": number,
+            "lesson": lesson.text,
+            "distilled": lesson.distilled,
+            **logged,
+        }
+        return EpisodicMemory((*self.attempts, Attempt(number=number, lesson=lesson))), event
+
+    def last(self, most: int = _LAST) -> tuple[Attempt, ...]:
+        """Return the newest attempts, from the older to the newer."""
+        return self.attempts[-units("most", most, least=1) :]
+
+    def text(self, most: int = _LAST) -> str:
+        """Return the lessons of the newest attempts, one line each with its number."""
+        return "\n".join(map(str, self.last(most))) or NO_ATTEMPTS
+
+    def section(self, name: str = "lessons", *, last: int = _LAST, **options: Any) -> Section:
+        """Return the lessons as a section that drops the oldest first.
+
+        Raises:
+            InvalidValue: an option is not one of `Section`.
+        """
+        entries = [str(attempt) for attempt in self.attempts] or [NO_ATTEMPTS]
+        return Section(name, entries, **{"keep": "newest", "most": units("last", last, least=1), **options})
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """Return the attempts as JSON values."""
+        return [
+            {"attempt": attempt.number, "lesson": attempt.lesson.text, "distilled": attempt.lesson.distilled}
+            for attempt in self.attempts
+        ]
+
+    @classmethod
+    def from_list(cls, values: list[Mapping[str, Any]]) -> EpisodicMemory:
+        """Return the memory from the values of `to_list`.
+
+        Raises:
+            InvalidValue: the values are invalid.
+        """
+        made = []
+        for i, row in enumerate(values):
+            if not isinstance(row, Mapping) or not isinstance(row.get("lesson"), str):
+                raise InvalidType(f"attempts[{i}]", row, "an object with attempt, lesson and distilled")
+            number = units(f"attempts[{i}].attempt", row.get("attempt"), least=1)
+            lesson = Lesson(text=row["lesson"], distilled=bool(row.get("distilled")))
+            made.append(Attempt(number=number, lesson=lesson))
+        return cls(tuple(made))
+
+    def _next(self) -> int:
+        return self.attempts[-1].number + 1 if self.attempts else 1
+
+
+def _named(match: re.Match[str]) -> str:
+    """Return the value of the field, on its line or the next; a placeholder counts as empty."""
+    text, below = match.groups(default="")
+    if not _bare(text):
+        text = "" if _OTHER_FIELD.match(below) else below
+    return "" if _PLACEHOLDER.fullmatch(text.strip(' \t*_`"')) else _bare(text)
+
+
+def _first_sentence(text: str) -> str:
+    # An empty field is no lesson.
+    for line in text.splitlines():
+        bare = "" if _NOTHING.fullmatch(line) or _NAMED.search(line) else _bare(line)
+        if bare:
+            match = _SENTENCE.match(bare)
+            return match[0] if match else bare
+    return ""
+
+
+def _bare(text: str) -> str:
+    """Return a text as one line without Markdown decoration."""
+    line = " ".join(text.split())
+    before = None
+    while line != before:
+        before = line
+        line = line.strip(' *_~"“”>#')
+        line = line.removeprefix("- ")
+        if line.count("`") % 2:
+            line = line.strip("`")
+    # A lesson that is only code needs no backticks.
+    return line[1:-1] if len(line) > 2 and line[0] == line[-1] == "`" and line.count("`") == 2 else line
+
+
+def _bounded(text: str, most: int) -> str:
+    return cut(text, most, "chars", marker="…").text

@@ -1,0 +1,221 @@
+"""Builds prompts and histories from settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from brim.errors import InvalidValue, UnknownName
+from brim.history.history import fit_messages
+from brim.history.priority import DEFAULT, Classes
+from brim.history.result import Fitted
+from brim.meter import meter as meter_named
+from brim.meter import meter_for
+from brim.receipts.section import Section
+from brim.sections.fit import fit
+from brim.sections.section_fit import Prompt
+from brim.sessions.memory import BudgetOverride
+from brim.sessions.memory import WorkingMemory
+from brim.settings.budgets import OLDER, RECENT, TOTAL
+from brim.settings.extras import fit_shrinking, log_overflow, remaining
+from brim.settings.keys import SETTINGS
+from brim.settings.kinds import MOST
+from brim.settings.limits import Limits
+from brim.wire import format_of, wire
+
+Contents = Mapping[str, str | Sequence[str] | Section]
+"""The contents of sections by name."""
+
+_PROMPT = ("policy", "fill", "order", "separator", "template", "show_budget", "direction", "stages", "hard_marker")
+_HISTORY = {"select": "selection", "within": "within", "pin_first_user": "pin_first_user", "note": "note"}
+_FIELDS = tuple(key.removeprefix("sections.*.") for key in SETTINGS if key.startswith("sections.*."))
+_CLASSES = ("critical", "high", "medium", "low")
+
+
+class Builder(Limits):
+    """Settings that fit prompts and histories."""
+
+    __slots__ = ()
+
+    def sections(self, contents: Contents) -> list[Section]:
+        """Return the sections of contents by name; a `Section` is used as it is.
+
+        Raises:
+            UnknownName: a section is not listed, and `prompt.unknown_section` is `error`.
+        """
+        listed = self.names()
+        strict = self.value("prompt.unknown_section") == "error"
+        made = []
+        for name, content in contents.items():
+            if isinstance(content, Section):
+                made.append(content)
+                continue
+            if name not in listed and strict:
+                raise UnknownName(
+                    "section", name, listed, "List it under sections, or set prompt.unknown_section: default."
+                )
+            if name not in listed and listed:
+                self.log(f"the section {name!r} is not listed under sections, and gets the defaults")
+            made.append(self._section(name, content))
+        return made
+
+    def _section(self, name: str, content: str | Sequence[str]) -> Section:
+        keys = {each: f"sections.{name}.{each}" for each in _FIELDS}
+        options = {each: self.value(key) for each, key in keys.items() if self.is_set(key)}
+        required = options.get("required") or str(options.get("priority")).lower() == "required"
+        low = str(self.value(keys["priority"])).lower() in ("medium", "low")
+        if low and not required and not self.is_set(keys["overflow"]):
+            options["overflow"] = self.value("prompt.overflow")
+        if required and not options.get("floor") and self.value("prompt.required_overflow") == "shrink":
+            options["floor"] = 1
+        try:
+            return Section(name, content, **options)
+        except InvalidValue as error:
+            key = keys.get(error.place.rpartition(": ")[2])
+            if key is None:
+                raise
+            raise self.blame(key, error) from error
+
+    def fit(
+        self,
+        contents: Contents,
+        *,
+        system: str | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        agent: str | None = None,
+        emit: Callable[[dict[str, Any]], object] | None = None,
+        about: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Prompt:
+        """Return the fitted prompt.
+
+        Args:
+            contents: the sections by name.
+            system: a system prompt that is sent with it; its tokens are taken from the budget.
+            tools: tool definitions that are sent with it; their tokens are taken from the budget.
+            agent: the agent whose prompt it is, for the log and the event.
+            emit: called with the `prompt_assembled` event.
+            about: more fields of that event, such as a `rule_id`.
+            options: arguments of `brim.fit`, which override the settings.
+
+        Raises:
+            DoesNotFit: the required sections are bigger than the budget.
+        """
+        sections = self.sections(contents)
+        made = {name: self.value(f"prompt.{name}") for name in _PROMPT}
+        if self.value("prompt.enabled"):
+            sections, made, prompt = self._fitted(sections, {**made, **options}, options, system, tools)
+        else:
+            sections = [Section(each.name, each.content, joiner=each.joiner, enabled=each.enabled) for each in sections]
+            made |= {"show_budget": False, "stages": (), "hard_marker": None}
+            made |= {"meter": self.meter(), **options, "budget": MOST}
+            prompt = fit(sections, **made)
+        if self.value("prompt.log") and prompt.receipt.truncated:
+            log_overflow(sections, prompt, agent, made)
+        if emit is not None:
+            emit(prompt.receipt.event(agent, **(about or {})))
+        return prompt
+
+    def _fitted(
+        self,
+        sections: list[Section],
+        made: dict[str, Any],
+        options: Mapping[str, Any],
+        system: str | None,
+        tools: Sequence[Mapping[str, Any]] | None,
+    ) -> tuple[list[Section], dict[str, Any], Prompt]:
+        """Return the sections and options of a fit, and the prompt that fits the budget and the window."""
+        window, total, scale = self.window(), self.value("prompt.total"), self.meter()
+        if total is None and scale.unit == "chars":
+            total = self.value(TOTAL)
+        elif total is None and window is None:
+            total, scale = self.value(TOTAL), meter_named("chars")
+        made |= self._measured(scale, total, window, options)
+        reserve = self.value("prompt.reserve")
+        if "budget" not in options:
+            made["budget"] = max(made["budget"] - reserve, 0)
+        override = self._override(sections)
+        sections, made["budget"] = override.applied(sections), override.budget(made["budget"])
+        made["budget"] = remaining(made["budget"], meter_for(made.get("meter"), made.get("model")), system, tools)
+        limit = self._token_limit(window, made)
+        if limit is not None:
+            limit = remaining(max(limit - reserve, 0), self.token_meter(), system, tools)
+        fit_all = fit_shrinking if self.value("prompt.required_overflow") == "shrink" else fit
+        prompt = self._within_both(
+            lambda budget: fit_all(sections, **{**made, "budget": budget}),
+            made["budget"],
+            lambda prompt: prompt.receipt.used,
+            limit,
+            lambda prompt: self.token_meter().count(prompt.text),
+        )
+        return sections, made, prompt
+
+    def _override(self, sections: Sequence[Section]) -> BudgetOverride:
+        """Return the budget that the agent wrote into the section `prompt.own_budget`."""
+        name = self.value("prompt.own_budget")
+        page = next((section for section in sections if section.name == name), None)
+        override = BudgetOverride() if page is None else WorkingMemory(page.text).override
+        if override.warning:
+            self.log(override.warning)
+        return override
+
+    def fit_messages(self, messages: Sequence[Any], **options: Any) -> Fitted:
+        """Return the fitted history.
+
+        Args:
+            messages: the history.
+            options: arguments of `brim.fit_messages`, which override the settings.
+
+        Raises:
+            DoesNotFit: the messages that must stay are bigger than the budget.
+        """
+        window, limited = self.window(), self.limits_history()
+        scale = meter_named("chars") if limited and not self.is_set("meter") else self.meter()
+        made: dict[str, Any] = {name: self.value(f"history.{key}") for name, key in _HISTORY.items()}
+        made["stable"] = self.value("history.stable") or None
+        made |= self._measured(scale, self.value(TOTAL) if limited else None, window, options)
+        if limited and not made["stable"]:
+            made = {"recent": self.value(RECENT), "older": self.value(OLDER), **made}
+        if any(self.is_set(f"history.classes.{name}") for name in _CLASSES):
+            made = {"classify": self._classify(messages), **made}
+
+        def tokens(result: Fitted) -> int:
+            system = made.get("system")
+            apart = [{"role": "system", "content": system}] if isinstance(system, str) and system else []
+            return self.token_meter().count_messages([*apart, *result.messages], made.get("tools"))
+
+        try:
+            return self._within_both(
+                lambda budget: fit_messages(messages, **{**made, "budget": budget}),
+                made["budget"],
+                lambda result: result.used,
+                self._token_limit(window, made),
+                tokens,
+            )
+        except InvalidValue as error:
+            if error.place == "select" and "select" not in options:
+                raise self.blame("history.selection", error) from error
+            raise
+
+    def classes(self) -> Classes:
+        """Return the classes of steps, with the agents that the settings list.
+
+        Raises:
+            SourceError: an agent is listed in two classes.
+        """
+        agents = {name.upper(): tuple(self.value(f"history.classes.{name}")) for name in _CLASSES}
+        try:
+            return DEFAULT.amended(agents={name: listed for name, listed in agents.items() if listed})
+        except InvalidValue as error:
+            name = re.sub(r"\W.*", "", error.place.removeprefix("agents.")).lower()
+            raise self.blame(f"history.classes.{name}", error) from error
+
+    def _classify(self, messages: Sequence[Any]) -> Callable[[Any], Any]:
+        classes, chosen = self.classes(), wire(format_of(messages) or "openai")
+
+        def classify(raw: Any) -> Any:
+            message = chosen.read(raw, 0)
+            return classes.of(message.name or None, None, message.text())
+
+        return classify

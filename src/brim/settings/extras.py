@@ -1,0 +1,74 @@
+"""The parts of a request besides its prompt: the tokens of a system prompt and tools, and the log of an overflow."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from brim.errors import DoesNotFit
+from brim.meter import BaseMeter
+from brim.receipts.section import Section
+from brim.sections.fit import fit
+from brim.sections.section_fit import Prompt
+from brim.sections.stages import HARD
+from brim.settings.kinds import MOST
+
+
+def remaining(budget: int, meter: BaseMeter, system: str | None, tools: Sequence[Mapping[str, Any]] | None) -> int:
+    """Return the budget without the tokens of the system prompt and the tools.
+
+    Raises:
+        DoesNotFit: they alone are over the budget.
+    """
+    if not system and not tools:
+        return budget
+    taken = meter.count_messages([{"role": "system", "content": system}] if system else [], tools or None)
+    if taken > budget:
+        raise DoesNotFit(
+            f"the prompt does not fit: the system prompt and the tools have {taken:,} {meter.unit} and the budget"
+            f" is {budget:,}. Raise it by {taken - budget:,}, or send fewer tools.",
+            needed=taken,
+            available=budget,
+            parts={"system and tools": taken},
+        )
+    return budget - taken
+
+
+def log_overflow(sections: Sequence[Section], prompt: Prompt, agent: str | None, options: Mapping[str, Any]) -> None:
+    """Log a warning if the sections alone are over the budget, with the stages that were applied."""
+    log, receipt = logging.getLogger("brim"), prompt.receipt
+    free = {**options, "budget": MOST, "stages": (), "hard_marker": None, "show_budget": False}
+    size = fit([replace(section, ceiling=None) for section in sections], **free).receipt.used
+    if size <= receipt.budget:
+        return
+    log.warning(
+        "[Context:Budget] Prompt over budget for %s: ~%d %s (limit %d). %s",
+        agent or "unknown",
+        size,
+        receipt.unit,
+        receipt.budget,
+        "Truncating sections." if options.get("stages") else "Hard truncating.",
+    )
+    for stage in receipt.stages:
+        if stage != HARD:
+            log.debug("[Context:Budget] %s", stage)
+    if options.get("stages") and HARD in receipt.stages:
+        log.warning(
+            "[Context:Budget] Still over budget after section trimming (~%d %s). Hard truncating.",
+            sum(part.wanted for part in receipt.parts) + receipt.joins,
+            receipt.unit,
+        )
+
+
+def fit_shrinking(sections: Sequence[Section], **options: Any) -> Prompt:
+    """Return a prompt whose required sections come first, truncated, or dropped if not even the marker fits."""
+    try:
+        return fit(sections, **options)
+    except DoesNotFit:
+        first = max((abs(section.rank) for section in sections), default=0) + 1
+        first = first if options.get("direction") == "higher" else -first
+        return fit(
+            [replace(each, required=False, priority=first) if each.required else each for each in sections], **options
+        )

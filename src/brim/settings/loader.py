@@ -1,0 +1,161 @@
+"""Loads a `Config` from files, the environment and flags."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from brim.files.source import Keys, Source, parse, place
+from brim.settings import ecology, project
+from brim.settings.config import Config
+from brim.settings.flow import Flow, Profile, read_flow, read_profile, shipped_profile
+from brim.settings.keys import SETTINGS, TOP_KEYS
+from brim.settings.overrides import from_environ, from_flags
+from brim.settings.reader import Reader
+from brim.settings.values import Value, Values
+
+_DEFAULTS: Values = {key: Value(setting.default, "defaults") for key, setting in SETTINGS.items()}
+
+
+def load(
+    path: str | None, environ: Mapping[str, str], flags: Mapping[str, Any], replaced: Mapping[str, str] | None = None
+) -> Config:
+    """Return the settings of a project; see `brim.load_config`.
+
+    Args:
+        path: the file or directory, or `None` to search upward from the current directory.
+        environ: the environment.
+        flags: settings by key that override all others.
+        replaced: texts by path, read instead of the files, to try a change before it is made.
+
+    Raises:
+        SourceError: a file cannot be read, or is invalid.
+        InvalidValue: a flag is invalid.
+    """
+    found = project.find(path)
+    files = _Files(replaced)
+    source = files.read(found.path, found.root) if found.path else None
+    if source is not None and _is_flow(source):
+        name = _flow_name(source)
+        files.add_alone(source, "flow", name)
+        files.entry = name
+        found = project.around_flow(found.path)
+        source = files.read(found.path, found.root) if found.path else None
+    own = {} if source is None else files.add(source, "project")
+    if found.root:
+        files.add_all(found.root)
+    user = project.user_file(environ)
+    if user and found.path and os.path.realpath(user) == os.path.realpath(found.path):
+        user = None
+    users = files.add(files.read(user), "user") if user else {}
+    above = tuple(values for values in (from_flags(flags), from_environ(environ)) if values)
+    config = Config(
+        files=tuple(files.paths),
+        path=found.path,
+        root=found.root,
+        _above=above,
+        _below=(*(values for values in (own, users, files.inherited) if values), _DEFAULTS),
+        _flows=files.flows,
+        _profiles=files.profiles,
+        replaces=any("override_mode" in values for values in (*above, own, users, *files.layers())),
+        entry=files.entry,
+    )
+    config.check()
+    return config
+
+
+def check_text(path: str, text: str, kind: str) -> None:
+    """Pass if a text is a valid file of settings, flow or profile.
+
+    Raises:
+        SourceError: it is invalid; the message lists every problem with its line.
+    """
+    files = _Files()
+    source = parse(text, path, project.MOST_VALUES)
+    if kind == "top":
+        files.add(source, "project")
+    else:
+        files.add_alone(source, kind, project.name_in(path))
+
+
+def _is_flow(source: Source) -> bool:
+    """Return whether a file defines one flow: it has steps at its top, or is in the directory of flows."""
+    values = source.values
+    listed = isinstance(values, dict) and "flows" in values
+    has_steps = isinstance(values, dict) and "steps" in values
+    return not listed and (has_steps or project.kind_of(source.path) == "flow")
+
+
+def _flow_name(source: Source) -> str:
+    name = source.values.get("flow") if isinstance(source.values, dict) else None
+    in_folder = project.kind_of(source.path) == "flow"
+    return name if isinstance(name, str) and name and not in_folder else project.name_in(source.path)
+
+
+class _Files:
+    """The files that were read, with their flows and profiles."""
+
+    def __init__(self, replaced: Mapping[str, str] | None = None) -> None:
+        self._replaced = replaced or {}
+        self.paths: list[str] = []
+        self.flows: dict[str, Flow] = {}
+        self.profiles: dict[str, Profile] = {}
+        self.inherited: Values = {}
+        """The profile that a file inherits from by its vocabulary."""
+        self.entry: str | None = None
+        """The flow of the loaded file; a flow of the project with the same name yields to it."""
+
+    def layers(self) -> list[Values]:
+        """Return the settings of every profile, flow and step."""
+        flows = self.flows.values()
+        steps = [step.settings for flow in flows for step in flow.steps]
+        return [*(profile.settings for profile in self.profiles.values()), *(flow.settings for flow in flows), *steps]
+
+    def read(self, path: str, root: str | None = None) -> Source:
+        """Return the content of a file, or of the text that replaces it."""
+        if path in self._replaced:
+            return parse(self._replaced[path], path, project.MOST_VALUES)
+        return project.read(path, root)
+
+    def add(self, source: Source, layer: str) -> dict[str, Value]:
+        """Read a file of settings with its profiles and flows, and return its own settings."""
+        reader = self._reader(source)
+        values = reader.mapping(source.values)
+        own = reader.settings(values, layer, TOP_KEYS)
+        if ecology.speaks(values):
+            self.inherited = shipped_profile(ecology.PROFILE).settings
+        for group in ("profiles", "flows"):
+            for name, value in reader.mapping(values.get(group), group).items():
+                self._add_one(reader, group[:-1], name, value, (group, name), user=layer == "user")
+        reader.finish()
+        return own
+
+    def add_all(self, root: str) -> None:
+        """Read the flows and profiles of a project that have files of their own."""
+        first = [os.path.realpath(path) for path in self.paths[:1]]
+        for name, path in project.profiles_in(root):
+            self.add_alone(self.read(path, root), "profile", name)
+        for name, path in project.flows_in(root):
+            if os.path.realpath(path) not in first:  # The flow that is loaded is read already.
+                self.add_alone(self.read(path, root), "flow", name)
+
+    def add_alone(self, source: Source, kind: str, name: str) -> None:
+        """Read a file that contains one flow or profile."""
+        reader = self._reader(source)
+        self._add_one(reader, kind, name, source.values, ())
+        reader.finish()
+
+    def _reader(self, source: Source) -> Reader:
+        self.paths.append(source.path)
+        return Reader(source)
+
+    def _add_one(self, reader: Reader, kind: str, name: str, value: Any, keys: Keys, *, user: bool = False) -> None:
+        """Add a flow or profile; of two with one name, that of the user yields, and that of the loaded file wins."""
+        known: dict[str, Any] = self.profiles if kind == "profile" else self.flows
+        made = (read_profile if kind == "profile" else read_flow)(reader, name, value, *keys)
+        if not name:
+            reader.refuse(f"{place(keys[:-1])} has an empty name", *keys)
+        if name in known and not user and not (kind == "flow" and name == self.entry):
+            reader.refuse(f"the {kind} {name!r} is defined twice, first at {known[name].where}", *keys)
+        known.setdefault(name, made)
