@@ -261,13 +261,10 @@ class _Watch:
 
 def cost(model: str, usage: Usage) -> float | None:
     """Return the US dollars that a call cost by the catalogue; unknown is `None`."""
-    from brim.errors import UnknownName
     from brim.meter import catalogue
 
-    try:
-        prices = catalogue.find(model).prices
-    except UnknownName:
-        return None
+    row = catalogue.lookup(model)
+    prices = row.prices if row is not None else None
     if prices is None or None in (usage.input, usage.output, prices.input, prices.output):
         return None
     return round(((usage.input or 0) * (prices.input or 0) + (usage.output or 0) * (prices.output or 0)) / 1e6, 9)
@@ -318,13 +315,10 @@ def _longest(model: str) -> int:
     Raises:
         InvalidValue: nobody knows.
     """
-    from brim.errors import UnknownName
     from brim.meter import catalogue
 
-    try:
-        most = catalogue.find(model).max_output
-    except UnknownName:
-        most = None
+    row = catalogue.lookup(model)
+    most = row.max_output if row is not None else None
     if most is None:
         raise InvalidValue(
             "model", model, "one whose longest answer is known: declare its max_output in brim.models.yaml"

@@ -7,7 +7,6 @@ from fractions import Fraction
 from functools import lru_cache
 
 from brim.audit.policy import Policy
-from brim.errors import UnknownName
 from brim.meter import DEFAULT, BaseMeter, catalogue, meter
 from brim.meter.model import Model, Prices
 from brim.meter.window import Window
@@ -71,18 +70,14 @@ class ModelFacts:
 
 def facts_of(name: str | None, window: int | None) -> ModelFacts:
     """Return the facts about a model; if the catalogue does not have it, only the window that is passed."""
-    known = Model(id=UNKNOWN)
-    if name is not None:
-        try:
-            known = catalogue.find(name)
-        except UnknownName:
-            name = None
+    row = catalogue.lookup(name)
+    known = row or Model(id=UNKNOWN)
     size = window if window is not None else known.window or known.max_input
     limit = known.max_input if window is None else None
     minimum = known.cache.minimum if known.cache is not None else None
     return ModelFacts(
         label=known.id,
-        scale=meter(DEFAULT if name is None else name),
+        scale=meter(DEFAULT if row is None or name is None else name),
         size=size,
         limit=limit if limit is not None and size is not None and limit < size else None,
         minimum=_MINIMUM if minimum is None else minimum,

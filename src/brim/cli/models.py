@@ -1,4 +1,4 @@
-"""`brim models`: what is known about each model."""
+"""`brim models`: the models that brim knows."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import Annotated
 import typer
 
 from brim.cli import options
-from brim.cli.output import console, emit, fields, show, table, told
+from brim.cli.output import console, counted, emit, fields, show, table
 from brim.errors import UnknownName
 from brim.meter import catalogue
-from brim.meter.model import Model
+from brim.meter.model import Model, Prices
 
-_FOOT = "Prices are US dollars for a million tokens; - is not known."
+_FOOT = "Prices are US dollars for a million tokens; - is unknown."
 
 
 def run(
     *,
     pattern: Annotated[
         str | None,
-        typer.Argument(metavar="[PATTERN]", help="A model by its name, or a part of names; * stands for anything."),
+        typer.Argument(metavar="[PATTERN]", help="The name of a model, or a part of names; * matches anything."),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Show every column.")] = False,
     json: options.Json = False,
 ) -> None:
-    """List the models that brim knows, or tell all about one.
+    """List the models that brim knows, or show one in detail.
 
-    Windows, vocabularies and prices come with the day on which they were taken. Names with providers and dates lead
-    to their model: openai/gpt-5-2025-08-07. Another model is declared in brim.models.yaml.
+    Windows, vocabularies and prices have the date on which they were recorded. Names with providers and dates are
+    recognised: openai/gpt-5-2025-08-07. Other models are declared in brim.models.yaml.
 
     Example: brim models "claude-*"
     """
@@ -51,7 +51,7 @@ def _named(name: str) -> Model | None:
 
 
 def _matching(pattern: str | None) -> list[Model]:
-    """Return the models whose names hold the pattern.
+    """Return the models whose names match the pattern.
 
     Raises:
         UnknownName: there is none.
@@ -70,52 +70,40 @@ def _matching(pattern: str | None) -> list[Model]:
 
 
 def _list(found: list[Model], *, every: bool) -> None:
-    numbers = ("window", "max in", "max out", "$ in", "$ out")
+    numbers = ("window", "max in", "max out", "$ in", "$ out", "cached")
     more = ("cached", "provider", "source", "date") if every else ()
-    made = table(
-        "model",
-        *numbers[:3],
-        "vocabulary",
-        *numbers[3:],
-        *more,
-        numbers=(*numbers, "cached"),
-        wide=("source", "model"),
-    )
+    heads = ("model", *numbers[:3], "vocabulary", *numbers[3:5], *more)
+    made = table(*heads, numbers=numbers, wide=("source", "model"))
     for model in found:
-        prices = model.prices
-        extra = (_price(prices.cached_read if prices else None), model.provider or "", model.source, model.date or "")
+        prices = model.prices or Prices()
+        extra = (_price(prices.cached_read), model.provider or "", model.source, model.date or "")
         made.add_row(
-            model.id,
-            model.window_text,
-            _units(model.max_input),
-            _units(model.max_output),
-            model.vocabulary or "-",
-            _price(prices.input if prices else None),
-            _price(prices.output if prices else None),
+            *(model.id, model.window_text, _number(model.max_input), _number(model.max_output)),
+            *(model.vocabulary or "-", _price(prices.input), _price(prices.output)),
             *(extra if every else ()),
         )
     out = console()
     show(out, made)
     dates = sorted({model.date for model in found if model.date})
     day = f", as of {dates[-1]}" if dates else ""
-    out.print(f"\n{told(len(found), 'model')}{day}.")
+    out.print(f"\n{counted(len(found), 'model')}{day}.")
     out.print(_FOOT, style="dim")
 
 
 def _detail(model: Model) -> None:
-    cache, prices = model.cache, model.prices
+    cache, prices = model.cache, model.prices or Prices()
     rows = {
         "model": model.id,
         "provider": model.provider or "-",
         "window": model.window_text,
-        "longest prompt": _units(model.max_input),
-        "longest answer": _units(model.max_output),
-        "prompt and answer": {True: "share the window", False: "are limited apart", None: "-"}[model.shared],
+        "longest prompt": _number(model.max_input),
+        "longest answer": _number(model.max_output),
+        "prompt and answer": {True: "share the window", False: "have separate limits", None: "-"}[model.shared],
         "vocabulary": model.vocabulary or "-",
-        "price of input": _price(prices.input if prices else None),
-        "price of output": _price(prices.output if prices else None),
-        "price of cached input": _price(prices.cached_read if prices else None),
-        "price of caching": _price(prices.cache_write if prices else None),
+        "price of input": _price(prices.input),
+        "price of output": _price(prices.output),
+        "price of cached input": _price(prices.cached_read),
+        "price of caching": _price(prices.cache_write),
         "cached from": f"{cache.minimum:,} tokens" if cache and cache.minimum else "-",
         "other names": ", ".join(model.aliases) or "-",
         "source": model.source or "-",
@@ -126,7 +114,7 @@ def _detail(model: Model) -> None:
     out.print("\n" + _FOOT, style="dim")
 
 
-def _units(value: int | None) -> str:
+def _number(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
 
 

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 from brim.errors import BrimError, InvalidType, InvalidValue, check_choice
 from brim.files.json_body import body_of
 from brim.history.request_body import LISTS, RequestBody, request_of
-from brim.hosts import listener
+from brim.hosts import LOOPBACK, listener
 from brim.integrations import missing
 from brim.meter import DEFAULT, meter
 from brim.meter.catalogue import find
@@ -26,9 +26,9 @@ from brim.meter.units import UNITS
 from brim.meter.vocabularies import VOCABULARIES
 from brim.receipts.section import Section
 from brim.sections.fit import fit
+from brim.sessions.dropped_texts import DroppedTexts
 from brim.sessions.overview import overview
-from brim.sessions.recall import answered
-from brim.sessions.shelf import Shelf
+from brim.sessions.recall_tool import answered
 from brim.store import Store
 
 try:
@@ -42,8 +42,6 @@ except ImportError as error:
 
 MOST_BYTES = 8 * 1024 * 1024
 """Bytes of one request."""
-HERE = ("127.0.0.1", "localhost", "::1")
-"""Addresses of this machine alone. Whoever can reach the server may use it, so it listens on no other."""
 _RECALLED = 4_000
 """Tokens that a text is brought back in, if nothing else is asked."""
 _TOLD = (
@@ -154,7 +152,7 @@ class Offer:
         """Bring back text that is no longer in a prompt: by its handle, or by words."""
         store = self._kept()
         current = overview(store, session).current
-        shelf = Shelf(store, session or (current.id if current is not None else ""))
+        shelf = DroppedTexts(store, session or (current.id if current is not None else ""))
         return answered({"handle": handle, "query": query}, shelf, limit, meter(DEFAULT))
 
     def _kept(self) -> Store:
@@ -194,8 +192,8 @@ def run_http(store: Store | None, host: str, port: int, told: Callable[[str], An
         InvalidValue: an address that others could reach.
         SourceError: it cannot be listened on.
     """
-    if host not in HERE:
-        raise InvalidValue("--host", host, f"one of {', '.join(HERE)}: the server asks nobody for a key")
+    if host not in LOOPBACK:  # Whoever can reach the server may use it.
+        raise InvalidValue("--host", host, f"one of {', '.join(LOOPBACK)}: the server asks nobody for a key")
     with listener(host, port) as taken:
         shown = f"[{host}]" if ":" in host else host
         guard = TransportSecuritySettings(allowed_hosts=[f"{name}:*" for name in ("127.0.0.1", "localhost", "[::1]")])

@@ -97,11 +97,8 @@ def _of_model(name: str) -> BaseMeter | None:
     """Return the meter of a model, if there is one of this name."""
     from brim.meter import catalogue
 
-    try:
-        model = catalogue.find(name)
-    except UnknownName:
-        return None
-    return _tuned(model.vocabulary or OTHER, name)
+    model = catalogue.lookup(name)
+    return None if model is None else _tuned(model.vocabulary or OTHER, name)
 
 
 @cache

@@ -41,6 +41,18 @@ def find(name: str, overrides: Overrides | None = None) -> Model:
     return found
 
 
+def lookup(name: str | None) -> Model | None:
+    """Return the model of that name, or `None` if there is no name or no such model.
+
+    Raises:
+        SourceError: a file of declarations is invalid.
+    """
+    try:
+        return None if name is None else find(name)
+    except UnknownName:
+        return None
+
+
 def models(overrides: Overrides | None = None) -> list[Model]:
     """Return every model once, sorted by its id.
 

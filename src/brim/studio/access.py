@@ -10,7 +10,6 @@ import hmac
 import secrets
 from dataclasses import dataclass, field
 from hashlib import sha256
-from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -19,8 +18,8 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from brim.errors import InvalidValue
+from brim.hosts import allowed_hosts, is_ip, is_loopback, split_host
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MOST_BYTES = 16 * 1024 * 1024
 """Bytes of the longest body."""
 LEAST_TOKEN = 16
@@ -86,7 +85,7 @@ class StudioAccess:
     @property
     def is_loopback(self) -> bool:
         """Whether only this machine can reach the studio."""
-        return self.host.lower() in LOOPBACK
+        return is_loopback(self.host)
 
     @property
     def cookie(self) -> str:
@@ -106,9 +105,9 @@ class StudioAccess:
 
     def knows(self, host: str) -> bool:
         """Return whether a Host header names this studio; another name may be an attack by DNS rebinding."""
-        name, port = _split(host)
-        allowed = {*LOOPBACK, self.host.lower(), *(each.lower() for each in self.names)}
-        return (port in (None, self.port)) and (name in allowed or (not self.is_loopback and _is_ip(name)))
+        name, port = split_host(host)
+        known = name in allowed_hosts(self.host, self.names) or (not self.is_loopback and is_ip(name))
+        return known and port in (None, self.port)
 
 
 class AccessMiddleware:
@@ -195,26 +194,6 @@ class AccessMiddleware:
 def _bearer(headers: Headers) -> str | None:
     value = headers.get("authorization", "")
     return value[7:].strip() if value[:7].lower() == "bearer " else None
-
-
-def _split(host: str) -> tuple[str, int | None]:
-    """Return the name and the port of a Host header; the name is empty if it is invalid."""
-    if set(host) & set("@/?#\\ \t"):  # More than a name and a port, so no browser sent it.
-        return "", -1
-    try:
-        parts = urlsplit(f"//{host}")
-        port = parts.port
-    except ValueError:
-        return "", -1
-    return (parts.hostname or "").lower(), port
-
-
-def _is_ip(name: str) -> bool:
-    try:
-        ip_address(name)
-    except ValueError:
-        return False
-    return True
 
 
 def _limited(receive: Receive) -> Receive:
