@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +12,7 @@ from brim.audit.comparison import ReplayPlan
 from brim.audit.executor import Engine, Executor, executor_of
 from brim.audit.index import ConversationIndex, Scan, Scanned, scanned
 from brim.audit.policy import WINDOW, Policy
-from brim.audit.records import Recording, opened, ranges
+from brim.audit.records import Recording, lines_in, opened, ranges
 from brim.audit.replay import ReplayJob, replayed
 from brim.audit.report import AuditReport
 from brim.audit.totals import AuditTotals
@@ -65,14 +64,17 @@ def audit(
         tempfile.TemporaryDirectory(prefix="brim-audit.", dir=spool) as folder,
         closing(executor_of(engine, workers, ray_address)) as executor,
     ):
-        corpus = _Corpus(_opened(paths, folder, executor), folder, limit)
-        corpus.scan(executor, report_progress)
-        totals, done = AuditTotals(), 0
-        for weight, part in executor.map(replayed, corpus.jobs(plan), corpus.size):
-            totals.merge(part)
-            done += weight
-            report_progress("replaying", done, corpus.index.weight)
-    return AuditReport.of(plan, corpus.recordings, corpus.found, totals, corpus.locate)
+        corpus = _Corpus(_opened(paths, folder, executor))
+        with closing(ConversationIndex(folder, corpus.size)) as index:
+            corpus.scan(index, executor, report_progress)
+            parts = index.parts(limit)
+            jobs = (ReplayJob(recordings=corpus.recordings, conversations=part, plan=plan) for part in parts)
+            totals, done, size = AuditTotals(), 0, index.size(limit)
+            for replayed_bytes, part_totals in executor.map(replayed, jobs, corpus.size):
+                totals.merge(part_totals)
+                done += replayed_bytes
+                report_progress("replaying", done, size)
+        return AuditReport.of(plan, corpus.recordings, corpus.found, totals, corpus.locate)
 
 
 def _opened(paths: Sequence[str], folder: str, executor: Executor) -> tuple[Recording, ...]:
@@ -98,33 +100,27 @@ def _opened(paths: Sequence[str], folder: str, executor: Executor) -> tuple[Reco
 
 
 class _Corpus:
-    """All files of an audit, and the index of their conversations."""
+    """All files of an audit."""
 
-    def __init__(self, recordings: tuple[Recording, ...], folder: str, limit: int | None) -> None:
+    def __init__(self, recordings: tuple[Recording, ...]) -> None:
         self.recordings = recordings
         self.size = sum(each.size for each in recordings)
-        self.index = ConversationIndex(folder, self.size)
         self.found = Scanned()
-        self._limit = limit
-        self._sample: set[str] = set()
-        self._lines: dict[tuple[int, int], int] = {}
+        self._lines: dict[int, dict[int, int]] = {}
+        """The known lines of each file, by their offset."""
 
-    def scan(self, executor: Executor, progress: Progress) -> None:
-        """Read all files.
+    def scan(self, index: ConversationIndex, executor: Executor, progress: Progress) -> None:
+        """Add the conversations of all files to the index.
 
         Raises:
             SourceError: a file has no record that can be read.
         """
         done, by_file = 0, [Scanned() for _ in self.recordings]
         for part in executor.map(scanned, self._scans(), self.size):
-            assert part.scan is not None
-            self._lines[part.scan.file, part.scan.range] = part.lines
-            self.index.add(part.spans)
-            self._add_to_sample({span.key for span in part.spans})
-            by_file[part.scan.file].merge(part)
-            done += part.scan.stop - part.scan.start
+            index.add(part.spans)
+            by_file[part.file].merge(part)
+            done += part.size
             progress("reading", done, self.size)
-        self.index.flush()
         empty = [file for file, each in enumerate(by_file) if not each.formats]
         for file in empty:
             if self.recordings[file].named or len(empty) == len(by_file):
@@ -146,21 +142,12 @@ class _Corpus:
 
     def _scans(self) -> Iterator[Scan]:
         for file, recording in enumerate(self.recordings):
-            for at, (start, stop) in enumerate(ranges(recording)):
-                yield Scan(recording=recording, file=file, range=at, start=start, stop=stop)
-
-    def _add_to_sample(self, keys: set[str]) -> None:
-        """Keep the lowest keys: a fair sample, because a key is a hash."""
-        if self._limit is not None:
-            self._sample = set(heapq.nsmallest(self._limit, self._sample | keys))
-
-    def jobs(self, plan: ReplayPlan) -> Iterator[ReplayJob]:
-        """Yield the parts to replay."""
-        last_key = max(self._sample, default="")
-        for weight, lines in self.index.parts():
-            yield ReplayJob(recordings=self.recordings, lines=lines, plan=plan, last_key=last_key, weight=weight)
+            for start, stop in ranges(recording):
+                yield Scan(recording, file, start, stop)
 
     def locate(self, place: Place) -> tuple[str, int]:
-        """Return the file and the line of a place."""
-        before = sum(self._lines.get((place.file, each), 0) for each in range(place.range))
-        return self.recordings[place.file].name, before + place.line + 1
+        """Return the file and the line of a place, counted from the nearest place before it that is known."""
+        recording, known = self.recordings[place.file], self._lines.setdefault(place.file, {0: 1})
+        before = max(offset for offset in known if offset <= place.offset)
+        known[place.offset] = known[before] + lines_in(recording, before, place.offset)
+        return recording.name, known[place.offset]

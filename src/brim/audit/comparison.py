@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import zip_longest
 
 from brim.audit.conversation import RecordedConversation
 from brim.audit.models import ModelFacts, facts_of
 from brim.audit.policy import Policy
 from brim.audit.policy_run import PolicyRun, ReplayedPrompt
 from brim.audit.totals import RECORDED, AuditTotals, ConversationTotals
-from brim.audit.trace import Place, TraceStep
+from brim.audit.trace import Place, RecordedRequest, TraceStep
 from brim.errors import InvalidValue
 
 REPORTED = "reported"
@@ -62,18 +63,21 @@ class Comparison:
         totals.count(RECORDED, refused_by_provider=request.overflowed, partial=request.partial)
         if request.partial:
             return
-        facts = self._context.facts(request.model)
-        attached = self._recorded.attached if self._recorded is not None else None
         try:
-            recorded, added = self._take(step, facts)
+            recorded = self._recorded = self._take(step)
         except (InvalidValue, RecursionError) as error:
             totals.name(place, str(error) or "it is nested too deeply")
             self._recorded = None
             return
-        over, illegal = self._count(recorded, step)
+        room, faults = recorded.facts.room(request.answer), recorded.faults()
+        over = room is not None and recorded.units > room
+        self._count(recorded, request, room, faults, over=over)
         for run in self._runs:
-            sent = run.fit(recorded, added, request.answer, same=attached == recorded.attached)
-            self._compare(f"policy {run.policy.name}", recorded, sent, request.answer, over=over, illegal=illegal)
+            scope, sent = f"policy {run.policy.name}", run.fit(recorded, request.answer)
+            if sent is None:
+                totals.count(scope, does_not_fit=1, still_over=over)
+            else:
+                self._compare(scope, recorded, sent, room, over=over, illegal=bool(faults))
 
     def finish(self) -> None:
         """Add the whole conversation to the totals."""
@@ -83,52 +87,40 @@ class Comparison:
             order = (-self._overflows, -lost, -self._longest, self._place)
             self._context.totals.rank(ConversationTotals(*order, self._requests, self._label))
 
-    def _take(self, step: TraceStep, facts: ModelFacts) -> tuple[RecordedConversation, list[object]]:
-        """Add a request, and return the conversation and the messages that are new to the policies.
-
-        Raises:
-            InvalidValue: a message or a tool is invalid.
-        """
-        before = self._recorded
+    def _take(self, step: TraceStep) -> RecordedConversation:
+        """Return the conversation with a request added: a new one if the request changes the past."""
+        facts, before = self._context.facts(step.request.model), self._recorded
         if before is not None and before.follows(facts, step.request.format, step.kept):
-            length = before.length
             before.take(step, None)
-            return before, step.messages[length : step.length]
+            return before
         recorded = RecordedConversation(facts, step.request.format)
         recorded.take(step, before)
-        policies = self._context.plan.policies
-        last = self._runs if self._runs else [None] * len(policies)
-        self._runs = [PolicyRun(each, recorded, run) for each, run in zip(policies, last, strict=True)]
-        self._recorded = recorded
-        return recorded, step.messages[: step.length]
+        policies = zip_longest(self._context.plan.policies, self._runs)
+        self._runs = [PolicyRun(policy, recorded, run) for policy, run in policies]
+        return recorded
 
-    def _count(self, recorded: RecordedConversation, step: TraceStep) -> tuple[bool, bool]:
-        """Count a request as it was recorded. Return whether it is over the model's window, and whether illegal."""
+    def _count(
+        self,
+        recorded: RecordedConversation,
+        request: RecordedRequest,
+        room: int | None,
+        faults: list[str],
+        *,
+        over: bool,
+    ) -> None:
+        """Count a request as it was recorded."""
         totals, facts, units = self._context.totals, recorded.facts, recorded.units
-        room = facts.room(step.request.answer)
-        over = room is not None and units > room
-        faults = recorded.faults()
-        cached = facts.cached(recorded.shared)
-        totals.count(
-            RECORDED,
-            requests=1,
-            units=units,
-            overflows=over,
-            unknown_window=room is None,
-            estimated=not facts.scale.exact,
-            illegal=bool(faults),
-            cache_units=cached,
-        )
-        totals.peak(RECORDED, units)
-        totals.add(RECORDED, "models", facts.label)
+        label = facts.model.id
+        cached = self._size(RECORDED, facts, units, recorded.shared, room)
+        totals.count(RECORDED, overflows=over, unknown_window=room is None, illegal=bool(faults))
+        totals.count(RECORDED, estimated=not facts.scale.exact)
+        totals.add(RECORDED, "models", label)
         if over:
-            totals.add(RECORDED, "overflows_by_model", facts.label)
-        if room is not None:
-            totals.add(RECORDED, "sizes", _bin(units, room))
+            totals.add(RECORDED, "overflows_by_model", label)
         for fault in faults:
             totals.add(RECORDED, "faults", fault)
-        if step.request.usage is not None:
-            reported, read = step.request.usage
+        if request.usage is not None:
+            reported, read = request.usage
             totals.count(REPORTED, requests=1, units=reported, cached=min(read, reported), counted=units)
         if not over and not faults:
             self._price(RECORDED, facts, units, cached)
@@ -137,39 +129,24 @@ class Comparison:
             totals.add(RECORDED, "units_by_role", role, by=size)
         self._requests += 1
         self._overflows += over
-        self._longest, self._label = max(self._longest, units), facts.label
-        return over, bool(faults)
+        self._longest, self._label = max(self._longest, units), label
 
     def _compare(
         self,
         scope: str,
         recorded: RecordedConversation,
-        sent: ReplayedPrompt | None,
-        answer: int,
+        sent: ReplayedPrompt,
+        room: int | None,
         *,
         over: bool,
         illegal: bool,
     ) -> None:
-        """Count the prompt of a policy. A request that the provider would have refused saves nothing."""
+        """Count the prompt of a policy. A request that the provider refused as recorded saves nothing."""
         totals, facts = self._context.totals, recorded.facts
-        if sent is None:
-            totals.count(scope, does_not_fit=1, still_over=over)
-            return
-        room = facts.room(answer)
-        cached = facts.cached(sent.shared)
-        totals.count(
-            scope,
-            requests=1,
-            units=sent.units,
-            cache_units=cached,
-            repaired=illegal,
-            changed=sent.changed,
-            messages_dropped=sent.dropped,
-            messages_cut=sent.cut,
-        )
-        totals.peak(scope, sent.units)
+        cached = self._size(scope, facts, sent.units, sent.shared, room)
+        totals.count(scope, repaired=illegal, changed=sent.changed)
+        totals.count(scope, messages_dropped=sent.dropped, messages_cut=sent.cut)
         if room is not None:
-            totals.add(scope, "sizes", _bin(sent.units, room))
             totals.count(scope, overflows_avoided=over and sent.units <= room, still_over=sent.units > room)
         cost = self._price(scope, facts, sent.units, cached)
         if over or illegal:
@@ -181,12 +158,17 @@ class Comparison:
         for role, units in sent.lost.items():
             totals.add(scope, "units_lost_by_role", role, by=units)
 
+    def _size(self, scope: str, facts: ModelFacts, units: int, shared: int, room: int | None) -> int:
+        """Count the size of a prompt, and return how many of its tokens are cached."""
+        totals, cached = self._context.totals, facts.cached(shared)
+        totals.count(scope, requests=1, units=units, cache_units=cached)
+        totals.peak(scope, units)
+        if room is not None:
+            totals.add(scope, "sizes", f"{min(max(0, units * 10 - 1) // max(1, room), BINS - 1):02d}")
+        return cached
+
     def _price(self, scope: str, facts: ModelFacts, units: int, cached: int) -> int | None:
         cost = facts.cost(units, cached)
         if cost is not None:
             self._context.totals.count(scope, cost=cost, priced_requests=1)
         return cost
-
-
-def _bin(units: int, room: int) -> str:
-    return f"{min(max(0, units * 10 - 1) // max(1, room), BINS - 1):02d}"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from brim.audit.models import ModelFacts
 from brim.audit.trace import TraceStep
 from brim.history.history import History
 from brim.history.note import is_note, note_in
+from brim.wire import Format
 from brim.wire.message import Message
 
 NOTE = "note"
@@ -36,7 +37,7 @@ class MessageSize(NamedTuple):
 class RecordedConversation:
     """One conversation as it was recorded, up to its last request."""
 
-    def __init__(self, facts: ModelFacts, format: str | None) -> None:
+    def __init__(self, facts: ModelFacts, format: Format | None) -> None:
         self.facts = facts
         self.format = format
         self.history = History(meter=facts.scale, format=format)
@@ -50,6 +51,8 @@ class RecordedConversation:
         """Tokens of the last request."""
         self.shared = 0
         """Tokens at its start that it shares with the previous request."""
+        self.continued = False
+        """Whether it has the tools and the system prompt of the previous request."""
         self.roles: dict[str, list[int]] = {}
         """Messages and tokens of the last request by role."""
         self.sizes: dict[int, MessageSize] = {}
@@ -58,9 +61,9 @@ class RecordedConversation:
         self._generation = -1
         self._counted = 0
 
-    def follows(self, facts: ModelFacts, format: str | None, kept: int) -> bool:
+    def follows(self, facts: ModelFacts, format: Format | None, kept: int) -> bool:
         """Return whether the next request only adds messages to the last one."""
-        same = facts.scale is self.facts.scale and facts.size == self.facts.size and format == self.format
+        same = facts.scale is self.facts.scale and facts.window == self.facts.window and format == self.format
         return same and kept >= self.length
 
     def take(self, step: TraceStep, before: RecordedConversation | None) -> None:
@@ -75,18 +78,18 @@ class RecordedConversation:
         attached = (step.request.tools, step.request.system)
         if attached != last_attached:
             self.attached = attached
-        self.extra, _ = self.history.beside(*self.attached)
+        self.extra, _ = self.history.extra_units(*self.attached)
         self._count()
         turns = self.history.turns
         messages = turns.total + turns.fixed + sum(repair.units for repair in turns.repairs)
         self.units = messages + sum(self.extra.values())
-        if last_length and last_attached == self.attached:
+        self.shared = 0
+        self.continued = (before.attached if before is not None else last_length and last_attached) == self.attached
+        if self.continued and before is None:
             self.shared = last_units - self.extra["reply"]
-        elif before is not None and before.attached == self.attached and step.kept:
+        elif self.continued and step.kept:
             sizes = zip(turns.units, turns.indexes, strict=True)
             self.shared = self.start + sum(units for units, index in sizes if index < step.kept)
-        else:
-            self.shared = 0
 
     @property
     def start(self) -> int:
@@ -133,10 +136,6 @@ class RecordedConversation:
         if turns.unfinished and turns.idle(()):
             faults.add("reasoning that leads to nothing")
         return sorted(faults)
-
-    def source(self) -> Sequence[Any]:
-        """Return the messages as they were recorded."""
-        return self.history.turns.source
 
 
 def _role(message: Message) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
-from typing import Any, Literal, Protocol, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from brim.errors import SourceError, check_choice
 
@@ -29,14 +29,9 @@ Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 
-class Executor(Protocol):
-    """Runs jobs."""
-
-    def map(self, function: Callable[[Job], Result], jobs: Iterable[Job], size: int) -> Iterator[Result]:
-        """Yield the result of each job, in any order; `size` is the number of bytes that all jobs read."""
-
-    def close(self) -> None:
-        """Release the workers."""
+def _cores() -> int:
+    """Return how many processes can run at a time."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class LocalExecutor:
@@ -44,11 +39,11 @@ class LocalExecutor:
 
     def __init__(self, workers: int | None = None) -> None:
         self._least = _SMALL if workers is None else -1
-        self._workers = cores() if workers is None else workers
+        self._workers = _cores() if workers is None else workers
         self._pool: ProcessPoolExecutor | None = None
 
     def map(self, function: Callable[[Job], Result], jobs: Iterable[Job], size: int) -> Iterator[Result]:
-        """Yield the result of each job when it is done.
+        """Yield the result of each job when it is done; `size` is the number of bytes that all jobs read.
 
         Raises:
             SourceError: a process was ended from outside.
@@ -120,6 +115,9 @@ class RayExecutor:
             self._ray.shutdown()
 
 
+Executor = LocalExecutor | RayExecutor
+
+
 def _windowed(
     submit: Callable[[Job], Any],
     next_results: Callable[[list[Any]], tuple[list[Result], list[Any]]],
@@ -139,11 +137,7 @@ def _windowed(
 
 
 def _reach(address: str | None) -> None:
-    """Check that something listens at an address, because Ray itself would try without end.
-
-    Raises:
-        SourceError: nothing does.
-    """
+    """Raise `SourceError` if nothing listens at an address, because Ray itself would try without end."""
     host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
     if not colon or not port.isdigit():
         return
@@ -169,11 +163,3 @@ def executor_of(engine: Engine, workers: int | None, address: str | None) -> Exe
     """
     check_choice("--engine", engine, get_args(Engine))
     return RayExecutor(address) if engine == "ray" else LocalExecutor(workers)
-
-
-def cores() -> int:
-    """Return how many processes can run at a time."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # Not every system has it.
-        return os.cpu_count() or 1

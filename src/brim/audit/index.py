@@ -1,28 +1,32 @@
-"""The index of conversations: where the records of each are, found range by range and stored on disk in parts.
+"""The index of conversations: where the records of each are, found range by range.
 
 The records of a conversation may be spread over a file, or over several. So the files are read twice: once to find
-which records belong together, and once, part by part, to replay them. A part fits in memory.
+which records belong together, and once to replay them. The index is a SQLite file, because it may not fit in memory.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import sqlite3
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import NamedTuple
 
 from brim.audit.formats import found
-from brim.audit.records import LINES, Record, Recording, lines_in, records
+from brim.audit.records import LINES, Record, Recording, records
 from brim.audit.totals import NAMED
 from brim.audit.trace import Place, TraceItem, fingerprint
 
 _LEAST_PART, _MOST_PART, _PARTS = 1024 * 1024, 16 * 1024 * 1024, 128
 """The bytes of records in a part, at least and at most, and the number of parts to aim at within these bounds."""
-_MOST_PARTS = 4096
 _GAP = 2 * 1024
 """Bytes that may lie between two lines of a session that are read as one span."""
-_BUFFER = 4 * 1024 * 1024
-"""Bytes of the index that are buffered before they are written."""
+_TABLE = (
+    "CREATE TABLE spans (key TEXT, moment TEXT, file INT, offset INT, length INT,"
+    " PRIMARY KEY (key, moment, file, offset)) WITHOUT ROWID"
+)
+_SAMPLED = "WHERE key <= (SELECT max(key) FROM (SELECT DISTINCT key FROM spans ORDER BY key LIMIT ?))"
 
 
 class Span(NamedTuple):
@@ -31,35 +35,15 @@ class Span(NamedTuple):
     key: str
     when: str
     file: int
-    range: int
     offset: int
     length: int
-    line: int
-    """The first line, counted from the start of the range."""
-
-    def written(self) -> str:
-        """Return it as a line of the index."""
-        return "\t".join(map(str, self)) + "\n"
-
-    @classmethod
-    def read(cls, line: str) -> Span:
-        """Return the span of a line of the index."""
-        key, when, *numbers = line.rstrip("\n").split("\t")
-        return cls(key, when, *map(int, numbers))
-
-    @property
-    def place(self) -> Place:
-        """The position of its first record."""
-        return Place(self.file, self.range, self.line)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Scan:
+class Scan(NamedTuple):
     """A range of a file to scan."""
 
     recording: Recording
     file: int
-    range: int
     start: int
     stop: int
 
@@ -68,7 +52,9 @@ class Scan:
 class Scanned:
     """The conversations and the problems that were found in a range, or in all files."""
 
-    scan: Scan | None = None
+    file: int = 0
+    size: int = 0
+    """Bytes of the range."""
     spans: list[Span] = field(default_factory=list)
     formats: dict[str, int] = field(default_factory=dict)
     """Records by their format."""
@@ -78,8 +64,6 @@ class Scanned:
     """Records that cannot be read."""
     named: list[tuple[Place, str]] = field(default_factory=list)
     """The first of these, each with its problem."""
-    lines: int = 0
-    """Line ends in the range."""
     silent_files: int = 0
     """Files of a directory that hold no recording."""
 
@@ -94,7 +78,7 @@ class Scanned:
 
 def scanned(scan: Scan) -> Scanned:
     """Return what a range of a file holds."""
-    result = Scanned(scan=scan)
+    result = Scanned(file=scan.file, size=scan.stop - scan.start)
     last: dict[str, int] = {}
     for record in records(scan.recording, scan.start, scan.stop):
         try:
@@ -104,9 +88,7 @@ def scanned(scan: Scan) -> Scanned:
         if problem:
             result.bad += 1
             if len(result.named) < NAMED:
-                result.named.append((Place(scan.file, scan.range, record.line), problem))
-    if scan.recording.form == LINES:
-        result.lines = lines_in(scan.recording, scan.start, scan.stop)
+                result.named.append((Place(scan.file, record.offset), problem))
     return result
 
 
@@ -129,7 +111,7 @@ def _add(result: Scanned, scan: Scan, record: Record, last: dict[str, int]) -> s
                 result.spans[last[key]] = before._replace(length=record.offset + record.length - before.offset)
                 continue
         last[key] = len(result.spans)
-        result.spans.append(Span(key, item.when, scan.file, scan.range, record.offset, record.length, record.line))
+        result.spans.append(Span(key, item.when, scan.file, record.offset, record.length))
     return "" if known else "it is in none of the recording formats that brim knows"
 
 
@@ -141,59 +123,45 @@ def key_of(item: TraceItem, file: int, offset: int, at: int) -> str:
 
 
 class ConversationIndex:
-    """The index of all files, in parts on disk."""
+    """The spans of all files, sorted by conversation and time."""
 
     def __init__(self, spool: str, size: int) -> None:
-        wanted = min(max(size // _PARTS, _LEAST_PART), _MOST_PART)
-        self._count = min(max(1, -(-size // wanted)), _MOST_PARTS)
-        self._spool = spool
-        self._weights = [0] * self._count
-        self._waiting: dict[int, list[str]] = {}
-        self._buffered = 0
+        self._part = min(max(size // _PARTS, _LEAST_PART), _MOST_PART)
+        self._database = sqlite3.connect(os.path.join(spool, "index"))
+        self._database.execute("PRAGMA journal_mode = OFF")
+        self._database.execute(_TABLE)
 
-    @property
-    def weight(self) -> int:
-        """Bytes of all records."""
-        return sum(self._weights)
-
-    def add(self, spans: Sequence[Span]) -> None:
+    def add(self, spans: Iterable[Span]) -> None:
         """Add spans."""
-        for span in spans:
-            part, line = int(span.key[:8], 16) % self._count, span.written()
-            self._weights[part] += span.length
-            self._waiting.setdefault(part, []).append(line)
-            self._buffered += len(line)
-        if self._buffered > _BUFFER:
-            self.flush()
+        self._database.executemany("INSERT INTO spans VALUES (?, ?, ?, ?, ?)", spans)
 
-    def flush(self) -> None:
-        """Write the buffer to disk."""
-        for part, lines in self._waiting.items():
-            with open(self._path(part), "a", encoding="utf-8") as file:
-                file.writelines(lines)
-        self._waiting, self._buffered = {}, 0
+    def size(self, limit: int | None) -> int:
+        """Return the bytes of the records of a sample of conversations, or of all."""
+        query = f"SELECT total(length) FROM spans {_SAMPLED}"
+        return int(self._database.execute(query, (_rows(limit),)).fetchone()[0])
 
-    def parts(self) -> Iterator[tuple[int, str]]:
-        """Yield each part that is not empty, the largest first: its bytes of records, and its lines."""
-        for part in sorted(range(self._count), key=lambda each: (-self._weights[each], each)):
-            if self._weights[part]:
-                with open(self._path(part), encoding="utf-8") as file:
-                    yield self._weights[part], file.read()
+    def parts(self, limit: int | None) -> Iterator[list[list[Span]]]:
+        """Yield parts of the conversations that fit in memory: the spans of each conversation in the order of time.
 
-    def _path(self, part: int) -> str:
-        return os.path.join(self._spool, f"part.{part:04d}")
+        A sample has the conversations with the lowest keys. That is fair, because a key is a hash.
+        """
+        query = f"SELECT * FROM spans {_SAMPLED} ORDER BY key, moment, file, offset"
+        part: list[list[Span]] = []
+        size = 0
+        rows = map(Span._make, self._database.execute(query, (_rows(limit),)))
+        for _, spans in groupby(rows, key=lambda span: span.key):
+            part.append(list(spans))
+            size += sum(span.length for span in part[-1])
+            if size >= self._part:
+                yield part
+                part, size = [], 0
+        if part:
+            yield part
+
+    def close(self) -> None:
+        """Close the database."""
+        self._database.close()
 
 
-def conversations(lines: str, last_key: str = "") -> Iterator[list[Span]]:
-    """Yield the spans of each conversation of a part in the order of time, conversations in the order of the files.
-
-    `last_key` is the greatest key that is included; empty if all are.
-    """
-    by_key: dict[str, list[Span]] = {}
-    for line in lines.splitlines():
-        span = Span.read(line)
-        if not last_key or span.key <= last_key:
-            by_key.setdefault(span.key, []).append(span)
-    for spans in by_key.values():
-        spans.sort(key=lambda span: (span.when, span.file, span.range, span.offset))
-    yield from sorted(by_key.values(), key=lambda spans: (spans[0].file, spans[0].offset, spans[0].key))
+def _rows(limit: int | None) -> int:
+    return -1 if limit is None else limit

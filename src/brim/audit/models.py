@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
 from brim.audit.policy import Policy
 from brim.meter import DEFAULT, BaseMeter, catalogue, meter
-from brim.meter.model import Model, Prices
+from brim.meter.model import Model
 from brim.meter.window import Window
 
-UNKNOWN = "(unknown)"
-"""The label of models that are not in the catalogue."""
+UNKNOWN = Model(id="(unknown)")
+"""Stands for models that are not in the catalogue."""
 _MINIMUM = 1024
 """Tokens from which a prompt is cached, if the provider does not publish a minimum."""
 _PICO = 10**6
@@ -23,29 +23,30 @@ _PICO = 10**6
 class ModelFacts:
     """The facts about one model that an audit needs."""
 
-    label: str
-    """Its id in the catalogue, or `UNKNOWN`."""
+    model: Model
+    """Its row in the catalogue, or `UNKNOWN`."""
     scale: BaseMeter
     """The meter of its tokens, exact or an estimate."""
-    size: int | None
-    """The tokens of its window; `None` if unknown."""
-    limit: int | None
-    """The most tokens of a prompt, however short the answer."""
-    minimum: int
-    """The fewest tokens that the provider's prompt cache stores."""
-    prices: Prices | None
+    window: Window | None
+    """`None` if the window is unknown."""
 
     def room(self, answer: int, policy: Policy | None = None) -> int | None:
         """Return the tokens that a request may have under a policy or, without one, in the model's own window.
 
         `None` if the window is unknown.
         """
-        size = policy.window if policy is not None and policy.window is not None else self.size
-        if size is None:
-            return None
-        reserve = max(answer, policy.reserve if policy is not None else 0)
-        cap = policy.cap if policy is not None else None
-        return Window(size, reserve=min(reserve, size - 1), cap=cap, limit=self.limit).budget
+        window, reserve, cap = self.window, answer, None
+        if policy is not None:
+            reserve, cap = max(answer, policy.reserve), policy.cap
+            if policy.window is not None:
+                window = Window(policy.window, limit=window.limit if window is not None else None)
+        return None if window is None else replace(window, reserve=min(reserve, window.size - 1), cap=cap).budget
+
+    @property
+    def minimum(self) -> int:
+        """The fewest tokens that the provider's prompt cache stores."""
+        minimum = self.model.cache.minimum if self.model.cache is not None else None
+        return _MINIMUM if minimum is None else minimum
 
     def cached(self, shared: int) -> int:
         """Return how many of the tokens shared with the previous prompt a cache has: 0 if they are too few."""
@@ -56,7 +57,7 @@ class ModelFacts:
 
         The cached tokens are read from the cache. The others are written to it, if writing has a price.
         """
-        prices = self.prices
+        prices = self.model.prices
         if prices is None or prices.input is None:
             return None
         for above, dearer in prices.tiers:
@@ -68,21 +69,14 @@ class ModelFacts:
         return cached * _each(read) + (used - cached) * _each(fresh)
 
 
-def facts_of(name: str | None, window: int | None) -> ModelFacts:
-    """Return the facts about a model; if the catalogue does not have it, only the window that is passed."""
-    row = catalogue.lookup(name)
-    known = row or Model(id=UNKNOWN)
-    size = window if window is not None else known.window or known.max_input
-    limit = known.max_input if window is None else None
-    minimum = known.cache.minimum if known.cache is not None else None
-    return ModelFacts(
-        label=known.id,
-        scale=meter(DEFAULT if row is None or name is None else name),
-        size=size,
-        limit=limit if limit is not None and size is not None and limit < size else None,
-        minimum=_MINIMUM if minimum is None else minimum,
-        prices=known.prices,
-    )
+def facts_of(name: str | None, size: int | None) -> ModelFacts:
+    """Return the facts about a model; `size` is its window instead of that in the catalogue."""
+    model = catalogue.lookup(name)
+    scale = meter(DEFAULT if model is None or name is None else name)
+    window = None if size is None else Window(size)
+    if window is None and model is not None and (model.window or model.max_input):
+        window = Window.of(str(name))
+    return ModelFacts(model=model or UNKNOWN, scale=scale, window=window)
 
 
 @lru_cache(maxsize=256)

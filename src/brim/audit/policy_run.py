@@ -50,30 +50,25 @@ class PolicyRun:
         if last is not None:  # The past of the conversation was changed: it goes on from its last prompt.
             self.lost, self._last, self._cut = last.lost, last._last, True
 
-    def fit(
-        self, recorded: RecordedConversation, added: Sequence[Any], answer: int, *, same: bool
-    ) -> ReplayedPrompt | None:
+    def fit(self, recorded: RecordedConversation, answer: int) -> ReplayedPrompt | None:
         """Return the prompt of the last request, or `None` if the messages that must stay do not fit.
 
-        Args:
-            recorded: the conversation.
-            added: its new messages.
-            answer: the limit on the tokens of the answer.
-            same: whether the tools and the system prompt are those of the previous request.
+        `answer` is the limit on the tokens of the answer.
         """
+        source = recorded.history.turns.source
         if self._own is not None:
-            self._own.extend(added)
+            self._own.extend(source[len(self._own.turns.source) :])
         last, cut = self._last, self._cut
         try:
             messages, units = self._fitted(recorded, answer)
         except DoesNotFit:
             self._last, self._cut = (), True
             return None
-        changed = len(messages) != recorded.length or messages != list(recorded.source())
+        changed = len(messages) != recorded.length or messages != source
         self._last, self._cut = messages, changed
         if not changed and not cut:
             return ReplayedPrompt(recorded.units, recorded.shared)
-        shared = _shared(recorded, last, messages) if same else 0
+        shared = _shared(recorded, last, messages) if recorded.continued else 0
         if not changed:
             return ReplayedPrompt(recorded.units, shared)
         prompt = _compared(recorded, messages, units, shared)

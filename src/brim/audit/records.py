@@ -58,8 +58,6 @@ class Record(NamedTuple):
 
     offset: int
     length: int
-    line: int
-    """Its first line, counted from the start of the range."""
     value: Any
     """Its JSON value; `None` if it cannot be read."""
     problem: str = ""
@@ -94,10 +92,8 @@ def records(recording: Recording, start: int, stop: int) -> Iterator[Record]:
     with open(recording.path, "rb") as file:
         if recording.form == LINES:
             yield from _lines(file, start, stop)
-        elif recording.form == LIST:
-            yield from _elements(file)
         else:
-            yield _document(file)
+            yield from _values(file, listed=recording.form == LIST)
 
 
 def lines_in(recording: Recording, start: int, stop: int) -> int:
@@ -113,13 +109,13 @@ def lines_in(recording: Recording, start: int, stop: int) -> int:
 
 
 def again(recording: Recording, offset: int, length: int) -> Iterator[Record]:
-    """Yield the records of a span again; lines are counted from the start of the span."""
+    """Yield the records of a span again."""
     with open(recording.path, "rb") as file:
         if recording.form == LINES:
             yield from _lines(file, offset, offset + length, begins=True)
         else:
             file.seek(offset)
-            yield _record(file.read(length), offset, 0)
+            yield _record(file.read(length), offset)
 
 
 def _plain(name: str, spool: str) -> str:
@@ -172,11 +168,10 @@ def _loads(raw: bytes) -> Any:
 
 def _lines(file: IO[bytes], start: int, stop: int, *, begins: bool = False) -> Iterator[Record]:
     """Yield the lines that begin in a range; `begins` if one begins exactly at its start."""
-    at, line = start, 0
+    at = start
     if start and not begins:
         file.seek(start - 1)
         at = start - 1 + _skipped(file)
-        line = 1 if at > start else 0
     else:
         file.seek(start)
     while at < stop:
@@ -186,11 +181,10 @@ def _lines(file: IO[bytes], start: int, stop: int, *, begins: bool = False) -> I
         length = len(raw)
         if length > MOST:
             length += 0 if raw.endswith(b"\n") else _skipped(file)
-            yield Record(at, length, line, None, f"it is longer than {MOST // 1024**2} MiB")
+            yield Record(at, length, None, f"it is longer than {MOST // 1024**2} MiB")
         elif raw.strip():
-            yield _record(raw, at, line)
+            yield _record(raw, at)
         at += length
-        line += 1
 
 
 def _skipped(file: IO[bytes]) -> int:
@@ -203,9 +197,9 @@ def _skipped(file: IO[bytes]) -> int:
     return count
 
 
-def _record(raw: bytes, offset: int, line: int) -> Record:
+def _record(raw: bytes, offset: int) -> Record:
     try:
-        return Record(offset, len(raw), line, json.loads(raw.removeprefix(_BOM)))
+        return Record(offset, len(raw), json.loads(raw.removeprefix(_BOM)))
     except RecursionError:
         problem = "it is nested too deeply"
     except json.JSONDecodeError as error:
@@ -214,35 +208,26 @@ def _record(raw: bytes, offset: int, line: int) -> Record:
         problem = f"it is not UTF-8: byte {error.start:,} is invalid"
     except ValueError as error:
         problem = f"it is not JSON: {error}"
-    return Record(offset, len(raw), line, None, problem)
+    return Record(offset, len(raw), None, problem)
 
 
-def _document(file: IO[bytes]) -> Record:
-    raw = file.read(MOST + 1)
-    if len(raw) > MOST:
-        problem = f"one record of more than {MOST // 1024**2} MiB: write one record per line"
-        return Record(0, len(raw), 0, None, problem)
-    return _record(raw, 0, 0)
-
-
-def _elements(file: IO[bytes]) -> Iterator[Record]:
-    """Yield the elements of a list, with one in memory at a time."""
+def _values(file: IO[bytes], *, listed: bool) -> Iterator[Record]:
+    """Yield the value that a file holds or, if it is a list of records, its elements, one in memory at a time."""
     utf8, decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape"), json.JSONDecoder()
     head = file.read(len(_BOM))
-    text, offset, line = ("", len(_BOM), 0) if head == _BOM else (utf8.decode(head), 0, 0)
-    opened = False
+    text, offset = ("", len(_BOM)) if head == _BOM else (utf8.decode(head), 0)
+    opened = not listed
     while True:
         bare = text.lstrip(" \t\r\n," if opened else " \t\r\n")
         if not opened and bare[:1] == "[":
             opened, bare = True, bare[1:].lstrip(" \t\r\n")
-        gone = text[: len(text) - len(bare)]
-        offset, line, text = offset + len(gone), line + gone.count("\n"), bare
-        if opened and text[:1] == "]":
+        offset, text = offset + len(text) - len(bare), bare
+        if listed and opened and text[:1] == "]":
             return
         try:
             value, end = decoder.raw_decode(text)
         except RecursionError:
-            yield Record(offset, 0, line, None, "it is nested too deeply, and the records after it cannot be found")
+            yield Record(offset, 0, None, "it is nested too deeply, and the records after it cannot be found")
             return
         except ValueError as error:
             raw = file.read(max(_BLOCK, len(text)))
@@ -250,9 +235,8 @@ def _elements(file: IO[bytes]) -> Iterator[Record]:
                 text += utf8.decode(raw)
                 continue
             if text or not opened:
-                yield Record(offset, 0, line, None, f"the list ends here, or an element is too long: {error}")
+                yield Record(offset, 0, None, f"it is not JSON, or is longer than {MOST // 1024**2} MiB: {error}")
             return
         length = len(text[:end].encode("utf-8", "surrogateescape"))
-        yield Record(offset, length, line, value)
-        line += text.count("\n", 0, end)
+        yield Record(offset, length, value)
         offset, text = offset + length, text[end:]

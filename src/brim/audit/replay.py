@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from brim.audit.comparison import Comparison, ReplayContext, ReplayPlan
-from brim.audit.formats import SESSIONS, found
-from brim.audit.index import Span, conversations, key_of
+from brim.audit.formats import found
+from brim.audit.index import Span, key_of
 from brim.audit.records import Record, Recording, again
 from brim.audit.totals import RECORDED, AuditTotals
 from brim.audit.trace import Place, RecordedRequest, SessionLog, TraceItem, TraceStep, replies
@@ -30,22 +30,18 @@ class ReplayJob:
     """One part of the index to replay."""
 
     recordings: tuple[Recording, ...]
-    lines: str = field(repr=False)
-    """The lines of the index."""
+    conversations: list[list[Span]] = field(repr=False)
+    """The spans of each conversation, in the order of time."""
     plan: ReplayPlan
-    last_key: str = ""
-    """The greatest key that is included; empty if all are."""
-    weight: int = 0
-    """Bytes of its records."""
 
 
 def replayed(job: ReplayJob) -> tuple[int, AuditTotals]:
     """Return the bytes of a part, and the totals of its conversations."""
     context = ReplayContext(job.plan)
     reader = _Reader(job.recordings)
-    for spans in conversations(job.lines, job.last_key):
+    for spans in sorted(job.conversations, key=lambda spans: (spans[0].file, spans[0].offset)):
         _Threads(context).run(reader.items(spans))
-    return job.weight, context.totals
+    return sum(span.length for spans in job.conversations for span in spans), context.totals
 
 
 class _Reader:
@@ -60,10 +56,11 @@ class _Reader:
         for span in spans:
             cached = self._cached.get((span.file, span.offset))
             if cached is not None:
-                yield from ((span.place, span.length, item) for key, item in cached if key == span.key)
+                place = Place(span.file, span.offset)
+                yield from ((place, span.length, item) for key, item in cached if key == span.key)
                 continue
             for record in again(self._recordings[span.file], span.offset, span.length):
-                place = Place(span.file, span.range, span.line + record.line)
+                place = Place(span.file, record.offset)
                 items = self._keyed(span, record)
                 yield from ((place, record.length, item) for key, item in items if key == span.key)
 
@@ -94,7 +91,7 @@ class _Threads:
         """Replay the items of the key."""
         for place, size, item in items:
             try:
-                if item.session:
+                if item.session is not None:
                     self._line(item, place, size)
                 elif item.request is not None:
                     self._request(item.request, place)
@@ -110,8 +107,9 @@ class _Threads:
 
     def _line(self, item: TraceItem, place: Place, size: int) -> None:
         """Replay the requests that a line of a session completes."""
-        if self._session is None:
-            self._session = SESSIONS[item.session](), Comparison(self._context, place)
+        if self._session is None and item.session is not None:
+            self._session = item.session(), Comparison(self._context, place)
+        assert self._session is not None
         log, comparison = self._session
         self._size += size
         if self._size > _MOST:

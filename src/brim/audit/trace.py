@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from brim.wire import plain
+from brim.wire import Format, plain
 from brim.wire.overflow import is_overflow
 
 
@@ -20,10 +20,8 @@ class Place(NamedTuple):
 
     file: int
     """The index of the file, in the order of the arguments."""
-    range: int
-    """The index of the range in the file."""
-    line: int
-    """The line in that range, from 0."""
+    offset: int
+    """The byte at which it begins."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,7 +29,7 @@ class RecordedRequest:
     """One request as it was recorded."""
 
     messages: Sequence[Any] = ()
-    format: str | None = None
+    format: Format | None = None
     """The format of the messages; `None` if they fit several."""
     model: str | None = None
     tools: Sequence[Any] | None = None
@@ -94,20 +92,18 @@ class TraceItem:
     when: str = ""
     """The time, as a text that sorts by time; empty if the order in the file is the order of time."""
     request: RecordedRequest | None = field(default=None, repr=False)
-    session: str = ""
-    """The name of the format, if it is a line of a session."""
+    session: Callable[[], SessionLog] | None = None
+    """Makes the reader of the session, if it is a line of one."""
     line: Any = field(default=None, repr=False)
     """That line."""
 
 
-class Format(NamedTuple):
+class RecordingFormat(NamedTuple):
     """One format of recordings."""
 
     name: str
     items: Callable[[Any], list[TraceItem] | None]
     """Returns the items of a record, or `None` if the record is in another format."""
-    session: Callable[[], SessionLog] | None = None
-    """Makes the reader of a session, if a conversation is spread over the lines of a file."""
 
 
 def fingerprint(*parts: Any) -> str:

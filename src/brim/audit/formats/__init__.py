@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from brim.audit.fields import first, mapping
 from brim.audit.formats import bodies, claude_code, codex, langfuse, langsmith, otel
-from brim.audit.trace import Format, SessionLog, TraceItem
+from brim.audit.trace import RecordingFormat, TraceItem
 
-FORMATS: tuple[Format, ...] = (
+FORMATS: tuple[RecordingFormat, ...] = (
     otel.FORMAT,
     codex.FORMAT,
     claude_code.FORMAT,
@@ -18,8 +18,6 @@ FORMATS: tuple[Format, ...] = (
     bodies.FORMAT,
 )
 """The formats, the most distinctive first: a record is read by the first that recognizes it."""
-SESSIONS: Mapping[str, Callable[[], SessionLog]] = {each.name: each.session for each in FORMATS if each.session}
-"""The readers of sessions, by the name of the format."""
 _LISTS = ("data", "runs", "observations", "items", "spans", "traces", "records")
 """Keys under which a document lists its records."""
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from brim.audit.fields import loaded, mapping, name_in, number, rows, text, usage_in
-from brim.audit.trace import Format, RecordedRequest, TraceItem, fingerprint, refused, replies
-from brim.wire import format_of, plain
+from brim.audit.fields import loaded, mapping, name_in, number, rows, text
+from brim.audit.trace import RecordedRequest, RecordingFormat, TraceItem, fingerprint, refused, replies
+from brim.errors import InvalidValue
+from brim.sessions.usage import reported, usage_in
+from brim.wire import Format, format_of
 from brim.wire.stateful import is_stateful
 
 _BODIES = ("request", "body", "request_body", "requestBody", "params", "kwargs")
@@ -35,7 +37,7 @@ def _items(record: Any) -> list[TraceItem] | None:
     return [TraceItem(key=f"id {named}" if named else f"start {_start(request)}", request=request)]
 
 
-FORMAT = Format("bodies", _items)
+FORMAT = RecordingFormat("bodies", _items)
 
 
 def body_in(record: Any) -> Mapping[str, Any] | None:
@@ -71,19 +73,12 @@ def request_of(body: Mapping[str, Any], log: Mapping[str, Any]) -> RecordedReque
 
 
 def usage_of(holder: Any) -> tuple[int, int] | None:
-    """Return the reported input tokens, and how many of them came from the cache.
-
-    OpenAI's count of input includes the cached tokens, Anthropic's does not.
-    """
-    usage = mapping(plain(mapping(holder).get("usage")))
-    read, written = "cache_read_input_tokens", "cache_creation_input_tokens"
-    if number(usage.get(read)) is not None or number(usage.get(written)) is not None:
-        anthropic = usage_in(usage, ("input_tokens",), (read,), (written,))
-        if anthropic is not None:
-            return anthropic
-    details = mapping(usage.get("input_tokens_details") or usage.get("prompt_tokens_details"))
-    inputs = ("input_tokens", "prompt_tokens")
-    return usage_in({**details, **{key: number(usage.get(key)) for key in inputs}}, inputs, ("cached_tokens",))
+    """Return the reported input tokens of an answer or a log, and how many of them came from the cache."""
+    try:
+        usage = reported(usage_in(holder))
+    except InvalidValue:
+        return None
+    return None if usage.input is None else (usage.input, usage.cached or 0)
 
 
 def _start(request: RecordedRequest) -> str:
@@ -117,7 +112,7 @@ def _answer(log: Mapping[str, Any]) -> Any | None:
     return inner if isinstance(inner, Mapping) else held
 
 
-def _format(body: Mapping[str, Any], messages: list[Any]) -> str | None:
+def _format(body: Mapping[str, Any], messages: list[Any]) -> Format | None:
     certain = format_of(messages) if all(isinstance(raw, Mapping) for raw in messages) else None
     if certain is not None:
         return certain

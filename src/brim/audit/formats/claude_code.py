@@ -12,7 +12,7 @@ from typing import Any
 
 from brim.audit.fields import rows, text
 from brim.audit.formats.bodies import usage_of
-from brim.audit.trace import Format, SessionLog, TraceItem, TraceStep, refused
+from brim.audit.trace import RecordingFormat, SessionLog, TraceItem, TraceStep, refused
 
 _NAME = "claude-code"
 _EVENTS = (
@@ -35,7 +35,9 @@ def _items(record: Any) -> list[TraceItem] | None:
     elif record.get("subtype") != "compact_boundary":
         return []
     agent = text(record.get("agentId")) or ("side" if record.get("isSidechain") is True else "")
-    return [TraceItem(key=f"{_NAME} {text(record.get('sessionId')) or ''} {agent}", session=_NAME, line=record)]
+    return [
+        TraceItem(key=f"{_NAME} {text(record.get('sessionId')) or ''} {agent}", session=ClaudeCodeSession, line=record)
+    ]
 
 
 class ClaudeCodeSession(SessionLog):
@@ -84,4 +86,4 @@ def _blocks(content: Any) -> list[Any]:
     return list(rows(content))
 
 
-FORMAT = Format(_NAME, _items, ClaudeCodeSession)
+FORMAT = RecordingFormat(_NAME, _items)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from brim.audit.fields import mapping, rows, text, usage_in
-from brim.audit.trace import Format, SessionLog, TraceItem, TraceStep, is_reply, refused
+from brim.audit.trace import RecordingFormat, SessionLog, TraceItem, TraceStep, is_reply, refused
 
 _NAME = "codex"
 _LINES = ("session_meta", "turn_context", "response_item", "event_msg", "compacted")
@@ -21,7 +21,7 @@ _IGNORED = ("ghost_snapshot", "other")
 
 def _items(record: Any) -> list[TraceItem] | None:
     """Return the line. Only its file says which session it belongs to."""
-    return [TraceItem(key=_NAME, session=_NAME, line=record)] if _claims(record) else None
+    return [TraceItem(key=_NAME, session=CodexSession, line=record)] if _claims(record) else None
 
 
 def _claims(record: Any) -> bool:
@@ -102,4 +102,4 @@ class CodexSession(SessionLog):
         return self.step(format="responses", model=self._model, system=self._system, **fields)
 
 
-FORMAT = Format(_NAME, _items, CodexSession)
+FORMAT = RecordingFormat(_NAME, _items)

@@ -7,7 +7,7 @@ from typing import Any
 
 from brim.audit.fields import first, loaded, mapping, rows, text, usage_in
 from brim.audit.formats.tracer import TracedCall, traced_items, traced_request
-from brim.audit.trace import Format, TraceItem, refused
+from brim.audit.trace import RecordingFormat, TraceItem, refused
 
 _NAME = "langfuse"
 _TYPES = (
@@ -50,4 +50,4 @@ def _usage(observation: Mapping[str, Any]) -> tuple[int, int] | None:
     return usage_in(held if isinstance(held, Mapping) else observation, _INPUTS, _CACHED, _WRITTEN)
 
 
-FORMAT = Format(_NAME, _items)
+FORMAT = RecordingFormat(_NAME, _items)

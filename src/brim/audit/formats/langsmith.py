@@ -7,7 +7,7 @@ from typing import Any
 
 from brim.audit.fields import mapping, name_in, number, rows, text, usage_in
 from brim.audit.formats.tracer import TracedCall, traced_items, traced_request
-from brim.audit.trace import Format, RecordedRequest, TraceItem, refused
+from brim.audit.trace import RecordedRequest, RecordingFormat, TraceItem, refused
 
 _NAME = "langsmith"
 
@@ -51,4 +51,4 @@ def _usage(run: Mapping[str, Any]) -> tuple[int, int] | None:
     return usage_in(counts, ("input", "prompt"), ("cached",))
 
 
-FORMAT = Format(_NAME, _items)
+FORMAT = RecordingFormat(_NAME, _items)

@@ -13,7 +13,7 @@ from typing import Any
 
 from brim.audit.fields import first, loaded, mapping, number, rows, text, usage_in
 from brim.audit.formats.tracer import TracedCall, chat_messages, tool_definitions, traced_items
-from brim.audit.trace import Format, RecordedRequest, TraceItem, refused
+from brim.audit.trace import RecordedRequest, RecordingFormat, TraceItem, refused
 
 _NAME = "opentelemetry"
 _PREFIX = "gen_ai."
@@ -23,9 +23,6 @@ _TOKENS = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens")
 _CACHED = ("gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens")
 _TRACE = ("traceId", "trace_id", "trace.id")
 _START = ("startTimeUnixNano", "start_time", "startTime", "timeUnixNano", "timestamp")
-_PROMPT = re.compile(r"gen_ai\.prompt\.(\d+)\.(role|content|tool_call_id)$")
-_PROMPT_CALL = re.compile(r"gen_ai\.prompt\.(\d+)\.tool_calls\.(\d+)\.(id|name|arguments)$")
-_FUNCTION = re.compile(r"llm\.request\.functions\.(\d+)\.(name|description|parameters)$")
 _EVENT_ROLES = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
 _LISTS = (("resourceSpans", "scopeSpans", "spans"), ("resourceLogs", "scopeLogs", "logRecords"))
 _OTHER_OPERATIONS = ("embeddings", "execute_tool", "invoke_agent", "create_agent")
@@ -101,7 +98,8 @@ def _request(attributes: Mapping[str, Any], span: Mapping[str, Any]) -> Recorded
         messages=[*_system(attributes), *_messages(attributes, events)],
         format="openai",
         model=text(first(attributes, _MODEL)),
-        tools=tool_definitions(attributes.get("gen_ai.tool.definitions")) or _functions(attributes),
+        tools=tool_definitions(attributes.get("gen_ai.tool.definitions"))
+        or tool_definitions(_numbered(attributes, "llm.request.functions.")),
         answer=number(attributes.get("gen_ai.request.max_tokens")) or 0,
         usage=usage_in(attributes, _TOKENS, _CACHED),
         overflowed=refused(_problem(attributes, span)),
@@ -123,7 +121,7 @@ def _system(attributes: Mapping[str, Any]) -> list[Any]:
 def _messages(attributes: Mapping[str, Any], events: list[tuple[str, Mapping[str, Any]]]) -> list[Any]:
     if _INPUT in attributes:
         return chat_messages(loaded(attributes[_INPUT])) or []
-    if numbered := _numbered(attributes):
+    if numbered := _prompt(attributes):
         return chat_messages(numbered) or []
     messages: list[Any] = []
     for name, values in events:
@@ -136,30 +134,24 @@ def _messages(attributes: Mapping[str, Any], events: list[tuple[str, Mapping[str
     return messages
 
 
-def _numbered(attributes: Mapping[str, Any]) -> list[Any]:
-    """Return the messages of numbered attributes."""
-    messages = _table(attributes, _PROMPT)
-    calls: dict[int, dict[int, dict[str, Any]]] = {}
-    for key, value in attributes.items():
-        if found := _PROMPT_CALL.match(key):
-            calls.setdefault(int(found[1]), {}).setdefault(int(found[2]), {})[found[3]] = value
-    for at, numbered in calls.items():
-        messages.setdefault(at, {"role": "assistant"})["tool_calls"] = [numbered[i] for i in sorted(numbered)]
-    return [messages[at] for at in sorted(messages)]
-
-
-def _table(attributes: Mapping[str, Any], pattern: re.Pattern[str]) -> dict[int, dict[str, Any]]:
-    """Return the fields of numbered attributes by their number."""
+def _numbered(attributes: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
+    """Return the list that numbered attributes such as `gen_ai.prompt.0.content` describe."""
     table: dict[int, dict[str, Any]] = {}
     for key, value in attributes.items():
-        if found := pattern.match(key):
-            table.setdefault(int(found[1]), {})[found[2]] = value if found[2] in ("role", "name") else loaded(value)
-    return table
+        at, _, name = key.removeprefix(prefix).partition(".")
+        if key.startswith(prefix) and at.isdecimal():
+            table.setdefault(int(at), {})[name] = value
+    return [table[at] for at in sorted(table)]
 
 
-def _functions(attributes: Mapping[str, Any]) -> list[Any] | None:
-    table = _table(attributes, _FUNCTION)
-    return tool_definitions([table[at] for at in sorted(table)])
+def _prompt(attributes: Mapping[str, Any]) -> list[Any]:
+    """Return the messages of numbered attributes."""
+    messages = _numbered(attributes, "gen_ai.prompt.")
+    for message in messages:
+        message["content"] = loaded(message.get("content"))
+        if calls := _numbered(message, "tool_calls."):
+            message |= {"role": message.get("role") or "assistant", "tool_calls": calls}
+    return messages
 
 
 def _problem(attributes: Mapping[str, Any], span: Mapping[str, Any]) -> str:
@@ -169,4 +161,4 @@ def _problem(attributes: Mapping[str, Any], span: Mapping[str, Any]) -> str:
     return "\n".join(each for each in texts if isinstance(each, str))
 
 
-FORMAT = Format(_NAME, _items)
+FORMAT = RecordingFormat(_NAME, _items)

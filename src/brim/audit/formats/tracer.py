@@ -217,7 +217,7 @@ def tool_definitions(listed: Any) -> list[Any] | None:
         if isinstance(each.get("function"), Mapping):
             functions.append(each["function"])
         elif isinstance(each.get("name"), str):
-            schema = each.get("parameters") or each.get("input_schema") or {"type": "object", "properties": {}}
+            schema = loaded(each.get("parameters") or each.get("input_schema")) or {"type": "object", "properties": {}}
             described = str(each.get("description") or "")
             functions.append({"name": each["name"], "description": described, "parameters": schema})
     return [{"type": "function", "function": each} for each in functions] or None
