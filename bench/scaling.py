@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Literal
 
 import brim
 from bench import clock, corpus
@@ -70,7 +71,7 @@ def _by_text(sizes: list[int]) -> dict[str, Points]:
     return found
 
 
-def _fit(case: Made, fill: str = "order") -> brim.Prompt:
+def _fit(case: Made, fill: Literal["order", "fair"] = "order") -> brim.Prompt:
     sections, budget = case
     return brim.fit(sections, budget, meter="o200k_base", fill=fill)
 

@@ -138,7 +138,7 @@ AREAS = (
                 "room: int | Fraction = budget + 1",
             ),
             ("floors are not held against the more essential", "= sum(claim.need for claim in members)", "= 0"),
-            ("floors are held although the policy stops", "claim._replace(held=0, least=", "claim._replace(least="),
+            ("floors are held although the policy stops", "claim._replace(reserved=0, least=", "claim._replace(least="),
             ("one floor forgets the floors before it", "gate = need + kept", "gate = need"),
             ("a share of the budget is rounded up", "money = floor(cap) - spent", "money = -floor(-cap) - spent"),
             (
@@ -223,20 +223,20 @@ AREAS = (
             ("a summary is not held to the limit", "if 0 < size <= grant and size < self.size:", "if 0 < size:"),
             (
                 "a cut is thought to need no marker",
-                "return meter.count(getattr(_truncator(",
-                "return 0 * meter.count(getattr(_truncator(",
+                "return meter.count(getattr(truncator(",
+                "return 0 * meter.count(getattr(truncator(",
             ),
             (
                 "a cut gives back what it misses",
                 "            return grant\n        return max(self.load",
                 "            return self.load\n        return max(self.load",
             ),
-            ("a cut's load is not checked", "over = self._load(text) - grant", "over = 0"),
+            ("a cut's load is not checked", "self._cut, self._load)", "self._cut)"),
             ("a text of the grant's size is cut", "if grant >= self.size:", "if grant > self.size:"),
             (
                 "entries are kept from the wrong side",
-                'newest = section.keep in ("newest", "tail")',
-                'newest = section.keep == "newest"',
+                '"newest" if section.keeps_end else "best"',
+                '"newest" if section.keep == "newest" else "best"',
             ),
             ("the handle names the cut text", "handle(text or section.text)", "handle(self.kept)"),
             ("the grant is told for the use", "else self.meter.count(self.kept)", "else self.grant"),
@@ -255,7 +255,7 @@ AREAS = (
             ("the first lines are left for the last", "entries[-self.last :]", "entries[: self.last]"),
             ("a stage goes down all the way", "meter.count(text) - over - _JOINS", "0"),
             ("entries that should stay go", "max(fitting, self.leave)", "max(fitting, 1)"),
-            ("the oldest entries are left", "late = section.keep in _LATE", "late = False"),
+            ("the oldest entries are left", "if section.keeps_end else entries[:n]", "if False else entries[:n]"),
             ("a stage for any section takes required ones", "and not section.required ", ""),
             ("a stage for any section takes stable ones", " and not section.stable", ""),
             ("a stage for any section takes named ones", "section.name not in named and ", ""),
@@ -271,7 +271,7 @@ AREAS = (
                 "(not draft.section.required, draft.rank))[::-1]:",
                 "(not draft.section.required, draft.rank)):",
             ),
-            ("nothing is taken back", "if not self._take_back(live, used - self.budget, page):", "if True:"),
+            ("nothing is taken back", "if not self._take_back(used - self.budget):", "if True:"),
             (
                 "a required section is taken back",
                 "elif not draft.section.required:\n                draft.drop",
@@ -279,35 +279,34 @@ AREAS = (
             ),
             (
                 "separators are not planned for",
-                "if page.separator else 0\n        claims =",
-                "if False else 0\n        claims =",
+                "self.toll = self.meter.load(self.page.separator) if self.page.separator else 0",
+                "self.toll = 0",
             ),
             (
                 "the template's text is not planned for",
-                "room = self.budget - (self.meter.load(page.fixed) if page.fixed else 0)",
+                "room = self.budget - (self.meter.load(self.page.fixed) if self.page.fixed else 0)",
                 "room = self.budget",
             ),
             (
                 "the budget section is not planned for",
-                "room += toll if shown is None else -self.meter.load(shown)",
-                "room += toll",
+                "room += self.toll if self.longest is None else -self.meter.load(self.longest)",
+                "room += self.toll",
             ),
             (
                 "sections are served in the order of a set",
-                "live = [draft for draft in drafts if draft.size]",
-                "live = list({draft for draft in drafts if draft.size})",
+                "live = [draft for draft in self.drafts if draft.size]",
+                "live = list({draft for draft in self.drafts if draft.size})",
             ),
             (
                 "a refusal returns everything uncut",
-                "            self._serve(live, page, shown)\n        texts, used = self._settle(live, page, shown)\n",
-                "            try:\n                self._serve(live, page, shown)\n            except DoesNotFit:\n"
-                "                for draft in live:\n                    draft.take(draft.size)\n"
-                "        texts = {draft.section.name: draft.kept for draft in live if draft.present}\n"
-                "        used = self._count(page, texts)\n",
+                "            self._serve()\n        texts, used = self._settle()\n",
+                "            try:\n                self._serve()\n            except DoesNotFit:\n"
+                "                for draft in self.live:\n                    draft.take(draft.size)\n"
+                "        texts = self._kept()\n        used = self._count(texts)\n",
             ),
             (
                 "ceilings do not count where all fits",
-                "if any(draft.wanted < draft.size for draft in live):",
+                "if any(draft.wanted < draft.size for draft in self.live):",
                 "if False:",
             ),
             (
@@ -318,8 +317,8 @@ AREAS = (
             ("a disabled section is used", "if not draft.section.enabled:", "if False:"),
             (
                 "the page is sorted the wrong way round",
-                "sorted(drafts, key=lambda draft: draft.rank) if",
-                "sorted(drafts, key=lambda draft: -draft.rank) if",
+                "sorted(self.drafts, key=lambda draft: draft.rank) if",
+                "sorted(self.drafts, key=lambda draft: -draft.rank) if",
             ),
             (
                 "named priorities are turned round too",
@@ -335,7 +334,7 @@ AREAS = (
             ),
             (
                 "the stable prefix goes on past what may change",
-                '(draft.section.stable and part.state == "whole")',
+                '(section.stable and part.state == "whole")',
                 '(part.state == "whole")',
             ),
             ("summaries are not captured", "if draft.summary is not None}", "if False}"),
@@ -480,7 +479,7 @@ AREAS = (
                 "self.content[len(self.content) - self.most :]",
                 "self.content[-self.most :]",
             ),
-            ("the first are chosen for the last", 'if self.keep in ("tail", "newest"):', "if False:"),
+            ("the first are chosen for the last", "if self.keeps_end:", "if False:"),
             (
                 "the priority required does not require",
                 'if self.priority == "required" or self.priority is Priority.REQUIRED:',

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import brim
+from brim.receipts.receipt import FILLS, POLICIES
 from brim.receipts.section import KEEPS
-from brim.sections.allocation import FILLS, POLICIES
 from brim.testing import PieceMeter
 
 METERS = ("o200k_base", "cl100k_base", "qwen3.5", "chars", "chars/4", "chars/4+1", "bytes/4", "piece")

@@ -12,7 +12,7 @@ from brim.meter.window import Window, budget_of
 from brim.receipts.history_input import HistoryInput
 from brim.receipts.receipt import Capture, Part, Receipt, losses
 from brim.sections.allocation import allocate, essential
-from brim.sections.claim import Claim
+from brim.sections.allocation import Claim
 from brim.sections.fit import check
 from brim.sections.section_fit import Prompt, SectionFit
 
@@ -223,7 +223,7 @@ def _claim(part: Part) -> Claim:
     return Claim(
         wanted=wanted,
         least=wanted if part.required else 1,
-        held=wanted if part.required else 0,
+        reserved=wanted if part.required else 0,
         rank=part.priority,
         required=part.required,
     )

@@ -4,11 +4,9 @@ import jsonschema
 import pytest
 
 from brim import InvalidValue, Section, fit
-from brim.receipts.receipt import STATES
+from brim.receipts.receipt import FILLS, ORDERS, POLICIES, STATES
 from brim.receipts.schema import check, schema
-from brim.sections.allocation import FILLS, POLICIES
 from brim.sections.fit import DIRECTIONS
-from brim.sections.layout import ORDERS
 from corruption import corrupted
 
 RULE = schema("receipt")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import floor
 
-from brim.sections.claim import Claim
+from brim.sections.allocation import Claim
 
 
 def allocate(
@@ -18,7 +18,7 @@ def allocate(
 ) -> list[int]:
     """Return the grant of each claim, in the order of the claims."""
     if policy != "truncate_then_continue":
-        claims = [claim if claim.required else claim._replace(held=0) for claim in claims]
+        claims = [claim if claim.required else claim._replace(reserved=0) for claim in claims]
     if policy in ("skip", "stop"):
         claims = [claim if claim.required else claim._replace(least=claim.wanted) for claim in claims]
     classes = [
@@ -85,7 +85,7 @@ def _line(claims: list[Claim], money: int) -> list[int]:
     """Seat the floors that can be met, in order; then raise each claim in turn, one unit at a time."""
     grants = [0] * len(claims)
     for i, claim in enumerate(claims):
-        if claim.held and claim.wanted and money >= claim.least + claim.toll:
+        if claim.reserved and claim.wanted and money >= claim.least + claim.toll:
             grants[i] = claim.least
             money -= claim.least + claim.toll
     for i, claim in enumerate(claims):
@@ -103,7 +103,7 @@ def _share(claims: list[Claim], money: int) -> list[int]:
     grants = [0] * len(claims)
     for with_floor in (True, False):
         for i, claim in enumerate(claims):
-            if bool(claim.held) is with_floor and claim.wanted and money >= claim.least + claim.toll:
+            if bool(claim.reserved) is with_floor and claim.wanted and money >= claim.least + claim.toll:
                 grants[i] = claim.least
                 money -= claim.least + claim.toll
     while money > 0:

@@ -6,20 +6,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from brim.receipts.receipt import FILLS, POLICIES
 from brim.sections import allocation as solver
-from brim.sections.claim import Claim
+from brim.sections.allocation import Claim
 from sections import allocation_reference as reference
 
-fills = st.sampled_from(solver.FILLS)
-policies = st.sampled_from(solver.POLICIES)
+fills = st.sampled_from(FILLS)
+policies = st.sampled_from(POLICIES)
 
 
 def claim(wanted, floor=0, *, rank=1, required=False, weight=1, toll=0, whole=False, budget=0):
     """Build a claim as a draft does: a floor in percent is a share of the budget."""
     exact = min(Fraction(floor[:-1]) * budget / 100 if isinstance(floor, str) else floor, wanted)
     least = wanted if whole or (required and not int(exact)) else max(1, int(exact))
-    held = max(exact, least) if required or (exact and whole) else exact
-    return Claim(wanted=wanted, least=least, held=held, rank=rank, required=required, weight=weight, toll=toll)
+    reserved = max(exact, least) if required or (exact and whole) else exact
+    return Claim(wanted=wanted, least=least, reserved=reserved, rank=rank, required=required, weight=weight, toll=toll)
 
 
 @st.composite
@@ -192,7 +193,7 @@ def test_what_a_claim_does_not_take_goes_to_the_others(claims, takes, options, e
     assert solver.allocate(claims, 100, spend=spend, **options) == expected
 
 
-@pytest.mark.parametrize("fill", solver.FILLS)
+@pytest.mark.parametrize("fill", FILLS)
 def test_ten_thousand_claims_are_served_in_one_pass(fill):
     claims = [claim(7, 3 if i % 3 == 0 else 0, rank=i % 5, toll=1) for i in range(10_000)]
     grants = solver.allocate(claims, 40_000, fill=fill)

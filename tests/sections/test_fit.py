@@ -282,7 +282,7 @@ def test_a_receipt_without_texts_is_replayed_from_its_sizes():
         pytest.param(lambda: fit(Section("a", "x"), budget=True), "budget must be .* not True", id="true"),
         pytest.param(lambda: fit(Section("a", "x"), budget=None), "budget must be", id="no budget"),
         pytest.param(
-            lambda: fit(Section("a", "x"), Section("a", "y")), r"sections\[1\] name must be unlike", id="same name"
+            lambda: fit(Section("a", "x"), Section("a", "y")), r"sections\[1\] name must be different", id="same name"
         ),
         pytest.param(
             lambda: fit(policy="skpi"), r"policy must be .* \(did you mean 'skip'\?\), not 'skpi'", id="policy"

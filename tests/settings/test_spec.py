@@ -103,7 +103,7 @@ REFUSED = {
     "two of one name": (
         HEAD + "  - {name: a, text: b}\n  - text: c\n    name: a\n",
         6,
-        "sections[1] name must be unlike that of sections[0], not 'a'",
+        "sections[1] name must be different from that of sections[0], not 'a'",
     ),
     "a floor over 100 %": (HEAD + "  - name: a\n    text: b\n    floor: 120%\n", 6, "not '120%'"),
     "a floor below 0": (HEAD + "  - name: a\n    text: b\n    floor: -3\n", 6, "not -3"),

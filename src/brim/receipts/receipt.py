@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from brim.errors import InvalidType, InvalidValue, UnknownName, check_choice
 from brim.meter.memo import Memo
@@ -18,6 +18,13 @@ from brim.receipts.schema import check, schema
 from brim.receipts.section import Section
 
 VERSION = 1
+
+Policy = Literal["truncate_then_continue", "truncate_then_stop", "skip", "stop"]
+POLICIES: tuple[str, ...] = get_args(Policy)
+Fill = Literal["order", "fair"]
+FILLS: tuple[str, ...] = get_args(Fill)
+Order = Literal["given", "priority"]
+ORDERS: tuple[str, ...] = get_args(Order)
 
 STATES = ("whole", "form", "cut", "summarised", "dropped", "empty", "disabled")
 """What can become of a part."""
@@ -152,9 +159,9 @@ class Receipt:
     tokens gain or lose where texts meet. `used` is the parts' use and this."""
     parts: tuple[Part, ...]
     losses: tuple[Loss, ...]
-    policy: str
-    fill: str
-    order: str
+    policy: Policy
+    fill: Fill
+    order: Order
     stable_prefix: int = 0
     """Units at the start of the prompt that belong to sections marked stable and whole; of messages, that are
     byte for byte those of the last prompt."""

@@ -6,32 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal, get_args
 
 from brim.amounts import Amount, units, units_or_share
 from brim.errors import InvalidType, InvalidValue, check_choice
 
 _HEAVIEST = 1_000_000
 
-OVERFLOWS = ("truncate", "drop", "summarise")
-KEEPS = (
-    "head",
-    "tail",
-    "ends",
-    "lines",
-    "newest",
-    "best",
-    "shape",
-    "json",
-    "markdown",
-    "code",
-    "log",
-    "diff",
-)
+OverflowAction = Literal["truncate", "drop", "summarise"]
+OVERFLOWS: tuple[str, ...] = get_args(OverflowAction)
+KeepName = Literal[
+    "head", "tail", "ends", "lines", "newest", "best", "shape", "json", "markdown", "code", "log", "diff"
+]
+KEEPS: tuple[str, ...] = get_args(KeepName)
 
 
 class Priority(IntEnum):
-    """How essential a section is: lower is kept longer. Any other whole number may stand between or beyond."""
+    """How essential a section is: lower is kept longer. Any other whole number is a priority too."""
 
     REQUIRED = 0
     HIGH = 1
@@ -40,7 +31,7 @@ class Priority(IntEnum):
 
 
 _BY_NAME: dict[str | int, int] = {priority.name.lower(): int(priority) for priority in Priority}
-"""The numbers of the priorities, by what they are usually called."""
+"""The numbers of the priorities by their lower-case names: the usual spelling needs no conversion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,30 +44,30 @@ class Section:
     priority: str | int = "medium"
     """`required`, `high`, `medium`, `low`, or a whole number: the lower, the more essential."""
     required: bool = False
-    """Whether the prompt is worth nothing without it. It is whole, or cut down to its floor if it has one."""
+    """Whether it must be present: whole, or if it has a floor, cut down to that at most."""
     floor: Amount = 0
-    """Less than this is worth nothing: units, or a share of the budget ("20%")."""
+    """The least that is useful: tokens, or a share of the budget ("20%"). It is dropped if it would get less."""
     ceiling: Amount | None = None
-    """It never gets more than this: units, or a share of the budget."""
-    keep: Any = "head"
-    """What stays when it is cut: one of `KEEPS`, `code:` and a language, or an object with a `truncate` method."""
-    overflow: str = "truncate"
+    """The most that it gets: tokens, or a share of the budget."""
+    keep: KeepName | Any = "head"
+    """What is kept when it is cut: a name, `code:` and a language, or an object with a `truncate` method."""
+    overflow: OverflowAction = "truncate"
     """What happens when it does not fit its grant: `truncate`, `drop` or `summarise`."""
     forms: Sequence[str] = ()
     """Shorter forms of the content. The largest that fits is used before anything is cut."""
     weight: float = 1
-    """Its part of a fair share against the others of its priority."""
+    """Its weight in fair shares among sections of the same priority."""
     stable: bool = False
-    """Whether its bytes should stay the same from prompt to prompt: it is used whole or in a form, never cut."""
+    """Whether its text should stay the same from prompt to prompt: it is used whole or in a form, never cut."""
     enabled: bool = True
     """A section that is not enabled uses nothing."""
     marker: str | None = None
-    """What stands where text was cut away; `None` takes the marker of `keep`."""
+    """The text in place of what was removed; `None` is the marker of `keep`."""
     joiner: str = "\n"
-    """What stands between entries."""
+    """The text between entries."""
     most: int | None = None
-    """At most this many entries, or characters of a text, from the side that `keep` keeps: a choice that is made
-    before anything is measured, so what it leaves out is no loss."""
+    """At most this many entries, or characters of a text, from the side that `keep` keeps. The choice is made before
+    anything is counted, so the rest is not reported as a loss."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -128,17 +119,22 @@ class Section:
         return int(Priority[self.priority.upper()]) if isinstance(self.priority, str) else int(self.priority)
 
     @property
+    def keeps_end(self) -> bool:
+        """Whether its end is kept when it is cut."""
+        return self.keep in ("tail", "newest")
+
+    @property
     def chosen(self) -> str | Sequence[str]:
         """The content, or as much of it as `most` allows."""
         if self.most is None or len(self.content) <= self.most:
             return self.content
-        if self.keep in ("tail", "newest"):
+        if self.keeps_end:
             return self.content[len(self.content) - self.most :]
         return self.content[: self.most]
 
     @property
     def text(self) -> str:
-        """What was chosen of the content, as one text."""
+        """The chosen content as one text."""
         if self.most is None and isinstance(self.content, str):
             return self.content
         chosen = self.chosen
@@ -146,7 +142,7 @@ class Section:
 
 
 def _texts(place: str, value: object, expected: str) -> tuple[str, ...]:
-    """Return the texts of a sequence as a tuple of its own, so that nobody changes them later."""
+    """Return the texts of a sequence as a tuple, so that later changes to the sequence have no effect."""
     if isinstance(value, str | bytes) or not isinstance(value, Sequence):
         raise InvalidType(place, value, expected)
     for i, item in enumerate(value):

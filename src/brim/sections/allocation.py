@@ -1,9 +1,9 @@
-"""Divides a budget among claims: essentials first, floors before wants, nothing over.
+"""Divides a budget among claims: required claims first, floors before wants, nothing over.
 
-The claims stand in a line, the most essential first. Floors further down the line are held against the wants
-before them as long as those keep at least as much as they yield; what is being saved up for the next floor
-flows only to claims behind it. That is what makes a bigger budget never take from the essential: see
-docs/design/allocation.md, and `reference.py` for the same rules written slowly.
+The claims are served in order of importance. Floors of less important claims are reserved against the wants before
+them as long as those keep at least as much as they yield; what is being saved for the next floor goes only to claims
+behind it. So a bigger budget never takes from the more important: see docs/design/allocation.md, and
+tests/sections/allocation_reference.py for the same rules written slowly.
 """
 
 from __future__ import annotations
@@ -11,28 +11,55 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import floor, lcm
+from typing import NamedTuple
 
-from brim.sections.claim import Claim
-
-FILLS = ("order", "fair")
-POLICIES = ("truncate_then_continue", "truncate_then_stop", "skip", "stop")
+from brim.receipts.receipt import Fill, Policy
 
 Spend = Callable[[int, int], int]
-"""Told a claim's index and the units that it may have, returns how many it takes of them; the rest flows on."""
+"""Gets a claim's index and the tokens that it may have, and returns how many it takes; the rest goes to the others."""
+
+
+class Claim(NamedTuple):
+    """One section as the allocator sees it: numbers, no text."""
+
+    wanted: int
+    """Tokens that it would use."""
+    least: int = 1
+    """The smallest grant that it can use."""
+    reserved: int | Fraction = 0
+    """Tokens reserved for it against more important claims. A share of the budget is kept as the exact fraction."""
+    rank: int = 0
+    """Its priority: lower is more essential."""
+    required: bool = False
+    """Whether it must be present."""
+    weight: int | Fraction = 1
+    """Its weight in fair shares, against the others of its rank."""
+    toll: int = 0
+    """Extra tokens that its presence costs, such as a separator."""
+
+    @property
+    def need(self) -> int | Fraction:
+        """Tokens reserved for it, toll included."""
+        return self.reserved + self.toll if self.reserved and self.wanted else 0
+
+    @property
+    def full(self) -> int:
+        """The most that it could take, toll included."""
+        return self.wanted + self.toll if self.wanted else 0
 
 
 def allocate(
     claims: Sequence[Claim],
     budget: int,
     *,
-    fill: str = "order",
-    policy: str = "truncate_then_continue",
+    fill: Fill = "order",
+    policy: Policy = "truncate_then_continue",
     spend: Spend | None = None,
 ) -> list[int]:
     """Return the grant of each claim, in the order of the claims.
 
     The grants and the tolls of those that are not zero add up to at most `budget`, provided that `essential`
-    does not say more. What `spend` does not take flows to the claims behind.
+    is not more. What `spend` does not take goes to the claims behind.
     """
     if policy != "truncate_then_continue":
         claims = [claim if claim.required else _under(policy, claim) for claim in claims]
@@ -55,7 +82,7 @@ def allocate(
 
 
 def essential(claims: Sequence[Claim]) -> int:
-    """Return how many units the required claims take at the least."""
+    """Return the fewest tokens that the required claims take."""
     return sum(claim.least + claim.toll for claim in claims if claim.required and claim.wanted)
 
 
@@ -63,9 +90,9 @@ def _all(_index: int, grant: int) -> int:
     return grant
 
 
-def _under(policy: str, claim: Claim) -> Claim:
-    """Return the claim as another policy than the usual reads it: no floor is held, `skip` and `stop` cut nothing."""
-    return claim._replace(held=0, least=claim.least if policy.startswith("truncate") else claim.wanted)
+def _under(policy: Policy, claim: Claim) -> Claim:
+    """Return the claim under another policy than the default: no floor is reserved, `skip` and `stop` cut nothing."""
+    return claim._replace(reserved=0, least=claim.least if policy.startswith("truncate") else claim.wanted)
 
 
 def _classes(claims: Sequence[Claim]) -> list[list[int]]:
@@ -77,7 +104,7 @@ def _classes(claims: Sequence[Claim]) -> list[list[int]]:
 
 
 def _caps(classes: Sequence[Sequence[Claim]], budget: int) -> list[int | Fraction]:
-    """Return, for each class, how many units it and all the classes before it may spend."""
+    """Return, for each class, how many tokens it and all the classes before it may spend."""
     gates: list[tuple[int | Fraction, int | Fraction]] = []
     gate: int | Fraction = 0
     before = 0
@@ -100,9 +127,9 @@ def _caps(classes: Sequence[Sequence[Claim]], budget: int) -> list[int | Fractio
 def _in_order(
     claims: Sequence[Claim], members: Sequence[int], money: int, grants: list[int], spend: Spend, *, stops: bool
 ) -> tuple[int, bool]:
-    """Serve a class one by one, its floors seated first; return what was spent, and whether one fell short.
+    """Serve a class one by one, with seats for its floors; return the tokens spent, and whether one fell short.
 
-    A seat that its claim cannot use is given up, and the class served again without it.
+    A seat that its claim cannot use is given up, and the class is served again without it.
     """
     seats = _seats(claims, members, money)
     while True:
@@ -124,12 +151,12 @@ def _in_line(
     seats: Mapping[int, int],
     stops: bool,
 ) -> tuple[int, bool]:
-    held = sum(seats.values())
+    reserved = sum(seats.values())
     spent, short = 0, False
     for i in members:
         claim = claims[i]
-        held -= seats.get(i, 0)
-        offer = min(claim.wanted, money - spent - held - claim.toll)
+        reserved -= seats.get(i, 0)
+        offer = min(claim.wanted, money - spent - reserved - claim.toll)
         grants[i] = min(spend(i, offer), offer) if 0 < claim.least <= offer else 0
         spent += grants[i] + claim.toll if grants[i] else 0
         short = short or offer < claim.wanted
@@ -141,10 +168,10 @@ def _in_line(
 def _in_shares(
     claims: Sequence[Claim], members: Sequence[int], money: int, grants: list[int], spend: Spend
 ) -> tuple[int, bool]:
-    """Serve a class together, in fair shares; return what was spent, and whether one fell short.
+    """Serve a class together, in fair shares; return the tokens spent, and whether one fell short.
 
-    Who cannot use its share leaves it to the others, the later half of them first. Who uses a part keeps that, and
-    the others share the rest.
+    A claim that cannot use its share leaves it to the others, the later half of them first. A claim that uses a part
+    keeps that, and the others share the rest.
     """
     active = list(members)
     offers: dict[int, int] = {}
@@ -165,18 +192,18 @@ def _in_shares(
 
 
 def _seats(claims: Sequence[Claim], members: Sequence[int], money: int) -> dict[int, int]:
-    """Return the members of a class whose floors can be met, in order, each with what that takes."""
+    """Return the members of a class whose floors can be met, in order, each with its cost."""
     seats = {}
     for i in members:
         cost = claims[i].least + claims[i].toll
-        if claims[i].held and claims[i].wanted and cost <= money:
+        if claims[i].reserved and claims[i].wanted and cost <= money:
             seats[i] = cost
             money -= cost
     return seats
 
 
 def _shares(claims: Sequence[Claim], money: int) -> list[int]:
-    """Return the grants of claims that are served together: seats in order, floors first, then fair shares."""
+    """Return the grants of claims that are served together: floors first, in order, then fair shares."""
     seated = _seats(claims, range(len(claims)), money)
     money -= sum(seated.values())
     for i, claim in enumerate(claims):
@@ -190,7 +217,7 @@ def _shares(claims: Sequence[Claim], money: int) -> list[int]:
 
 
 def _pour(claims: Sequence[Claim], money: int) -> list[int]:
-    """Return each claim's least raised by `money` in all, unit by unit to whoever has the least for its weight."""
+    """Return each claim's least raised by `money` in all, token by token to the one with the least for its weight."""
     starts = [claim.least for claim in claims]
     gaps = [claim.wanted - claim.least for claim in claims]
     if sum(gaps) <= money:
@@ -200,7 +227,7 @@ def _pour(claims: Sequence[Claim], money: int) -> list[int]:
     steps = [scale // weight.numerator * weight.denominator for weight in weights]
 
     def below(level: int) -> list[int]:
-        """Return how many units each takes whose price, units held times step, is under `level`."""
+        """Return how many tokens each takes whose price, tokens times step, is under `level`."""
         return [
             min(gap, max(0, -(-level // step) - start)) for gap, step, start in zip(gaps, steps, starts, strict=True)
         ]

@@ -1,6 +1,7 @@
-"""One section on its way into the prompt: measured, then cut to what it is granted.
+"""What one section puts into the prompt, within the tokens that it is granted.
 
-A draft tries, in this order: the whole content, the largest form that fits, a summary if it asked for one, a cut.
+A draft tries, in this order: the whole content, the largest form that fits, a summary if its overflow is `summarise`,
+a cut.
 """
 
 from __future__ import annotations
@@ -8,37 +9,37 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 from brim.amounts import of_budget, units_or_share
 from brim.errors import DoesNotFit
 from brim.meter.base import BaseMeter
 from brim.receipts.receipt import Part, handle
 from brim.receipts.section import Section
-from brim.sections.claim import Claim
-from brim.truncate import Truncator, truncator
+from brim.sections.allocation import Claim
+from brim.truncate import truncator
+from brim.truncate.base import shrink
+
+if TYPE_CHECKING:
+    from brim.truncate.records import Records
 
 Summarise = Callable[[str, int], str]
-"""Told a text and a limit in units, returns a shorter text. What does not fit after all is cut."""
-
+"""Gets a text and a limit in tokens, and returns a shorter text. A summary that does not fit is not used."""
 
 _SMOOTH = ("head", "tail", "ends")
-"""Ways to cut that use all of their grant but for a unit or two."""
-
-
-@lru_cache(maxsize=256)
-def _named(keep: str, marker: str | None) -> Truncator:
-    return truncator(keep, marker)
+"""Ways to cut that use all of their grant but for a token or two."""
 
 
 def marked(section: Section, meter: BaseMeter) -> int:
-    """Return the fewest units that a cut of a section can have: its marker and one more."""
-    return meter.count(getattr(_truncator(section.keep, section.marker), "marker", None) or "") + 1
+    """Return the fewest tokens that a cut of a section can have: its marker and one more."""
+    return meter.count(getattr(truncator(section.keep, section.marker), "marker", None) or "") + 1
 
 
-def _truncator(keep: Any, marker: str | None) -> Truncator:
-    return _named(keep, marker) if isinstance(keep, str) else truncator(keep, marker)
+def records(section: Section, marker: str | None) -> Records:
+    """Return the truncator of a section's entries."""
+    from brim.truncate.records import Records
+
+    return Records(marker=marker, keep="newest" if section.keeps_end else "best", separator=section.joiner)
 
 
 @dataclass(slots=True, eq=False)
@@ -51,30 +52,30 @@ class Draft:
     budget: int
     summarise: Summarise | None = None
     marked: int = 1
-    """The fewest units that a cut of it can have: its marker and one more."""
+    """The fewest tokens that a cut of it can have."""
     text: str = ""
-    """The whole content; nothing of a section that is not enabled."""
+    """The whole content; empty if the section is not enabled."""
     count: int = 0
-    """Units of the whole content."""
+    """Tokens of the whole content."""
     size: int = 0
-    """Units that the whole content is planned with."""
+    """Tokens that are planned for the whole content: its load."""
     ceiling: int | None = None
     wanted: int = 0
-    """Units that it asks for: its size, its ceiling if that is less, nothing if it cannot be made to fit that."""
+    """Its size, its ceiling if that is less, or 0 if it cannot be cut to its ceiling."""
     grant: int = 0
     kept: str = ""
     load: int = 0
-    """Units that the kept text was planned with."""
+    """Tokens that are planned for the kept text."""
     state: str = "dropped"
     reason: str = ""
     summary: str | None = None
     lessened: str = ""
-    """Why it is less than it was before anything was granted: what a stage left of it."""
+    """What the stages left of it, as the reason in the receipt."""
     before: tuple[int, str] | None = None
-    """The count and the text of the whole content, where a stage took some of it."""
+    """The count and the text of the whole content, if a stage took some of it."""
 
     def measure(self, count: int) -> None:
-        """Take note of the size of the content, and of what of it to ask for."""
+        """Set the size of the content, and how much of it is wanted."""
         self.count = count
         plain = self.meter.loads_are_counts
         self.wanted = self.size = (max(1, count) if self.text else 0) if plain else self._load(self.text)
@@ -86,7 +87,7 @@ class Draft:
             self.wanted = self.ceiling if usable else 0
 
     def lessen(self, content: str | Sequence[str], reason: str) -> None:
-        """Have less content from here on."""
+        """Use less content from now on."""
         self.before = self.before or (self.count, self.text)
         self.lessened = f"{self.lessened}, then {reason}" if self.lessened else reason
         self.section = replace(self.section, content=content, most=None)
@@ -94,7 +95,7 @@ class Draft:
         self.measure(self.meter.count(self.text))
 
     def mark(self, marker: str) -> None:
-        """Have another marker from here on, at the side that is cut."""
+        """Use another marker from now on, unless the section has a truncator of its own."""
         if isinstance(self.section.keep, str):
             self.section = replace(self.section, marker=marker)
             self.marked = marked(self.section, self.meter)
@@ -107,11 +108,11 @@ class Draft:
 
     @property
     def cuttable(self) -> bool:
-        """Whether its content may be shortened by anything but its forms."""
+        """Whether its content may be cut or summarised."""
         return self.section.overflow != "drop" and not self.section.stable
 
     def claim(self, toll: int) -> Claim:
-        """Return what it asks of the allocator."""
+        """Return its claim on the budget."""
         section, wanted = self.section, self.wanted
         cuttable = self.cuttable
         if cuttable and not (section.required or section.floor or section.forms) and section.weight == 1:
@@ -125,14 +126,14 @@ class Draft:
         else:
             least = min(self.marked, wanted, *self._sizes(wanted))
         least = max(least, int(floor), 1)
-        held = max(floor, least) if section.required or (floor and not cuttable) else floor
-        return Claim(wanted, least, held, self.rank, section.required, weight, toll)
+        reserved = max(floor, least) if section.required or (floor and not cuttable) else floor
+        return Claim(wanted, least, reserved, self.rank, section.required, weight, toll)
 
     def take(self, grant: int) -> int:
-        """Use at most `grant` units, and return how many it keeps of them; zero leaves it out of the prompt.
+        """Use at most `grant` tokens, and return how many of them it takes; with zero it is not in the prompt.
 
-        A cut inside the text keeps its whole grant, which it misses by a unit or two at most, so that grants grow
-        with the budget. What comes in steps (a form, entries, lines, a shape) keeps what it uses.
+        A cut inside the text takes its whole grant, which it misses by a token or two at most, so that grants grow
+        with the budget. A form, entries, lines or a shape take what they use.
         """
         self.kept, self.load = "", 0
         if grant >= self.size:
@@ -151,7 +152,7 @@ class Draft:
         self.kept, self.load, self.state, self.reason = "", 0, "dropped", reason
 
     def part(self) -> Part:
-        """Return its line of the receipt."""
+        """Return its part of the receipt."""
         used = self.count if self.state == "whole" else self.meter.count(self.kept) if self.kept else 0
         section = self.section
         size, text = self.before or (self.count, self.text)
@@ -194,36 +195,17 @@ class Draft:
                 self._keep(self.summary, "summarised", f"a summary was used: {self._cause(grant)}")
                 return
         try:
-            text = self._cut(grant)
+            # Loads can be bigger than the counts that a truncator keeps to.
+            cut = shrink(self.text, grant, self.meter, self._cut, self._load)
         except DoesNotFit:
             return
-        self._keep(text, "cut", self._cause(grant))
+        self._keep(cut.text, "cut", self._cause(grant))
 
-    def _cut(self, grant: int) -> str:
-        """Return the content cut so that its load is at most the grant.
-
-        A truncator answers for counts; where loads are bigger, the limit steps down until the load fits too.
-        """
-        limit = grant
-        while True:
-            text = self._cut_once(limit)
-            over = self._load(text) - grant
-            if over <= 0:
-                return text
-            limit -= over
-            if limit <= 0:
-                raise DoesNotFit("no room is left", needed=grant + over, available=grant)
-
-    def _cut_once(self, limit: int) -> str:
-        section = self.section
-        chosen = section.chosen
+    def _cut(self, limit: int) -> str:
+        section, chosen = self.section, self.section.chosen
         if isinstance(chosen, str):
-            return _truncator(section.keep, section.marker).truncate(self.text, limit, self.meter).text
-        from brim.truncate.records import Records
-
-        newest = section.keep in ("newest", "tail")
-        records = Records(marker=section.marker, keep="newest" if newest else "best", separator=section.joiner)
-        return records.select(chosen, limit, self.meter).text
+            return truncator(section.keep, section.marker).truncate(self.text, limit, self.meter).text
+        return records(section, section.marker).select(chosen, limit, self.meter).text
 
     def _cause(self, grant: int) -> str:
         unit = self.meter.unit

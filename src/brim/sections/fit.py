@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 from brim.errors import InvalidType, InvalidValue, check_choice
 from brim.meter import DEFAULT, Meter, meter_for, name_of
 from brim.meter.window import Window, budget_of
+from brim.receipts.receipt import FILLS, ORDERS, POLICIES, Fill, Order, Policy
 from brim.receipts.section import Section
-from brim.sections import budget_section as visibility
-from brim.sections.allocation import FILLS, POLICIES
+from brim.sections import budget_section
 from brim.sections.draft import Summarise
-from brim.sections.layout import ORDERS
 from brim.sections.section_fit import Prompt, SectionFit
 from brim.sections.stages import Stage, staged
 
-DIRECTIONS = ("lower", "higher")
+Direction = Literal["lower", "higher"]
+DIRECTIONS: tuple[str, ...] = get_args(Direction)
+_CHOICES = {"order": ORDERS, "fill": FILLS, "policy": POLICIES, "direction": DIRECTIONS}
 
 
 def fit(
@@ -26,76 +27,64 @@ def fit(
     meter: Meter | str | Callable[[str], int] | None = None,
     model: str | None = None,
     separator: str = "\n\n",
-    order: str = "given",
-    fill: str = "order",
-    policy: str = "truncate_then_continue",
+    order: Order = "given",
+    fill: Fill = "order",
+    policy: Policy = "truncate_then_continue",
     template: str | None = None,
     show_budget: bool = False,
-    direction: str = "lower",
+    direction: Direction = "lower",
     stages: Sequence[Stage | Mapping[str, Any]] = (),
     hard_marker: str | None = None,
     summarise: Summarise | None = None,
     capture: bool = False,
 ) -> Prompt:
-    """Return a prompt made of the sections that counts at most the budget, and the receipt of how.
+    """Return a prompt made of the sections that counts at most the budget, with its receipt.
 
     Args:
-        sections: the parts of the prompt, in the order in which they stand on the page.
-        budget: units, or a window whose budget to take; without it, the window of `model`.
-        meter: what measures: a meter, the name of one, or a function from text to units.
-        model: the model whose meter to take. Where its count is an estimate, the upper bound is kept to.
+        sections: the parts of the prompt, in the order of the page.
+        budget: tokens, or a window with a budget; by default the window of `model`.
+        meter: what counts: a meter, the name of one, or a function from text to a number.
+        model: the model whose meter is used. If its count is an estimate, the upper bound stays within the budget.
         separator: the text between two sections.
-        order: `given`, or `priority` for the most essential first.
+        order: the order on the page: `given`, or `priority` for the most essential first.
         fill: whether sections of one priority are served in `order` or in `fair` shares by weight.
-        policy: what happens after a section did not fit: one of `truncate_then_continue`,
-            `truncate_then_stop`, `skip`, `stop`.
+        policy: what follows a section that did not fit: it is cut and the others are served
+            (`truncate_then_continue`), it is cut and the prompt ends (`truncate_then_stop`), it is left out (`skip`),
+            or the prompt ends before it (`stop`).
         template: a text with a place `{name}` for each section.
-        show_budget: whether the prompt ends with a section that tells its own budget and use.
+        show_budget: whether the prompt ends with a section that shows its budget and use.
         direction: whether a `lower` or a `higher` number is the more essential priority.
         stages: what to give up first, in this order, until the prompt fits.
-        hard_marker: what stands where text was cut after all stages, instead of the section's own marker.
-        summarise: a function from a text and a limit to a shorter text, for sections that ask for it.
-        capture: whether the receipt's JSON holds the texts, so that the fit can be replayed from it.
+        hard_marker: the marker of text that was cut after all stages, instead of the section's own.
+        summarise: a function from a text and a limit to a shorter text, for sections with `overflow="summarise"`.
+        capture: whether the receipt's JSON contains the texts, so that the fit can be replayed from it.
 
     Raises:
         DoesNotFit: what is required is bigger than the budget.
-        InvalidValue: an argument that cannot be; the message names it and its value.
-        UnknownName: no such model or meter.
+        InvalidValue: an argument is invalid; the message has its name and value.
+        UnknownName: there is no such model or meter.
     """
     options: dict[str, Any] = {"separator": separator, "order": order, "fill": fill, "policy": policy}
     options |= {"template": template, "show_budget": show_budget, "direction": direction}
-    options |= _in_stages(stages, hard_marker)
+    if stages or hard_marker is not None:
+        options |= {"stages": [stage.to_dict() for stage in staged(stages)], "hard_marker": hard_marker}
     check(sections, options)
     return SectionFit(
         sections=tuple(sections),
         budget=budget_of(budget, model),
         meter=meter_for(meter, model),
-        named=_named(meter, model),
+        named={"meter": DEFAULT if meter is None and model is None else name_of(meter), "model": model},
         options=options,
         summarise=summarise,
         captured=capture,
     ).prompt()
 
 
-def _in_stages(stages: Sequence[Stage | Mapping[str, Any]], hard_marker: str | None) -> dict[str, Any]:
-    """Return the options of a fit in stages as plain values; none where there are no stages."""
-    if not stages and hard_marker is None:
-        return {}
-    return {"stages": [stage.to_dict() for stage in staged(stages)], "hard_marker": hard_marker}
-
-
-def _named(meter: object, model: str | None) -> dict[str, str | None]:
-    """Return the names that a later replay finds the meter by; an object of the caller's has none."""
-    if meter is None and model is None:
-        return {"meter": DEFAULT, "model": None}
-    return {"meter": name_of(meter), "model": model}
-
-
 def check(sections: Sequence[Section], options: Mapping[str, Any]) -> None:
-    """Pass if a fit can be run with these.
+    """Check the sections and the options of a fit.
 
     Raises:
-        InvalidValue: it cannot; the message names the place and the value.
+        InvalidValue: one is invalid; the message has its place and value.
     """
     if isinstance(sections, str) or not isinstance(sections, Sequence):
         raise InvalidType("sections", sections, "a list of Section")
@@ -105,13 +94,11 @@ def check(sections: Sequence[Section], options: Mapping[str, Any]) -> None:
             raise InvalidType(f"sections[{i}]", section, "a Section")
         first = seen.setdefault(section.name, i)
         if first != i:
-            raise InvalidValue(f"sections[{i}] name", section.name, f"unlike that of sections[{first}]")
-    if options["show_budget"] and visibility.NAME in seen:
-        raise InvalidValue(f"sections[{seen[visibility.NAME]}] name", visibility.NAME, "another: show_budget adds it")
-    check_choice("order", options["order"], ORDERS)
-    check_choice("fill", options["fill"], FILLS)
-    check_choice("policy", options["policy"], POLICIES)
-    check_choice("direction", options["direction"], DIRECTIONS)
+            raise InvalidValue(f"sections[{i}] name", section.name, f"different from that of sections[{first}]")
+    if options["show_budget"] and (i := seen.get(budget_section.NAME, -1)) >= 0:
+        raise InvalidValue(f"sections[{i}] name", budget_section.NAME, "another: show_budget adds it")
+    for name, choices in _CHOICES.items():
+        check_choice(name, options[name], choices)
     staged(options.get("stages", ()))
     for name, optional in (("separator", False), ("template", True), ("hard_marker", True)):
         value = options.get(name)

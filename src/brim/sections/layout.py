@@ -1,7 +1,7 @@
-"""Where sections stand on the page: in a row with separators, or in a template's places.
+"""Where sections stand on the page: in a row with separators, or in the places of a template.
 
-Budget priority and order on the page are two things. A layout turns the texts that were kept into the pieces
-of the prompt; joining the pieces is the prompt, and counting them is left to the meter.
+Budget priority and order on the page are two things. A layout turns the kept texts into the pieces of the prompt;
+the prompt is their concatenation.
 """
 
 from __future__ import annotations
@@ -9,32 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from brim.errors import InvalidValue
 
-ORDERS = ("given", "priority")
-
 _PLACE = re.compile(r"\{\{|\}\}|\{([^{}\n]+)\}")
-
-
-class Layout(Protocol):
-    """Puts texts on a page."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The sections, in the order in which they stand."""
-
-    @property
-    def fixed(self) -> str:
-        """The text that stands there whatever the sections hold."""
-
-    @property
-    def separator(self) -> str:
-        """The text between two sections."""
-
-    def pieces(self, texts: Mapping[str, str]) -> list[str]:
-        """Return the prompt in pieces, given the texts that are present by the name of their section."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +20,13 @@ class PageRow:
     """Sections one after the other, with a separator between those that are present."""
 
     names: tuple[str, ...]
+    """The sections, in the order of the page."""
     separator: str
     fixed: str = ""
+    """Text that is in the prompt whatever the sections are."""
 
     def pieces(self, texts: Mapping[str, str]) -> list[str]:
-        """Return the texts in order, with separators between."""
+        """Return the texts that are present, by section name, in order and with separators between."""
         pieces: list[str] = []
         for name in self.names:
             if name in texts:
@@ -69,18 +49,21 @@ class Template:
         return "".join(self.literals)
 
     def pieces(self, texts: Mapping[str, str]) -> list[str]:
-        """Return the literals with the texts in their places; an absent section leaves its place empty."""
+        """Return the literals with the texts in their places; the place of an absent section is empty."""
         pieces = [self.literals[0]]
         for name, literal in zip(self.names, self.literals[1:], strict=True):
             pieces += (texts.get(name, ""), literal)
         return pieces
 
 
+Layout = PageRow | Template
+
+
 def layout(names: Sequence[str], *, separator: str, template: str | None) -> Layout:
-    """Return the layout of the named sections, in that order or in a template's places.
+    """Return the layout of the named sections, in that order or in the places of a template.
 
     Raises:
-        InvalidValue: the template names a section that does not exist, names one twice, or leaves one out.
+        InvalidValue: the template names an unknown section, names one twice, or leaves one out.
     """
     return PageRow(tuple(names), separator) if template is None else _parsed(template, names)
 
@@ -95,9 +78,8 @@ def _parsed(template: str, known: Sequence[str]) -> Template:
             literals[-1] += match[0][0]
             continue
         if name not in known:
-            raise InvalidValue(
-                "template", match[0], f"text with places for {', '.join(known)} (write {{{{ for a brace)"
-            )
+            places = ", ".join(known)
+            raise InvalidValue("template", match[0], f"text with places for {places} (write {{{{ for a brace)")
         if name in names:
             raise InvalidValue("template", match[0], "text that names each section once")
         names.append(name)

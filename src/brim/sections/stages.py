@@ -1,7 +1,7 @@
 """What a prompt that is over its budget gives up, one stage after the other, until it fits.
 
-A simulation of thousands of agents would rather lose old gossip than a little of everything. Stages say in which order.
-Each is looked at again only while the prompt is still over, so a prompt that fits is not touched by any of them.
+A simulation of thousands of agents would rather lose old gossip than a little of everything. The stages say in which
+order. A stage is applied only while the prompt is over its budget, so a prompt that fits is not changed.
 """
 
 from __future__ import annotations
@@ -14,66 +14,65 @@ from brim.amounts import Amount, of_budget, units, units_or_share
 from brim.errors import DoesNotFit, InvalidType, InvalidValue, check_choice
 from brim.meter.base import BaseMeter
 from brim.receipts.section import Section
+from brim.sections.draft import records
 from brim.truncate import truncator
 
 ANY = "*"
-"""The name of a stage for all sections that no other stage names and that are neither required nor stable."""
+"""Stands for all sections that no other stage names and that are neither required nor stable."""
 
 HARD = "hard cut: every section by its priority"
-"""What a receipt tells where all stages together were not enough."""
+"""The line of a receipt if all stages together were not enough."""
 
 WAYS = ("last", "first", "to", "down_to")
-"""What a stage may leave."""
+"""The fields that say what a stage leaves."""
 
 _JOINS = 4
-"""Units by which joined texts may count more than apart."""
-_LATE = ("newest", "tail")
-"""Ways to keep whose end is worth most."""
+"""Tokens by which joined texts may count more than apart."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stage:
-    """One section, and what of it is left at this stage: just one of `last`, `first`, `to` and `down_to`."""
+    """One section, and what this stage leaves of it: exactly one of `last`, `first`, `to` and `down_to`."""
 
     section: str
-    """The name of the section, or a star."""
+    """The name of the section, or `*` for all that no other stage names and that are neither required nor stable."""
     last: int | None = None
     """Its last entries; the entries of a text are its lines."""
     first: int | None = None
     """Its first entries."""
     to: Amount | None = None
-    """As much as counts at most this: units, or a share of the budget. Entries go whole, a text is cut as its section
-    says."""
+    """As much as counts at most this: tokens, or a share of the budget. Entries are dropped whole, a text is cut by
+    the `keep` of its section."""
     down_to: Amount | None = None
-    """As `to`, but only as far down as the prompt is over."""
+    """As `to`, but only as far down as needed for the prompt to fit."""
     over_chars: int = 0
-    """Only a section with more characters than this is touched."""
+    """Only a section with more characters than this is shortened."""
     over_entries: int = 0
-    """Only a section with more entries than this is touched."""
+    """Only a section with more entries than this is shortened."""
     leave: int = 1
-    """Entries that are left at the least, even if they count more than they should."""
+    """The fewest entries that are left, even if they count more than the limit."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.section, str) or not self.section:
             raise InvalidType("stage section", self.section, "the name of a section")
         where = f"stage of {self.section!r}"
-        given = [name for name in WAYS if getattr(self, name) is not None]
-        if len(given) != 1:
-            raise InvalidValue(where, " and ".join(given) or "nothing", f"given just one of {', '.join(WAYS)}")
-        value = getattr(self, given[0])
-        if given[0] in ("last", "first"):
-            units(f"{where}: {given[0]}", value, least=1)
+        ways = [name for name in WAYS if getattr(self, name) is not None]
+        if len(ways) != 1:
+            raise InvalidValue(where, " and ".join(ways) or "nothing", f"given exactly one of {', '.join(WAYS)}")
+        value = getattr(self, ways[0])
+        if ways[0] in ("last", "first"):
+            units(f"{where}: {ways[0]}", value, least=1)
         else:
-            units_or_share(f"{where}: {given[0]}", value)
+            units_or_share(f"{where}: {ways[0]}", value)
         for name, least in (("over_chars", 0), ("over_entries", 0), ("leave", 1)):
             units(f"{where}: {name}", getattr(self, name), least=least)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values, without what is as usual."""
+        """Return the stage as JSON values, without the defaults."""
         return {slot.name: value for slot in fields(self) if (value := getattr(self, slot.name)) != slot.default}
 
     def concerns(self, section: Section, named: Sequence[str]) -> bool:
-        """Return whether it is about a section, given the names that stages have."""
+        """Return whether it applies to a section; `named` are the sections that stages name."""
         if self.section == ANY:
             return section.name not in named and not section.required and not section.stable
         return section.name == self.section
@@ -81,9 +80,9 @@ class Stage:
     def left(
         self, section: Section, budget: int, over: int, meter: BaseMeter
     ) -> tuple[str | Sequence[str], str] | None:
-        """Return what is left of a section, and a sentence that says so; nothing where all of it is.
+        """Return what is left of a section, and a sentence that says so; `None` if that is all of it.
 
-        A stage that only goes as far down as it must is told by how much the prompt is over its budget.
+        `over` is by how many tokens the prompt is over its budget, for a stage that goes down only as far as needed.
         """
         chosen, text = section.chosen, section.text
         entries = chosen.strip("\n").split("\n") if isinstance(chosen, str) else list(chosen)
@@ -94,67 +93,59 @@ class Stage:
             limit = int(of_budget(units_or_share("to", amount), budget))
             if self.to is None:
                 limit = max(limit, meter.count(text) - over - _JOINS)
-            told = f"cut to {limit:,} {meter.unit}"
+            reason = f"cut to {limit:,} {meter.unit}"
             if isinstance(chosen, str):
-                made = self._cut(section, limit, meter)
-                return (made, told) if made is not None and made != text else None
+                try:
+                    cut = truncator(section.keep, section.marker).truncate(text, limit, meter).text
+                except DoesNotFit:
+                    return None
+                return (cut, reason) if cut != text else None
             kept = self._fewer(section, entries, limit, meter)
         else:
             kept = entries[-self.last :] if self.last is not None else entries[: self.first]
             side = "last" if self.last is not None else "first"
-            told = f"its {side} {len(kept):,} of {len(entries):,} {'lines' if isinstance(chosen, str) else 'entries'}"
+            reason = f"its {side} {len(kept):,} of {len(entries):,} {'lines' if isinstance(chosen, str) else 'entries'}"
         if len(kept) == len(entries):
             return None
-        return ("\n".join(kept) if isinstance(chosen, str) else kept), told
-
-    def _cut(self, section: Section, limit: int, meter: BaseMeter) -> str | None:
-        """Return a text cut to a limit; nothing where not even its marker fits."""
-        try:
-            return truncator(section.keep, section.marker).truncate(section.text, limit, meter).text
-        except DoesNotFit:
-            return None
+        return ("\n".join(kept) if isinstance(chosen, str) else kept), reason
 
     def _fewer(self, section: Section, entries: Sequence[str], limit: int, meter: BaseMeter) -> Sequence[str]:
-        """Return the entries of the side that is kept, as many as count at most the limit and no fewer than stay."""
-        from brim.truncate.records import Records
-
-        late = section.keep in _LATE
-        records = Records(marker="", keep="newest" if late else "best", separator=section.joiner)
+        """Return as many entries as count at most the limit, from the side that is kept, and at least `leave`."""
         try:
-            fitting = len(records.select(entries, limit, meter).kept)
+            fitting = len(records(section, "").select(entries, limit, meter).kept)
         except DoesNotFit:
             fitting = 0
         n = min(max(fitting, self.leave), len(entries))
-        return entries[len(entries) - n :] if late else entries[:n]
+        return entries[len(entries) - n :] if section.keeps_end else entries[:n]
 
 
 def staged(rows: Sequence[Stage | Mapping[str, Any]]) -> tuple[Stage, ...]:
-    """Return stages, some of which may be given as the values of their fields.
+    """Return stages, some of which may be mappings of their fields.
 
     Raises:
-        InvalidValue: one is no stage.
+        InvalidValue: one is not a stage.
     """
     if isinstance(rows, str) or not isinstance(rows, Sequence):
         raise InvalidType("stages", rows, "a list of stages")
     known = [slot.name for slot in fields(Stage)]
-    made = []
+    stages = []
     for i, row in enumerate(rows):
         if isinstance(row, Stage):
-            made.append(row)
+            stages.append(row)
             continue
         if not isinstance(row, Mapping) or "section" not in row:
             raise InvalidType(f"stages[{i}]", row, f"a stage: its section, and one of {', '.join(WAYS)}")
         for key in row:
             check_choice(f"stages[{i}]: a key", key, known)
         try:
-            made.append(Stage(**row))
+            stages.append(Stage(**row))
         except InvalidValue as error:
             raise type(error)(f"stages[{i}]: {error.place}", error.value, error.expected) from error
-    return tuple(made)
+    return tuple(stages)
 
 
 def bordered(marker: str, section: Section) -> str:
-    """Return a marker as it stands at the side that a section loses: without line breaks of its own between entries."""
+    """Return a marker for the side of a section that is cut: without its own line breaks between entries."""
     if section.keep == "tail":
         return marker.strip("\n") + "\n"
     return marker.strip("\n") if section.keep in ("newest", "best") or not isinstance(section.content, str) else marker
