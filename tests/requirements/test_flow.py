@@ -6,7 +6,10 @@ import pytest
 
 import brim
 from brim.history.note import note
-from brim.history.priority import DEFAULT, Class
+from brim.history.priority import Class
+from brim.settings.flow_agents import CLASSES
+
+AGENTS = CLASSES["flow"]
 
 
 def steps(*rows):
@@ -14,6 +17,11 @@ def steps(*rows):
     task = {"role": "user", "content": "Ship it."}
     made = [{"role": "assistant", "name": agent, "content": output} for agent, output in rows]
     return [task, *made, {"role": "user", "content": "Go on."}]
+
+
+def classify(message):
+    """Return the class of a message by the table of the flow profile."""
+    return AGENTS.of(message.get("name"), None, message["content"])
 
 
 def kept(fitted, messages):
@@ -49,9 +57,9 @@ def test_the_note_is_exact_in_the_prompt_and_in_the_receipt_and_absent_when_noth
 
 @pytest.mark.requirement("S2.27")
 def test_every_listed_agent_has_its_class():
-    sizes = {name: len(agents) for name, agents in DEFAULT.agents.items()}
+    sizes = {name: len(agents) for name, agents in AGENTS.agents.items()}
     assert sizes == {"CRITICAL": 10, "HIGH": 15, "MEDIUM": 7, "LOW": 13}
-    assert {DEFAULT.of(f"{name}-critic") for name in ("requirements", "design", "test", "code", "ux")} == {
+    assert {AGENTS.of(f"{name}-critic") for name in ("requirements", "design", "test", "code", "ux")} == {
         Class.CRITICAL
     }
     assert Class.CRITICAL > Class.HIGH > Class.MEDIUM > Class.LOW
@@ -60,7 +68,7 @@ def test_every_listed_agent_has_its_class():
 @pytest.mark.requirement("S2.28")
 def test_an_old_critical_step_is_kept_before_a_recent_low_one():
     messages = steps(("design-critic", "c" * 400), *(("doc-writer", "l" * 400) for _ in range(5)))
-    fitted = brim.fit_messages(messages, 800, meter="chars", select="priority")
+    fitted = brim.fit_messages(messages, 800, meter="chars", select="priority", classify=classify)
     assert 1 in kept(fitted, messages)
     assert not any(i in kept(fitted, messages) for i in range(2, 7))
 
@@ -69,7 +77,7 @@ def test_an_old_critical_step_is_kept_before_a_recent_low_one():
 def test_what_stays_is_in_the_order_of_the_conversation():
     rows = [("doc-writer", "l" * 200), ("code-critic", "c" * 200), ("fixer", "m" * 200), ("test-author", "h" * 200)] * 3
     messages = steps(*rows)
-    fitted = brim.fit_messages(messages, 1_800, meter="chars", select="priority")
+    fitted = brim.fit_messages(messages, 1_800, meter="chars", select="priority", classify=classify)
     place = {id(message): i for i, message in enumerate(messages)}
     order = [place[id(message)] for message in fitted.messages if id(message) in place]
     assert order == sorted(order)
@@ -92,13 +100,15 @@ def test_what_stays_is_in_the_order_of_the_conversation():
     ],
 )
 def test_unknown_agents_are_told_by_whole_words(step, output, expected):
-    assert DEFAULT.of("somebody-new", step, output) is expected
+    assert AGENTS.of("somebody-new", step, output) is expected
 
 
 @pytest.mark.requirement("S2.31")
 def test_the_receipt_has_the_truncation_of_the_context():
     messages = steps(*(("fixer", "x" * 400) for _ in range(6)))
-    told = brim.fit_messages(messages, 1_500, meter="chars", select="priority").receipt.history["context_truncation"]
+    told = brim.fit_messages(messages, 1_500, meter="chars", select="priority", classify=classify).receipt.history[
+        "context_truncation"
+    ]
     assert told["steps_total"] == 8
     assert 0 < told["steps_included"] < 8
     assert told["chars_used"] <= told["budget_chars"] == 1_500
@@ -146,15 +156,15 @@ LISTED = {
 @pytest.mark.requirement("X6")
 def test_the_taxonomy_is_whole_and_no_agent_has_two_classes():
     """Twenty of the project's own 65 agents had no class, and its own test said so."""
-    assert {name: sorted(agents) for name, agents in DEFAULT.agents.items()} == {
+    assert {name: sorted(agents) for name, agents in AGENTS.agents.items()} == {
         name: sorted(text.split()) for name, text in LISTED.items()
     }
-    every = [agent for agents in DEFAULT.agents.values() for agent in agents]
+    every = [agent for agents in AGENTS.agents.values() for agent in agents]
     assert len(set(every)) == len(every) == 45
     for name, text in LISTED.items():
         for agent in text.split():
             for spelling in (agent, agent.replace("-", "_"), agent.title()):
-                assert DEFAULT.of(spelling, "summary-of-decider", "a summary") is Class[name]
+                assert AGENTS.of(spelling, "summary-of-decider", "a summary") is Class[name]
 
 
 FLOW = """\
@@ -180,7 +190,7 @@ def test_a_step_shows_its_effective_budgets_with_origin_and_saves_to_the_flows_o
 
     The editor of the project saved to the browser; here the file changes, in one place, and the pack with it.
     """
-    from brim.settings.change import plan
+    from brim.settings.changes import plan
 
     (tmp_path / "flows").mkdir()
     path = tmp_path / "flows" / "build.yaml"

@@ -156,61 +156,7 @@ def _key(name: str) -> str:
 
 
 DEFAULT = Classes(
-    agents={
-        "CRITICAL": (
-            "merge-decider",
-            "deploy-decider",
-            "requirements-critic",
-            "design-critic",
-            "test-critic",
-            "code-critic",
-            "ux-critic",
-            "code-implementer",
-            "test-author",
-            "self-reviewer",
-        ),
-        "HIGH": (
-            "requirements-author",
-            "bdd-author",
-            "adr-author",
-            "interface-designer",
-            "observability-designer",
-            "design-optioneer",
-            "work-planner",
-            "test-strategist",
-            "receipt-checker",
-            "contract-enforcer",
-            "security-scanner",
-            "coverage-enforcer",
-            "gate-fixer",
-            "smoke-verifier",
-            "deploy-monitor",
-        ),
-        "MEDIUM": (
-            "clarifier",
-            "risk-analyst",
-            "policy-analyst",
-            "impact-analyzer",
-            "context-loader",
-            "fixer",
-            "mutator",
-        ),
-        "LOW": (
-            "signal-normalizer",
-            "problem-framer",
-            "scope-assessor",
-            "gh-reporter",
-            "doc-writer",
-            "flow-historian",
-            "artifact-auditor",
-            "regression-analyst",
-            "learning-synthesizer",
-            "feedback-applier",
-            "swarm-ops",
-            "ux-implementer",
-            "repo-operator",
-        ),
-    },
+    agents={},
     steps={
         "CRITICAL": ("critic", "critics", "decider", "deciders"),
         "HIGH": ("author", "authors", "implement", "implementer", "implementers", "implementation"),
@@ -220,4 +166,4 @@ DEFAULT = Classes(
         "LOW": ("summary", "summaries", "history", "histories"),
     },
 )
-"""The classes of the `flow` profile: its agents, and what stands in for them where an agent is not listed."""
+"""The table without any known agents: the words of a step's id and of its output decide."""

@@ -46,7 +46,7 @@ class Ranking:
             return _class(options.classify(message.raw), self._turns.indexes[position])
         known = self._classes.get(position)
         if known is None or known[0] is not message.raw:
-            known = (message.raw, DEFAULT.of(message.name or None, None, message.text()))
+            known = (message.raw, DEFAULT.of(None, message.name or None, message.text()))
             self._classes[position] = known
         return known[1]
 
