@@ -287,7 +287,7 @@ def test_a_session_too_long_for_the_memory_is_begun_anew(tmp_path, monkeypatch):
     assert recorded["requests"] == 2
 
 
-PLACES = st.builds(Place, st.integers(0, 3), st.integers(0, 3), st.integers(0, 3))
+PLACES = st.builds(Place, st.integers(0, 3), st.integers(0, 9))
 KEYS = st.lists(st.sampled_from("abc"), min_size=1, max_size=2).map(tuple)
 
 

@@ -52,6 +52,8 @@ class Policy:
         for key, least in (("budget", 1), ("window", 1), ("reserve", 0)):
             if getattr(self, key) is not None:
                 units(f"{place}: {key}", getattr(self, key), least=least)
+        if isinstance(self.cap, str) and not self.cap.endswith("%"):
+            raise InvalidValue(f"{place}: cap", self.cap, 'a share such as 0.2 or "20%"')
         if self.cap is not None:
             fraction(f"{place}: cap", self.cap)
         if not isinstance(self.stable, bool):

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any, NamedTuple
 
-from brim.audit.fields import mapping
+from brim.audit.fields import loaded, mapping
 from brim.files.source import STDIN, STDIN_SHOWN
 from brim.files.text_files import FileMatch
 
@@ -142,8 +142,8 @@ def _form(file: IO[bytes]) -> str:
     head = file.read(_PEEK).removeprefix(_BOM).lstrip()
     first, ends, _ = head.partition(b"\n")
     if head[:1] == b"[":
-        held = _loads(first) if ends else None
-        if held is not None:
+        held = loaded(first.decode("utf-8", "replace")) if ends else None
+        if isinstance(held, list):
             return LINES if held and "role" in mapping(held[0]) else LIST
         return DOCUMENT if _begins_with_message(head) else LIST
     return DOCUMENT if ends and head[:1] == b"{" and first.rstrip().endswith(_OPEN) else LINES
@@ -157,13 +157,6 @@ def _begins_with_message(head: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     return "role" in mapping(first) and "content" in first
-
-
-def _loads(raw: bytes) -> Any:
-    try:
-        return json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _lines(file: IO[bytes], start: int, stop: int, *, begins: bool = False) -> Iterator[Record]:

@@ -83,67 +83,52 @@ class AuditReport:
 
 
 def _recorded(totals: AuditTotals) -> dict[str, Any]:
-    def get(*names: str) -> dict[str, int]:
-        return {name: totals.get(RECORDED, name) for name in names}
-
-    def by(name: str) -> dict[str, dict[str, int]]:
-        return {name: totals.below(RECORDED, name)}
-
-    reported = {name: totals.get(REPORTED, name) for name in ("requests", "units", "counted")}
+    reported = _pick(totals, REPORTED, "requests", "units", "counted")
+    counts = ("conversations", "overflows", "refused_by_provider", "illegal", "partial", "unreadable")
+    maps = ("overflows_by_model", "faults", "units_by_role", "messages_by_role", "models")
     return {
-        **get("conversations", "requests", "overflows"),
-        **by("overflows_by_model"),
-        **get("refused_by_provider", "illegal"),
-        **by("faults"),
-        **get("partial", "unreadable", "unknown_window", "estimated", "parted"),
-        **_units(totals, RECORDED),
-        **by("units_by_role"),
-        **by("messages_by_role"),
-        **_cache(totals, RECORDED),
-        "cost_usd": _dollars(totals, RECORDED, "cost"),
-        **get("priced_requests"),
-        **by("models"),
+        **_prompts(totals, RECORDED),
+        **_pick(totals, RECORDED, *counts, "unknown_window", "estimated", "parted", "priced_requests"),
+        **{name: totals.below(RECORDED, name) for name in maps},
         "reported": {
             **reported,
             "ratio": _share(reported["counted"], reported["units"]),
             "cache_share": _share(totals.get(REPORTED, "cached"), reported["units"]),
         },
-        "sizes": _sizes(totals, RECORDED),
     }
 
 
 def _policy(totals: AuditTotals, name: str) -> dict[str, Any]:
     scope = f"policy {name}"
-
-    def get(*names: str) -> dict[str, int]:
-        return {name: totals.get(scope, name) for name in names}
-
+    counts = ("overflows_avoided", "repaired", "still_over", "does_not_fit", "changed", "units_of_refused")
     saved = totals.get(scope, "units_saved")
     before = saved + totals.get(scope, "units") - totals.get(scope, "units_of_refused")
     return {
         "name": name,
-        **get("requests", "overflows_avoided", "repaired", "still_over", "does_not_fit", "changed"),
-        **_units(totals, scope),
+        **_prompts(totals, scope),
+        **_pick(totals, scope, *counts, "messages_dropped", "messages_cut"),
         "units_saved": saved,
         "units_saved_share": _share(saved, before),
-        **get("units_of_refused"),
-        "cost_usd": _dollars(totals, scope, "cost"),
         "cost_saved_usd": _dollars(totals, scope, "cost_saved"),
         "cost_of_refused_usd": _dollars(totals, scope, "cost_of_refused"),
-        **_cache(totals, scope),
-        **get("messages_dropped", "messages_cut"),
         "units_lost_by_role": totals.below(scope, "units_lost_by_role"),
-        "sizes": _sizes(totals, scope),
     }
 
 
-def _units(totals: AuditTotals, scope: str) -> dict[str, int]:
-    return {"units": totals.get(scope, "units"), "longest": totals.peaks.get(scope, 0)}
+def _prompts(totals: AuditTotals, scope: str) -> dict[str, Any]:
+    """Return the numbers that recorded requests and the prompts of a policy have in common."""
+    counts = _pick(totals, scope, "requests", "units", "cache_units")
+    return {
+        **counts,
+        "longest": totals.peaks.get(scope, 0),
+        "cache_share": _share(counts["cache_units"], counts["units"]),
+        "cost_usd": _dollars(totals, scope, "cost"),
+        "sizes": [totals.get(scope, "sizes", f"{each:02d}") for each in range(BINS)],
+    }
 
 
-def _cache(totals: AuditTotals, scope: str) -> dict[str, Any]:
-    cached = totals.get(scope, "cache_units")
-    return {"cache_units": cached, "cache_share": _share(cached, totals.get(scope, "units"))}
+def _pick(totals: AuditTotals, scope: str, *names: str) -> dict[str, int]:
+    return {name: totals.get(scope, name) for name in names}
 
 
 def _share(part: int, whole: int) -> float | None:
@@ -155,10 +140,6 @@ def _dollars(totals: AuditTotals, scope: str, name: str) -> float | None:
     """Return a sum of picodollars in dollars; `None` if no request of the scope has a price."""
     priced = totals.get(scope, "priced_requests")
     return float(round(Fraction(totals.get(scope, name), _PICO), 6)) if priced else None
-
-
-def _sizes(totals: AuditTotals, scope: str) -> list[int]:
-    return [totals.get(scope, "sizes", f"{each:02d}") for each in range(BINS)]
 
 
 def _named(locate: Locate, problems: Sequence[tuple[Place, str]]) -> list[dict[str, Any]]:
