@@ -20,9 +20,9 @@ comparison = script("comparison")
 runs = comparison.runs
 
 
-@pytest.mark.parametrize("path", list(comparison.pages()), ids=lambda path: path.name)
-def test_a_page_of_figures_is_what_the_recorded_runs_say(path):
-    assert path.read_text(encoding="utf-8") == comparison.pages()[path](), "make pages writes it"
+def test_every_page_of_figures_is_what_the_recorded_runs_say():
+    pages = comparison.pages()
+    assert [path.name for path in pages if path.read_text(encoding="utf-8") != pages[path]()] == [], "run make pages"
 
 
 def test_the_page_of_verdicts_is_what_the_recorded_run_says():
@@ -41,14 +41,16 @@ def test_the_picture_shows_the_demo_and_its_words_tell_the_same_figures():
         assert f"{receipt.budget:,}" in told[1]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "docs" / "runs").glob("*.json")), ids=lambda path: path.stem)
-def test_a_record_says_when_where_and_with_what_it_was_measured_and_was_no_quick_run(path):
-    found = json.loads(path.read_text(encoding="utf-8"))
-    assert found["benchmark"] == path.stem
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d", found["date"])
-    assert found["quick"] is False
-    assert found["machine"]["cpus"] >= 1
-    assert found["packages"]["brim"]
+def test_every_record_has_its_date_machine_and_versions_and_is_a_full_run():
+    records = sorted((ROOT / "docs" / "runs").glob("*.json"))
+    assert records
+    for path in records:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        assert found["benchmark"] == path.stem
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", found["date"])
+        assert found["quick"] is False
+        assert found["machine"]["cpus"] >= 1
+        assert found["packages"]["brim"]
 
 
 def test_a_figure_that_was_changed_by_hand_is_seen(tmp_path, monkeypatch):

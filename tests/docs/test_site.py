@@ -1,4 +1,4 @@
-"""The docs hold together: every page is in the nav, every link, anchor and picture leads somewhere."""
+"""The docs are consistent: every page is in the nav, every link, anchor and picture exists."""
 
 import re
 
@@ -69,9 +69,8 @@ def test_every_page_is_in_the_nav_once_and_every_entry_is_a_page():
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 
 
-@pytest.mark.parametrize("path", PAGES, ids=[str(path.relative_to(ROOT)) for path in PAGES])
-def test_every_link_anchor_and_picture_of_a_page_is_there(path):
-    assert broken(path) == []
+def test_every_link_anchor_and_picture_of_a_page_exists():
+    assert [link for path in PAGES for link in broken(path)] == []
 
 
 def test_a_broken_link_is_seen(tmp_path, monkeypatch):
@@ -121,22 +120,30 @@ def test_no_page_loads_or_names_a_typeface_or_script_of_another_host():
     assert "http" not in (DOCS / "assets" / "extra.css").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("path", PAGES, ids=[str(path.relative_to(ROOT)) for path in PAGES])
-def test_every_file_and_target_that_a_page_names_is_there(path):
+def missing(path, targets):
+    """Return the files and the targets of make that a page names and that do not exist."""
     text = path.read_text(encoding="utf-8")
-    named = set(re.findall(r"`((?:tests|scripts|bench|examples|docs|src)/[\w./-]*\w)", text)) - {
-        "bench/results/results.md"
-    }
-    targets = set(re.findall(r"(?:`|^(?:    )?)make ([a-z-]+)(?=`|$| +#| [A-Z]+=)", text, flags=re.MULTILINE))
-    made = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
-    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
-    assert targets - made == set()
+    files = set(re.findall(r"`((?:tests|scripts|bench|examples|docs|src)/[\w./-]*\w)", text))
+    named = set(re.findall(r"(?:`|^(?:    )?)make ([a-z-]+)(?=`|$| +#| [A-Z]+=)", text, flags=re.MULTILINE))
+    wrong = [name for name in files - {"bench/results/results.md"} if not (ROOT / name).exists()]
+    return [f"{path.name}: {name}" for name in sorted({*wrong, *(f"make {name}" for name in named - targets)})]
 
 
-@pytest.mark.parametrize("path", sorted((DOCS / "migrate").glob("*.md")), ids=lambda path: path.stem)
-def test_code_of_others_is_marked_as_not_run_and_is_python(path):
-    shown = re.findall(r"(.*)\n\n```py\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL)
-    assert shown
-    for before, code in shown:
-        assert "not run by our tests" in before.splitlines()[-1]
-        compile(code, str(path), "exec")
+def test_every_file_and_target_that_a_page_names_exists():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    assert [name for path in PAGES for name in missing(path, targets)] == []
+
+
+def test_a_file_or_target_that_does_not_exist_is_seen(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("`src/brim/__init__.py`, `src/brim/nowhere.py`, `make test` and `make nothing`\n")
+    assert missing(page, {"test"}) == ["page.md: make nothing", "page.md: src/brim/nowhere.py"]
+
+
+def test_code_of_other_libraries_is_marked_as_not_run_and_compiles():
+    for path in sorted((DOCS / "migrate").glob("*.md")):
+        shown = re.findall(r"(.*)\n\n```py\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        assert shown, path
+        for before, code in shown:
+            assert "not run by our tests" in before.splitlines()[-1], path
+            compile(code, str(path), "exec")
