@@ -16,7 +16,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import brim
-from brim.gateway import serve
 from brim.gateway.app import GatewayApp
 from brim.gateway.policy import RequestRule
 from brim.gateway.settings import GatewaySettings
@@ -38,10 +37,10 @@ def recorded() -> dict[str, Any]:
     server = ModelServer(window=WINDOW)
     with tempfile.TemporaryDirectory() as folder, running(server) as upstream:
         url = f"sqlite:///{folder}/brim.db"
-        usual = RequestRule(policy="fit", window=WINDOW)
-        settings = GatewaySettings(upstream=f"{upstream}/v1", usual=usual, store=url, port=8_088)
+        default = RequestRule(policy="fit", window=WINDOW)
+        settings = GatewaySettings(upstream=f"{upstream}/v1", default=default, store=url, port=8_088)
         app = GatewayApp(settings)
-        with running(app, serve.config(app, settings)) as address:
+        with running(app, server.config(app, settings)) as address:
             _converse(address, server)
         with brim.open_store(url) as store:
             saved = store.load(KIND, NAME)

@@ -7,10 +7,12 @@ import zlib
 from unittest import mock
 
 from brim.errors import BrimError
-from brim.gateway import ask, guard, serve
-from brim.gateway.app import App
+from brim.gateway import body, guard
+from brim.gateway import client_request as ask
+from brim.gateway import server as gateway_server
+from brim.gateway.app import GatewayApp
 from brim.gateway.policy import ruled
-from brim.gateway.problems import Problem
+from brim.gateway.problem import HttpProblem
 from brim.gateway.settings import settings_of
 from brim.gateway.upstream import address, sent_headers
 
@@ -43,9 +45,11 @@ def entered(host="127.0.0.1", **headers):
             "method": "GET",
             "query_string": b"",
         }
+        with mock.patch.dict(os.environ, ENVIRON):
+            keys = guard.ClientKeys(made.secrets())
         try:
-            return guard.admitted(scope, made, guard.Keys(made.secrets(ENVIRON))).key
-        except Problem as problem:
+            return guard.admit(scope, made, keys).key
+        except HttpProblem as problem:
             return problem.status
 
     return look
@@ -53,12 +57,12 @@ def entered(host="127.0.0.1", **headers):
 
 def rule(settings):
     made = told(settings)
-    return ruled(made.rules, "gpt-5", "TEAM_KEY", "chat", made.usual)
+    return ruled(made.rules, "gpt-5", "TEAM_KEY", "chat", made.default)
 
 
 def listens(settings):
     try:
-        with serve.listener(told(settings).host, 0) as taken:
+        with gateway_server.listener(told(settings).host, 0) as taken:
             return taken.getsockname()[0]
     except BrimError as error:
         return type(error)
@@ -67,18 +71,22 @@ def listens(settings):
 def read(settings):
     made = told(settings)
     try:
-        guard.unpacked(zlib.compress(b" " * 500), "deflate", made.most_bytes)
+        body.decompressed_request(zlib.compress(b" " * 500), "deflate", made.most_bytes)
         return ask.read("chat", b'{"messages": [1, 2, 3, 4, 5]}', made.most_values).problem
-    except Problem as problem:
+    except HttpProblem as problem:
         return problem.status
 
 
 def server(settings):
     made = told(settings)
     with mock.patch.dict(os.environ, ENVIRON):
-        app = App(made)
+        app = GatewayApp(made)
     app.state._pool.shutdown()
-    return serve.config(app, made).timeout_graceful_shutdown, app.state._pool._max_workers, app.state.talks._most
+    return (
+        gateway_server.config(app, made).timeout_graceful_shutdown,
+        app.state._pool._max_workers,
+        app.state.conversations._most,
+    )
 
 
 def value(name):

@@ -100,8 +100,8 @@ class ModelServer:
         system = values.get("system") if route == "messages" else values.get("instructions")
         history = brim.History(meter=self.meter, format=FORMATS[route])
         history.extend(messages)
-        beside, _ = history.beside(values.get("tools"), system)
-        return sum(beside.values()) + history.book.fixed + history.book.total
+        beside, _ = history.extra_units(values.get("tools"), system)
+        return sum(beside.values()) + history.turns.fixed + history.turns.total
 
     async def _answer(self, route, values, receive, send) -> None:
         if self.script:

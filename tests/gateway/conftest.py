@@ -8,8 +8,8 @@ import anthropic
 import openai
 import pytest
 
-from brim.gateway import serve
-from brim.gateway.app import App
+from brim.gateway import server
+from brim.gateway.app import GatewayApp
 from brim.gateway.policy import RequestRule
 from brim.gateway.settings import GatewaySettings
 from model_server import ModelServer, running
@@ -37,10 +37,10 @@ def gateway(served_model, upstream):
 
         def start(**told):
             rule = {name: told.pop(name) for name in ("policy", "window", "meter", "recall") if name in told}
-            usual = RequestRule(**{"policy": "fit", "window": upstream.window, **rule})
-            settings = GatewaySettings(**{"upstream": served_model[1] + "/v1", "usual": usual, **told})
-            app = App(settings)
-            return stack.enter_context(running(app, serve.config(app, settings))), app
+            default = RequestRule(**{"policy": "fit", "window": upstream.window, **rule})
+            settings = GatewaySettings(**{"upstream": served_model[1] + "/v1", "default": default, **told})
+            app = GatewayApp(settings)
+            return stack.enter_context(running(app, server.config(app, settings))), app
 
         yield start
 

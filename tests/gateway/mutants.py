@@ -4,10 +4,12 @@ import json
 import random
 
 from brim.errors import InvalidValue
-from brim.gateway import ask, endings, fitting, recall, relay
-from brim.gateway.meters import Meters
-from brim.gateway.problems import CHAT, MESSAGES, RESPONSES, Problem
+from brim.gateway import client_request as ask
+from brim.gateway import endings, recall, relay
+from brim.gateway import outcome as fitting
+from brim.gateway.problem import CHAT, MESSAGES, RESPONSES, HttpProblem
 from brim.meter import meter
+from brim.sessions.meters import Meters
 from model_server import completion, events, sse
 
 ROUTES = (CHAT, MESSAGES, RESPONSES)
@@ -100,22 +102,22 @@ def _body(chooser, route, said, meters, scale):
             return False
         fitting.weigh(found, scale, meters)
         found.model, found.answer, found.partial, found.streams  # noqa: B018 - each of them reads
-    except (Problem, InvalidValue):
+    except (HttpProblem, InvalidValue):
         return False
     return True
 
 
 def _stream(chooser, route, said, meters, scale):
-    stream, at = relay.Stream(), 0
+    stream, at = relay.EventStream(), 0
     while at < len(said):
         size = chooser.choice((1, 7, 60, 1_000))
         stream.feed(said[at : at + size])
         at += size
-    whole = relay.Stream()
+    whole = relay.EventStream()
     whole.feed(said)
     assert stream.usage == whole.usage
     assert stream.between == whole.between
-    relay._undecided(said[:500])
+    relay._is_prelude(said[:500])
     answer = recall.assembled(route, said)
     found, _ = recall.calls(route, answer)
     if found:

@@ -6,15 +6,16 @@ import json
 import pytest
 
 from brim.errors import BrimError, StoreError
-from brim.gateway import ask, deciding, fitting, identity, recall, serve
-from brim.gateway.app import App
-from brim.gateway.meters import Meters
+from brim.gateway import client_request, decision, identity, outcome, recall, server
+from brim.gateway.app import GatewayApp
 from brim.gateway.policy import RequestRule
 from brim.gateway.settings import GatewaySettings
-from brim.gateway.talks import HeldConversation, HeldConversations
-from brim.gateway.windows import Windows
-from brim.history.request_body import RequestBody
-from brim.sessions.view import View
+from brim.sessions import recall_tool as session_recall
+from brim.sessions.context import Context
+from brim.sessions.conversations import Conversations
+from brim.sessions.held_conversation import HeldConversation
+from brim.sessions.meters import Meters
+from brim.sessions.windows import Room, Windows
 from gateway.conftest import asked, conversation, post
 from model_server import running
 
@@ -32,36 +33,30 @@ KINDS = (
 )
 BOTH, LONG, SHORT = ("long", "short"), ("long",), ("short",)
 PLACES = {
-    "weigh": (fitting, SHORT),
-    "weigh_view": (fitting, LONG),
-    "whole": (fitting, BOTH),
-    "cut": (fitting, LONG),
-    "wire": (fitting, SHORT),
+    "whole": (outcome, SHORT),
+    "written": (outcome, LONG),
     "named": (identity, LONG),
-    "digests": (identity, LONG),
-    "ruled": (deciding, BOTH),
-    "_lessened": (deciding, BOTH),
-    "show": (HeldConversation, LONG),
-    "shelve": (HeldConversation, LONG),
-    "keep": (HeldConversation, LONG),
-    "get": (HeldConversations, LONG),
-    "begun": (HeldConversations, LONG),
-    "stored": (HeldConversations, LONG),
-    "moved": (HeldConversations, LONG),
-    "noted": (HeldConversations, LONG),
+    "ruled": (decision, BOTH),
+    "at_most": (Room, BOTH),
+    "plan": (Conversations, BOTH),
+    "count": (Conversations, SHORT),
+    "fit": (Conversations, LONG),
+    "_found": (Conversations, LONG),
+    "_continued": (Conversations, LONG),
+    "_moved": (Conversations, LONG),
+    "_shown": (HeldConversation, LONG),
+    "_shelve": (HeldConversation, LONG),
+    "_keep": (HeldConversation, LONG),
     "room": (Windows, BOTH),
-    "told": (Windows, BOTH),
-    "scale": (Meters, BOTH),
+    "learned": (Windows, BOTH),
+    "meter": (Meters, BOTH),
     "ready": (Meters, SHORT),
-    "chat": (Meters, SHORT),
-    "offered": (Meters, BOTH),
-    "tool": (recall, LONG),
+    "counter": (Meters, SHORT),
+    "tools": (Meters, BOTH),
+    "tool": (session_recall, LONG),
     "body_of": (recall, LONG),
-    "fit": (View, LONG),
-    "left_out": (View, LONG),
-    "extend": (View, LONG),
-    "written": (RequestBody, LONG),
-    "request_of": (ask, BOTH),
+    "left_out": (Context, LONG),
+    "request_of": (client_request, BOTH),
 }
 """Where a fault is put, and which requests come by: those that have to be cut, those that fit, or both."""
 
@@ -72,10 +67,10 @@ def both(served_model):
     with contextlib.ExitStack() as stack:
         made = []
         for on_fault in ("pass", "refuse"):
-            usual = RequestRule(policy="fit", window=1_000, recall=True)
-            settings = GatewaySettings(upstream=served_model[1] + "/v1", usual=usual, on_fault=on_fault)
-            app = App(settings)
-            made.append((stack.enter_context(running(app, serve.config(app, settings))), app))
+            default = RequestRule(policy="fit", window=1_000, recall=True)
+            settings = GatewaySettings(upstream=served_model[1] + "/v1", default=default, on_fault=on_fault)
+            app = GatewayApp(settings)
+            made.append((stack.enter_context(running(app, server.config(app, settings))), app))
         yield made
 
 
@@ -109,7 +104,7 @@ def test_after_a_fault_of_ours_nothing_altered_is_sent(both, upstream, monkeypat
 
 
 def counted(app):
-    faults = app.state.tally.faults
+    faults = app.state.metrics.faults
     return sum(faults.value(kind="fault", became=each) for each in ("pass", "refuse"))
 
 
@@ -134,4 +129,4 @@ def test_a_store_that_fails_is_no_fault(gateway, upstream, monkeypatch, tmp_path
         status, headers, _ = post(url, asked(conversation(60)))
         assert (status, headers.get("x-brim-passthrough")) == (200, None)
         assert int(headers["x-brim-edits"]) > 0
-        assert app.state.keeping.failed
+        assert app.state.conversations.store.failures

@@ -12,7 +12,7 @@ import zlib
 import pytest
 
 from brim.errors import InvalidValue
-from brim.gateway import protocol
+from brim.gateway import connection as protocol
 from brim.gateway.settings import GatewaySettings
 from gateway.attacks import answers, doors, gets_in
 from gateway.conftest import asked, conversation, post
@@ -57,7 +57,7 @@ def test_no_way_of_writing_a_path_or_a_host_leads_around_the_key(locked, upstrea
         assert not gets_in(told), (sent, told)
         opened += any(status == 200 for status, _ in told)
     assert upstream.paths == []
-    assert app.state.tally.requests.value(route="chat", model="other", outcome="refused_401") > 100
+    assert app.state.metrics.requests.value(route="chat", model="other", outcome="refused_401") > 100
     assert opened  # Some of them ask for what is open.
 
 
@@ -211,7 +211,7 @@ def test_keys_stand_in_no_answer_no_log_and_no_metric(locked, upstream, caplog, 
             post(url, SHORT, **key),
         ]
         answers.append(post(url, SHORT, authorization=f"Bearer {SECRET}"))
-    told = caplog.text + "".join(capfd.readouterr()) + app.state.tally.metrics.text() + repr(app.state.settings)
+    told = caplog.text + "".join(capfd.readouterr()) + app.state.metrics.metrics.text() + repr(app.state.settings)
     told += "".join(str(headers) + body.decode("utf-8", "replace") for _, headers, body in answers)
     assert SECRET not in told
     assert "correct horse" not in told

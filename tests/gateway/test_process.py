@@ -12,7 +12,7 @@ import pytest
 
 from brim import open_store
 from brim.studio import api
-from brim.studio.desk import Desk
+from brim.studio.workspace import Workspace
 from gateway.attacks import KEY_SHAPES, REDIRECTS, answers, pointers
 from gateway.conftest import asked, call, conversation, get, post
 from gateway.watched import Canary, Leading, Watched
@@ -137,7 +137,7 @@ def left_by(made, keys):
     store = f"sqlite:///{made.folder}/brim.db"
     with open_store(store) as opened:
         names = [row.id for row in opened.sessions(limit=1_000)]
-    with Served(Desk(name="mine", url=store, config=str(made.folder), runs=str(made.folder / "runs"))) as studio:
+    with Served(Workspace(name="mine", url=store, config=str(made.folder), runs=str(made.folder / "runs"))) as studio:
         pages = [studio.ask(f"/api/{view}?desk=mine") for view in ("about", "doctor", *api.READS)]
         pages += [studio.ask(f"/api/{view}?desk=mine&session={quote(name)}") for name in names for view in _OF_ONE]
     (made.folder / "studio").write_text("\n".join(f"{head} {body.decode()}" for _, head, body in pages))

@@ -49,7 +49,7 @@ def test_a_recall_is_answered_by_the_gateway(gateway, upstream, tmp_path, route,
     assert "heliotrope" in json.dumps(second.get("messages", second.get("input"))[-1])
     assert upstream.size(route, second) + 20 <= upstream.window
     assert not upstream.illegal
-    assert app.state.tally.recalls.value() == 1
+    assert app.state.metrics.recalls.value() == 1
 
 
 def chunks(route):
@@ -130,7 +130,7 @@ def test_a_stream_that_is_held_back_shows_signs_of_life(gateway, upstream, route
     told = answer.replace(KEEPALIVE, b"")
     assert b"word1" in told
     assert b"brim_recall" not in told
-    assert app.state.tally.requests.value(route=route, model="gpt-4o", outcome="ok") == 1
+    assert app.state.metrics.requests.value(route=route, model="gpt-4o", outcome="ok") == 1
 
 
 def test_what_goes_wrong_while_a_stream_is_held_is_told_as_an_event(gateway, upstream):

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from brim.gateway.relay import KEEPALIVE, Stream
+from brim.gateway.relay import KEEPALIVE, EventStream
 from gateway.conftest import asked, conversation, post
 from model_server import running
 
@@ -37,7 +37,7 @@ def test_a_client_that_leaves_closes_upstream_at_once(gateway, upstream):
     link.close()
     assert settled(lambda: upstream.closed)
     assert upstream.closed[None] - left < 0.1
-    assert settled(lambda: app.state.tally.streams.value() == 0)
+    assert settled(lambda: app.state.metrics.streams.value() == 0)
 
 
 def test_a_client_that_leaves_before_the_answer_ends_the_request_too(gateway, upstream):
@@ -47,7 +47,7 @@ def test_a_client_that_leaves_before_the_answer_ends_the_request_too(gateway, up
     assert settled(lambda: upstream.open == 1)
     link.close()
     assert settled(lambda: upstream.open == 0)
-    assert settled(lambda: app.state.tally.requests.value(route="chat", model="other", outcome="left") == 1)
+    assert settled(lambda: app.state.metrics.requests.value(route="chat", model="other", outcome="left") == 1)
 
 
 def test_in_a_gap_a_comment_says_that_the_stream_lives(gateway, upstream):
@@ -80,12 +80,12 @@ def test_usage_is_seen_wherever_a_stream_is_split():
         + b'"}\n\ndata: [DONE]\n\n'
     )
     for size in (1, 2, 5, 17, 1_000):
-        stream = Stream()
+        stream = EventStream()
         for at in range(0, len(said), size):
             stream.feed(said[at : at + size])
         assert stream.usage == {"prompt_tokens": 7}
         assert stream.between
-    stream = Stream()
+    stream = EventStream()
     stream.feed(b"data: half")
     assert not stream.between
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from brim.cli import main
 from brim.gateway import identity
-from brim.gateway.masking import Hidden
+from brim.gateway.key_mask import KeyMask
 from gateway.attacks import KEY_SHAPES
 from gateway.conftest import asked, conversation, post
 
@@ -38,7 +38,7 @@ def test_a_key_is_found_wherever_a_stream_is_split_and_nothing_else_changes(data
     said = b"".join(parts)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(said)), max_size=6)))
     pieces = [said[start:end] for start, end in zip([0, *cuts], [*cuts, len(said)], strict=True)]
-    hidden = Hidden(key)
+    hidden = KeyMask(key)
     passed = b"".join(hidden.feed(piece, more=at + 1 < len(pieces)) for at, piece in enumerate(pieces))
     assert passed == said.replace(key, b"*" * len(key))
 

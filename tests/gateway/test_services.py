@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from brim import open_store
-from brim.gateway.talks import KIND
+from brim.sessions.held_conversation import KIND
 from gateway.conftest import asked, conversation, post
 from services import postgres
 
@@ -84,5 +84,5 @@ def test_a_store_that_fails_does_not_stop_requests(gateway, upstream, database):
     assert post(url, asked(conversation(50)))[0] == 200
     app.state.store.close()
     assert post(url, asked(conversation(51)))[0] == 200
-    assert app.state.keeping.failed > 0
+    assert app.state.conversations.store.failures > 0
     assert not upstream.refused

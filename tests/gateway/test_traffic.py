@@ -60,31 +60,31 @@ def test_each_request_is_kept_with_its_numbers_and_without_its_text(gateway, cha
 def test_the_last_requests_are_written_when_the_gateway_ends_and_the_next_one_goes_on(
     chat, upstream, served_model, tmp_path
 ):
-    from brim.gateway import serve
-    from brim.gateway.app import App
+    from brim.gateway import server
+    from brim.gateway.app import GatewayApp
     from brim.gateway.policy import RequestRule
     from brim.gateway.settings import GatewaySettings
     from model_server import running
 
     url = f"sqlite:///{tmp_path}/brim.db"
     settings = GatewaySettings(
-        upstream=served_model[1] + "/v1", usual=RequestRule(policy="fit", window=upstream.window), store=url
+        upstream=served_model[1] + "/v1", default=RequestRule(policy="fit", window=upstream.window), store=url
     )
     for _ in range(2):
-        app = App(settings)
-        with running(app, serve.config(app, settings)) as base:
+        app = GatewayApp(settings)
+        with running(app, server.config(app, settings)) as base:
             chat(base).chat.completions.create(model="gpt-5", messages=[{"role": "user", "content": "hello"}])
         assert len(document(url)["requests"]) == 1
 
 
 def test_only_the_newest_are_kept(tmp_path):
-    from brim.gateway.keeping import Keeping
     from brim.gateway.traffic import Traffic
+    from brim.sessions.tolerant_store import TolerantStore
 
     with brim.open_store(f"sqlite:///{tmp_path}/brim.db") as store:
-        traffic = Traffic(Keeping(store), "here")
+        traffic = Traffic(TolerantStore(store), "here")
         for i in range(MOST + 50):
-            traffic.saw("m" * 500, id=str(i), route="chat", status=200)
+            traffic.add("m" * 500, id=str(i), route="chat", status=200)
         traffic.write()
         found = store.load(KIND, "here").body
         assert [row["id"] for row in found["requests"]] == [str(i) for i in range(50, MOST + 50)]

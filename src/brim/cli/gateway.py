@@ -1,15 +1,15 @@
-"""`brim gateway`: between any client and any endpoint, so that every request fits."""
+"""`brim gateway`: a proxy in front of any endpoint that makes every request fit."""
 
 from __future__ import annotations
 
-from json import dumps
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from brim.cli import options
-from brim.cli.output import console, emit
-from brim.errors import SourceError
+from brim.cli.output import announce, console, emit
+from brim.errors import InvalidValue, SourceError
 from brim.settings import load_config
 
 if TYPE_CHECKING:
@@ -19,86 +19,69 @@ if TYPE_CHECKING:
 def run(
     *,
     upstream: Annotated[
-        str | None, typer.Option("--upstream", metavar="URL", help="Where requests go, such as http://host/v1.")
+        str | None, Option("--upstream", metavar="URL", help="The endpoint, such as http://host/v1.")
     ] = None,
-    host: Annotated[str | None, typer.Option("--host", help="The address to listen on; 127.0.0.1 if not set.")] = None,
+    host: Annotated[str | None, Option("--host", help="The address to listen on; default 127.0.0.1.")] = None,
     port: Annotated[
-        int | None, typer.Option("--port", "-p", min=0, max=65_535, help="The port to listen on; 8088 if not set.")
+        int | None, Option("--port", "-p", min=0, max=65_535, help="The port to listen on; default 8088.")
     ] = None,
     window: Annotated[
-        int | None, typer.Option("--window", "-w", min=1, help="Tokens that the model holds, where nobody knows.")
+        int | None, Option("--window", "-w", min=1, help="The window of models that are not in the catalogue.")
     ] = None,
     policy: Annotated[
-        str | None, typer.Option("--policy", help="What is done with a long request: fit, warn, refuse or pass.")
+        str | None, Option("--policy", help="What happens to a long request: fit, warn, refuse or pass.")
     ] = None,
     meter: options.Meter = None,
     store: Annotated[
-        str | None, typer.Option("--store", metavar="URL", help="Where sessions are kept, such as sqlite:///brim.db.")
+        str | None, Option("--store", metavar="URL", help="The store for sessions, such as sqlite:///brim.db.")
     ] = None,
     config: Annotated[
-        str | None, typer.Option("--config", "-c", metavar="BRIM.yaml", help="The settings of the project.")
+        str | None, Option("--config", "-c", metavar="BRIM.yaml", help="The settings of the project.")
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Look at the settings and at upstream, and stop.")] = False,
+    check: Annotated[bool, Option("--check", help="Check the settings and the endpoint, and exit.")] = False,
     json: options.Json = False,
 ) -> None:
     """Make every request to a model fit, for clients in any language.
 
-    Point OPENAI_BASE_URL or ANTHROPIC_BASE_URL at it and change nothing else.
+    Set OPENAI_BASE_URL or ANTHROPIC_BASE_URL to its address; the client needs no other change.
 
     Example: brim gateway --upstream http://127.0.0.1:8101/v1 --port 8088 --window 4096
     """
-    given = {
-        "upstream": upstream,
-        "host": host,
-        "port": port,
-        "window": window,
-        "policy": policy,
-        "meter": meter,
-        "store": store,
-    }
+    flags = {"upstream": upstream, "host": host, "port": port, "window": window}
+    flags |= {"policy": policy, "meter": meter, "store": store}
     try:
-        from brim.gateway import serve
+        from brim.gateway import server
     except ImportError as error:
-        raise SourceError("brim gateway", "it needs more than brim itself: pip install 'brim[gateway]'") from error
+        raise SourceError("brim gateway", "it needs another package: pip install 'brim[gateway]'") from error
 
     def read() -> GatewaySettings:
-        return _settings(config, given)
+        return _settings(config, flags)
+
+    def started(line: str) -> None:
+        address, _, endpoint = line.partition(" -> ")
+        announce("gateway", line, {"address": address, "upstream": endpoint}, json=json)
 
     settings = read()
     if not check:
-        serve.run(settings, read, lambda told: _tell(told, json=json))
+        server.run(settings, read, started)
         return
-    _show(serve.checked(settings), json=json)
-
-
-def _show(found: list[tuple[str, bool, str]], *, json: bool) -> None:
-    """Print what was looked at; end with 1 where something is not well."""
-    well = all(fine for _, fine, _ in found)
+    checks = server.checked(settings)
+    healthy = all(ok for _, ok, _ in checks)
     if json:
-        emit({"ok": well, "checks": [{"name": name, "ok": fine, "told": told} for name, fine, told in found]})
+        emit({"ok": healthy, "checks": [{"name": name, "ok": ok, "text": text} for name, ok, text in checks]})
     else:
-        out = console()
-        for name, fine, told in found:
-            out.print(f"{'ok' if fine else 'NO':<4}{name}: {told}", markup=False, highlight=False)
-    if not well:
+        for name, ok, text in checks:
+            console().print(f"{'ok' if ok else 'NO':<4}{name}: {text}")
+    if not healthy:
         raise typer.Exit(1)
 
 
-def _settings(path: str | None, given: dict[str, Any]) -> GatewaySettings:
-    """Return what holds: the command line above the environment and the files."""
-    from brim.errors import InvalidValue
+def _settings(path: str | None, flags: dict[str, Any]) -> GatewaySettings:
+    """Return the settings: the command line above the environment and the files."""
     from brim.gateway.settings import settings_of
     from brim.settings.keys import setting_of
 
     policy = setting_of("gateway.policy")
-    if given["policy"] is not None and policy is not None and not policy.takes(given["policy"]):
-        raise InvalidValue("--policy", given["policy"], policy.expected)
-    return settings_of(load_config(path).resolve(), given)
-
-
-def _tell(told: str, *, json: bool) -> None:
-    if json:
-        address, _, upstream = told.partition(" -> ")
-        print(dumps({"address": address, "upstream": upstream}), flush=True)
-    else:
-        print(f"brim gateway: {told}", flush=True)
+    if flags["policy"] is not None and policy is not None and not policy.takes(flags["policy"]):
+        raise InvalidValue("--policy", flags["policy"], policy.expected)
+    return settings_of(load_config(path).resolve(), flags)

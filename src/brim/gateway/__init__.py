@@ -1,6 +1,8 @@
-"""Between any client and any endpoint that speaks like OpenAI or Anthropic: every request that passes fits.
+"""A proxy between clients and an OpenAI-compatible or Anthropic API that makes every request fit the model.
 
-Who decides what: `guard` who may come in, `ask` what a request says, `policy` what is to be done with it, `windows` and
-`meters` how much the model holds and how it counts, `identity` and `talks` which conversation it belongs to, `fitting`
-what is sent, `upstream` where to, `relay` how the answer comes back, `problems` how a refusal looks.
+The gateway adds bytes, headers, keys and routes to `brim.sessions`, which decides on windows, meters, refusals and
+conversations. `guard` decides which requests are admitted, `body` how much of them is read, `client_request` what a
+request contains, `policy` which settings apply to it, `identity` which conversation it names, `decision` and `outcome`
+what is sent, `upstream` and `resolver` where to, `relay` how the answer is passed back, `recall` how calls of
+`brim_recall` are answered, `key_mask` what an answer must not contain, and `problem` what an error looks like.
 """

@@ -9,17 +9,19 @@ from typing import Any
 
 import aiohttp
 
-from brim.gateway import ask as asking
-from brim.gateway import endings, recall, recalling, relay
-from brim.gateway.deciding import INLINE, LOG, Deciding
-from brim.gateway.fitting import FitOutcome
-from brim.gateway.guard import Incoming, Send
-from brim.gateway.holding import BufferedStream
-from brim.gateway.known import label
-from brim.gateway.problems import Problem
+from brim.gateway import client_request as asking
+from brim.gateway import endings, recall, recall_round, relay
+from brim.gateway.body import decompressed_answer, read_answer, read_up_to
+from brim.gateway.decision import INLINE, LOG, Decision
+from brim.gateway.guard import IncomingRequest, Send
+from brim.gateway.metrics import ending
+from brim.gateway.outcome import FitOutcome
+from brim.gateway.problem import HttpProblem
+from brim.gateway.relay import BufferedStream
 from brim.gateway.settings import GatewaySettings
 from brim.gateway.state import GatewayState
-from brim.gateway.upstream import Headers, address, plain, returned_headers, sent_headers, told
+from brim.gateway.upstream import Headers, address, returned_headers, sent_headers
+from brim.sessions.models import label
 from brim.sessions.usage import reported, usage_in
 from brim.wire.overflow import is_overflow
 
@@ -36,13 +38,13 @@ _SIGHTED = 8 * 1024 * 1024
 class Exchange:
     """One request of a route whose requests are fitted."""
 
-    def __init__(self, state: GatewayState, incoming: Incoming, route: str, send: Send) -> None:
+    def __init__(self, state: GatewayState, incoming: IncomingRequest, route: str, send: Send) -> None:
         self.state = state
         self.settings: GatewaySettings = state.settings
         self.incoming = incoming
         self.route = route
         self._send = send
-        self._work: Deciding | None = None
+        self._work: Decision | None = None
         self._retried = False
         self._model = ""
         self._response: aiohttp.ClientResponse | None = None
@@ -55,11 +57,11 @@ class Exchange:
         """Read, fit, send, and pass the answer back.
 
         Raises:
-            Problem: the request ends here.
+            HttpProblem: the request ends here.
         """
         ask = await self._read()
         self._model = ask.model
-        self._work = Deciding(state=self.state, settings=self.settings, incoming=self.incoming, ask=ask)
+        self._work = Decision(state=self.state, settings=self.settings, incoming=self.incoming, ask=ask)
         outcome = await self._work.outcome()
         await self._answer(outcome)
 
@@ -71,7 +73,7 @@ class Exchange:
 
     async def _answer(self, outcome: FitOutcome) -> None:
         self._overhead = perf_counter() - self.incoming.started
-        self.state.tally.fitted(self.route, self._model, outcome, self._overhead)
+        self.state.metrics.fitted(self.route, self._model, outcome, self._overhead)
         try:
             response, first, outcome = await self._sent(outcome)
             if outcome.recalls and response.status == 200:
@@ -94,13 +96,13 @@ class Exchange:
             first = b""
             try:
                 if response.status in _REFUSALS:
-                    first = await told(response)
+                    first = await read_answer(response)
                 elif _is_stream(response):
                     first = await relay.peek(response)
                 elif response.status == 200:
-                    first = await _up_to(response, _MOST_ANSWER)
+                    first = await read_up_to(response, _MOST_ANSWER)
             except (aiohttp.ClientError, TimeoutError) as error:
-                raise relay.lost(error) from error
+                raise relay.broken_answer(error) from error
             smaller = await self._smaller(response, first, outcome)
             if smaller is None:
                 return response, first, outcome
@@ -113,7 +115,7 @@ class Exchange:
         elif _is_stream(response):
             found = next((told for event in relay.events_of(first) if (told := _refusal(event))), None)
         elif response.status == 200 and self._work is not None:
-            said = plain(first, response.headers.get("content-encoding", ""), _MOST_ANSWER)
+            said = decompressed_answer(first, response.headers.get("content-encoding", ""), _MOST_ANSWER)
             found = endings.refused(said, self._work.ask.answer)
         else:
             return None
@@ -122,13 +124,13 @@ class Exchange:
         again: FitOutcome | None = None
         try:
             again = await self._work.smaller(found, outcome)
-        except Problem:
+        except HttpProblem:
             again = None
         again = None if self._retried else again
-        self.state.tally.refused(self._model, retried=again is not None)
+        self.state.metrics.refused(self._model, retried=again is not None)
         if again is not None:
             self._retried = True
-            self.state.tally.retries.add(model=label(self._model))
+            self.state.metrics.retries.add(model=label(self._model))
         return again
 
     async def _post(self, outcome: FitOutcome) -> aiohttp.ClientResponse:
@@ -146,7 +148,7 @@ class Exchange:
 
     async def _passed(self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome) -> None:
         """Pass an answer back."""
-        self.state.tally.requests.add(route=self.route, model=label(self._model), outcome=_ended(response.status))
+        self.state.metrics.requests.add(route=self.route, model=label(self._model), outcome=ending(response.status))
         if response.status in _REFUSALS or response.status >= 400:
             await self._refusal(response, first, outcome)
         elif _is_stream(response):
@@ -158,29 +160,29 @@ class Exchange:
         """Pass back what upstream refused."""
         if not first:
             try:
-                first = await told(response)
+                first = await read_answer(response)
             except (aiohttp.ClientError, TimeoutError) as error:
-                raise relay.lost(error) from error
+                raise relay.broken_answer(error) from error
         headers = [*returned_headers(response, whole=False), *self._told(outcome)]
         self.began = True
-        await relay.whole(self._send, response.status, headers, first)
+        await relay.send_answer(self._send, response.status, headers, first)
 
     async def _stream(self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome) -> None:
         headers = [*returned_headers(response, whole=True), *self._told(outcome)]
         self.began = True
-        await relay.start(self._send, response.status, headers)
-        broken = Problem(502, "upstream broke off its answer", "server_error").event(self.route, self.incoming.id)
-        self.state.tally.streams.add(1)
+        await relay.send_head(self._send, response.status, headers)
+        broken = HttpProblem(502, "upstream broke off its answer", "server_error").event(self.route, self.incoming.id)
+        self.state.metrics.streams.add(1)
         try:
-            passed = await relay.stream_through(
-                response, self._send, first=first, keepalive=self.settings.keepalive, broken=lambda: broken
+            passed = await relay.pass_stream(
+                response, self._send, first=first, keepalive=self.settings.keepalive, broken=broken
             )
         finally:
-            self.state.tally.streams.add(-1)
+            self.state.metrics.streams.add(-1)
         self._learn(passed.usage, outcome)
         if passed.stopped is not None and self._work is not None:  # Too late to send it again; the next one is smaller.
             found = endings.stopped(passed.stopped, passed.usage, self._work.ask.answer)
-            self.state.tally.refused(self._model, retried=False)
+            self.state.metrics.refused(self._model, retried=False)
             self.state.later(self._work.learned(found, outcome))
 
     async def _whole(self, response: aiohttp.ClientResponse, raw: bytes, outcome: FitOutcome) -> None:
@@ -188,12 +190,14 @@ class Exchange:
         headers = [*returned_headers(response, whole=True), *self._told(outcome)]
         self.began = True
         if not response.content.at_eof():
-            await relay.start(self._send, response.status, headers)
-            await relay.bytes_through(response, self._send, raw)
+            await relay.send_head(self._send, response.status, headers)
+            await relay.pass_bytes(response, self._send, raw)
             return
-        await relay.whole(self._send, response.status, headers, raw)
-        if outcome.sent is not None and self._counts(outcome):
-            self._learn(_usage(plain(raw, response.headers.get("content-encoding", ""), _MOST_ANSWER)), outcome)
+        await relay.send_answer(self._send, response.status, headers, raw)
+        if outcome.request is not None and self._counts(outcome):
+            self._learn(
+                _usage(decompressed_answer(raw, response.headers.get("content-encoding", ""), _MOST_ANSWER)), outcome
+            )
 
     async def _recalled(self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome) -> None:
         """Answer what the model recalls, ask it again, and pass back the answer that is for the client.
@@ -204,7 +208,7 @@ class Exchange:
         async def begin() -> None:
             self.began = True
             headers = [*returned_headers(response, whole=False), *self._told(outcome)]
-            await relay.start(self._send, response.status, headers)
+            await relay.send_head(self._send, response.status, headers)
 
         if not _is_stream(response):
             await self._last(*await self._rounds(response, first, outcome))
@@ -212,7 +216,7 @@ class Exchange:
         held = BufferedStream(self._send, self.settings.keepalive, begin)
         try:
             found = await held.during(self._rounds(response, first, outcome))
-        except Problem as problem:
+        except HttpProblem as problem:
             if not held.began:
                 raise
             await self._broke(problem)
@@ -220,14 +224,14 @@ class Exchange:
         if not held.began:
             await self._last(*found)
         elif not _is_stream(found[0]):
-            await self._broke(Problem(502, f"upstream ended the stream with status {found[0].status}"))
+            await self._broke(HttpProblem(502, f"upstream ended the stream with status {found[0].status}"))
         else:
-            self.state.tally.requests.add(route=self.route, model=label(self._model), outcome="ok")
-            await relay.bytes_through(found[0], self._send, found[1])
+            self.state.metrics.requests.add(route=self.route, model=label(self._model), outcome="ok")
+            await relay.pass_bytes(found[0], self._send, found[1])
 
-    async def _broke(self, problem: Problem) -> None:
+    async def _broke(self, problem: HttpProblem) -> None:
         """Tell of a problem as the last event of a stream that has begun."""
-        self.state.tally.requests.add(route=self.route, model=label(self._model), outcome="broken")
+        self.state.metrics.requests.add(route=self.route, model=label(self._model), outcome="broken")
         event = problem.event(self.route, self.incoming.id)
         await self._send({"type": "http.response.body", "body": event, "more_body": True})
         await self._send({"type": "http.response.body", "body": b""})
@@ -238,15 +242,15 @@ class Exchange:
         """Return the answer that is for the client: itself, its bytes, what it says, and what was sent for it."""
         for turn in range(recall.MOST_ROUNDS + 1):
             try:
-                raw = first + await _up_to(response, _SIGHTED - len(first))
+                raw = first + await read_up_to(response, _SIGHTED - len(first))
             except (aiohttp.ClientError, TimeoutError) as error:
-                raise relay.lost(error) from error
+                raise relay.broken_answer(error) from error
             answer = recall.assembled(self.route, raw) if _is_stream(response) else _json(raw)
             asked, others = recall.calls(self.route, answer)
             if not asked or others or turn == recall.MOST_ROUNDS or self._work is None:
                 break
-            self.state.tally.recalls.add(len(asked))
-            again = await self.state.work(recalling.again, self.state, self._work, outcome, answer, asked)
+            self.state.metrics.recalls.add(len(asked))
+            again = await self.state.work(recall_round.again, self._work, outcome, answer, asked)
             response, first, outcome = await self._sent(again)
             if response.status != 200:
                 return response, first, None, outcome
@@ -256,20 +260,20 @@ class Exchange:
         if response.status != 200:
             await self._passed(response, raw, outcome)
             return
-        self.state.tally.requests.add(route=self.route, model=label(self._model), outcome=_ended(response.status))
+        self.state.metrics.requests.add(route=self.route, model=label(self._model), outcome=ending(response.status))
         strip = not _is_stream(response) and bool(recall.calls(self.route, answer)[0])
         body = json.dumps(recall.without(self.route, answer)).encode() if strip else raw
         headers = [*returned_headers(response, whole=not strip), *self._told(outcome)]
         self.began = True
-        await relay.start(self._send, response.status, [pair for pair in headers if pair[0] != "content-length"])
-        await relay.bytes_through(response, self._send, body)
+        await relay.send_head(self._send, response.status, [pair for pair in headers if pair[0] != "content-length"])
+        await relay.pass_bytes(response, self._send, body)
 
     def _counts(self, outcome: FitOutcome) -> bool:
         return outcome.method != "exact"
 
     def _learn(self, usage: Any, outcome: FitOutcome) -> None:
         """Correct the model's meter by what an answer reported, after it was passed back."""
-        if usage is None or outcome.sent is None or not self._counts(outcome):
+        if usage is None or outcome.request is None or not self._counts(outcome):
             return
         plan = self._work.plan if self._work is not None else None
         if plan is None or (self._work is not None and self._work.ask.partial):
@@ -280,8 +284,7 @@ class Exchange:
             return
         if actual.input is None or actual.passes != 1:
             return
-        meters, given, sent, tokens = self.state.meters, plan.rule.meter, outcome.sent, actual.input
-        self.state.later(self.state.work(meters.learn, self._model, given, sent, tokens))
+        self.state.later(self.state.work(self.state.conversations.learn, outcome.request, plan.engine, actual.input))
 
     def _told(self, outcome: FitOutcome) -> Headers:
         """Return the headers that say what was done: numbers and names, never a text."""
@@ -306,7 +309,7 @@ class Exchange:
     def _note(self, outcome: FitOutcome) -> None:
         """Take note of the request for whoever looks on."""
         response = self._response
-        self.state.traffic.saw(
+        self.state.traffic.add(
             self._model,
             id=self.incoming.id,
             route=self.route,
@@ -336,14 +339,6 @@ def _refusal(event: Any) -> Any:
     return is_overflow(event) if told else None
 
 
-async def _up_to(response: aiohttp.ClientResponse, most: int) -> bytes:
-    pieces, size = [], 0
-    while size <= most and (piece := await response.content.readany()):
-        pieces.append(piece)
-        size += len(piece)
-    return b"".join(pieces)
-
-
 def _json(raw: bytes) -> Any:
     try:
         return json.loads(raw)
@@ -353,7 +348,3 @@ def _json(raw: bytes) -> Any:
 
 def _usage(raw: bytes) -> Any:
     return usage_in(_json(raw)) if b'"usage"' in raw else None
-
-
-def _ended(status: int) -> str:
-    return "ok" if status < 400 else f"upstream_{status // 100}xx"

@@ -1,7 +1,7 @@
-"""The tool by which a model brings back what left its prompt, offered and answered on the way.
+"""The tool `brim_recall` in requests and answers of each format: how it is offered, called and answered.
 
-The client knows nothing of it: what the model asks of it is answered here, and the model is asked again, until it says
-something that is for the client.
+The client does not see it. The gateway answers the calls of the model and sends the request again, until an answer is
+for the client.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from brim.files.json_body import body_of
-from brim.gateway.problems import CHAT, MESSAGES
+from brim.gateway.body import json_value
+from brim.gateway.problem import CHAT, MESSAGES
 from brim.gateway.relay import events_of
 from brim.history.request_body import LISTS
-from brim.sessions.recall import NAME, tool
-
-__all__ = ["NAME", "RecallCall", "assembled", "calls", "continued", "offered", "tool", "without"]
+from brim.sessions.recall_tool import NAME, tool
 
 MOST_ROUNDS = 4
-"""How often the model is asked again for one request."""
+"""How often a request is sent again after a call of the tool."""
 
 
 class RecallCall(NamedTuple):
@@ -30,58 +29,33 @@ class RecallCall(NamedTuple):
 
 
 def offered(text: str, format: str) -> str:
-    """Return the body with the tool among its own."""
+    """Return the body of a request with the tool among its tools."""
     body = body_of(text, "the request", LISTS)
-    said = json.dumps(tool(format))
-    listed = body.values.get("tools")
-    if isinstance(listed, list):
-        at = body.starts["tools"] + 1
-        return text[:at] + said + ("," if listed else "") + text[at:]
-    if "tools" in body.values:  # null
-        at = body.starts["tools"]
-        return text[:at] + f"[{said}]" + text[at:].removeprefix("null")
-    at = text.index("{") + 1
-    return text[:at] + f'"tools":[{said}],' + text[at:]
+    definition = json.dumps(tool(format))
+    tools, at = body.values.get("tools"), body.starts.get("tools")
+    if at is None:
+        at = text.index("{") + 1
+        return f'{text[:at]}"tools":[{definition}],{text[at:]}'
+    if isinstance(tools, list):
+        return f"{text[: at + 1]}{definition}{',' if tools else ''}{text[at + 1 :]}"
+    return f"{text[:at]}[{definition}]{text[at:].removeprefix('null')}"
 
 
 def calls(route: str, answer: Any) -> tuple[list[RecallCall], bool]:
-    """Return the calls of the tool in an answer, and whether it has calls of others as well."""
-    found, others = [], False
-    for item in _items(route, answer):
-        name, each = _call(route, item)
-        if each is None:
-            continue
-        if name == NAME:
-            found.append(each)
-        else:
-            others = True
-    return found, others
+    """Return the calls of the tool in an answer, and whether the answer calls other tools too."""
+    answer = _mapping(answer)
+    items = _message(answer).get("tool_calls") if route == CHAT else answer.get(_content_key(route))
+    found = [_call(route, item) for item in _list(items)]
+    return [call for name, call in found if call and name == NAME], any(call and name != NAME for name, call in found)
 
 
-def _items(route: str, answer: Any) -> Sequence[Any]:
-    """Return the parts of an answer among which its calls are."""
-    if not isinstance(answer, Mapping):
-        return []
-    listed = answer.get("content" if route == MESSAGES else "output")
+def _call(route: str, item: Any) -> tuple[str, RecallCall | None]:
+    """Return the name and the call of one item of an answer; without a call if it is none."""
+    item = _mapping(item)
     if route == CHAT:
-        listed = _message(answer).get("tool_calls")
-    return [item for item in listed if isinstance(item, Mapping)] if isinstance(listed, list) else []
-
-
-def _message(answer: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the message of an answer of Chat Completions."""
-    choices = answer.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    message = first.get("message") if isinstance(first, Mapping) else None
-    return message if isinstance(message, Mapping) else {}
-
-
-def _call(route: str, item: Mapping[str, Any]) -> tuple[str, RecallCall | None]:
-    """Return the name and the call of a part of an answer, if it is one."""
-    if route == CHAT:
-        named = item.get("function")
-        if isinstance(named, Mapping) and isinstance(item.get("id"), str):
-            return str(named.get("name")), RecallCall(item["id"], named.get("arguments"))
+        function = item.get("function")
+        if isinstance(function, Mapping) and isinstance(item.get("id"), str):
+            return str(function.get("name")), RecallCall(item["id"], function.get("arguments"))
     elif route == MESSAGES and item.get("type") == "tool_use":
         return str(item.get("name")), RecallCall(str(item.get("id")), item.get("input"))
     elif item.get("type") == "function_call":
@@ -90,97 +64,105 @@ def _call(route: str, item: Mapping[str, Any]) -> tuple[str, RecallCall | None]:
 
 
 def continued(route: str, body: bytes, answer: Mapping[str, Any], results: Mapping[str, str]) -> bytes:
-    """Return the request with the model's calls and their results at its end."""
+    """Return a request with the calls of the model and their results at its end; `results` are by id of the call."""
     values = json.loads(body)
     key = next(key for key in LISTS if key in values)
-    said = values[key] if isinstance(values[key], list) else [{"role": "user", "content": values[key]}]
+    messages = values[key] if isinstance(values[key], list) else [{"role": "user", "content": values[key]}]
+    pairs = results.items()
     if route == CHAT:
-        more = [
-            dict(_message(answer)),
-            *({"role": "tool", "tool_call_id": i, "content": t} for i, t in results.items()),
-        ]
+        tail = [_message(answer), *({"role": "tool", "tool_call_id": id_, "content": text} for id_, text in pairs)]
     elif route == MESSAGES:
-        told = [{"type": "tool_result", "tool_use_id": i, "content": t} for i, t in results.items()]
-        more = [{"role": "assistant", "content": answer["content"]}, {"role": "user", "content": told}]
+        blocks = [{"type": "tool_result", "tool_use_id": id_, "content": text} for id_, text in pairs]
+        tail = [{"role": "assistant", "content": answer["content"]}, {"role": "user", "content": blocks}]
     else:
-        told = [{"type": "function_call_output", "call_id": i, "output": t} for i, t in results.items()]
-        more = [*answer["output"], *told]
-    return json.dumps({**values, key: [*said, *more]}, ensure_ascii=False).encode("utf-8", "replace")
+        outputs = ({"type": "function_call_output", "call_id": id_, "output": text} for id_, text in pairs)
+        tail = [*answer["output"], *outputs]
+    return json.dumps({**values, key: [*messages, *tail]}, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def without(route: str, answer: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer without its calls of the tool, for a client that has others to answer."""
+    """Return an answer without its calls of the tool, for a client that has other calls to answer."""
+
+    def kept(items: Sequence[Any]) -> list[Any]:
+        return [item for item in items if _call(route, item)[0] != NAME]
+
     if route == CHAT:
-        message = dict(_message(answer))
-        message["tool_calls"] = [item for item in message["tool_calls"] if _call(route, item)[0] != NAME]
+        message = _message(answer)
+        message = {**message, "tool_calls": kept(message["tool_calls"])}
         return {**answer, "choices": [{**answer["choices"][0], "message": message}, *answer["choices"][1:]]}
-    key = "content" if route == MESSAGES else "output"
-    return {**answer, key: [item for item in answer[key] if _call(route, item)[0] != NAME]}
+    key = _content_key(route)
+    return {**answer, key: kept(answer[key])}
 
 
 def assembled(route: str, stream: bytes) -> dict[str, Any]:
-    """Return the answer that a stream of events adds up to, as far as its calls have to be known."""
+    """Return the answer that a stream of events adds up to, as far as its calls need it."""
+    events = [event for event in events_of(stream) if isinstance(event, dict)]
     if route == CHAT:
-        return _chat(stream)
+        return _chat(events)
     if route == MESSAGES:
-        return _messages(stream)
-    done = [event.get("response") for event in events_of(stream) if _is(event, "response.completed")]
+        return _messages(events)
+    done = [event.get("response") for event in events if event.get("type") == "response.completed"]
     return done[-1] if done and isinstance(done[-1], dict) else {}
 
 
-def _chat(stream: bytes) -> dict[str, Any]:
+def _chat(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     content, listed = "", dict[int, dict[str, Any]]()
-    for event in events_of(stream):
-        choices = event.get("choices") if isinstance(event, dict) else None
-        first = choices[0] if isinstance(choices, list) and choices else None
-        delta = first.get("delta") if isinstance(first, dict) else None
-        if not isinstance(delta, dict):
-            continue
+    for event in events:
+        delta = _mapping(_first_choice(event).get("delta"))
         content += _text(delta, "content")
-        parts = delta.get("tool_calls")
-        for part in parts if isinstance(parts, list) else ():
+        for part in _list(delta.get("tool_calls")):
             if isinstance(part, dict):
-                known = listed.setdefault(
-                    _index(part), {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
-                )
-                known["id"] = _text(part, "id") or known["id"]
+                new = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+                call = listed.setdefault(_index(part), new)
+                call["id"] = _text(part, "id") or call["id"]
                 for key in ("name", "arguments"):
-                    known["function"][key] += _text(part.get("function"), key)
+                    call["function"][key] += _text(part.get("function"), key)
     message: dict[str, Any] = {"role": "assistant", "content": content or None}
     if listed:
         message["tool_calls"] = [listed[at] for at in sorted(listed)]
     return {"choices": [{"index": 0, "message": message}]}
 
 
-def _messages(stream: bytes) -> dict[str, Any]:
+def _messages(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     blocks, partial = dict[int, dict[str, Any]](), dict[int, str]()
-    for event in events_of(stream):
-        if not isinstance(event, dict):
-            continue
-        at, begun, delta = _index(event), event.get("content_block"), event.get("delta")
-        if _is(event, "content_block_start") and isinstance(begun, dict):
-            blocks[at] = dict(begun)
-        elif _is(event, "content_block_delta") and at in blocks and isinstance(delta, dict):
+    for event in events:
+        at, block, delta = _index(event), event.get("content_block"), _mapping(event.get("delta"))
+        if event.get("type") == "content_block_start" and isinstance(block, dict):
+            blocks[at] = dict(block)
+        elif event.get("type") == "content_block_delta" and at in blocks:
             if "partial_json" in delta:
                 partial[at] = partial.get(at, "") + _text(delta, "partial_json")
             for key in ("text", "thinking", "signature"):
                 if key in delta:
                     blocks[at][key] = _text(blocks[at], key) + _text(delta, key)
-    for at, said in partial.items():
-        try:
-            blocks[at]["input"] = json.loads(said or "{}")
-        except (ValueError, RecursionError):
-            blocks[at]["input"] = {}
+    for at, text in partial.items():
+        blocks[at]["input"] = json_value(text or "{}") or {}
     return {"content": [blocks[at] for at in sorted(blocks)]}
 
 
-def _is(event: Any, kind: str) -> bool:
-    return isinstance(event, dict) and event.get("type") == kind
+def _content_key(route: str) -> str:
+    return "content" if route == MESSAGES else "output"
+
+
+def _message(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the message of an answer of Chat Completions."""
+    return _mapping(_first_choice(answer).get("message"))
+
+
+def _first_choice(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _mapping(next(iter(_list(values.get("choices"))), None))
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _text(values: Any, key: str) -> str:
-    """Return a text of an event; an empty one where there is none."""
-    found = values.get(key) if isinstance(values, dict) else None
+    found = _mapping(values).get(key)
     return found if isinstance(found, str) else ""
 
 

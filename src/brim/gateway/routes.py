@@ -7,15 +7,15 @@ from typing import Any
 
 import aiohttp
 
-from brim.gateway import ask as asking
-from brim.gateway import fitting, relay
+from brim.gateway import client_request, relay
+from brim.gateway.body import read_answer, read_body
 from brim.gateway.exchange import Exchange
-from brim.gateway.fitting import FitPlan
-from brim.gateway.guard import Incoming, Receive, Send, read_body
+from brim.gateway.guard import IncomingRequest, Receive, Send
+from brim.gateway.outcome import GatewayPlan
 from brim.gateway.policy import ruled
-from brim.gateway.problems import MESSAGES, RESPONSES, Problem
+from brim.gateway.problem import MESSAGES, RESPONSES, HttpProblem
 from brim.gateway.state import GatewayState
-from brim.gateway.upstream import Headers, address, returned_headers, sent_headers, told
+from brim.gateway.upstream import Headers, address, returned_headers, sent_headers
 from brim.observe.metrics import CONTENT_TYPE
 
 FITTED = {"/chat/completions": "chat", "/responses": "responses", "/messages": "messages"}
@@ -40,53 +40,53 @@ def shortened(path: str) -> str:
     return folded[3:] if folded.startswith("/v1/") else folded
 
 
-async def served(state: GatewayState, incoming: Incoming, receive: Receive, send: Send) -> None:
+async def served(state: GatewayState, incoming: IncomingRequest, receive: Receive, send: Send) -> None:
     """Answer one request.
 
     Raises:
-        Problem: it is refused.
+        HttpProblem: it is refused.
     """
     short = shortened(incoming.path)
     if incoming.path in OWN:
         await _own(state, incoming, send)
     elif short in FITTED or short in COUNTED:
         if incoming.method != "POST":
-            raise Problem(405, f"{incoming.path} takes POST", headers={"allow": "POST"})
+            raise HttpProblem(405, f"{incoming.path} takes POST", headers={"allow": "POST"})
         if not await read_body(incoming, receive, state.settings):
             return
-        with incoming.line.held():
+        with incoming.connection.watch():
             if short in FITTED:
                 await Exchange(state, incoming, FITTED[short], send).run()
             else:
                 await _count(state, incoming, COUNTED[short], send)
     else:
         if incoming.method not in _METHODS:
-            raise Problem(405, f"{incoming.method} is not passed on", headers={"allow": ", ".join(_METHODS)})
+            raise HttpProblem(405, f"{incoming.method} is not passed on", headers={"allow": ", ".join(_METHODS)})
         if not await read_body(incoming, receive, state.settings):
             return
-        with incoming.line.held():
+        with incoming.connection.watch():
             await _pass(state, incoming, send)
 
 
-async def _own(state: GatewayState, incoming: Incoming, send: Send) -> None:
+async def _own(state: GatewayState, incoming: IncomingRequest, send: Send) -> None:
     """Answer what is asked of the gateway itself."""
     if incoming.method not in ("GET", "HEAD"):
-        raise Problem(405, f"{incoming.path} takes GET", headers={"allow": "GET"})
+        raise HttpProblem(405, f"{incoming.path} takes GET", headers={"allow": "GET"})
     if incoming.path == "/metrics":
-        state.tally.store.put(state.keeping.failed)
-        page = state.tally.metrics.text().encode()
-        await relay.whole(send, 200, [("content-type", CONTENT_TYPE)], page)
+        state.metrics.store.put(state.conversations.store.failures)
+        page = state.metrics.metrics.text().encode()
+        await relay.send_answer(send, 200, [("content-type", CONTENT_TYPE)], page)
         return
     well = incoming.path == "/healthz" or state.ready
     body = json.dumps({"status": "ok" if well else "starting"}).encode()
-    await relay.whole(send, 200 if well else 503, [("content-type", "application/json")], body)
+    await relay.send_answer(send, 200 if well else 503, [("content-type", "application/json")], body)
 
 
-def _headers(state: GatewayState, incoming: Incoming, route: str) -> Headers:
+def _headers(state: GatewayState, incoming: IncomingRequest, route: str) -> Headers:
     return sent_headers(incoming.headers, state.settings, route)
 
 
-async def _pass(state: GatewayState, incoming: Incoming, send: Send) -> None:
+async def _pass(state: GatewayState, incoming: IncomingRequest, send: Send) -> None:
     """Pass on a request as it came, and its answer as it comes."""
     settings = state.settings
     route = "messages" if incoming.header("anthropic-version") else "other"
@@ -98,19 +98,19 @@ async def _pass(state: GatewayState, incoming: Incoming, send: Send) -> None:
     try:
         headers = [*returned_headers(response, whole=True), *mine]
         if shortened(incoming.path) == "/models" and response.status == 200:
-            said = await told(response)
-            state.windows.take(settings.base(route), _json(said))
-            await relay.whole(send, 200, [*returned_headers(response, whole=False), *mine], said)
+            said = await read_answer(response)
+            state.conversations.windows.take(settings.base(route), _json(said))
+            await relay.send_answer(send, 200, [*returned_headers(response, whole=False), *mine], said)
             return
-        await relay.start(send, response.status, headers)
-        await relay.bytes_through(response, send)
+        await relay.send_head(send, response.status, headers)
+        await relay.pass_bytes(response, send)
     except (aiohttp.ClientError, TimeoutError) as error:
-        raise relay.lost(error) from error
+        raise relay.broken_answer(error) from error
     finally:
         response.close()
 
 
-async def _count(state: GatewayState, incoming: Incoming, route: str, send: Send) -> None:
+async def _count(state: GatewayState, incoming: IncomingRequest, route: str, send: Send) -> None:
     """Answer how many tokens a request has: by upstream, and by brim's own count where upstream has no such path."""
     settings = state.settings
     url = address(settings.base(route), "/v1" + shortened(incoming.path), incoming.query)
@@ -121,38 +121,39 @@ async def _count(state: GatewayState, incoming: Incoming, route: str, send: Send
         )
         try:
             if response.status not in _NONE:
-                said = await told(response)
-                await relay.whole(send, response.status, [*returned_headers(response, whole=False), *mine], said)
+                said = await read_answer(response)
+                await relay.send_answer(send, response.status, [*returned_headers(response, whole=False), *mine], said)
                 return
         finally:
             response.close()
-    except (Problem, aiohttp.ClientError, TimeoutError):
+    except (HttpProblem, aiohttp.ClientError, TimeoutError):
         pass  # Counting needs no server.
     values, method = await state.work(_counted, state, incoming, route)
     body = json.dumps(values).encode()
     mine += [("content-type", "application/json"), ("x-brim-count-method", method)]
-    await relay.whole(send, 200, mine, body)
+    await relay.send_answer(send, 200, mine, body)
 
 
-def _counted(state: GatewayState, incoming: Incoming, route: str) -> tuple[dict[str, Any], str]:
+def _counted(state: GatewayState, incoming: IncomingRequest, route: str) -> tuple[dict[str, Any], str]:
     """Return the count of a request by brim, and how it was counted.
 
     Raises:
-        Problem: it cannot be read.
+        HttpProblem: it cannot be read.
     """
-    ask = asking.read(route, incoming.body, state.settings.most_values)
+    ask = client_request.read(route, incoming.body, state.settings.most_values)
     if ask.request is None:
-        raise Problem(400, ask.problem)
-    rule = ruled(state.settings.rules, ask.model, incoming.key, route, state.settings.usual)
-    plan = FitPlan(rule=rule, policy="warn", scale=state.meters.scale(ask.model, rule.meter), room=None)
+        raise HttpProblem(400, ask.problem)
+    rule = ruled(state.settings.rules, ask.model, incoming.key, route, state.settings.default)
+    engine, given = state.conversations, ask.input()
+    plan = GatewayPlan(rule=rule, policy="warn", engine=engine.plan(given, meter=rule.meter))
     try:
-        weight = fitting.weigh(ask, plan.scale, state.meters)
+        size = engine.count(given, plan.engine)
     except ValueError as error:
-        raise Problem(400, str(error)) from error
-    counted: dict[str, Any] = {"input_tokens": weight.units}
+        raise HttpProblem(400, str(error)) from error
+    counted: dict[str, Any] = {"input_tokens": size.tokens}
     if route == RESPONSES:
         counted = {"object": "response.input_tokens", **counted}
-    return counted, plan.method if weight.exact or plan.method != "exact" else "estimate"
+    return counted, plan.method(exact=size.exact)
 
 
 def _json(raw: bytes) -> Any:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from brim.gateway.guard import Keys
-from brim.gateway.keeping import Keeping
-from brim.gateway.known import known
-from brim.gateway.meters import Meters, warm
+from brim.gateway.guard import ClientKeys
+from brim.gateway.metrics import GatewayMetrics
 from brim.gateway.settings import GatewaySettings, secret
-from brim.gateway.talks import HeldConversations
-from brim.gateway.tally import GatewayMetrics
 from brim.gateway.traffic import Traffic
 from brim.gateway.upstream import Upstream
-from brim.gateway.windows import Windows
+from brim.sessions.conversations import Conversations
+from brim.sessions.meters import warm
+from brim.sessions.models import known
 from brim.store import open_store
 
 T = TypeVar("T")
@@ -29,17 +26,15 @@ class GatewayState:
     def __init__(self, settings: GatewaySettings) -> None:
         self.settings = settings
         """What holds now; a reload puts another one in its place, and requests under way keep theirs."""
-        self.keys = Keys(settings.secrets())
+        self.keys = ClientKeys(settings.secrets())
         self.hidden = _hidden(settings)
         """The gateway's own key for upstream, which no answer may hold."""
         self.store = open_store(settings.store) if settings.store is not None else None
-        self.keeping = Keeping(self.store)
-        self.windows = Windows(self.keeping)
-        self.meters = Meters(self.store)
-        self.talks = HeldConversations(settings.sessions, self.keeping)
+        self.conversations = Conversations(store=self.store, most=settings.sessions, log=False, stable=settings.stable)
+        """The engine: windows, meters, conversations."""
         self.upstream = Upstream()
-        self.tally = GatewayMetrics()
-        self.traffic = Traffic(self.keeping, f"{settings.host}:{settings.port}")
+        self.metrics = GatewayMetrics()
+        self.traffic = Traffic(self.conversations.store, f"{settings.host}:{settings.port}")
         self._writing: asyncio.Task[None] | None = None
         self.ready = False
         """Whether everything that counting needs is loaded."""
@@ -88,7 +83,7 @@ class GatewayState:
         Raises:
             InvalidValue: a key is not set.
         """
-        keys = Keys(settings.secrets(os.environ))
+        keys = ClientKeys(settings.secrets())
         hidden = _hidden(settings)
         self.settings, self.keys, self.hidden = settings, keys, hidden
         known.cache_clear()

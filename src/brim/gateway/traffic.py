@@ -1,7 +1,7 @@
-"""The newest requests of a gateway, for whoever looks on: numbers and names, never a text, a header or a key.
+"""The newest requests of a gateway, for the studio: numbers and names, never a text, a header or a key.
 
-They gather in memory, and a document in the store holds them, written at most once a second and only where something
-came. So looking on costs a request nothing but one row in a list.
+They are collected in memory and written to one document of the store, at most once a second. So a request costs one row
+in a list.
 """
 
 from __future__ import annotations
@@ -12,61 +12,54 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from brim.gateway.keeping import Keeping
+from brim.gateway.metrics import ending
+from brim.sessions.tolerant_store import TolerantStore
 
 KIND = "gateway-traffic"
 """The kind of the document; its id is the address of the gateway."""
 MOST = 200
 """Requests that it holds."""
-_EVERY = 1.0
-"""Seconds between two writings."""
+_INTERVAL = 1.0
+"""Seconds between two writes."""
 _MOST_NAME = 100
 
 
 class Traffic:
-    """What one gateway did lately."""
+    """The newest requests of one gateway."""
 
-    def __init__(self, keeping: Keeping, name: str) -> None:
-        self._keeping = keeping
-        self._name = name
+    def __init__(self, store: TolerantStore, address: str) -> None:
+        self._store = store
+        self._address = address
         self._rows: deque[dict[str, Any]] = deque(maxlen=MOST)
         self._ends: Counter[str] = Counter()
         self._since = time.time()
-        self._new = False
+        self._changed = False
         self._version: int | None = None
 
-    def saw(self, model: str, **told: Any) -> None:
-        """Take note of a request."""
-        if self._keeping.store is None:
+    def add(self, model: str, *, status: int, **fields: Any) -> None:
+        """Add a request."""
+        if self._store.store is None:
             return
-        self._rows.append({"at": time.time(), "model": model[:_MOST_NAME], **told})
-        self._ends[_end(told)] += 1
-        self._new = True
+        self._rows.append({"at": time.time(), "model": model[:_MOST_NAME], "status": status, **fields})
+        self._ends[ending(status, refused=fields.get("refused", False))] += 1
+        self._changed = True
 
     async def run(self, work: Callable[[Callable[[], None]], Awaitable[None]]) -> None:
-        """Write what came, until it is told to end; `work` does that elsewhere than on the loop."""
+        """Write new requests until cancelled; `work` runs a function outside the event loop."""
         while True:
-            await asyncio.sleep(_EVERY)
-            if self._new:
+            await asyncio.sleep(_INTERVAL)
+            if self._changed:
                 await work(self.write)
 
     def write(self) -> None:
-        """Write what came; where another of the same address wrote in between, the next time."""
-        if not self._new or self._keeping.store is None:
+        """Write the document; if another gateway of the same address wrote in between, the next call tries again."""
+        if not self._changed:
             return
-        self._new = False
+        self._changed = False
         if self._version is None:
-            saved = self._keeping.load(KIND, self._name)
+            saved = self._store.load(KIND, self._address)
             self._version = 0 if saved is None else saved.version
-        ends = dict(self._ends)
-        body = {"address": self._name, "since": self._since, "ends": ends, "requests": list(self._rows)}
-        self._version = self._keeping.save(KIND, self._name, body, self._version)
-        self._new = self._new or self._version is None
-
-
-def _end(told: dict[str, Any]) -> str:
-    """Return the class of how a request ended, by which they are counted."""
-    status = told["status"]
-    if told.get("refused"):
-        return f"refused_{status}"
-    return "ok" if status < 400 else f"upstream_{status // 100}xx"
+        ends, rows = dict(self._ends), list(self._rows)
+        body = {"address": self._address, "since": self._since, "ends": ends, "requests": rows}
+        self._version = self._store.save(KIND, self._address, body, self._version)
+        self._changed = self._changed or self._version is None

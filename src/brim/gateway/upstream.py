@@ -1,52 +1,36 @@
-"""Where requests go: to the host of the settings and no other, over one pool of connections."""
+"""Where requests are sent, and with which headers: only to the host in the settings, over one connection pool."""
 
 from __future__ import annotations
 
-import json
-import zlib
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
 from yarl import URL
 
-from brim.gateway.names import Steady
-from brim.gateway.problems import Problem
+from brim.gateway.body import json_value, read_answer
+from brim.gateway.problem import HttpProblem
+from brim.gateway.resolver import SafeResolver
 from brim.gateway.settings import GatewaySettings, secret
 
-_HOPS = frozenset(
-    (
-        "connection",
-        "keep-alive",
-        "proxy-authenticate",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "trailers",
-        "transfer-encoding",
-        "upgrade",
-    )
-)
-"""Headers that are for the next machine alone."""
+_HOPS = ("connection", "keep-alive", "te", "trailer", "trailers", "transfer-encoding", "upgrade")
+"""Headers of one connection, which are not passed on; nor are those that begin with `proxy-`."""
 _NOT_SENT = frozenset(
     (*_HOPS, "host", "content-length", "accept-encoding", "cookie", "origin", "referer", "forwarded", "via", "expect")
 )
+_NOT_SENT_PREFIXES = ("proxy-", "x-brim-", "x-forwarded-", "sec-")
 _NOT_RETURNED = frozenset((*_HOPS, "set-cookie", "location", "server", "date", "alt-svc", "strict-transport-security"))
 _AUTH = ("authorization", "x-api-key")
 _IDLE = 4
 """Seconds that an unused connection is kept: less than servers keep theirs, so that none is used as it closes."""
 _CONNECT = 10
-_MOST_TOLD = 1_048_576
-"""Bytes of a refusal, or of a list of models, that are read."""
 
 Headers = list[tuple[str, str]]
 
 
 class Upstream:
-    """The connections to the servers of models."""
+    """The connections to model servers."""
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
@@ -57,10 +41,10 @@ class Upstream:
             await self._session.close()
             self._session = None
 
-    def _opened(self) -> aiohttp.ClientSession:
+    def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE, resolver=Steady()),
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE, resolver=SafeResolver()),
                 auto_decompress=False,
                 trust_env=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
@@ -73,52 +57,44 @@ class Upstream:
     async def send(
         self, method: str, url: str, headers: Headers, body: bytes | None, timeout: float
     ) -> aiohttp.ClientResponse:
-        """Send a request and return the answer when its headers have come.
+        """Send a request, and return the answer once its headers have arrived.
 
         Raises:
-            Problem: the server cannot be reached, does not answer in time, or leads elsewhere.
+            HttpProblem: the server cannot be reached, does not answer in time, or redirects.
         """
+        target = URL(url, encoded=True)
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT, sock_read=timeout)
         try:
-            response = await self._opened().request(
-                method, _url(url), headers=headers, data=body, allow_redirects=False, timeout=_limits(timeout)
+            response = await self._open().request(
+                method, target, headers=headers, data=body, allow_redirects=False, timeout=limits
             )
         except TimeoutError:
-            raise Problem(504, f"upstream did not answer within {timeout:g} seconds") from None
+            raise HttpProblem(504, f"upstream did not answer within {timeout:g} seconds") from None
         except aiohttp.ClientError as error:
-            raise Problem(502, f"upstream cannot be reached ({type(error).__name__})") from None
+            raise HttpProblem(502, f"upstream cannot be reached ({type(error).__name__})") from None
         if 300 <= response.status < 400 and response.status != 304:
             response.close()
-            raise Problem(502, f"upstream answered {response.status}, a redirect; the gateway follows none")
+            raise HttpProblem(
+                502, f"upstream answered {response.status}, a redirect, which the gateway does not follow"
+            )
         return response
 
     async def json(self, url: str, headers: Headers, timeout: float = 3) -> Any:
-        """Return the JSON at an address; nothing where there is none."""
+        """Return the JSON at an address; `None` if there is none."""
         try:
             response = await self.send("GET", url, headers, None, timeout)
-        except Problem:
+        except HttpProblem:
             return None
         try:
-            if response.status != 200:
-                return None
-            return json.loads(await told(response))
-        except (ValueError, RecursionError, aiohttp.ClientError, TimeoutError):
+            return json_value(await read_answer(response)) if response.status == 200 else None
+        except (aiohttp.ClientError, TimeoutError):
             return None
         finally:
             response.close()
 
 
-@lru_cache(maxsize=64)
-def _url(text: str) -> URL:
-    return URL(text, encoded=True)
-
-
-@lru_cache(maxsize=64)
-def _limits(timeout: float) -> aiohttp.ClientTimeout:
-    return aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT, sock_read=timeout)
-
-
 def address(base: str, target: str, query: str = "") -> str:
-    """Return where a path goes: below the base of the settings, whose `/v1` stands for the path's own."""
+    """Return the URL of a path below a base URL; a `/v1` at the end of the base is the one of the path."""
     base = base.rstrip("/")
     if base.endswith("/v1") and (target == "/v1" or target.startswith("/v1/")):
         target = target[3:]
@@ -126,22 +102,22 @@ def address(base: str, target: str, query: str = "") -> str:
 
 
 def root(base: str) -> str:
-    """Return the host of an address."""
+    """Return the scheme and the host of a URL."""
     parts = urlsplit(base)
     return f"{parts.scheme}://{parts.netloc}"
 
 
 def sent_headers(headers: Iterable[tuple[str, str]], settings: GatewaySettings, route: str) -> Headers:
-    """Return the headers of a client's that go on to upstream, with the key that belongs there.
+    """Return the headers of a client that are passed on to upstream, with the key for upstream.
 
-    A key that is for the gateway stays here.
+    A key for the gateway is not passed on.
     """
     listed = list(headers)
     hops = {name.strip().lower() for known, value in listed if known == "connection" for name in value.split(",")}
     kept = [
         (name, value)
         for name, value in listed
-        if name not in _NOT_SENT and name not in hops and not name.startswith(("x-brim-", "x-forwarded-", "sec-"))
+        if name not in _NOT_SENT and name not in hops and not name.startswith(_NOT_SENT_PREFIXES)
     ]
     if settings.upstream_key is not None or settings.keys:
         kept = [(name, value) for name, value in kept if name not in _AUTH]
@@ -153,29 +129,9 @@ def sent_headers(headers: Iterable[tuple[str, str]], settings: GatewaySettings, 
 
 
 def returned_headers(response: aiohttp.ClientResponse, *, whole: bool) -> Headers:
-    """Return the headers of an answer that go back to the client; `whole` where its bytes stay as they are."""
-    left = _NOT_RETURNED if whole else _NOT_RETURNED | {"content-length", "content-encoding"}
+    """Return the headers of an answer that are passed back; `whole` if its bytes are passed back unchanged."""
+    dropped = _NOT_RETURNED if whole else _NOT_RETURNED | {"content-length", "content-encoding"}
     pairs = ((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in response.raw_headers)
-    return [(name, value) for name, value in pairs if name not in left and not name.startswith("x-brim-")]
-
-
-async def told(response: aiohttp.ClientResponse, most: int = _MOST_TOLD) -> bytes:
-    """Return what an answer says, unpacked and up to a bound.
-
-    Raises:
-        ClientError: the connection broke.
-    """
-    raw = b""
-    while len(raw) <= most and (piece := await response.content.readany()):
-        raw += piece
-    return plain(raw[:most], response.headers.get("content-encoding", ""), most)
-
-
-def plain(raw: bytes, packing: str, most: int = _MOST_TOLD) -> bytes:
-    """Return packed bytes unpacked, up to a bound; as they are where that cannot be."""
-    if packing.strip().lower() not in ("gzip", "deflate"):
-        return raw
-    try:
-        return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(raw, most)
-    except zlib.error:
-        return raw
+    return [
+        (name, value) for name, value in pairs if name not in dropped and not name.startswith(("x-brim-", "proxy-"))
+    ]

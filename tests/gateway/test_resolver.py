@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from brim.gateway.names import Steady
+from brim.gateway.resolver import SafeResolver
 from gateway.conftest import asked, conversation, post
 
 SHORT = asked(conversation(1))
@@ -34,22 +34,22 @@ INWARD = ["169.254.169.254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "20
 
 @pytest.mark.parametrize("address", INWARD)
 def test_a_name_never_leads_to_an_address_that_no_upstream_has(address):
-    with pytest.raises(OSError, match="leads to no address"):
-        asyncio.run(Steady(Flipping([address])).resolve("model.example"))
-    found = asyncio.run(Steady(Flipping([address, "10.0.0.7"])).resolve("model.example"))
+    with pytest.raises(OSError, match="resolves to no address"):
+        asyncio.run(SafeResolver(Flipping([address])).resolve("model.example"))
+    found = asyncio.run(SafeResolver(Flipping([address, "10.0.0.7"])).resolve("model.example"))
     assert [each["host"] for each in found] == ["10.0.0.7"]
 
 
 @pytest.mark.parametrize("inside", ["127.0.0.1", "::1", "10.1.2.3", "192.168.0.9", "::ffff:127.0.0.1", "fd00::7"])
 def test_a_name_that_led_outside_does_not_lead_inside_later(inside):
     async def flip():
-        names = Steady(Flipping(["93.184.216.34"], [inside]))
+        names = SafeResolver(Flipping(["93.184.216.34"], [inside]))
         assert (await names.resolve("model.example"))[0]["host"] == "93.184.216.34"
         await names.resolve("model.example")
 
-    with pytest.raises(OSError, match="leads to no address"):
+    with pytest.raises(OSError, match="resolves to no address"):
         asyncio.run(flip())
-    assert asyncio.run(Steady(Flipping([inside])).resolve("vllm"))  # A model of one's own has such a name.
+    assert asyncio.run(SafeResolver(Flipping([inside])).resolve("vllm"))  # A model of one's own has such a name.
 
 
 def test_a_name_that_flips_to_where_keys_lie_is_not_called(gateway, served_model, upstream, monkeypatch):

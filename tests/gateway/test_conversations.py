@@ -38,7 +38,7 @@ def test_a_prompt_begins_like_the_one_before(gateway, upstream, headers, body):
     grown(url, (40, 60), lambda _: headers, lambda _: body)
     kept = [same == whole for same, whole in shared(upstream.bodies)]
     assert sum(kept) >= len(kept) * 0.7
-    assert len(app.state.talks) == 1
+    assert len(app.state.conversations) == 1
     assert not upstream.refused
 
 
@@ -49,7 +49,7 @@ def test_conversations_that_begin_alike_and_then_part_are_two(gateway, upstream)
             said = conversation(i)
             said[1] = {**said[1], "content": name}
             assert post(url, asked(said))[0] == 200
-    assert len(app.state.talks) == 2
+    assert len(app.state.conversations) == 2
     for side in (upstream.bodies[0::2], upstream.bodies[1::2]):
         assert sum(same == whole for same, whole in shared(side)) >= 4
 
@@ -60,7 +60,7 @@ def test_a_header_of_one_client_is_no_way_into_the_conversation_of_another(gatew
     url, app = gateway(keys=("TEAM_A", "TEAM_B"))
     for key in ("key-a", "key-b"):
         post(url, asked(conversation(50)), authorization=f"Bearer {key}", x_brim_session_id="same")
-    assert len(app.state.talks) == 2
+    assert len(app.state.conversations) == 2
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -84,10 +84,10 @@ def test_memory_is_bounded_however_many_conversations_come(gateway, upstream):
     url, app = gateway(sessions=3)
     for i in range(8):
         post(url, asked(conversation(50)), x_brim_session_id=f"s{i}")
-    assert len(app.state.talks) == 3
+    assert len(app.state.conversations) == 3
 
 
-def test_many_requests_of_one_conversation_at_once_are_allserved_model(gateway, upstream):
+def test_many_requests_of_one_conversation_at_once_are_all_served(gateway, upstream):
     from concurrent.futures import ThreadPoolExecutor
 
     url, _ = gateway()

@@ -1,0 +1,134 @@
+"""The bodies of requests and answers: how many bytes of them are read, and how they are decompressed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import zlib
+from typing import Any
+
+import aiohttp
+
+from brim.gateway.guard import IncomingRequest, Receive
+from brim.gateway.problem import HttpProblem
+from brim.gateway.settings import GatewaySettings
+
+_ENCODINGS = ("gzip", "deflate")
+_MOST_ANSWER = 1_048_576
+"""Bytes of a refusal, or of a list of models, that are read."""
+
+
+async def read_body(incoming: IncomingRequest, receive: Receive, settings: GatewaySettings) -> bool:
+    """Read the body of a request; return whether it is complete.
+
+    Raises:
+        HttpProblem: the body is too long, too slow, or compressed in an unknown way.
+    """
+    most = settings.most_bytes
+    length = incoming.header("content-length")
+    if length is not None and (not length.isdigit() or int(length[:20]) > most):
+        raise _too_big(most)
+    try:
+        async with asyncio.timeout(settings.timeout):
+            raw = await _received(receive, most)
+    except TimeoutError:
+        raise HttpProblem(408, f"the body did not arrive within {settings.timeout:g} seconds") from None
+    if raw is None:
+        return False
+    incoming.raw = incoming.body = raw
+    encoding = (incoming.header("content-encoding") or "identity").strip().lower()
+    if encoding != "identity":
+        incoming.body = await asyncio.to_thread(decompressed_request, raw, encoding, most)
+    return True
+
+
+async def _received(receive: Receive, most: int) -> bytes | None:
+    """Return the bytes of a body; `None` if the client disconnected."""
+    pieces, size, more = [], 0, True
+    while more:
+        event = await receive()
+        if event["type"] == "http.disconnect":
+            return None
+        piece = event.get("body", b"")
+        size += len(piece)
+        if size > most:
+            raise _too_big(most)
+        pieces.append(piece)
+        more = event.get("more_body", False)
+    return b"".join(pieces)
+
+
+def decompressed_request(raw: bytes, encoding: str, most: int) -> bytes:
+    """Return the content of a compressed body.
+
+    Raises:
+        HttpProblem: it is longer than `most` bytes, not complete, or compressed in an unknown way.
+    """
+    if encoding not in _ENCODINGS:
+        raise HttpProblem(415, "the body may be compressed once, by gzip or deflate, or not at all")
+    try:
+        content, complete = _decompress(raw, most + 1)
+    except zlib.error:
+        complete = False
+    else:
+        if len(content) > most:
+            raise _too_big(most)
+    if not complete:
+        raise HttpProblem(400, f"the body is not valid {encoding}, as its Content-Encoding says")
+    return content
+
+
+async def read_answer(response: aiohttp.ClientResponse, most: int = _MOST_ANSWER) -> bytes:
+    """Return the content of an answer, decompressed, at most `most` bytes.
+
+    Raises:
+        ClientError: the connection broke.
+    """
+    raw = await read_up_to(response, most)
+    return decompressed_answer(raw[:most], response.headers.get("content-encoding", ""), most)
+
+
+async def read_up_to(response: aiohttp.ClientResponse, most: int) -> bytes:
+    """Return the bytes of an answer until there are more than `most`, or it ends.
+
+    Raises:
+        ClientError: the connection broke.
+    """
+    pieces, size = [], 0
+    while size <= most and (piece := await response.content.readany()):
+        pieces.append(piece)
+        size += len(piece)
+    return b"".join(pieces)
+
+
+def decompressed_answer(raw: bytes, encoding: str, most: int) -> bytes:
+    """Return the content of an answer, at most `most` bytes; the bytes themselves if they cannot be decompressed."""
+    if encoding.strip().lower() not in _ENCODINGS:
+        return raw
+    try:
+        return _decompress(raw, most)[0]
+    except zlib.error:
+        return raw
+
+
+def json_value(raw: bytes | str) -> Any:
+    """Return the value of a JSON text; `None` if it is not JSON."""
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _decompress(raw: bytes, most: int) -> tuple[bytes, bool]:
+    """Return the first `most` bytes of compressed content, and whether the compressed bytes end with it.
+
+    Raises:
+        zlib.error: the bytes are neither gzip nor deflate.
+    """
+    reader = zlib.decompressobj(zlib.MAX_WBITS | 32)
+    content = reader.decompress(raw, most)
+    return content, reader.eof and not reader.unused_data
+
+
+def _too_big(most: int) -> HttpProblem:
+    return HttpProblem(413, f"the body is larger than {most:,} bytes, the limit that gateway.most_bytes sets")

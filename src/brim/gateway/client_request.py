@@ -1,0 +1,137 @@
+"""A client's request as far as the gateway reads it: messages, model, tools, the length of the answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from brim.errors import SourceError
+from brim.files.depth import MOST_DEPTH, is_deep
+from brim.files.json_body import JsonBody, body_of
+from brim.gateway.problem import CHAT, MESSAGES, RESPONSES, HttpProblem
+from brim.history.request_body import ANSWERS, LISTS, RequestBody, request_of
+from brim.sessions.request import RequestInput
+from brim.wire.base import Format
+from brim.wire.stateful import is_stateful
+
+FORMATS: dict[str, Format] = {CHAT: "openai", RESPONSES: "responses", MESSAGES: "anthropic"}
+"""The format of the messages of each route."""
+_PLACE = "the request"
+_TEXTS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+
+
+@dataclass(kw_only=True)
+class ClientRequest:
+    """One request."""
+
+    route: str
+    raw: bytes = field(repr=False)
+    """The body as it came, decoded."""
+    text: str = field(repr=False)
+    values: Mapping[str, Any] = field(repr=False)
+    request: RequestBody | None = field(repr=False)
+    """Its messages, tools and system prompt; `None` if they cannot be read, so the request is left as it is."""
+    problem: str = ""
+    """Why they cannot be read."""
+
+    @property
+    def format(self) -> Format:
+        """The format of its messages."""
+        return FORMATS[self.route]
+
+    @property
+    def model(self) -> str:
+        """The model that it names; empty if it names none."""
+        named = self.values.get("model")
+        return named if isinstance(named, str) else ""
+
+    @property
+    def answer(self) -> int | None:
+        """Tokens that the answer may take; `None` if it does not say."""
+        limits = [value for key in ANSWERS if type(value := self.values.get(key)) is int and value > 0]
+        return max(limits, default=None)
+
+    @property
+    def partial(self) -> bool:
+        """Whether the provider stores some of the conversation, which nobody else sees."""
+        return is_stateful(self.values)
+
+    def input(self, *, pin: tuple[int, ...] = (), recall: bool = False) -> RequestInput:
+        """Return the request as the engine takes it."""
+        request = self.request
+        assert request is not None
+        return RequestInput(
+            messages=request.messages,
+            model=self.model,
+            tools=request.tools,
+            system=request.system if self.format != "openai" else None,
+            format=self.format,
+            answer=self.answer,
+            pin=pin,
+            recall=recall,
+            size=len(self.raw),
+        )
+
+    @cached_property
+    def strict(self) -> RequestBody:
+        """The request with the positions of its messages in the body.
+
+        Raises:
+            HttpProblem: the body can be read in two ways, so it cannot be shortened.
+        """
+        try:
+            return request_of(body_of(self.text, _PLACE, LISTS))
+        except SourceError as error:
+            raise HttpProblem(400, f"{error}; the request is too long, and its body cannot be shortened") from error
+
+
+def read(route: str, raw: bytes, most_values: int) -> ClientRequest:
+    """Return the request of a body.
+
+    Raises:
+        HttpProblem: the body is not a JSON object, is nested too deep, or has too many values.
+    """
+    _bounded(raw, most_values)
+    try:
+        text = raw.decode()
+        values = json.loads(text)
+        if raw.count(b"[") + raw.count(b"{") > MOST_DEPTH and is_deep(values):
+            raise RecursionError
+    except RecursionError:
+        raise HttpProblem(400, f"the body is nested more than {MOST_DEPTH} levels deep") from None
+    except json.JSONDecodeError as error:
+        raise HttpProblem(400, f"the body is not JSON: {error.msg} at line {error.lineno}") from None
+    except UnicodeDecodeError as error:
+        raise HttpProblem(400, f"the body is not UTF-8: byte {error.start:,} cannot be read") from None
+    except ValueError as error:
+        raise HttpProblem(400, f"the body is not JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise HttpProblem(400, "the body must be a JSON object")
+    try:
+        request = request_of(_light(text, values))
+    except SourceError as error:
+        return ClientRequest(route=route, raw=raw, text=text, values=values, request=None, problem=error.problem)
+    return ClientRequest(route=route, raw=raw, text=text, values=values, request=request)
+
+
+def _light(text: str, values: Mapping[str, Any]) -> JsonBody:
+    """Return a body without the positions of its messages, which are only needed if something is changed."""
+    items = next((value for key in LISTS if isinstance(value := values.get(key), list)), None)
+    return JsonBody(path=_PLACE, text=text, values=values, items=items)
+
+
+def _bounded(raw: bytes, most: int) -> None:
+    """Pass if a body has at most so many values; only if it may have more are its strings left out of the count."""
+    if len(raw) <= most or raw.count(b",") + raw.count(b"[") + raw.count(b"{") <= most:
+        return
+    quotes = raw.count(b'"') - raw.count(b'\\"')  # Fewer than there are, where a backslash stands before a quote's end.
+    found = quotes // 4  # Each value with its key has four at the most.
+    if found <= most:
+        bare = _TEXTS.sub(b"", raw)
+        found = bare.count(b",") + bare.count(b"[") + bare.count(b"{")
+    if found > most:
+        raise HttpProblem(413, f"the body has {found:,} values; at most {most:,} are accepted")

@@ -1,0 +1,189 @@
+"""What becomes of one request: which rule and policy apply, which conversation it continues, and what is sent."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from dataclasses import dataclass, replace
+from typing import Any
+
+from brim.errors import DoesNotFit, InvalidValue
+from brim.gateway import identity, outcome
+from brim.gateway.client_request import ClientRequest
+from brim.gateway.guard import IncomingRequest
+from brim.gateway.outcome import FitOutcome, GatewayPlan
+from brim.gateway.policy import FIT, PASS, RequestRule, ruled
+from brim.gateway.problem import HttpProblem
+from brim.gateway.settings import GatewaySettings
+from brim.gateway.state import GatewayState
+from brim.gateway.upstream import address, root, sent_headers
+from brim.sessions.request import RequestInput
+from brim.sessions.windows import Room, WindowLimits
+from brim.settings.kinds import POLICIES
+from brim.wire.overflow import Overflow
+
+LOG = logging.getLogger("brim.gateway")
+INLINE = 16_384
+"""Bytes of a body that is counted on the event loop, since handing it to a thread would cost more."""
+_MESSAGES = 40
+"""Messages up to which that is so."""
+_LATER = {"retry-after": "1"}
+
+
+@dataclass(kw_only=True, slots=True)
+class Decision:
+    """One request at work."""
+
+    state: GatewayState
+    settings: GatewaySettings
+    incoming: IncomingRequest
+    ask: ClientRequest
+    rule: RequestRule | None = None
+    plan: GatewayPlan | None = None
+
+    async def outcome(self) -> FitOutcome:
+        """Return what is sent.
+
+        Raises:
+            HttpProblem: the request is refused.
+        """
+        try:
+            return await self._outcome()
+        except HttpProblem:
+            raise
+        except InvalidValue as error:
+            # Something new in a message, perhaps; the provider knows better than we do.
+            return self._fault("unreadable", error, HttpProblem(400, str(error)))
+        except Exception as error:  # A fault of ours must not be taken for an answer of the provider.
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            # Only the kind and the place: the text of an error may hold the text of a prompt.
+            LOG.error("%s: %s at %s:%d", self.incoming.id, type(error).__name__, where.name, where.lineno)  # noqa: TRY400
+            refusal = HttpProblem(503, "the gateway could not fit this request; it was not sent", headers=_LATER)
+            return self._fault("fault", error, refusal)
+
+    def _fault(self, why: str, error: Exception, refusal: HttpProblem) -> FitOutcome:
+        chosen = self.settings.on_fault
+        self.state.metrics.faults.add(kind=why, became=chosen)
+        if chosen == "refuse":
+            raise refusal from error
+        policy = self.plan.policy if self.plan is not None else FIT
+        return FitOutcome(body=self.ask.raw, policy=policy, passed=why)
+
+    async def _outcome(self) -> FitOutcome:
+        ask = self.ask
+        policy = self._policy()
+        if policy == PASS:
+            return FitOutcome(body=ask.raw, policy=PASS, passed="policy")
+        if ask.request is None:
+            return self._fault("unreadable", ValueError(ask.problem), HttpProblem(400, ask.problem))
+        if ask.partial:  # What the provider stores cannot be counted, and a call there cannot be found.
+            return FitOutcome(body=ask.raw, policy=policy, passed="partial")
+        await self._probe()
+        engine, given = self.state.conversations, self.input()
+        small = len(ask.raw) <= INLINE and len(given.messages) <= _MESSAGES and engine.store.store is None
+        ready = small and engine.meters.ready(ask.model, self._rule().meter)
+        self.plan = plan = self._plan(policy) if ready else await self.state.work(self._plan, policy)
+        if small or policy != FIT or plan.engine.room is None:
+            counted = (given, plan.engine)
+            size = engine.count(*counted) if small else await self.state.work(engine.count, *counted)
+            found = outcome.whole(ask, plan, given, size)
+            if found is not None:
+                return found
+        return await self.state.work(self._fitted)
+
+    def input(self) -> RequestInput:
+        """Return the request as the engine takes it."""
+        return self.ask.input(pin=self._pinned(), recall=bool(self._rule().recall))
+
+    def _policy(self) -> str:
+        rule = self._rule()
+        asked = self.incoming.header("x-brim-policy")
+        if asked is None or not self.settings.client_policy:
+            return rule.policy or FIT
+        if asked not in POLICIES:
+            raise HttpProblem(400, f"x-brim-policy must be one of {', '.join(POLICIES)}")
+        return asked
+
+    def _rule(self) -> RequestRule:
+        if self.rule is None:
+            settings, ask = self.settings, self.ask
+            self.rule = ruled(settings.rules, ask.model, self.incoming.key, ask.route, settings.default)
+        return self.rule
+
+    def _plan(self, policy: str) -> GatewayPlan:
+        """Return how the request is counted, and how many tokens it may take."""
+        rule, settings = self._rule(), self.settings
+        limits = WindowLimits(
+            size=rule.window, reserve=settings.reserve, cap=settings.cap, limit=settings.limit, margin=settings.margin
+        )
+        server = settings.base(self.ask.route)
+        engine = self.state.conversations.plan(self.input(), limits, rule.meter, server)
+        asked = self.incoming.header("x-brim-budget")
+        if asked is not None:
+            if not asked.isascii() or not asked.isdigit() or not 0 < len(asked) <= 12 or int(asked) < 1:
+                raise HttpProblem(400, "x-brim-budget must be a whole number of at least 1")
+            most = int(asked)
+            room = Room(window=most, fits=most, target=most) if engine.room is None else engine.room.at_most(most)
+            engine = replace(engine, room=room)
+        return GatewayPlan(rule=rule, policy=policy, engine=engine)
+
+    def _pinned(self) -> tuple[int, ...]:
+        """Return the indexes of the messages that the client wants to stay whole."""
+        asked, request = self.incoming.header("x-brim-pin"), self.ask.request
+        if asked is None or request is None:
+            return ()
+        parts = [part.strip() for part in asked.split(",")]
+        count = len(request.messages)
+        if not all(part.isascii() and part.isdigit() and len(part) <= 9 and int(part) < count for part in parts):
+            raise HttpProblem(400, f"x-brim-pin must be indexes of messages, 0 to {count - 1}, separated by commas")
+        return tuple(sorted({int(part) for part in parts}))
+
+    async def _probe(self) -> None:
+        """Ask the server for the windows of its models, unless the window is set or it was asked lately."""
+        base, windows = self.settings.base(self.ask.route), self.state.conversations.windows
+        if self._rule().window is not None or windows.asked(base):
+            return
+        headers = sent_headers(self.incoming.headers, self.settings, self.ask.route)
+        kept = [(name, value) for name, value in headers if not name.startswith("content-")]
+
+        async def fetch(path: str) -> Any:
+            url = root(base) + path if path.startswith("/") else address(base, f"/v1/{path}")
+            return await self.state.upstream.json(url, kept)
+
+        await windows.ask(base, fetch)
+
+    def _fitted(self, most: int | None = None) -> FitOutcome:
+        """Return what is sent, as the next prompt of its conversation.
+
+        Raises:
+            HttpProblem: what has to stay is too long.
+        """
+        ask, incoming, plan = self.ask, self.incoming, self.plan
+        assert plan is not None
+        name = identity.named(
+            incoming.header(identity.HEADER), ask.values, f"{incoming.key}.{ask.route}", incoming.shown
+        )
+        try:
+            made = self.state.conversations.fit(
+                self.input(), plan.engine, name=name, owner=(incoming.key, ask.route), most=most
+            )
+        except DoesNotFit as error:
+            raise outcome.too_long(ask, plan, error.needed, error.available) from error
+        return outcome.written(ask, plan, made)
+
+    async def smaller(self, overflow: Overflow, last: FitOutcome) -> FitOutcome | None:
+        """Learn from a refusal, and return a smaller request; `None` if there is none.
+
+        Raises:
+            HttpProblem: what has to stay is too long.
+        """
+        await self.learned(overflow, last)
+        if self.plan is None or last.after is None or self.plan.policy != FIT:
+            return None
+        self.plan = await self.state.work(self._plan, self.plan.policy)
+        return await self.state.work(self._fitted, max(1, int(last.after * overflow.retry_share)))
+
+    async def learned(self, overflow: Overflow, last: FitOutcome) -> None:
+        """Learn from a refusal how many tokens the model takes, and how it counts."""
+        if self.plan is not None and last.request is not None and last.after is not None:
+            await self.state.work(self.state.conversations.refused, last.request, overflow, self.plan.engine)

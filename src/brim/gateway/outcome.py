@@ -1,0 +1,163 @@
+"""What is sent for a request: the same bytes if it fits, or the body with what fits in place of its messages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from brim.errors import DoesNotFit
+from brim.gateway import problem, recall
+from brim.gateway.client_request import ClientRequest
+from brim.gateway.policy import FIT, REFUSE, RequestRule
+from brim.gateway.problem import HttpProblem
+from brim.history.history import fit_messages
+from brim.meter import BaseMeter
+from brim.meter.calibration import Calibrated
+from brim.sessions.conversations import RequestPlan
+from brim.sessions.meters import RequestSize
+from brim.sessions.request import FittedRequest, RequestInput
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GatewayPlan:
+    """The rule and the policy of a request, how it is counted, and how many tokens it may take."""
+
+    rule: RequestRule
+    policy: str
+    engine: RequestPlan
+
+    @property
+    def scale(self) -> BaseMeter:
+        """The meter."""
+        return self.engine.scale
+
+    def method(self, *, exact: bool) -> str:
+        """Return how a request was counted: `exact`, `calibrated` or `estimate`."""
+        scale = self.scale
+        if scale.exact:
+            return "exact" if exact else "estimate"
+        return "calibrated" if isinstance(scale, Calibrated) and scale.calibration.calls else "estimate"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FitOutcome:
+    """What is sent, and what was done to it."""
+
+    body: bytes = field(repr=False)
+    policy: str
+    before: int | None = None
+    """Tokens of the request as it came; `None` if nobody counted."""
+    after: int | None = None
+    """Tokens of what is sent."""
+    method: str | None = None
+    edits: int = 0
+    """Messages that are not sent as they came."""
+    over: int = 0
+    """Tokens by which it is over its budget; not 0 only if nothing may be changed."""
+    passed: str = ""
+    """Why it is passed on without a look, if it is."""
+    recalls: bool = False
+    """Whether the model was offered to recall what was dropped."""
+    budget: int | None = None
+    request: FittedRequest | None = field(default=None, repr=False)
+    """The request as the engine knows it, to learn from its answer."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether something else is sent than what came."""
+        return bool(self.edits)
+
+
+def whole(ask: ClientRequest, plan: GatewayPlan, given: RequestInput, size: RequestSize) -> FitOutcome | None:
+    """Return what is sent if the request stays as it is; `None` if it has to be cut.
+
+    Raises:
+        HttpProblem: it is too long, and the policy is to refuse it.
+    """
+    room, tokens = plan.engine.room, size.tokens
+    over = max(0, tokens - room.fits) if room is not None else 0
+    if over and plan.policy == FIT:
+        return None
+    if over and plan.policy == REFUSE and room is not None:
+        raise too_long(ask, plan, tokens, room.fits)
+    return FitOutcome(
+        body=ask.raw,
+        policy=plan.policy,
+        before=tokens,
+        after=tokens,
+        method=plan.method(exact=size.exact),
+        over=over,
+        passed="" if room is not None else "window-unknown",
+        budget=room.fits if room is not None else None,
+        request=FittedRequest(messages=list(given.messages), places=[], input=given, before=tokens, room=room),
+    )
+
+
+def too_long(ask: ClientRequest, plan: GatewayPlan, needed: int, most: int) -> HttpProblem:
+    """Return the refusal of a request, with the window if it is over that, or else with what it may take."""
+    room = plan.engine.room
+    over = room is not None and needed > room.window
+    return problem.overflow(ask.route, needed, room.window if room is not None and over else most)
+
+
+def written(ask: ClientRequest, plan: GatewayPlan, made: FittedRequest) -> FitOutcome:
+    """Return what is sent for a fitted request.
+
+    Raises:
+        HttpProblem: the body can be read in two ways, so it cannot be shortened.
+    """
+    method = plan.method(exact=made.exact)
+    if not made.changed:
+        room = made.room
+        return FitOutcome(
+            body=ask.raw,
+            policy=plan.policy,
+            before=made.before,
+            after=made.before,
+            method=method if made.before is not None else None,
+            passed="" if room is not None else "window-unknown",
+            budget=room.fits if room is not None else None,
+            request=made,
+        )
+    strict = ask.strict
+    text = strict.written(made.written(strict.messages, lambda raw: raw))
+    if made.recalls:
+        text = recall.offered(text, ask.format)
+    kept = sum(place is not None for place in made.places)
+    return FitOutcome(
+        body=text.encode(),
+        policy=plan.policy,
+        before=made.before,
+        after=made.used,
+        method=method,
+        edits=max(1, len(strict.messages) - kept),
+        recalls=made.recalls,
+        budget=made.room.target if made.room is not None else None,
+        request=made,
+    )
+
+
+def shortened(ask: ClientRequest, plan: GatewayPlan, given: RequestInput, size: RequestSize, target: int) -> FitOutcome:
+    """Return a request of its own, that continues no conversation, cut to `target` tokens.
+
+    Raises:
+        HttpProblem: what has to stay is too long, or the body can be read in two ways.
+    """
+    strict = ask.strict
+    try:
+        fitted = fit_messages(
+            strict.messages, target, meter=plan.scale, tools=given.tools, system=given.system, format=given.format
+        )
+    except DoesNotFit as error:
+        raise too_long(ask, plan, error.needed, error.available) from error
+    at = {id(raw): index for index, raw in enumerate(strict.messages)}
+    made = FittedRequest(
+        messages=fitted.messages,
+        places=[at.get(id(raw)) for raw in fitted.messages],
+        input=given,
+        changed=True,
+        before=size.tokens,
+        room=plan.engine.room,
+        exact=size.exact,
+        fitted=fitted,
+    )
+    return written(ask, plan, made)

@@ -1,0 +1,72 @@
+"""Errors as HTTP answers, in the format that a client of the route expects."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+CHAT, RESPONSES, MESSAGES = "chat", "responses", "messages"
+"""Routes whose requests are fitted."""
+
+_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    405: "invalid_request_error",
+    413: "request_too_large",
+    415: "invalid_request_error",
+    421: "invalid_request_error",
+    503: "overloaded_error",
+}
+"""The types of Anthropic's errors; OpenAI's clients read the same field."""
+
+
+@dataclass(eq=False)
+class HttpProblem(Exception):
+    """A request that ends with an error."""
+
+    status: int
+    message: str
+    code: str | None = None
+    param: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.message
+
+    def body(self, route: str, request_id: str) -> bytes:
+        """Return the body of the answer, in the format of a route."""
+        return json.dumps(self._values(route, request_id)).encode()
+
+    def _values(self, route: str, request_id: str) -> dict[str, Any]:
+        kind = _TYPES.get(self.status, "api_error")
+        if route == MESSAGES:
+            return {"type": "error", "error": {"type": kind, "message": self.message}, "request_id": request_id}
+        kind = "invalid_request_error" if self.status in (404, 413) else kind
+        return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}
+
+    def event(self, route: str, request_id: str) -> bytes:
+        """Return the event that ends a stream, in the format of a route."""
+        values = self._values(route, request_id)
+        if route == RESPONSES:
+            code = self.code or "server_error"
+            values = {"type": "error", "code": code, "message": self.message, "param": self.param}
+        name = b"" if route == CHAT else b"event: error\n"
+        return name + b"data: " + json.dumps(values).encode() + b"\n\n"
+
+
+def overflow(route: str, needed: int, window: int) -> HttpProblem:
+    """Return the refusal of a request that is too long, in the words of the provider of the route."""
+    headers = {"x-should-retry": "false"}
+    if route == MESSAGES:
+        return HttpProblem(400, f"prompt is too long: {needed} tokens > {window} maximum", headers=headers)
+    if route == RESPONSES:
+        message = "Your input exceeds the context window of this model. Please adjust your input and try again."
+        return HttpProblem(400, message, "context_length_exceeded", "input", headers)
+    message = (
+        f"This model's maximum context length is {window} tokens. However, your messages resulted in {needed} tokens. "
+        "Please reduce the length of the messages."
+    )
+    return HttpProblem(400, message, "context_length_exceeded", "messages", headers)

@@ -1,0 +1,121 @@
+"""How the gateway runs: it listens, reloads its settings on SIGHUP, drains streams at the end, and checks itself."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+
+from brim.errors import BrimError
+from brim.gateway.app import GatewayApp
+from brim.gateway.connection import BoundedProtocol
+from brim.gateway.settings import GatewaySettings, secret
+from brim.gateway.upstream import Headers, Upstream, address
+from brim.hosts import BACKLOG, listener
+from brim.store import open_store
+
+LOG = logging.getLogger("brim.gateway")
+
+Check = tuple[str, bool, str]
+"""The name of a check, whether it passed, and a sentence."""
+
+
+def run(settings: GatewaySettings, reload: Callable[[], GatewaySettings], started: Callable[[str], Any]) -> None:
+    """Serve until the process is terminated; open streams then have `drain` seconds to finish.
+
+    Args:
+        settings: the settings.
+        reload: reads the settings again on SIGHUP.
+        started: is called with the address and the upstream once the gateway listens.
+
+    Raises:
+        InvalidValue: a key is not set.
+        StoreError: the store cannot be opened.
+        SourceError: the address is not available.
+    """
+    with listener(settings.host, settings.port) as listening:
+        app = GatewayApp(settings)
+        server = uvicorn.Server(config(app, settings))
+        with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
+            runner.run(_serve(server, app, listening, reload, started))
+
+
+def config(app: GatewayApp, settings: GatewaySettings) -> uvicorn.Config:
+    """Return the configuration of the server; its own logs are off, since URLs may contain keys."""
+    return uvicorn.Config(
+        app,
+        http=BoundedProtocol,
+        access_log=False,
+        log_level="critical",
+        lifespan="on",
+        server_header=False,
+        date_header=True,
+        proxy_headers=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=max(1, int(settings.drain)),
+        ws="none",
+    )
+
+
+async def _serve(
+    server: uvicorn.Server,
+    app: GatewayApp,
+    listening: socket.socket,
+    reload: Callable[[], GatewaySettings],
+    started: Callable[[str], Any],
+) -> None:
+    def reload_settings() -> None:
+        try:
+            app.state.reload(reload())
+            LOG.warning("the settings were reloaded")
+        except BrimError as error:
+            LOG.error("the settings were not reloaded: %s", error)  # noqa: TRY400 - the error is a sentence for the user
+
+    settings = app.state.settings
+    if hasattr(signal, "SIGHUP"):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_settings)
+    task = asyncio.create_task(server.serve(sockets=[listening]))
+    while not server.started and not task.done():
+        await asyncio.sleep(0.01)
+    if server.started:
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        started(f"http://{host}:{listening.getsockname()[1]}/v1 -> {settings.upstream}")
+    await task
+
+
+def checked(settings: GatewaySettings) -> list[Check]:
+    """Return the checks of a gateway before it serves: settings, keys, store and upstream."""
+    checks = [("settings", True, f"policy {settings.default.policy}, {len(settings.rules)} rules")]
+    headers: Headers = []
+    try:
+        settings.secrets()
+        if settings.upstream_key is not None:
+            headers = [("authorization", f"Bearer {secret(settings.upstream_key)}")]
+        checks.append(("keys", True, f"{len(settings.keys)} for clients"))
+    except BrimError as error:
+        checks.append(("keys", False, str(error)))
+    if settings.store is not None:
+        try:
+            with open_store(settings.store) as store:
+                checks.append(("store", True, store.url))
+        except BrimError as error:
+            checks.append(("store", False, str(error)))
+    return checks + asyncio.run(_upstream_checks(settings, headers))
+
+
+async def _upstream_checks(settings: GatewaySettings, headers: Headers) -> list[Check]:
+    upstream, checks = Upstream(), []
+    for base in dict.fromkeys((settings.upstream, settings.base("messages"))):
+        answer = await upstream.json(address(base, "/v1/models"), headers, timeout=10)
+        models = answer.get("data") if isinstance(answer, dict) else None
+        ok = isinstance(models, list)
+        text = f"{len(models)} models" if isinstance(models, list) else "it does not list its models at /v1/models"
+        checks.append((f"upstream {base}", ok, text))
+    await upstream.close()
+    return checks
