@@ -3,8 +3,7 @@
     python scripts/reference.py            write the page
     python scripts/reference.py --check    fail if the page is not what would be written
 
-The page is made of the same words as `brim COMMAND --help`, but not of its layout, which is Typer's and changes
-with its releases.
+The page has the words of `brim COMMAND --help` in its own layout, since Typer's layout changes with its releases.
 """
 
 from __future__ import annotations
@@ -26,49 +25,49 @@ _HEAD = """\
 
 <!-- Written by scripts/reference.py from the commands' own help; do not edit. -->
 
-Every command has `--help` and `--json`. What a command answers goes to standard output, everything else to standard
-error; a mistake of yours is one sentence that begins with `brim:` and names the value and its place, never a traceback.
+Every command has `--help` and `--json`. The result goes to standard output, everything else to standard error. Invalid
+input is reported in one line that starts with `brim:` and names the value and its place, never as a traceback.
 
 | exit code | means |
 |---|---|
 | 0 | done |
-| 1 | the answer is no: over budget (`check`), nothing fits (`fit`, `demo`, `replay`), failed (`flow`), ill (`doctor`) |
-| 2 | input that cannot be taken: an unknown name, an unreadable or binary file, malformed YAML, a wrong value |
+| 1 | the answer is no: over budget (`check`), does not fit (`fit`, `demo`, `replay`), failed (`flow`), a problem (`doctor`) |
+| 2 | invalid input: an unknown name, an unreadable or binary file, malformed YAML, an invalid value |
 | 130 | interrupted with Ctrl-C |
-| 141 | whoever read the output went away, as in `brim count . \\| head -1` |
+| 141 | the reader of the output closed it, as in `brim count . \\| head -1` |
 """
 
 SPEC = """\
 model: gpt-5                     # whose tokens count; or meter: o200k_base, chars, chars/4, a tokenizer.json
-budget: {cap: 20%, limit: 8000}  # of the model's window; also model, size, reserve, warn. Or units: 8000
+budget: {cap: 20%, limit: 8000}  # of the model's window; also model, size, reserve, warn. Or a number: 8000
 separator: "\\n\\n"              # between two sections
-order: given                     # or priority: the most essential first
-fill: order                      # within one priority, one after the other; or fair, by weight
+order: given                     # or priority: the highest first
+fill: order                      # within one priority: in order, or fair: by weight
 policy: truncate_then_continue   # or truncate_then_stop, skip, stop
-show_budget: false               # whether the prompt ends with a section that tells its own budget
-direction: lower                 # whether a lower or a higher number is the more essential
-template: null                   # or a text with a place {name} for each section
-stages:                          # what to give up first, in this order, until the prompt fits
-  - {section: lessons, last: 3}  # or first, to, down_to: units or a share; over_chars, over_entries, leave
-hard_marker: null                # what stands where text was cut after all stages
+show_budget: false               # whether the prompt ends with a section that states its budget
+direction: lower                 # whether a lower or a higher number is the higher priority
+template: null                   # or a text with {name} in place of each section
+stages:                          # what to shorten first, in this order, until the prompt fits
+  - {section: lessons, last: 3}  # or first, to, down_to: a number or a share; over_chars, over_entries, leave
+hard_marker: null                # the marker of text that is cut after all stages
 sections:
   - name: rules
-    text: Be brief.              # or file: a path beside this file; entries: a list; files: a pattern, each an entry
+    text: Be brief.              # or file: a path relative to this file; entries: a list; files: a pattern, each an entry
     priority: required           # or high, medium, low, or a whole number
   - name: lessons
     entries: [Read before you write., Run the tests.]
-    required: false              # priority: required says the same as true
-    floor: 5%                    # less is worth nothing: units, or a share of the budget
-    ceiling: 400                 # never more than this
+    required: false              # true is the same as priority: required
+    floor: 5%                    # with less than this it is dropped: a number, or a share of the budget
+    ceiling: 400                 # the most it gets
     keep: newest                 # or head, tail, ends, lines, best, shape, json, markdown, code, log, diff
     overflow: truncate           # or drop, summarise
-    forms: [Read first. Test.]   # shorter forms, the largest that fits is used before anything is cut
-    weight: 1                    # of a fair share
-    stable: false                # whether its bytes should stay the same from prompt to prompt
+    forms: [Read first. Test.]   # shorter versions; the largest that fits is used before anything is cut
+    weight: 1                    # its share with fill: fair
+    stable: false                # whether its bytes should stay the same between prompts
     enabled: true
-    marker: null                 # what stands where text was cut away
+    marker: null                 # the marker of text that is cut
     joiner: "\\n"                 # between two entries
-    most: 20                     # entries, or characters of a text, that are looked at in the first place
+    most: 20                     # entries, or characters of a text, that are read at all
 """
 
 

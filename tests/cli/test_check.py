@@ -35,7 +35,7 @@ def test_a_file_of_checks_is_followed(brim):
 def test_a_file_of_sections_is_fitted_first(brim):
     told = brim("check", "spec.yaml")
     assert told.code == 0
-    assert "spec.yaml   1 section lessened" in told.out
+    assert "spec.yaml   1 section shortened or dropped" in told.out
     assert brim("check", "spec.yaml", "--budget", "3").code == 1
 
 

@@ -108,7 +108,7 @@ def test_a_setting_is_changed_in_its_file_and_the_change_is_printed(brim, projec
         "   deep: {budget_overrides: {history_max_older_chars: 9000}}\n flows:\n"
     )
     assert (project / "brim.yaml").read_text() == TEXT.replace("lean", "heavy")
-    assert brim("config", "set", "preset", "heavy").out == "brim.yaml: preset is heavy already\n"
+    assert brim("config", "set", "preset", "heavy").out == "brim.yaml: preset is already heavy\n"
 
 
 def test_a_dry_run_changes_nothing(brim, project):

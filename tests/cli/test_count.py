@@ -30,7 +30,7 @@ def test_a_directory_is_drawn_as_a_tree(brim):
         "   25     20%   └── deep/\n"
         "   20     16%       ├── b.md\n"
         "    5      4%       └── … 1 more\n"
-        "\n125 chars in 3 files (chars, exact); skipped 1 file: no text\n"
+        "\n125 chars in 3 files (chars, exact); skipped 1 file: not text\n"
     )
 
 

@@ -67,8 +67,8 @@ def test_an_estimate_says_so(brim):
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        (("request.json", "request.json"), "--request must be given with one file"),
-        (("request.json", "--tree"), "--tree must be left out where a request is counted"),
+        (("request.json", "request.json"), "--request must be used with one file"),
+        (("request.json", "--tree"), "--tree must be left out with --request"),
         (("nowhere.json",), "nowhere.json: no such file or directory"),
         (("request.json", "-m", "gpt-55"), "no model, vocabulary or unit is called 'gpt-55'"),
         (("wrong.json",), "wrong.json:1: messages[0] role must be one of"),

@@ -7,12 +7,12 @@ from brim import meter
 
 def test_the_demo_shows_totals_grid_table_losses_and_the_way_on(brim):
     told = brim("demo").out
-    assert "An agent's prompt of 9,559 tokens, and room for 4,000." in told
+    assert "An agent's prompt of 9,559 tokens, and a budget of 4,000." in told
     assert "o200k_base, exact" in told
     assert told.count("═ brim 4,000 ═") == 2
     heads = ["section", "priority", "size", "granted", "used", "state", "kept"]
     assert heads in [line.split() for line in told.splitlines()]
-    assert "What was lost, and why" in told
+    assert "What was shortened or dropped, and why" in told
     assert "no such local time" in told
     assert 'brim.Section("rules", rules, priority="required", stable=True)' in told
 

@@ -8,7 +8,7 @@ SMALL = "window: {size: 32000}\nbudgets: {context_budget_chars: 120000}\n"
 def test_a_healthy_project_is_told_so(brim, here):
     (here / "brim.yaml").write_text("model: gpt-5\n")
     done = brim("doctor")
-    assert (done.code, done.out) == (0, "healthy; looked at 1 file of settings and 0 receipts\n")
+    assert (done.code, done.out) == (0, "healthy; checked 1 settings file and 0 receipts\n")
     assert json.loads(brim("doctor", "--json").out)["healthy"] is True
 
 
@@ -17,7 +17,7 @@ def test_advice_alone_is_no_fault(brim, here):
     done = brim("doctor")
     assert done.code == 0
     assert done.out.splitlines()[0] == "advice: same budgets for all flows"
-    assert done.out.splitlines()[-1] == "healthy, 1 piece of advice; looked at 1 file of settings and 0 receipts"
+    assert done.out.splitlines()[-1] == "healthy, 1 piece of advice; checked 1 settings file and 0 receipts"
 
 
 @pytest.mark.requirement("S2.36")
@@ -29,7 +29,7 @@ def test_what_is_wrong_is_told_with_what_to_type_and_typing_it_heals(brim, here)
     lines = done.out.splitlines()
     assert lines[0] == "wrong: budget about the window"
     assert "93 % of the window of 32,000" in lines[1]
-    assert lines[-1].startswith("1 thing wrong")
+    assert lines[-1].startswith("1 problem")
     for line in lines:
         if line.startswith("  $ brim "):
             assert brim(*line.removeprefix("  $ brim ").split()).code == 0

@@ -18,7 +18,7 @@ def test_the_prompt_is_on_standard_output_byte_for_byte(brim):
     told = brim("fit", "spec.yaml")
     assert told.code == 0
     assert told.out == library.fit(SECTIONS, 60, meter="chars").text
-    assert told.err.splitlines()[0] == "60 of 60 chars (chars, exact), 2 of 2 sections, 1 lessened"
+    assert told.err.splitlines()[0] == "60 of 60 chars (chars, exact), 2 of 2 sections, 1 shortened or dropped"
     assert told.err.splitlines()[1].split()[:2] == ["log", "cut"]
 
 

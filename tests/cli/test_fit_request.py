@@ -26,12 +26,12 @@ def test_the_body_comes_out_with_the_fitted_messages_in_place(brim):
     assert json.loads(told.out) == {**BODY, "messages": there.messages}
     assert list(json.loads(told.out)) == list(BODY)
     steps = there.receipt.history["context_truncation"]
-    lessened = len(there.receipt.losses)
+    losses = len(there.receipt.losses)
     assert told.err.splitlines()[0] == (
         f"{there.used} of 600 tokens (o200k_base, an estimate),"
-        f" {steps['steps_included']} of {steps['steps_total']} turns, {lessened} lessened"
+        f" {steps['steps_included']} of {steps['steps_total']} turns, {losses} shortened or dropped"
     )
-    assert sum(line.startswith("messages[") for line in told.err.splitlines()) == lessened
+    assert sum(line.startswith("messages[") for line in told.err.splitlines()) == losses
 
 
 @pytest.mark.usefixtures("request_file")
@@ -140,7 +140,7 @@ REFUSED = [
     (("[]", "--format", "xml"), "format must be one of 'openai', 'responses', 'anthropic', not 'xml'"),
     (("[]", "--repair", "hope"), "repair must be one of 'drop', 'error', not 'hope'"),
     (("[]", "--model", "gpt-55"), "no model is called 'gpt-55'"),
-    (("[]", "--capture"), "--capture must be given with --receipt or --json"),
+    (("[]", "--capture"), "--capture must be used with --receipt or --json"),
     (('{"messages": [], "model": "gpt-55"}',), "request.json:1: no model, vocabulary or unit is called 'gpt-55'"),
 ]
 
@@ -170,14 +170,14 @@ def test_a_budget_has_to_come_from_somewhere(brim, here):
 def test_sections_have_no_turns_to_select(brim, option):
     told = brim("fit", "spec.yaml", option, "5")
     assert told.code == 2
-    assert f"{option} must be left out where the file is no request" in told.err
+    assert f"{option} must be left out unless the file is a request" in told.err
 
 
 @pytest.mark.usefixtures("here")
 def test_repairs_are_told(brim):
     Path("request.json").write_text(json.dumps([user("task"), result("x", "lost"), user("end")]))
     told = brim("fit", "request.json", "--budget", "900", "--meter", "chars")
-    assert told.err.splitlines()[0].endswith("2 of 2 turns, 1 lessened, 1 repaired")
+    assert told.err.splitlines()[0].endswith("2 of 2 turns, 1 shortened or dropped, 1 repaired")
     assert "no call waits for the result 'x'" in told.err
     told = brim("fit", "request.json", "--budget", "900", "--repair", "error")
     assert (told.code, told.out) == (2, "")

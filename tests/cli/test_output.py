@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from brim.cli.output import complain, measured, told, whole, write_files
+from brim.cli.output import complain, measured, counted, whole, write_files
 from brim.errors import InvalidValue, SourceError
 
 
@@ -69,7 +69,7 @@ def test_numbers_are_whole():
 
 
 def test_words():
-    assert (told(1, "file"), told(1200, "file")) == ("1 file", "1,200 files")
+    assert (counted(1, "file"), counted(1200, "file")) == ("1 file", "1,200 files")
     assert measured("o200k_base", exact=True) == "o200k_base, exact"
     assert measured("chars/4", exact=False) == "chars/4, an estimate"
     assert measured("claude (estimate: x)", exact=False) == "claude (estimate: x)"

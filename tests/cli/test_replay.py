@@ -17,7 +17,7 @@ def test_other_budgets_are_told_beside_the_recorded_one(brim):
     assert ["section", "priority", "size", "recorded", "at", "99", "at", "8"] in lines
     assert ["rules", "required", "8", "whole", "8", "whole", "8", "whole", "8"] in lines
     assert ["log", "low", "57", "cut", "50", "+", "whole", "57", "-", "dropped", "0"] in lines
-    assert "at 99: 1 section changed; 67 of 99 chars (chars, exact), 2 of 2 sections, 0 lessened" in told.out
+    assert "at 99: 1 section changed; 67 of 99 chars (chars, exact), 2 of 2 sections, 0 shortened or dropped" in told.out
 
 
 @pytest.mark.usefixtures("receipt")
@@ -29,7 +29,7 @@ def test_without_a_budget_the_fit_is_run_again_as_it_was(brim):
 def test_a_receipt_without_texts_is_worked_out_from_sizes(brim):
     told = brim("replay", "plain.json", "--budget", "99")
     assert told.code == 0
-    assert "worked out from its sizes alone" in told.out
+    assert "computed from the recorded sizes" in told.out
 
 
 @pytest.mark.usefixtures("receipt")

@@ -102,7 +102,7 @@ def test_the_store_is_the_one_named_that_of_the_settings_or_the_one_here(brim, h
     with library.open_store(f"sqlite:///{elsewhere}/other.db") as store:
         talked(store, "far", 1)
     assert brim("status").code == 2
-    assert "brim.db: there is no such store" in brim("status").err
+    assert "brim.db: this store does not exist" in brim("status").err
     assert not (here / "brim.db").exists()
     assert brim("status", "--store", f"sqlite:///{elsewhere}/other.db").out.startswith("session far\n")
     (here / "brim.yaml").write_text(f"store: {{url: 'sqlite:///{elsewhere}/other.db'}}\n")
@@ -110,7 +110,7 @@ def test_the_store_is_the_one_named_that_of_the_settings_or_the_one_here(brim, h
 
 
 def test_an_empty_store_and_an_unknown_session_are_told(brim, store):
-    assert "no sessions in this store yet" in brim("status").out
+    assert "This store has no sessions yet" in brim("status").out
     assert brim("status", "--line").out == "no sessions\n"
     talked(store, "thread", 1)
     done = brim("status", "--session", "tread")

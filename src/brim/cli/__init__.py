@@ -1,6 +1,6 @@
 """The command line: one file per command, assembled here.
 
-A command translates and prints; whatever it refuses ends as one line on the error stream and an exit code.
+A command translates and prints. Every refusal ends as one line on the error stream and an exit code.
 """
 
 from __future__ import annotations
@@ -8,41 +8,32 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
-from brim.cli import (
-    audit,
-    check,
-    config,
-    count,
-    demo,
-    doctor,
-    fit,
-    flow,
-    gateway,
-    mcp,
-    models,
-    output,
-    replay,
-    status,
-    studio,
-)
+from brim.cli import config, flow, output
 from brim.errors import BrimError, DoesNotFit
+
+COMMANDS = (
+    *("demo", "count", "fit", "check", "replay", "status", "models", "doctor"),
+    *("gateway", "studio", "mcp", "audit"),
+)
+"""The commands, each the `run` of a module of its name, in the order of the help."""
 
 DONE = 0
 NO = 1
-"""The answer is no: over the budget, or nothing that fits."""
+"""The answer is no: over the budget, or nothing fits."""
 REFUSED = 2
-"""The input cannot be taken."""
+"""The input is invalid."""
 INTERRUPTED = 130
 BROKEN_PIPE = 141
-"""Whoever read the output has gone."""
+"""The reader of the output closed it."""
 
 _EPILOG = (
-    "Exit codes: 0 done; 1 the answer is no (over budget, or nothing fits); 2 input that cannot be taken, with one"
-    " sentence on standard error; 130 interrupted; 141 the reader of the output went away."
+    "Exit codes: 0 done; 1 the answer is no (over budget, or nothing fits); 2 invalid input, with one line on standard"
+    " error; 130 interrupted; 141 the reader of the output closed it."
 )
 
 # Plain help: it is the same text in every terminal, and needs no library but Typer.
@@ -51,8 +42,8 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         from importlib.metadata import version
 
         print(f"brim {version('brim')}")
@@ -62,14 +53,14 @@ def _version(asked: bool) -> None:
 @app.callback()
 def _brim(
     _: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Fill an LLM's context window to the brim and never over it."""
+    """Fit prompts into the context window of an LLM, exactly."""
 
 
-for command in (demo, count, fit, check, replay, status, models, doctor, gateway, studio, mcp, audit):
-    app.command(command.__name__.rpartition(".")[2])(command.run)
+for command in COMMANDS:
+    app.command(command)(import_module(f"brim.cli.{command}").run)
 
 app.add_typer(config.app)
 app.add_typer(flow.app)
@@ -77,31 +68,28 @@ app.add_typer(flow.app)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if not given or given in ([config.app.info.name], [flow.app.info.name]):
-        given.append("--help")
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words or words in ([config.app.info.name], [flow.app.info.name]):
+        words.append("--help")
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a name or a sign that the terminal cannot show must not end the command
+        if hasattr(stream, "reconfigure"):  # a character that the terminal cannot show must not end the command
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = app(args=given, prog_name="brim", standalone_mode=False)
+        code = app(args=words, prog_name="brim", standalone_mode=False)
         sys.stdout.flush()
-    except DoesNotFit as error:
-        output.complain(str(error))
-        return NO
     except BrimError as error:
         output.complain(str(error))
-        return REFUSED
+        return NO if isinstance(error, DoesNotFit) else REFUSED
     except typer.TyperException as error:
         output.complain(_usage(error))
         return REFUSED
     except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except BrokenPipeError:
-        return _let_go()
+        return _discard_output()
     except SystemExit as error:  # rich and Typer end the process themselves when a pipe breaks
         if isinstance(error.__context__, BrokenPipeError):
-            return _let_go()
+            return _discard_output()
         raise
     except OSError as error:
         output.complain(f"{error.filename or 'output'}: {(error.strerror or str(error)).lower()}")
@@ -112,11 +100,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _usage(error: typer.TyperException) -> str:
     message = error.format_message().rstrip(".")
     context = getattr(error, "ctx", None)
-    where = context.command_path if context else "brim"
-    return f"{message[:1].lower()}{message[1:]} ({where} --help tells more)"
+    command = context.command_path if context else "brim"
+    return f"{message[:1].lower()}{message[1:]} (see {command} --help)"
 
 
-def _let_go() -> int:
-    """Give up standard output, so that nothing more is written when Python ends."""
+def _discard_output() -> int:
+    """Redirect standard output to nowhere, so that Python writes nothing more when it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return BROKEN_PIPE

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from brim.cli import options
-from brim.cli.output import console, emit, measured, show, table, told, whole
+from brim.cli.output import console, counted, emit, measured, show, table, whole
 from brim.doctor.prompt_files import BudgetRule, Judged, judge, read_rules
 from brim.errors import InvalidValue
 
@@ -29,23 +29,23 @@ def run(
 ) -> None:
     """Check prompt files against their budgets.
 
-    For continuous integration: the exit code is 1 if a file is over. A YAML file with sections is fitted first, by
-    its own budget unless one is given here.
+    For continuous integration: the exit code is 1 if a file is over its budget. A YAML file with sections is fitted
+    first, to its own budget unless --budget is set.
 
     Example of CHECKS.yaml: checks: [{files: "prompts/**/*.md", budget: 4000, model: gpt-5}]
 
     Example: brim check "prompts/*.md" --budget 4000 --model gpt-5
     """
     if bool(files) == bool(config):
-        raise InvalidValue("check", config or "nothing", "given either files or --config")
-    units = whole("--budget", budget)
+        raise InvalidValue("check", config or "nothing", "called with either files or --config")
     if config is None:
-        rules: tuple[BudgetRule, ...] = (BudgetRule(files=tuple(files or ()), budget=units, model=model, meter=meter),)
+        limit = whole("--budget", budget)
+        rules: tuple[BudgetRule, ...] = (BudgetRule(files=tuple(files or ()), budget=limit, model=model, meter=meter),)
     else:
         rules = read_rules(config)
         for option, value in (("--budget", budget), ("--model", model), ("--meter", meter)):
             if value is not None:
-                raise InvalidValue(option, value, "left out where --config is given")
+                raise InvalidValue(option, value, "left out with --config")
     judged = judge(rules)
     if json:
         verdicts = [{**asdict(verdict), "left": verdict.left, "ok": verdict.ok} for verdict in judged.verdicts]
@@ -59,21 +59,15 @@ def run(
 def _show(judged: Judged) -> None:
     out = console()
     numbers = ("count", "budget", "left")
-    noted = any(verdict.losses for verdict in judged.verdicts)
-    made = table("", *numbers, "file", *(("note",) if noted else ()), numbers=numbers, wide=("file", "note"))
+    notes = ("note",) if any(verdict.losses for verdict in judged.verdicts) else ()
+    made = table("", *numbers, "file", *notes, numbers=numbers, wide=("file", "note"))
     for verdict in judged.verdicts:
-        note = "" if not verdict.losses else f"{told(verdict.losses, 'section')} lessened"
-        made.add_row(
-            "ok" if verdict.ok else "OVER",
-            f"{verdict.count:,}",
-            f"{verdict.budget:,}",
-            f"{verdict.left:,}",
-            verdict.path,
-            *((note,) if noted else ()),
-            style=None if verdict.ok else "bold red",
-        )
+        cells = [f"{number:,}" for number in (verdict.count, verdict.budget, verdict.left)]
+        note = f"{counted(verdict.losses, 'section')} shortened or dropped" if verdict.losses else ""
+        row = ("ok" if verdict.ok else "OVER", *cells, verdict.path, *((note,) if notes else ()))
+        made.add_row(*row, style=None if verdict.ok else "bold red")
     show(out, made)
     meters = dict.fromkeys(measured(verdict.meter, exact=verdict.exact) for verdict in judged.verdicts)
     over = f"{len(judged.over):,} over budget" if judged.over else "all within budget"
-    skipped = f"; skipped {told(len(judged.skipped), 'file')}: no text" if judged.skipped else ""
-    out.print(f"\n{told(len(judged.verdicts), 'file')}, {over}{skipped} ({'; '.join(meters)})")
+    skipped = f"; skipped {counted(len(judged.skipped), 'file')}: not text" if judged.skipped else ""
+    out.print(f"\n{counted(len(judged.verdicts), 'file')}, {over}{skipped} ({'; '.join(meters)})")

@@ -192,9 +192,7 @@ def unset_value(
     _change(file, key, None, dry_run=dry_run, json=json, file=file, profile=profile, flow=flow, step=step)
 
 
-def _change(
-    load: str | None, key: str, value: str | None, *, dry_run: bool, json: bool, **place: str | None
-) -> None:
+def _change(load: str | None, key: str, value: str | None, *, dry_run: bool, json: bool, **place: str | None) -> None:
     """Plan a change of one setting, make it unless this is a dry run, and print it."""
     from brim.settings import load_config
     from brim.settings.changes import plan

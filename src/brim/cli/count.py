@@ -1,36 +1,34 @@
-"""`brim count`: how many tokens files have, or a request."""
+"""`brim count`: the tokens of files, or of a request."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.progress import track
+from rich.table import Table
+from typer import Option
 
 from brim.cli import options, tree
-from brim.cli.output import console, emit, measured, show, table, told, whole
+from brim.cli.output import console, counted, emit, measured, show, table, whole
 from brim.errors import InvalidValue
 from brim.files.source import STDIN, STDIN_SHOWN
 from brim.files.text_files import FileMatch, expand, texts
 from brim.history.request_body import read_request
-from brim.meter import DEFAULT, meter
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from brim.meter import BaseMeter
+from brim.meter import DEFAULT, BaseMeter, meter
 
 _MANY_FILES = 200
 _MANY_BYTES = 20_000_000
-"""From here on a person at a terminal wants to see that something moves."""
+"""From here on a terminal gets a progress bar."""
 
 
 @dataclass(slots=True)
 class _Tally:
-    """What was counted."""
+    """The counts of files."""
 
     counts: dict[str, int] = field(default_factory=dict)
     upper: int = 0
@@ -45,33 +43,29 @@ def run(
     *,
     files: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FILES]...", help="Files, patterns or directories; nothing or - is standard input."),
+        typer.Argument(metavar="[FILES]...", help="Files, patterns or directories; none or - is standard input."),
     ] = None,
     name: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--model",
             "--meter",
             "-m",
             metavar="NAME",
-            help=f"A model, a vocabulary or a unit; by default a request's own model, else {DEFAULT}.",
+            help=f"A model, a vocabulary or a unit; by default the model of a request, else {DEFAULT}.",
         ),
     ] = None,
-    request: Annotated[
-        bool, typer.Option("--request", help="Count one file as a request: messages, tools, system, framing.")
-    ] = False,
-    as_tree: Annotated[bool, typer.Option("--tree", help="Draw the directories, the biggest first.")] = False,
-    threshold: Annotated[
-        str, typer.Option("--threshold", metavar="N", help="In the tree, put those below N on one line.")
-    ] = "0",
+    request: Annotated[bool, Option("--request", help="Count one file as a request, with its framing.")] = False,
+    as_tree: Annotated[bool, Option("--tree", help="Show a tree of directories, the largest first.")] = False,
+    threshold: Annotated[str, Option("--threshold", metavar="N", help="In the tree, join files below N tokens.")] = "0",
     json: options.Json = False,
 ) -> None:
     """Count the tokens of files, of directories, or of standard input.
 
-    Hidden files, and files that are no text, are passed over in directories and patterns, and told.
+    In directories and patterns, hidden files and binary files are skipped; the skipped ones are reported.
 
-    With --request the file is JSON: a list of messages, or the body of a request to a model. It is counted as the
-    model's maker does, with what frames each message, and told by who speaks.
+    With --request the file is JSON: a list of messages, or the body of a request. It is counted as the provider counts
+    it, with the framing of each message, and reported by role.
 
     Example: brim count src docs --tree --threshold 1000 --model gpt-5
 
@@ -85,50 +79,52 @@ def run(
     scale = meter(name or DEFAULT)
     tally = _tally(scale, found)
     if json:
-        emit(_as_json(scale, tally))
+        rows = [{"path": path, "count": count} for path, count in tally.counts.items()]
+        head = {"total": tally.total, "upper": tally.upper, "unit": scale.unit, "meter": scale.name}
+        emit({**head, "exact": scale.exact, "files": rows, "skipped": tally.skipped})
         return
     out = console()
-    made = None
     if as_tree or any(os.path.isdir(each) for each in files or ()):
-        made = _tree(scale.unit, tally, least)
+        show(out, _tree(scale.unit, tally, least))
+        out.print()
     elif len(tally.counts) > 1:
         made = table(scale.unit, "file", numbers=(scale.unit,), wide=("file",))
         for path, count in tally.counts.items():
             made.add_row(f"{count:,}", path)
-    if made:
         show(out, made)
-    lead = "\n" if made else ""
-    out.print(lead + _sum(scale, tally), soft_wrap=True)
+        out.print()
+    within = "" if len(tally.counts) == 1 else f" in {counted(len(tally.counts), 'file')}"
+    skipped = f"; skipped {counted(len(tally.skipped), 'file')}: not text" if tally.skipped else ""
+    total = _total(tally.total, tally.upper, scale.unit, exact=scale.exact)
+    out.print(f"{total}{within} ({measured(scale.name, exact=scale.exact)}){skipped}", soft_wrap=True)
+
+
+def _total(total: int, upper: int, unit: str, *, exact: bool) -> str:
+    at_most = f", at most {upper:,}" if upper > total else ""
+    return f"{'' if exact else 'about '}{total:,} {unit}{at_most}"
 
 
 def _count_request(files: list[str], name: str | None, *, tree: bool, json: bool) -> None:
     if len(files) != 1:
-        raise InvalidValue("--request", files, "given with one file")
+        raise InvalidValue("--request", files, "used with one file")
     if tree:
-        raise InvalidValue("--tree", "nothing", "left out where a request is counted")
-    counted = read_request(files[0]).tally(name)
+        raise InvalidValue("--tree", "nothing", "left out with --request")
+    found = read_request(files[0]).tally(name)
     if json:
-        emit({"total": counted.total, **asdict(counted), "parts": _keyed(counted.parts)})
+        parts = {part.replace(" ", "_"): units for part, units in found.parts.items()}
+        emit({"total": found.total, **asdict(found), "parts": parts})
         return
     out = console()
-    made = table(counted.unit, "share", "part", numbers=(counted.unit, "share"))
-    for part, units in counted.parts.items():
+    made = table(found.unit, "share", "part", numbers=(found.unit, "share"))
+    for part, units in found.parts.items():
         if units:
-            made.add_row(f"{units:,}", f"{units * 100 // counted.total}%", part)
+            made.add_row(f"{units:,}", f"{units * 100 // found.total}%", part)
     if made.row_count:
         show(out, made)
         out.print()
-    about = "" if counted.exact else "about "
-    at_most = f", at most {counted.upper:,}" if counted.upper > counted.total else ""
-    by = measured(counted.meter, exact=counted.exact)
-    out.print(
-        f"{about}{counted.total:,} {counted.unit}{at_most} in {told(counted.messages, 'message')} ({by})",
-        soft_wrap=True,
-    )
-
-
-def _keyed(parts: Mapping[str, int]) -> dict[str, int]:
-    return {part.replace(" ", "_"): units for part, units in parts.items()}
+    total = _total(found.total, found.upper, found.unit, exact=found.exact)
+    within = f"{counted(found.messages, 'message')} ({measured(found.meter, exact=found.exact)})"
+    out.print(f"{total} in {within}", soft_wrap=True)
 
 
 def _tree(unit: str, tally: _Tally, least: int) -> Table:
@@ -142,7 +138,7 @@ def _tree(unit: str, tally: _Tally, least: int) -> Table:
 
 def _tally(scale: BaseMeter, found: list[FileMatch]) -> _Tally:
     tally = _Tally()
-    for read in texts(_watched(found)):
+    for read in texts(_with_progress(found)):
         path = STDIN_SHOWN if read.path == STDIN else read.path
         if read.text is None:
             tally.skipped.append(path)
@@ -152,36 +148,10 @@ def _tally(scale: BaseMeter, found: list[FileMatch]) -> _Tally:
     return tally
 
 
-def _watched(found: list[FileMatch]) -> Iterator[FileMatch]:
-    """Yield the files, with a bar on the error stream where there is much to do and somebody looks."""
-    if not sys.stderr.isatty() or (len(found) < _MANY_FILES and _bytes(found) < _MANY_BYTES):
+def _with_progress(found: list[FileMatch]) -> Iterator[FileMatch]:
+    """Yield the files, with a progress bar if there are many and the error stream is a terminal."""
+    sizes = (os.path.getsize(file.path) for file in found if os.path.exists(file.path))
+    if not sys.stderr.isatty() or (len(found) < _MANY_FILES and sum(sizes) < _MANY_BYTES):
         yield from found
         return
-    from rich.progress import track
-
     yield from track(found, description="counting", console=console(error=True), transient=True)
-
-
-def _bytes(found: list[FileMatch]) -> int:
-    return sum(os.path.getsize(file.path) for file in found if os.path.exists(file.path))
-
-
-def _sum(scale: BaseMeter, tally: _Tally) -> str:
-    at_most = "" if scale.exact else f", at most {tally.upper:,}"
-    counted = "" if len(tally.counts) == 1 else f" in {told(len(tally.counts), 'file')}"
-    skipped = f"; skipped {told(len(tally.skipped), 'file')}: no text" if tally.skipped else ""
-    about = "" if scale.exact else "about "
-    by = measured(scale.name, exact=scale.exact)
-    return f"{about}{tally.total:,} {scale.unit}{at_most}{counted} ({by}){skipped}"
-
-
-def _as_json(scale: BaseMeter, tally: _Tally) -> dict[str, object]:
-    return {
-        "total": tally.total,
-        "upper": tally.upper,
-        "unit": scale.unit,
-        "meter": scale.name,
-        "exact": scale.exact,
-        "files": [{"path": path, "count": count} for path, count in tally.counts.items()],
-        "skipped": tally.skipped,
-    }

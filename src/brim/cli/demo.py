@@ -1,4 +1,4 @@
-"""`brim demo`: a long agent prompt, fitted before your eyes."""
+"""`brim demo`: a long agent prompt, fitted to a budget."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from importlib.resources import as_file, files
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
 from brim.cli import grid, options
 from brim.cli.output import console, emit, is_plain, measured, show, whole
@@ -13,10 +14,8 @@ from brim.cli.summary import losses_table, parts_table
 from brim.settings.spec import read_spec
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from brim.receipts.receipt import Receipt
-    from brim.sections.fitting import Prompt
+    from brim.sections.section_fit import Prompt
 
 _ROWS = 5
 """Rows below the brim."""
@@ -47,14 +46,14 @@ def run(
     budget: options.Budget = None,
     model: options.Model = None,
     width: Annotated[
-        str | None, typer.Option("--width", metavar="N", help="Columns to draw in; by default the terminal's.")
+        str | None, typer.Option("--width", metavar="N", help="The width of the output; by default the terminal's.")
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Fit a long agent prompt before your eyes.
+    """Fit a long agent prompt to a budget, and see what is kept, what is dropped and why.
 
-    Twelve sections that an agent carries after an hour of work: rules, tools, a plan, a log with errors in its middle,
-    JSON, code, a diff, chat. See what stays at your budget, what goes, and why.
+    The prompt has twelve sections that an agent collects in an hour of work: rules, tools, a plan, a log with errors in
+    its middle, JSON, code, a diff, chat.
 
     Example: brim demo --budget 2500
     """
@@ -73,7 +72,7 @@ def _show(out: Console, prompt: Prompt, model: str) -> None:
     keys = grid.keys([part.name for part in receipt.parts])
     wanted = sum(part.size for part in receipt.parts)
     out.print()
-    out.print(f"An agent's prompt of {wanted:,} {receipt.unit}, and room for {receipt.budget:,}.", style="bold")
+    out.print(f"An agent's prompt of {wanted:,} {receipt.unit}, and a budget of {receipt.budget:,}.", style="bold")
     out.print(f"Counted with {measured(receipt.meter, exact=receipt.exact)}.", style="dim")
     out.print()
     _draw(out, receipt, keys, wanted)
@@ -81,7 +80,7 @@ def _show(out: Console, prompt: Prompt, model: str) -> None:
     show(out, parts_table(receipt, keys, out))
     out.print()
     if receipt.losses:
-        out.print("What was lost, and why", style="bold")
+        out.print("What was shortened or dropped, and why", style="bold")
         show(out, losses_table(receipt))
         out.print()
     _inside(out, prompt)
@@ -93,7 +92,7 @@ def _show(out: Console, prompt: Prompt, model: str) -> None:
 
 
 def _draw(out: Console, receipt: Receipt, keys: dict[str, tuple[str, str]], wanted: int) -> None:
-    """Draw the prompt before and after, side by side and at the same scale."""
+    """Draw the prompt before and after, side by side at the same scale."""
     before = [grid.VesselShare(*keys[part.name], part.size) for part in receipt.parts]
     after = [grid.VesselShare(*keys[part.name], part.used) for part in receipt.parts]
     columns = min(_MOST_COLUMNS, (out.width - _GAP) // 2 - 4)
@@ -111,13 +110,13 @@ def _draw(out: Console, receipt: Receipt, keys: dict[str, tuple[str, str]], want
 
 
 def _inside(out: Console, prompt: Prompt) -> None:
-    """Show the middle of the log as the prompt has it: the lines that look like errors survive."""
+    """Show the middle of the shortened log: the lines with errors are kept."""
     part = prompt.receipt.part("log")
     lines = prompt.texts.get("log", "").splitlines()
     if part.state != "cut" or not lines:
         return
     first = next((i for i, line in enumerate(lines) if " ERROR " in line), 0)
-    out.print(f"Inside the log, {part.size:,} cut to {part.used:,}: its errors are there", style="bold")
+    out.print(f"The log, shortened from {part.size:,} to {part.used:,}, still has its errors", style="bold")
     for line in lines[max(0, first - 1) : first + 7]:
         style = "yellow" if line.startswith("[...") else "red" if " ERROR " in line else "dim"
         out.print("  " + line, style=style, no_wrap=True, overflow="crop" if is_plain(out) else "ellipsis")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json as json_
 import os
 from collections.abc import Mapping
+from json import loads
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 
 from brim.cli import options
 from brim.cli.output import console, emit, emit_text, show, whole, write_files
@@ -17,74 +18,60 @@ from brim.history.request_body import read_request
 from brim.receipts.receipt import Receipt
 from brim.settings.spec import read_spec
 
-_File = Annotated[
-    str,
-    typer.Argument(
-        metavar="SPEC.yaml", help="The sections, and how to fit them; or a REQUEST.json. - is standard input."
-    ),
-]
-_Out = Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help="Write the prompt or the body there.")]
-_Receipt = Annotated[
-    str | None, typer.Option("--receipt", "-r", metavar="FILE", help="Write the receipt there, as JSON.")
-]
-_Capture = Annotated[
-    bool, typer.Option("--capture", help="Keep the texts or messages in the receipt, so that it can be replayed.")
-]
-_Request = Annotated[
-    bool, typer.Option("--request", help="Take the file for a request, whatever its name, and standard input too.")
-]
-_Select = Annotated[
-    str | None,
-    typer.Option(
-        "--select", metavar="WAY", help="Of a request: keep turns by recency, priority or relevance, or by two with +."
-    ),
-]
-_Query = Annotated[
-    str | None, typer.Option("--query", metavar="TEXT", help="Of a request: what relevance is measured by.")
-]
-_Recent = Annotated[
-    str | None, typer.Option("--recent", metavar="N", help="Of a request: the most units of the newest turn.")
-]
-_Older = Annotated[
-    str | None, typer.Option("--older", metavar="N", help="Of a request: the most units of each older turn.")
-]
-_Shape = Annotated[
-    str | None,
-    typer.Option("--format", metavar="NAME", help="Of a request: openai, responses or anthropic, if not seen."),
-]
-_Repair = Annotated[
-    str | None,
-    typer.Option("--repair", metavar="HOW", help="Of a request: drop what no provider takes, or refuse it (error)."),
-]
-
 
 def run(
     *,
-    file: _File,
+    file: Annotated[
+        str,
+        typer.Argument(metavar="SPEC.yaml", help="The sections of a prompt, or a REQUEST.json; - is stdin."),
+    ],
     budget: options.Budget = None,
     model: options.Model = None,
     meter: options.Meter = None,
-    out: _Out = None,
-    receipt: _Receipt = None,
-    capture: _Capture = False,
-    request: _Request = False,
-    select: _Select = None,
-    query: _Query = None,
-    recent: _Recent = None,
-    older: _Older = None,
-    format: _Shape = None,
-    repair: _Repair = None,
+    out: Annotated[
+        str | None, Option("--out", "-o", metavar="FILE", help="Write the prompt or the body to a file.")
+    ] = None,
+    receipt: Annotated[
+        str | None, Option("--receipt", "-r", metavar="FILE", help="Write the receipt there, as JSON.")
+    ] = None,
+    capture: Annotated[bool, Option("--capture", help="Include the texts in the receipt, for brim replay.")] = False,
+    request: Annotated[
+        bool, Option("--request", help="The file is a request, whatever its name; needed for standard input.")
+    ] = False,
+    select: Annotated[
+        str | None,
+        Option(
+            "--select", metavar="WAY", help="For a request: keep turns by recency, priority or relevance; + joins two."
+        ),
+    ] = None,
+    query: Annotated[
+        str | None, Option("--query", metavar="TEXT", help="For a request: the query for relevance.")
+    ] = None,
+    recent: Annotated[
+        str | None, Option("--recent", metavar="N", help="For a request: the limit of the newest turn.")
+    ] = None,
+    older: Annotated[
+        str | None, Option("--older", metavar="N", help="For a request: the limit of each older turn.")
+    ] = None,
+    format: Annotated[
+        str | None,
+        Option("--format", metavar="NAME", help="For a request: openai, responses or anthropic, if not detected."),
+    ] = None,
+    repair: Annotated[
+        str | None,
+        Option("--repair", metavar="HOW", help="For a request: drop messages that no provider accepts, or error."),
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Fit the prompt that a YAML file describes, or the messages of a request.
 
-    The prompt goes to standard output, byte for byte; what became of each section goes to standard error. What the
-    options say stands in for what the file says. When nothing fits, nothing is written and the exit code is 1.
+    The prompt goes to standard output, and a summary to standard error. Options override the file. If the required
+    sections do not fit, nothing is written and the exit code is 1.
 
-    A request is a JSON file: a list of messages, or the body that would be sent, with messages (OpenAI or Anthropic)
-    or input (Responses). The same body comes out with the fitted messages in place and all else untouched. Messages,
-    tools, functions, system and instructions are counted. Without --budget, take the window of --model or of the
-    body's model, less the max_tokens, max_completion_tokens or max_output_tokens of the body.
+    A request is a JSON file: a list of messages, or a body with messages (OpenAI or Anthropic) or input (Responses).
+    The same body is written with the fitted messages in it, and everything else unchanged. Messages, tools, functions,
+    system and instructions are counted. Without --budget, the budget is the window of --model or of the body's model,
+    minus the max_tokens, max_completion_tokens or max_output_tokens of the body.
 
     Example: brim fit prompt.yaml --budget 8000 -r receipt.json > prompt.txt
 
@@ -93,43 +80,38 @@ def run(
     if out is not None and receipt is not None and os.path.realpath(out) == os.path.realpath(receipt):
         raise InvalidValue("--receipt", receipt, "another file than --out")
     if capture and receipt is None and not json:
-        raise InvalidValue("--capture", "nothing", "given with --receipt or --json, which keep the texts")
-    told: dict[str, Any] = {"budget": whole("--budget", budget), "model": model, "meter": meter, "capture": capture}
-    caps = {"recent": whole("--recent", recent), "older": whole("--older", older)}
-    ways = {"select": select, "query": query, **caps, "format": format, "repair": repair}
-    asked = {name: value for name, value in ways.items() if value is not None}
+        raise InvalidValue("--capture", "nothing", "used with --receipt or --json")
+    common: dict[str, Any] = {"budget": whole("--budget", budget), "model": model, "meter": meter, "capture": capture}
+    limits = {"recent": whole("--recent", recent), "older": whole("--older", older)}
+    given = {"select": select, "query": query, **limits, "format": format, "repair": repair}
+    only_request: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    values: dict[str, Any]
     if request or file.lower().endswith(".json"):
-        _fit_request(file, {**told, **asked}, out=out, receipt=receipt, json=json)
-        return
-    for name, value in asked.items():
-        raise InvalidValue(f"--{name}", value, "left out where the file is no request (.json, or --request)")
-    prompt = read_spec(file).fit(**told)
-    _write(prompt.text, {"text": prompt.text}, prompt.receipt, out=out, receipt=receipt, json=json)
-
-
-def _fit_request(file: str, asked: Mapping[str, Any], *, out: str | None, receipt: str | None, json: bool) -> None:
-    given = read_request(file)
-    fitted = given.fit(**asked)
-    body = given.written(fitted.messages)
-    shown = {"request": json_.loads(body)} if json else {}
-    _write(body, shown, fitted.receipt, out=out, receipt=receipt, json=json)
+        body = read_request(file)
+        fitted = body.fit(**common, **only_request)
+        text, made = body.written(fitted.messages), fitted.receipt
+        values = {"request": loads(text)} if json else {}
+    else:
+        for name, value in only_request.items():
+            raise InvalidValue(f"--{name}", value, "left out unless the file is a request (.json, or --request)")
+        prompt = read_spec(file).fit(**common)
+        text, made, values = prompt.text, prompt.receipt, {"text": prompt.text}
+    contents = {} if out is None else {out: text}
+    if receipt is not None:
+        contents[receipt] = made.to_json() + "\n"
+    _write(text, values, made, contents, json=json, printed=out is None)
 
 
 def _write(
-    text: str, values: Mapping[str, Any], made: Receipt, *, out: str | None, receipt: str | None, json: bool
+    text: str, values: Mapping[str, Any], receipt: Receipt, contents: Mapping[str, str], *, json: bool, printed: bool
 ) -> None:
-    """Write what was fitted and its receipt where they belong, and tell what became of it."""
-    contents = {}
-    if out is not None:
-        contents[out] = text
-    if receipt is not None:
-        contents[receipt] = made.to_json() + "\n"
+    """Write the files, print the text or the JSON, and print the summary."""
     write_files(contents)
     if json:
-        emit({**values, "receipt": made.to_dict()})
-    elif out is None:
+        emit({**values, "receipt": receipt.to_dict()})
+    elif printed:
         emit_text(text)
     note = console(error=True)
-    note.print(headline(made), style="bold", soft_wrap=True)
-    if made.losses:
-        show(note, losses_table(made))
+    note.print(headline(receipt), style="bold", soft_wrap=True)
+    if receipt.losses:
+        show(note, losses_table(receipt))

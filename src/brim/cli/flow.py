@@ -1,4 +1,4 @@
-"""`brim flow`: run a flow, and tell what a run told."""
+"""`brim flow`: run a flow, and report on a run."""
 
 from __future__ import annotations
 
@@ -6,81 +6,77 @@ import os
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from brim.cli import options
-from brim.cli.output import console, emit, fields, show, table
-from brim.errors import InvalidValue, SourceError, shown
+from brim.cli.output import console, emit, fields, mute_settings, show, table
+from brim.cli.run_receipts import read_receipts
+from brim.errors import InvalidValue, ModelError, shown
 
 if TYPE_CHECKING:
-    from brim.flows.run import FlowOutcome, Ran
+    from brim.files.source import Source
+    from brim.flows.run import FlowOutcome, StepOutcome
     from brim.llm import LanguageModel
-    from brim.settings.config import Config
     from brim.testing import Answer
 
-app = typer.Typer(
-    name="flow", help="Run flows, and tell what came of them.", no_args_is_help=True, rich_markup_mode=None
-)
+app = typer.Typer(name="flow", help="Run flows, and report on their runs.", no_args_is_help=True, rich_markup_mode=None)
 
 _SECONDS = 600
-"""Time for one call of a model that does the work of a step."""
+"""The time limit of one call of a model."""
 _BASE = "runs"
-
-Url = Annotated[str | None, typer.Option("--model-url", metavar="URL", help="Where the model is, up to /v1.")]
-Name = Annotated[str | None, typer.Option("--model", "-m", metavar="NAME", help="The model that does the steps.")]
-Key = Annotated[
-    str | None,
-    typer.Option("--key", metavar="VARIABLE", help="The NAME of the environment variable that holds the key."),
-]
-Api = Annotated[str, typer.Option("--api", metavar="NAME", help="What the model speaks: openai or anthropic.")]
-Script = Annotated[
-    str | None,
-    typer.Option("--script", metavar="REPLIES.yaml", help="Answers instead of a model: a list, or by the step's id."),
-]
-Base = Annotated[str, typer.Option("--run-base", metavar="DIR", help="Where receipts go.")]
-Root = Annotated[str | None, typer.Option("--root", metavar="DIR", help="A codebase whose files may be given.")]
 
 
 @app.command("run")
 def run(
     *,
-    flow: Annotated[str, typer.Argument(metavar="FLOW.yaml", help="A flow, or a project with one.")],
-    name: Annotated[str | None, typer.Option("--flow", metavar="NAME", help="Which flow of a project.")] = None,
-    model_url: Url = None,
-    model: Name = None,
-    key: Key = None,
-    api: Api = "openai",
-    script: Script = None,
-    run_base: Base = _BASE,
-    profile: Annotated[str | None, typer.Option("--profile", metavar="NAME", help="The profile to take.")] = None,
-    root: Root = None,
+    flow: Annotated[str, Argument(metavar="FLOW.yaml", help="A flow, or a project with flows.")],
+    name: Annotated[str | None, Option("--flow", metavar="NAME", help="The flow of a project.")] = None,
+    model_url: Annotated[
+        str | None, Option("--model-url", metavar="URL", help="The address of the model, up to /v1.")
+    ] = None,
+    model: Annotated[str | None, Option("--model", "-m", metavar="NAME", help="The model that runs the steps.")] = None,
+    key: Annotated[
+        str | None, Option("--key", metavar="VARIABLE", help="The NAME of the environment variable with the key.")
+    ] = None,
+    api: Annotated[str, Option("--api", metavar="NAME", help="The API of the model: openai or anthropic.")] = "openai",
+    script: Annotated[
+        str | None,
+        Option("--script", metavar="REPLIES.yaml", help="Answers for a test run: a list, or by step id."),
+    ] = None,
+    run_base: Annotated[str, Option("--run-base", metavar="DIR", help="The directory for receipts.")] = _BASE,
+    profile: options.Profile = None,
+    root: Annotated[str | None, Option("--root", metavar="DIR", help="A codebase whose files may be included.")] = None,
     json: options.Json = False,
 ) -> None:
-    """Run a flow end to end.
+    """Run a flow from its first step to its last.
 
-    Each step gets a fresh pack as its whole context: teaching notes, what earlier steps said within the budget, the
-    paths of what they wrote. One receipt for each step goes to RUN_BASE/FLOW/receipts. The exit code is 1 if a step
-    fails, which also an answer does that was cut off at the model's limit.
+    The context of each step is a new pack: teaching notes, the outputs of earlier steps within the budget, and the
+    paths of the files that they wrote. The receipt of each step goes to RUN_BASE/FLOW/receipts. The exit code is 1 if a
+    step fails; an answer that was cut off at the model's limit is a failure too.
 
     Example: brim flow run flows/build.yaml --model-url http://127.0.0.1:8101/v1 --model llama --run-base runs
     """
     from brim.flows.run import run_flow
-    from brim.flows.source import flow_of
+    from brim.flows import flow_of
 
-    _silence()
+    mute_settings()
     config, found = flow_of(flow, name)
-    worker = _model(config, found, (model_url, model, key, api), script)
-    total = len(config.flow(found).steps)
+    ids = [step.id for step in config.flow(found).steps]
+    worker = _model((model_url, model, key, api), script, ids)
     out = console(error=True)
-    done: list[Ran] = []
+    done: list[StepOutcome] = []
     warned: set[str] = set()
 
-    def watch(ran: Ran) -> None:
+    def watch(ran: StepOutcome) -> None:
         done.append(ran)
         for warning in ran.receipt.get("warnings", ()):
             if warning not in warned:
                 warned.add(warning)
                 out.print(f"warning: {warning}", soft_wrap=True)
-        out.print(_progress(ran, len(done), total), soft_wrap=True)
+        used = f", pack {ran.receipt['used_chars']:,} chars" if "used_chars" in ran.receipt else ""
+        result = f"{len(ran.output):,} chars out" if ran.status == "ok" else ran.reason
+        line = f"{len(done)}/{len(ids)} {ran.step_id} {ran.agent or 'agent'}: {ran.status}{used}, {result}"
+        out.print(line, soft_wrap=True)
 
     outcome = run_flow(config, found, worker, profile=profile, run_base=run_base, root=root, watch=watch)
     if json:
@@ -92,67 +88,44 @@ def run(
 
 
 @app.command("report")
-def tell(
+def report(
     *,
-    run_base: Annotated[str, typer.Argument(metavar="RUN_BASE", help="Where the receipts of a run are.")],
-    name: Annotated[str | None, typer.Option("--flow", metavar="NAME", help="Which flow, if not all.")] = None,
+    run_base: Annotated[str, Argument(metavar="RUN_BASE", help="The directory with the receipts of a run.")],
+    name: Annotated[str | None, Option("--flow", metavar="NAME", help="Only this flow.")] = None,
     json: options.Json = False,
 ) -> None:
-    """Tell what a run told: how near its prompts came to the budget, what they lost, what was refused.
+    """Report on a run: how close its prompts came to the budget, what they dropped, and what was refused.
 
     Example: brim flow report runs
     """
-    from brim.flows.receipts import read_receipt
-    from brim.flows.report import report
+    from glob import escape
 
-    found = report(read_receipt(path) for path in _receipts(run_base, name))
+    from brim.flows.step_receipts import safe
+    from brim.flows.run_report import report as summarise
+
+    place = ("*" if name is None else escape(safe(name)), "receipts")
+    found = summarise(receipt for _, receipt in read_receipts(run_base, place))
     if json:
         emit(found.to_dict())
     else:
         console().print(str(found), soft_wrap=True)
 
 
-def _silence() -> None:
-    """Keep warnings about settings out of the log: they are told as the steps run."""
-    import logging
-
-    logging.getLogger("brim.settings").addHandler(logging.NullHandler())
-
-
-def _receipts(base: str, name: str | None) -> list[str]:
-    """Return the paths of the receipts of a run.
+def _model(model: tuple[str | None, str | None, str | None, str], script: str | None, ids: list[str]) -> LanguageModel:
+    """Return the model or the script that runs the steps.
 
     Raises:
-        SourceError: there are none.
+        InvalidValue: neither a model nor a script is named, or both, or half a model.
     """
-    from glob import escape, glob
-
-    from brim.flows.receipts import safe
-
-    inside = "*" if name is None else escape(safe(name))
-    paths = sorted(glob(os.path.join(escape(base), inside, "receipts", "*.json")))
-    if not paths:
-        raise SourceError(base, "it has no receipts: they are in RUN_BASE/FLOW/receipts")
-    return paths
-
-
-def _model(
-    config: Config, flow: str, given: tuple[str | None, str | None, str | None, str], script: str | None
-) -> LanguageModel:
-    """Return who does the steps.
-
-    Raises:
-        InvalidValue: neither a model nor a script is given, or both, or half a model.
-    """
-    url, name, key, api = given
-    if script is not None and (url or name):
-        raise InvalidValue("--script", script, "given without --model-url and --model")
+    url, name, key, api = model
     if script is not None:
         from brim.testing import Scripted
 
-        return Scripted(_answers(script, [step.id for step in config.flow(flow).steps]))
+        if url or name:
+            raise InvalidValue("--script", script, "used without --model-url and --model")
+        return Scripted(_answers(script, ids))
     if not url or not name:
-        raise InvalidValue("--model-url and --model", url or name or "", "both given, or --script in their place")
+        raise InvalidValue("--model-url and --model", url or name or "", "both set, or --script instead")
     from brim.llm import LLM
 
     return LLM(url, name, key=key, api=api, timeout=_SECONDS)
@@ -162,57 +135,49 @@ def _answers(path: str, ids: list[str]) -> list[Answer]:
     """Return the answers of a script in the order of the steps.
 
     Raises:
-        SourceError: it is none.
+        SourceError: the script is invalid.
     """
     from brim.files.source import load
 
     source = load(path)
     rows = source.values
-    if isinstance(rows, dict):
-        unknown = [key for key in rows if key not in ids]
-        if unknown:
-            raise source.error(f"no step is called {shown(unknown[0])}; the steps are {', '.join(ids)}", unknown[0])
-        missing = [step for step in ids if step not in rows]
-        if missing:
-            raise source.error(f"there is no answer for the step {shown(missing[0])}")
-        return [_answer(source, rows[step], step) for step in ids]
-    if not isinstance(rows, list):
+    if isinstance(rows, list):
+        return [_answer(source, row, i) for i, row in enumerate(rows)]
+    if not isinstance(rows, dict):
         raise source.error("a script must be a list of answers, or a mapping from the ids of steps to answers")
-    return [_answer(source, row, i) for i, row in enumerate(rows)]
+    for step in rows:
+        if step not in ids:
+            raise source.error(f"there is no step {shown(step)}; the steps are {', '.join(ids)}", step)
+    for step in ids:
+        if step not in rows:
+            raise source.error(f"there is no answer for the step {shown(step)}")
+    return [_answer(source, rows[step], step) for step in ids]
 
 
-def _answer(source: Any, row: Any, key: str | int) -> Answer:
-    from brim.errors import ModelError
+def _answer(source: Source, row: Any, key: str | int) -> Answer:
     from brim.llm import Reply
 
     if isinstance(row, str):
         return row
+    if isinstance(row, dict):
+        text, error, status = (row.get(name) for name in ("text", "error", "status"))
+        if isinstance(error, str) and row.keys() <= {"error", "status"}:
+            return ModelError(error, status=status if isinstance(status, int) else None)
+        if isinstance(text, str) and isinstance(row.get("stop", ""), str) and row.keys() <= {"text", "stop"}:
+            return Reply(text=text, stop=row.get("stop", "end"))
     expected = "an answer must be a text, or a mapping with text and stop, or with error and status"
-    if not isinstance(row, dict):
-        raise source.error(f"{expected}, not {shown(row)}", key)
-    if isinstance(row.get("error"), str) and row.keys() <= {"error", "status"}:
-        status = row.get("status")
-        return ModelError(row["error"], status=status if isinstance(status, int) else None)
-    if isinstance(row.get("text"), str) and isinstance(row.get("stop", ""), str) and row.keys() <= {"text", "stop"}:
-        return Reply(text=row["text"], stop=row.get("stop", "end"))
     raise source.error(f"{expected}, not {shown(row)}", key)
-
-
-def _progress(ran: Ran, at: int, total: int) -> str:
-    used = f", pack {ran.receipt['used_chars']:,} chars" if "used_chars" in ran.receipt else ""
-    told = f"{len(ran.output):,} chars out" if ran.status == "ok" else ran.reason
-    return f"{at}/{total} {ran.step_id} {ran.agent or 'agent'}: {ran.status}{used}, {told}"
 
 
 def _print(outcome: FlowOutcome, base: str) -> None:
     out = console()
     made = table("step", "agent", "status", "pack", "steps", "output", numbers=("pack", "output"), wide=("agent",))
     for ran in outcome.steps:
-        told = ran.receipt.get("context_truncation") or {}
-        seen = f"{told['steps_included']} of {told['steps_total']}" if told else ""
+        cut = ran.receipt.get("context_truncation")
+        steps = f"{cut['steps_included']} of {cut['steps_total']}" if cut else ""
         used = ran.receipt.get("used_chars")
         pack = "" if used is None else f"{used:,}"
-        made.add_row(ran.step_id, ran.agent, ran.status, pack, seen, f"{len(ran.output):,}")
+        made.add_row(ran.step_id, ran.agent, ran.status, pack, steps, f"{len(ran.output):,}")
     show(out, made)
     out.print()
     state = "done" if outcome.ok else "failed"
@@ -222,22 +187,11 @@ def _print(outcome: FlowOutcome, base: str) -> None:
 
 
 def _as_json(outcome: FlowOutcome) -> dict[str, Any]:
-    from brim.flows.report import report
+    from brim.flows.run_report import report as summarise
 
+    names = ("step_id", "agent", "status", "output")
     return {
-        "flow": outcome.flow,
-        "ok": outcome.ok,
-        "reason": outcome.reason,
-        "planned": outcome.planned,
-        "steps": [
-            {
-                "step_id": ran.step_id,
-                "agent": ran.agent,
-                "status": ran.status,
-                "receipt": ran.path,
-                "output": ran.output,
-            }
-            for ran in outcome.steps
-        ],
-        "report": report(ran.receipt for ran in outcome.steps).to_dict(),
+        **{name: getattr(outcome, name) for name in ("flow", "ok", "reason", "planned")},
+        "steps": [{**{name: getattr(ran, name) for name in names}, "receipt": ran.path} for ran in outcome.steps],
+        "report": summarise(ran.receipt for ran in outcome.steps).to_dict(),
     }

@@ -1,7 +1,7 @@
-"""The vessel: a prompt drawn as cells that rise to the brim and never above it.
+"""The drawing of a budget: cells that rise to the brim and never above it.
 
-Every section has a letter of its own and a colour, so that nothing is told by colour alone; the colours are ones
-that stay apart for colour-blind eyes.
+Every section has a letter and a colour, so nothing is shown by colour alone; the colours are distinct for colour-blind
+eyes.
 """
 
 from __future__ import annotations
@@ -9,20 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from rich.text import Text
+from rich.text import Text
 
 _COLOURS = ("#56b4e9", "#e69f00", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#8fa8ff", "#c0c0c0")
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-_FREE = "·"
-_JOINS = "+"
 
 
 @dataclass(frozen=True, slots=True)
 class VesselShare:
-    """What one section has of a vessel."""
+    """The share of one section."""
 
     letter: str
     style: str
@@ -39,26 +35,22 @@ class Vessel:
     rows: int
     """Rows below the brim."""
     plain: bool = False
-    """Whether to draw with ASCII alone."""
+    """Whether to draw with ASCII only."""
 
     def draw(self, shares: Sequence[VesselShare], height: int) -> list[Text]:
-        """Return the lines of the drawing, `height` rows of cells high, the bottom of the vessel last.
+        """Return the lines of the drawing, `height` rows of cells high, the bottom last.
 
-        Cells fill from the bottom. What is above the brim has no wall around it; what would be above the picture is
-        told by its number of rows.
+        Cells fill from the bottom. Rows above the brim have no walls; rows above the drawing are counted in one line.
         """
-        from rich.text import Text
-
         cells = self._cells(shares)
         filled = -(-len(cells) // self.columns)
         lines: list[Text] = []
         for row in range(height - 1, -1, -1):
-            inside = row < self.rows
             if row == height - 1 and filled > height:
                 more = f"... {filled - row:,} more rows like these"
                 lines.append(Text(f"  {more:^{self.columns}}  ", style="dim"))
             else:
-                lines.append(self._row(cells[row * self.columns : (row + 1) * self.columns], inside=inside))
+                lines.append(self._row(cells[row * self.columns : (row + 1) * self.columns], inside=row < self.rows))
             if row == self.rows:
                 lines.append(self._brim())
         if height <= self.rows:
@@ -67,37 +59,31 @@ class Vessel:
         return [*lines, Text(foot, style="dim")]
 
     def height(self, shares: Sequence[VesselShare], most: int) -> int:
-        """Return the rows that a drawing of the shares takes, between those of the vessel and `most`."""
+        """Return the rows that a drawing of the shares needs, between those of the vessel and `most`."""
         rows = -(-len(self._cells(shares)) // self.columns)
         return max(self.rows, min(rows, most))
 
     def _cells(self, shares: Sequence[VesselShare]) -> list[VesselShare]:
-        """Return one share for each cell that is filled: the one that holds the middle of the cell."""
+        """Return the share of each filled cell: the one at the middle of the cell."""
         size = max(1, self.budget)
         cells: list[VesselShare] = []
-        poured = 0
+        total = 0
         for share in shares:
-            poured += share.units
-            end = (2 * poured * self.columns * self.rows + size) // (2 * size)
+            total += share.units
+            end = (2 * total * self.columns * self.rows + size) // (2 * size)
             cells += [share] * (end - len(cells))
         return cells
 
     def _row(self, cells: Sequence[VesselShare], *, inside: bool) -> Text:
-        from rich.text import Text
-
-        wall = ("|" if self.plain else "│") if inside else " "
+        wall, free = (("|", ".") if self.plain else ("│", "·")) if inside else (" ", " ")
         line = Text()
         line.append(wall + " ", style="dim")
         for share, run in groupby(cells):
             line.append(share.letter * len(list(run)), style=f"black on {share.style}")
-        free = "." if self.plain else _FREE
-        line.append((free if inside else " ") * (self.columns - len(cells)), style="dim")
-        line.append(" " + wall, style="dim")
+        line.append(free * (self.columns - len(cells)) + " " + wall, style="dim")
         return line
 
     def _brim(self) -> Text:
-        from rich.text import Text
-
         label = f" brim {self.budget:,} "
         if self.plain:
             return Text(f"+{label:=^{self.columns + 2}}+", style="bold")
@@ -105,7 +91,7 @@ class Vessel:
 
 
 def keys(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return a letter and a colour for each name: one of its own letters where that is free."""
+    """Return a letter and a colour for each name: a letter of the name if one is free."""
     taken: dict[str, tuple[str, str]] = {}
     used: set[str] = set()
     for i, name in enumerate(names):
@@ -117,12 +103,10 @@ def keys(names: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 
 def joins(units: int) -> VesselShare:
-    """Return the share of what stands between the sections."""
-    return VesselShare(_JOINS, "#ffffff", units)
+    """Return the share of the separators between sections."""
+    return VesselShare("+", "#ffffff", units)
 
 
 def beside(left: Sequence[Text], right: Sequence[Text], gap: int) -> list[Text]:
     """Return two drawings of the same height side by side."""
-    from rich.text import Text
-
     return [Text.assemble(one, " " * gap, other) for one, other in zip(left, right, strict=True)]

@@ -10,7 +10,6 @@ import typer
 
 from brim.cli import options
 from brim.cli.output import console, counted, emit, fields, show, table
-from brim.errors import UnknownName
 from brim.meter import catalogue
 from brim.meter.model import Model, Prices
 
@@ -33,7 +32,7 @@ def run(
 
     Example: brim models "claude-*"
     """
-    one = None if pattern is None else _named(pattern)
+    one = catalogue.lookup(pattern)
     found = [one] if one else _matching(pattern)
     if json:
         emit({"models": [asdict(model) for model in found]})
@@ -41,13 +40,6 @@ def run(
         _detail(one)
     else:
         _list(found, every=every)
-
-
-def _named(name: str) -> Model | None:
-    try:
-        return catalogue.find(name)
-    except UnknownName:
-        return None
 
 
 def _matching(pattern: str | None) -> list[Model]:

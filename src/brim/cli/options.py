@@ -1,15 +1,21 @@
-"""The options that several commands share, worded once."""
+"""The options that several commands share."""
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Budget = Annotated[str | None, typer.Option("--budget", "-b", metavar="N", help="The budget, in units of the meter.")]
-Model = Annotated[
-    str | None, typer.Option("--model", "-m", metavar="NAME", help="The model whose tokens count, such as gpt-5.")
-]
+Json = Annotated[bool, Option("--json", help="Print JSON.")]
+Budget = Annotated[str | None, Option("--budget", "-b", metavar="N", help="The budget, in tokens or the meter's unit.")]
+Model = Annotated[str | None, Option("--model", "-m", metavar="NAME", help="The model whose tokens are counted.")]
 Meter = Annotated[
-    str | None,
-    typer.Option("--meter", metavar="NAME", help="A vocabulary, a unit such as chars, or a tokenizer.json."),
+    str | None, Option("--meter", metavar="NAME", help="A vocabulary, a unit such as chars, or a tokenizer.json.")
+]
+Config = Annotated[
+    str | None, Option("--config", "-c", metavar="PATH", help="The settings file or its directory, if not here.")
+]
+Profile = Annotated[str | None, Option("--profile", metavar="NAME", help="The profile to use.")]
+Flow = Annotated[str | None, Option("--flow", metavar="NAME", help="The flow.")]
+Step = Annotated[str | None, Option("--step", metavar="ID", help="The step of the flow.")]
+Store = Annotated[
+    str | None, Option("--store", metavar="URL", help="The store; by default store.url of the settings, or brim.db.")
 ]

@@ -1,32 +1,32 @@
-"""What every command prints with: a console, tables, JSON, files, and the one line of an error."""
+"""The output of every command: a console, tables, JSON, files, and the one line of an error."""
 
 from __future__ import annotations
 
-import json
+import logging
 import os
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from json import dumps
+from typing import Any
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
 
 from brim.amounts import units
 from brim.errors import InvalidValue, SourceError
-from brim.files import writer as sink
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
+from brim.files import writer
 
 _PIPE_WIDTH = 120
-"""Columns where nobody looks: enough that a path is seldom broken over two lines."""
+"""Columns if the output is not a terminal: enough for most paths."""
 
 _LEAST = 16
-"""Columns that a text keeps before a table is made wider than the terminal."""
+"""Columns that a text keeps before a table becomes wider than the terminal."""
 
 
 def console(*, error: bool = False, width: int | None = None) -> Console:
     """Return a console on standard output, or on standard error."""
-    from rich.console import Console
-
     stream = sys.stderr if error else sys.stdout
     if width is None and not stream.isatty() and "COLUMNS" not in os.environ:
         width = _PIPE_WIDTH
@@ -41,9 +41,6 @@ def table(*columns: str, numbers: tuple[str, ...] = (), wide: tuple[str, ...] = 
         numbers: the columns that are aligned to the right.
         wide: the columns that may be broken over several lines.
     """
-    from rich import box
-    from rich.table import Table
-
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     for name in columns:
         right = name in numbers
@@ -52,14 +49,14 @@ def table(*columns: str, numbers: tuple[str, ...] = (), wide: tuple[str, ...] = 
 
 
 def is_plain(out: Console) -> bool:
-    """Return whether the stream takes ASCII alone."""
+    """Return whether the stream takes only ASCII."""
     return not out.encoding.lower().startswith("utf")
 
 
 def show(out: Console, made: Table) -> None:
-    """Print a table, without the blanks that fill its lines to the right.
+    """Print a table without trailing blanks.
 
-    A table that is too wide for the console is printed wider than it, rather than with its numbers cut off.
+    A table that is too wide for the console is printed in full width, rather than with its numbers cut off.
     """
     before = out.width
     out.width = max(before, _needed(made))
@@ -71,9 +68,7 @@ def show(out: Console, made: Table) -> None:
 
 
 def _needed(made: Table) -> int:
-    """Return the fewest columns in which a table is whole; what may be broken over lines has its least width."""
-    from rich.cells import cell_len
-
+    """Return the least width of a table in which no number is cut off."""
     widths = [
         min(max(map(cell_len, map(str, (column.header, *column.cells)))), 10_000 if column.no_wrap else _LEAST)
         for column in made.columns
@@ -83,28 +78,46 @@ def _needed(made: Table) -> int:
 
 def emit(values: object) -> None:
     """Print JSON on standard output."""
-    sys.stdout.write(json.dumps(values, indent=2, ensure_ascii=True) + "\n")
+    sys.stdout.write(dumps(values, indent=2, ensure_ascii=True) + "\n")
+
+
+def emit_line(values: object) -> None:
+    """Print JSON on one line of standard output."""
+    print(dumps(values), flush=True)
 
 
 def emit_text(text: str) -> None:
-    """Print a text on standard output byte for byte, whatever the encoding of the terminal."""
+    """Print a text on standard output as UTF-8, whatever the encoding of the terminal."""
     sys.stdout.flush()
     sys.stdout.buffer.write(encoded(text))
     sys.stdout.buffer.flush()
 
 
 def encoded(text: str) -> bytes:
-    """Return a text as UTF-8; a lone surrogate stays what it is."""
+    """Return a text as UTF-8; lone surrogates are kept."""
     return text.encode("utf-8", "surrogatepass")
 
 
+def announce(command: str, text: str, values: Mapping[str, Any], *, json: bool) -> None:
+    """Print the line that says where a server listens, or its values as JSON."""
+    if json:
+        emit_line(values)
+    else:
+        print(f"brim {command}: {text}", flush=True)
+
+
+def mute_settings() -> None:
+    """Keep warnings about settings out of the log, for a command that shows them itself."""
+    logging.getLogger("brim.settings").addHandler(logging.NullHandler())
+
+
 def complain(sentence: str) -> None:
-    """Print the one line that says what went wrong."""
+    """Print an error as one line."""
     print("brim: " + " ".join(sentence.split()), file=sys.stderr)
 
 
 def whole(option: str, value: str | None, least: int = 0) -> int | None:
-    """Return the whole number that an option was given; nothing for nothing.
+    """Return the whole number of an option, or `None` if it is not set.
 
     Raises:
         InvalidValue: it is not a whole number, or less than `least`.
@@ -119,13 +132,13 @@ def whole(option: str, value: str | None, least: int = 0) -> int | None:
 
 
 def write_files(contents: Mapping[str, str]) -> None:
-    """Write texts to files: all of them, or none of them.
+    """Write texts to files: all of them, or none.
 
-    Each is written beside its place under another name first, and takes its place once all are written. A pipe or a
-    device is written to last.
+    Each is first written under another name in its directory, and renamed once all are written. A pipe or a device is
+    written to just before.
 
     Raises:
-        SourceError: one cannot be written.
+        SourceError: a file cannot be written.
     """
     staged: dict[str, tuple[str, str]] = {}
     streams: dict[str, bytes] = {}
@@ -136,7 +149,7 @@ def write_files(contents: Mapping[str, str]) -> None:
                 streams[at] = encoded(text)
             else:
                 target = os.path.realpath(at)
-                staged[at] = (sink.staged(target, encoded(text)), target)
+                staged[at] = (writer.staged(target, encoded(text)), target)
         for at, data in streams.items():
             with open(at, "wb") as file:
                 file.write(data)
@@ -146,24 +159,22 @@ def write_files(contents: Mapping[str, str]) -> None:
     except OSError as error:
         raise SourceError(at, f"it cannot be written: {(error.strerror or str(error)).lower()}") from error
     finally:
-        for beside, _ in staged.values():
-            os.unlink(beside)
+        for temporary, _ in staged.values():
+            os.unlink(temporary)
 
 
-def told(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
     """Return a count with its noun: `1 file`, `12 files`."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def measured(meter: str, *, exact: bool) -> str:
-    """Return by what something was counted, and how far that is to be believed."""
+    """Return the name of a meter, and whether its counts are exact."""
     return f"{meter}, exact" if exact else f"{meter}, an estimate" if "estimate" not in meter else meter
 
 
 def fields(values: Mapping[str, Any]) -> Table:
-    """Return a table of names and values, without heads."""
-    from rich.table import Table
-
+    """Return a table of names and values, without a header."""
     made = Table.grid(padding=(0, 3))
     made.add_column(style="dim", no_wrap=True)
     made.add_column(overflow="fold")

@@ -6,59 +6,51 @@ from collections.abc import Mapping
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from brim.cli import options
-from brim.cli.output import console, emit, show, table, told, whole
+from brim.cli.output import console, counted, emit, show, table, whole
 from brim.cli.summary import headline, noun, priority_of
 from brim.errors import DoesNotFit, InvalidValue
 from brim.receipts.receipt import Change, Part, Receipt
+from brim.receipts.receipt_file import read_receipt
 from brim.replay import replay
-from brim.settings.receipts import read_receipt
 
 _MOST_ROWS = 40
-"""Turns that are shown of a history, which may have thousands."""
+"""Turns of a history that are shown; there may be thousands."""
 
 
 def run(
     *,
     receipt: Annotated[str, typer.Argument(metavar="RECEIPT.json", help="A receipt that brim fit wrote.")],
     budget: Annotated[
-        list[str] | None,
-        typer.Option("--budget", "-b", metavar="N", help="Another budget; may be given several times."),
+        list[str] | None, Option("--budget", "-b", metavar="N", help="Another budget; repeatable.")
     ] = None,
-    why: Annotated[
-        str | None, typer.Option("--why", metavar="NAME", help="Say what became of one section or turn, and why.")
-    ] = None,
-    diff: Annotated[
-        str | None, typer.Option("--diff", metavar="OTHER.json", help="Compare with another receipt.")
-    ] = None,
+    why: Annotated[str | None, Option("--why", metavar="NAME", help="Explain one section or turn.")] = None,
+    diff: Annotated[str | None, Option("--diff", metavar="OTHER.json", help="Compare with another receipt.")] = None,
     json: options.Json = False,
 ) -> None:
     """Run a fit again from its receipt, at other budgets.
 
-    A receipt written with --capture is run again with its texts or its messages; any other is worked out from the
-    sizes alone, but for one of messages, which cannot be. The exit code is 1 if nothing fits at one of the budgets.
+    A receipt written with --capture is fitted again with its texts or messages. For others, the result is computed
+    from the recorded sizes; a receipt of messages needs its texts. The exit code is 1 if a budget is too small.
 
     Example: brim replay receipt.json --budget 4000 --budget 16000
     """
     if (bool(budget), why is not None, diff is not None).count(True) > 1:
-        raise InvalidValue("replay", "several", "asked for one of --budget, --why and --diff")
+        raise InvalidValue("replay", "several", "called with only one of --budget, --why and --diff")
     recorded = read_receipt(receipt)
     if why is not None:
-        _why(recorded, why, json=json)
+        sentence = recorded.why(why)
+        if json:
+            emit({"why": sentence, "part": recorded.part(why)._asdict()})
+        else:
+            console().print(sentence, soft_wrap=True)
     elif diff is not None:
         _diff(recorded, read_receipt(diff), json=json)
     else:
         budgets = [units for each in budget or () if (units := whole("--budget", each)) is not None]
         _at_budgets(recorded, budgets or [recorded.budget], json=json)
-
-
-def _why(recorded: Receipt, name: str, *, json: bool) -> None:
-    sentence = recorded.why(name)
-    if json:
-        emit({"why": sentence, "part": recorded.part(name)._asdict()})
-    else:
-        console().print(sentence, soft_wrap=True)
 
 
 def _diff(recorded: Receipt, other: Receipt, *, json: bool) -> None:
@@ -70,9 +62,8 @@ def _diff(recorded: Receipt, other: Receipt, *, json: bool) -> None:
     out.print(f"{recorded.used:,} of {recorded.budget:,} -> {other.used:,} of {other.budget:,} {other.unit}")
     made = table(noun(recorded), "before", "after", "why", wide=(noun(recorded), "why"))
     for change in changes:
-        made.add_row(
-            change.name, _cell(change.before), _cell(change.after), change.after.reason if change.after else ""
-        )
+        why = change.after.reason if change.after else ""
+        made.add_row(change.name, _cell(change.before), _cell(change.after), why)
     if changes:
         show(out, made)
     else:
@@ -83,7 +74,7 @@ def _at_budgets(recorded: Receipt, budgets: list[int], *, json: bool) -> None:
     """Print what each budget keeps.
 
     Raises:
-        Exit: nothing fits at one of the budgets; the code is 1.
+        Exit: a budget is too small; the code is 1.
     """
     fits: list[Receipt | DoesNotFit] = []
     for units in budgets:
@@ -103,10 +94,10 @@ def _show(recorded: Receipt, budgets: list[int], fits: list[Receipt | DoesNotFit
     out = console()
     out.print(f"recorded: {headline(recorded)}", soft_wrap=True)
     if any(isinstance(fit, Receipt) and fit.planned for fit in fits):
-        out.print("The receipt holds no texts, so this is worked out from its sizes alone.", style="dim")
+        out.print("The receipt has no texts, so this is computed from the recorded sizes.", style="dim")
     out.print()
-    heads = [f"at {units:,}" for units in budgets]
     name = noun(recorded)
+    heads = [f"at {units:,}" for units in budgets]
     made = table(name, "priority", "size", "recorded", *heads, numbers=("size",), wide=(name,))
     rows = _rows(recorded, fits)
     for part, cells in rows:
@@ -119,15 +110,14 @@ def _show(recorded: Receipt, budgets: list[int], fits: list[Receipt | DoesNotFit
     show(out, made)
     out.print()
     for units, fit in zip(budgets, fits, strict=True):
-        if isinstance(fit, DoesNotFit):
-            out.print(f"at {units:,}: {fit}", soft_wrap=True)
-        else:
-            changed = len(recorded.diff(fit))
-            out.print(f"at {units:,}: {told(changed, noun(recorded))} changed; {headline(fit)}", soft_wrap=True)
+        result = str(fit)
+        if isinstance(fit, Receipt):
+            result = f"{counted(len(recorded.diff(fit)), name)} changed; {headline(fit)}"
+        out.print(f"at {units:,}: {result}", soft_wrap=True)
 
 
 def _rows(recorded: Receipt, fits: list[Receipt | DoesNotFit]) -> list[tuple[Part, list[str]]]:
-    """Return the parts with their cells; of a long history the first of those that differ."""
+    """Return the parts with their cells; for a long history, the first parts that differ."""
     after = [{part.name: part for part in fit.parts} if isinstance(fit, Receipt) else None for fit in fits]
     rows = [(part, [_after(part, parts) for parts in after]) for part in recorded.parts]
     if recorded.history is None or len(rows) <= _MOST_ROWS:
@@ -136,7 +126,7 @@ def _rows(recorded: Receipt, fits: list[Receipt | DoesNotFit]) -> list[tuple[Par
 
 
 def _after(part: Part, parts: Mapping[str, Part] | None) -> str:
-    """Return the cell of a part at another budget: marked with + or - where it has more or less than was recorded."""
+    """Return the cell of a part at another budget, marked with + or - if it has more or less than recorded."""
     if parts is None:
         return "does not fit"
     other = parts.get(part.name)

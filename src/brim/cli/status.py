@@ -1,55 +1,46 @@
-"""`brim status`: how full the session in use is, what of it is what, and what the recent ones came to."""
+"""`brim status`: how full a session is, by category, and the recent sessions."""
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from rich.console import Console
+from rich.text import Text
+from typer import Option
 
 from brim.cli import grid, options
-from brim.cli.output import console, emit, is_plain, show, table, told
-from brim.errors import SourceError
+from brim.cli.output import console, counted, emit, emit_line, is_plain, show, table
+from brim.cli.stores import open_existing
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from brim.sessions.overview import Overview, SessionUse
     from brim.store import Store
 
-_FILE = "sqlite:///"
-_HERE = "brim.db"
 _COLUMNS, _ROWS = 40, 10
 _RECENT = 8
-"""Sessions that the table shows."""
+"""Sessions in the table."""
 _ID = 12
-"""Characters of an id in a table."""
+"""Characters of an id in the table."""
 
 
 def run(
     *,
-    store: Annotated[
-        str | None,
-        typer.Option("--store", metavar="URL", help="The store, if not that of brim.yaml or brim.db here."),
-    ] = None,
-    session: Annotated[
-        str | None, typer.Option("--session", metavar="ID", help="The session to show, if not the last one written.")
-    ] = None,
-    line: Annotated[bool, typer.Option("--line", help="Print one line, for a status bar.")] = False,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Show it again and again, until Ctrl-C.")] = False,
-    every: Annotated[float, typer.Option("--every", metavar="SECONDS", help="How often, with --watch.")] = 2.0,
+    store: options.Store = None,
+    session: Annotated[str | None, Option("--session", metavar="ID", help="The session; default the last.")] = None,
+    line: Annotated[bool, Option("--line", help="Print one line, for a status bar.")] = False,
+    watch: Annotated[bool, Option("--watch", "-w", help="Repeat until Ctrl-C.")] = False,
+    every: Annotated[float, Option("--every", metavar="SECONDS", help="The interval of --watch.")] = 2.0,
     json: options.Json = False,
 ) -> None:
     """Show how full a session's context is: by category, with its peak, warnings, compactions and sub-ticks.
 
-    What is shown is what the session last wrote to its store.
+    The values are those that the session last wrote to its store.
 
     Example: brim status --store sqlite:///brim.db --watch
     """
-    opened = _opened(store)
-    with opened:
+    with open_existing(store) as opened:
         _print(opened, session, line=line, json=json)
         while watch:
             time.sleep(max(0.1, every))
@@ -58,37 +49,12 @@ def run(
             _print(opened, session, line=line, json=json)
 
 
-def _opened(url: str | None) -> Store:
-    """Open the store that was named, that of the settings, or the one here; a file that is not there is not made.
-
-    Raises:
-        SourceError: there is none.
-    """
-    from brim.store import open_store
-
-    where = url or _set() or _FILE + _HERE
-    path = where.removeprefix(_FILE)
-    if where.startswith(_FILE) and not os.path.isfile(path):
-        raise SourceError(path, "there is no such store: give the one of your sessions with --store, or set store.url")
-    return open_store(where)
-
-
-def _set() -> str | None:
-    """Return the store that the settings here name, if any do."""
-    from brim.settings import load_config
-
-    value = load_config().resolve().value("store.url")
-    return value if isinstance(value, str) else None
-
-
 def _print(store: Store, session: str | None, *, line: bool, json: bool) -> None:
     from brim.sessions.overview import overview
 
     found = overview(store, session)
     if line and json:
-        import json as written
-
-        print(written.dumps(found.to_dict()["current"] or {}, ensure_ascii=True), flush=True)
+        emit_line(found.to_dict()["current"] or {})
     elif line:
         print(_line(found), flush=True)
     elif json:
@@ -98,22 +64,22 @@ def _print(store: Store, session: str | None, *, line: bool, json: bool) -> None
 
 
 def _line(found: Overview) -> str:
-    """Return the session in use as one line."""
+    """Return the current session as one line."""
     if found.current is None:
         return "no sessions"
     status = found.current.status
-    parts = [f"{status['used']:,}/{status['budget']:,} ({_share(status['use'])})"]
+    parts = [f"{status['used']:,}/{status['budget']:,} ({_percent(status['use'])})"]
     if status["used"] >= status["warning"]:
         parts.append("over the warning line")
     for name, noun in (("compactions", "compaction"), ("sub_ticks", "sub-tick"), ("overflows", "overflow")):
         if status[name]:
-            parts.append(told(status[name], noun))
+            parts.append(counted(status[name], noun))
     return ", ".join(parts)
 
 
 def _draw(out: Console, found: Overview) -> None:
     if found.current is None:
-        out.print("There are no sessions in this store yet: brim.Session(store=...) writes them.", soft_wrap=True)
+        out.print("This store has no sessions yet: brim.Session(store=...) writes them.", soft_wrap=True)
         return
     _head(out, found.current)
     status = found.current.status
@@ -121,9 +87,9 @@ def _draw(out: Console, found: Overview) -> None:
     keys = grid.keys(names)
     vessel = grid.Vessel(budget=status["budget"], columns=_COLUMNS, rows=_ROWS, plain=is_plain(out))
     shares = [grid.VesselShare(*keys[name], status["categories"][name]) for name in names]
-    for drawn in vessel.draw(shares, vessel.height(shares, 2 * _ROWS)):
-        drawn.rstrip()
-        out.print(drawn, no_wrap=True)
+    for line in vessel.draw(shares, vessel.height(shares, 2 * _ROWS)):
+        line.rstrip()
+        out.print(line, no_wrap=True)
     out.print()
     _categories(out, status, keys)
     _recent(out, found)
@@ -131,11 +97,11 @@ def _draw(out: Console, found: Overview) -> None:
 
 def _head(out: Console, row: SessionUse) -> None:
     status = row.status
-    counted = "exact" if status["exact"] else "estimated"
     out.print(f"{row.kind} {row.id}", style="bold", soft_wrap=True)
     out.print(
         f"{status['model'] or 'no model named'}: {status['used']:,} of {status['budget']:,} {status['unit']}"
-        f" ({_share(status['use'])}), {counted}; {_share(status['utilization'])} of a window of {status['window']:,}",
+        f" ({_percent(status['use'])}), {'exact' if status['exact'] else 'estimated'};"
+        f" {_percent(status['utilization'])} of a window of {status['window']:,}",
         soft_wrap=True,
     )
     if status["reported"] is not None:
@@ -144,21 +110,18 @@ def _head(out: Console, row: SessionUse) -> None:
         out.print(f"over the warning line of {status['warning']:,}", style="yellow", soft_wrap=True)
     if row.kind == "loop":
         state = f"ended: {row.about['ended']}" if row.about.get("ended") else "not ended"
-        out.print(
-            f"{told(row.about.get('iterations', 0), 'iteration')}, {state}: {row.about.get('goal', '')}", soft_wrap=True
-        )
+        iterations = counted(row.about.get("iterations", 0), "iteration")
+        out.print(f"{iterations}, {state}: {row.about.get('goal', '')}", soft_wrap=True)
     out.print()
 
 
 def _categories(out: Console, status: Any, keys: dict[str, tuple[str, str]]) -> None:
-    from rich.text import Text
-
-    made = table(" ", "category", status["unit"], "of the budget", numbers=(status["unit"], "of the budget"))
-    for name, (letter, colour) in keys.items():
-        units = status["categories"][name]
-        made.add_row(Text(letter, style=f"black on {colour}"), name, f"{units:,}", _of(units, status["budget"]))
-    free = max(0, status["budget"] - status["used"])
-    made.add_row("", "free", f"{free:,}", _of(free, status["budget"]))
+    unit, budget = status["unit"], status["budget"]
+    made = table(" ", "category", unit, "of the budget", numbers=(unit, "of the budget"))
+    rows = [(Text(letter, style=f"black on {colour}"), name) for name, (letter, colour) in keys.items()]
+    sizes = {**status["categories"], "free": max(0, budget - status["used"])}
+    for chip, name in [*rows, (Text(), "free")]:
+        made.add_row(chip, name, f"{sizes[name]:,}", _percent(sizes[name] / budget) if budget else "-")
     show(out, made)
     out.print()
 
@@ -168,22 +131,18 @@ def _recent(out: Console, found: Overview) -> None:
     made = table("session", "kind", *numbers, numbers=numbers)
     for row in found.recent[:_RECENT]:
         status = row.status
-        cells = [_share(status["utilization"]), _share(status["peak_utilization"])]
+        shares = [_percent(status[name]) for name in ("utilization", "peak_utilization")]
         counts = [f"{status[name]:,}" for name in ("warnings", "compactions", "sub_ticks")]
-        made.add_row(row.id if len(row.id) <= _ID else row.id[: _ID - 1] + "…", row.kind, *cells, *counts)
+        made.add_row(row.id if len(row.id) <= _ID else row.id[: _ID - 1] + "…", row.kind, *shares, *counts)
     show(out, made)
     out.print()
     out.print(
-        f"{told(len(found.recent), 'recent session')}: peak {_share(found.peak)} of the window,"
-        f" {found.warned:,} crossed the warning line, {told(found.total('compactions'), 'compaction')},"
-        f" {told(found.total('sub_ticks'), 'sub-tick')}, {told(found.total('overflows'), 'overflow')}",
+        f"{counted(len(found.recent), 'recent session')}: peak {_percent(found.peak)} of the window,"
+        f" {found.warned:,} crossed the warning line, {counted(found.total('compactions'), 'compaction')},"
+        f" {counted(found.total('sub_ticks'), 'sub-tick')}, {counted(found.total('overflows'), 'overflow')}",
         soft_wrap=True,
     )
 
 
-def _share(value: float) -> str:
+def _percent(value: float) -> str:
     return f"{100 * value:.1f} %"
-
-
-def _of(units: int, budget: int) -> str:
-    return _share(units / budget) if budget else "-"

@@ -1,52 +1,48 @@
-"""A receipt for the eye: its sum, its parts, and what was lost."""
+"""A receipt as text: its sum, its parts, and what was lost."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-from brim.cli.output import is_plain, measured, table, told
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from brim.cli.output import counted, is_plain, measured, table
 from brim.receipts.receipt import Part, Receipt
 from brim.receipts.section import Priority
 
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
 _STYLES = {"whole": "green", "form": "cyan", "cut": "yellow", "summarised": "cyan", "dropped": "red"}
-_RANKS = {int(priority): priority.name.lower() for priority in Priority}
+_PRIORITIES = {int(priority): priority.name.lower() for priority in Priority}
 _WHY_FROM = 105
-"""Columns from which the table has room for the reasons."""
+"""The width from which the table has a column for the reasons."""
 _BAR = 12
 _MOST_TURNS = 20
-"""Losses of a history that are told one by one: it may have lost thousands of turns."""
+"""Turns of a history that are listed as lost; there may be thousands."""
 
 
 def headline(receipt: Receipt) -> str:
     """Return the fit in one line."""
     present, total = sum(part.present for part in receipt.parts), len(receipt.parts)
-    repaired = 0
+    repaired = ""
     if receipt.history is not None:
         steps = receipt.history["context_truncation"]
         present, total = steps["steps_included"], steps["steps_total"]
-        repaired = len(receipt.history["repairs"])
+        repairs = len(receipt.history["repairs"])
+        repaired = f", {repairs:,} repaired" if repairs else ""
     return (
         f"{receipt.used:,} of {receipt.budget:,} {receipt.unit} ({measured(receipt.meter, exact=receipt.exact)}),"
-        f" {present:,} of {told(total, noun(receipt))}, {len(receipt.losses):,} lessened"
-        + (f", {repaired:,} repaired" if repaired else "")
+        f" {present:,} of {counted(total, noun(receipt))}, {len(receipt.losses):,} shortened or dropped{repaired}"
     )
 
 
 def noun(receipt: Receipt) -> str:
-    """Return what the parts of a receipt are called."""
+    """Return the name of a part: section or turn."""
     return "section" if receipt.history is None else "turn"
 
 
 def parts_table(receipt: Receipt, keys: Mapping[str, tuple[str, str]], out: Console) -> Table:
-    """Return the table of the parts: what each wanted, got and used, and why where there is room for it."""
-    from rich.text import Text
-
+    """Return the table of the parts: the size, grant and use of each, and the reason if there is room."""
     last = "why" if out.width >= _WHY_FROM else "kept"
     numbers = ("size", "granted", "used")
     made = table(" ", "section", "priority", *numbers, "state", last, numbers=numbers, wide=("section", "why"))
@@ -56,9 +52,7 @@ def parts_table(receipt: Receipt, keys: Mapping[str, tuple[str, str]], out: Cons
             Text(letter, style=f"black on {colour}"),
             part.name,
             priority_of(part),
-            f"{part.size:,}",
-            f"{part.granted:,}",
-            f"{part.used:,}",
+            *(f"{number:,}" for number in (part.size, part.granted, part.used)),
             state_of(part),
             part.reason if last == "why" else bar(part.used, part.size, plain=is_plain(out)),
         )
@@ -66,33 +60,28 @@ def parts_table(receipt: Receipt, keys: Mapping[str, tuple[str, str]], out: Cons
 
 
 def losses_table(receipt: Receipt) -> Table:
-    """Return what left the prompt, and why."""
-    from rich.table import Table
-
+    """Return the table of the losses: name, state, size and reason."""
     made = Table.grid(padding=(0, 2))
-    made.add_column(no_wrap=True)
-    made.add_column(no_wrap=True)
-    made.add_column(justify="right", no_wrap=True)
+    for justify in ("left", "left", "right"):
+        made.add_column(justify=justify, no_wrap=True)
     made.add_column(overflow="fold")
-    told_of = receipt.losses if receipt.history is None else receipt.losses[:_MOST_TURNS]
-    for loss in told_of:
+    listed = receipt.losses if receipt.history is None else receipt.losses[:_MOST_TURNS]
+    for loss in listed:
         made.add_row(loss.name, state_of(receipt.part(loss.name)), f"-{loss.units:,}", loss.reason)
-    if rest := receipt.losses[len(told_of) :]:
+    if rest := receipt.losses[len(listed) :]:
         units = sum(loss.units for loss in rest)
-        made.add_row(f"… {len(rest):,} more", "", f"-{units:,}", "the receipt tells of each")
+        made.add_row(f"… {len(rest):,} more", "", f"-{units:,}", "listed in the receipt")
     return made
 
 
 def state_of(part: Part) -> Text:
-    """Return the state of a part, coloured where the terminal can."""
-    from rich.text import Text
-
+    """Return the state of a part in its colour."""
     return Text(part.state, style=_STYLES.get(part.state, "dim"))
 
 
 def priority_of(part: Part) -> str:
-    """Return the priority as it may have been written."""
-    return "required" if part.required else _RANKS.get(part.priority, str(part.priority))
+    """Return the name of a priority, or its number."""
+    return "required" if part.required else _PRIORITIES.get(part.priority, str(part.priority))
 
 
 def bar(used: int, size: int, *, plain: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""Files as a tree of directories, each with what it counts."""
+"""Files as a tree of directories, each with its count."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Branch:
-    """A file, or a directory with what is in it."""
+    """A file, or a directory with its content."""
 
     name: str
     count: int = 0
     files: int = 0
-    """Files in it, itself if it is one."""
+    """The number of files in it; 1 for a file."""
     branches: dict[str, Branch] = field(default_factory=dict)
 
 
@@ -23,12 +23,12 @@ class TreeLine:
     """One line of the drawing."""
 
     label: str
-    """The name, behind the lines of the tree."""
+    """The name after the lines of the tree."""
     count: int
 
 
 def grown(counts: Mapping[str, int]) -> Branch:
-    """Return the tree of the paths; directories that hold just one directory are one name."""
+    """Return the tree of the paths; a directory whose only content is a directory is joined with it."""
     root = Branch("")
     for path, count in counts.items():
         at = root
@@ -51,9 +51,9 @@ def _joined(branch: Branch) -> Branch:
 
 
 def drawn(branch: Branch, threshold: int = 0, lead: str = "") -> Iterator[TreeLine]:
-    """Yield the lines below a branch, the biggest first.
+    """Yield the lines below a branch, the largest first.
 
-    Those under the threshold are one line together, or none where nothing beside them is above it.
+    Branches under the threshold are joined in one line, or left out if no branch of the directory is above it.
     """
     ordered = sorted(branch.branches.values(), key=lambda each: (-each.count, each.name))
     shown = [each for each in ordered if each.count >= threshold]

@@ -19,6 +19,11 @@ class Value:
     where: str = ""
     """The file and line, the environment variable or the flag; empty for defaults."""
 
+    @property
+    def is_override(self) -> bool:
+        """Whether it comes from a layer above the files of the project and the user."""
+        return self.origin in ("profile", "flow", "step", "env", "flags")
+
 
 Values = Mapping[str, Value]
 """The settings of one layer by their keys."""

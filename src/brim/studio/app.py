@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from importlib.resources import files
 from threading import Lock
-from typing import Any
+from typing import Any, Literal
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -54,11 +54,8 @@ class Studio:
         self._demo: Workspace | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._lock = Lock()
-        self._reads = {
-            **api.READS,
-            "about": self.about,
-            "doctor": lambda workspace: doctor.doctor(workspace, self.access),
-        }
+        own = {"about": self.about, "doctor": lambda workspace: doctor.doctor(workspace, access)}
+        self._views: dict[str, dict[str, api.View]] = {"GET": {**api.READS, **own}, "POST": api.WRITES}
 
     def workspace(self, name: str) -> Workspace:
         """Return a workspace by its name; the demo is recorded when it is first used.
@@ -82,24 +79,14 @@ class Studio:
         """Return the version, and the workspace that the page opens on."""
         return {"version": version("brim"), "first": self.first, "workspace": workspace.name, "store": workspace.url}
 
-    def read(self, name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a view that is read.
+    def view(self, method: Literal["GET", "POST"], name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a view.
 
         Raises:
             BrimError: the view refuses the request, or does not exist.
         """
-        return self._view(self._reads, name, fields)
-
-    def write(self, name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a view that takes a body.
-
-        Raises:
-            BrimError: the view refuses the request, or does not exist.
-        """
-        return self._view(api.WRITES, name, fields)
-
-    def _view(self, views: Mapping[str, api.View], name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         workspace = self.workspace(str(fields.get("workspace") or self.first))
+        views = self._views[method]
         if name not in views:
             raise UnknownName("view", name, views)
         return api.call(views[name], workspace, fields)
@@ -116,8 +103,17 @@ class Studio:
 def app(studio: Studio) -> ASGIApp:
     """Return the application behind its access checks."""
 
+    async def answer(method: Literal["GET", "POST"], name: str, fields: dict[str, Any]) -> Response:
+        try:
+            return _json(await run_in_threadpool(studio.view, method, name, fields), 200)
+        except BrimError as error:
+            return _json({"problem": str(error)}, api.status_of(error))
+        except Exception:
+            LOG.exception("the view %s failed", name[:40])
+            return _json({"problem": "internal error of the studio; its log has the details"}, 500)
+
     async def read(request: Request) -> Response:
-        return await _answer(studio.read, request.path_params["view"], dict(request.query_params))
+        return await answer("GET", request.path_params["view"], dict(request.query_params))
 
     async def write(request: Request) -> Response:
         try:
@@ -128,7 +124,7 @@ def app(studio: Studio) -> ASGIApp:
             return _json({"problem": "the body is too long"}, 413)
         if not isinstance(fields, dict):
             return _json({"problem": "the body must be a JSON object"}, 400)
-        return await _answer(studio.write, request.path_params["view"], fields)
+        return await answer("POST", request.path_params["view"], fields)
 
     routes = [
         Route("/", lambda _: _file("index.html"), methods=["GET"]),
@@ -137,16 +133,6 @@ def app(studio: Studio) -> ASGIApp:
         Route("/{name}", lambda request: _file(request.path_params["name"]), methods=["GET"]),
     ]
     return AccessMiddleware(Starlette(routes=routes), studio.access)
-
-
-async def _answer(view: api.View, name: str, fields: dict[str, Any]) -> Response:
-    try:
-        return _json(await run_in_threadpool(view, name, fields), 200)
-    except BrimError as error:
-        return _json({"problem": str(error)}, api.status_of(error))
-    except Exception:
-        LOG.exception("the view %s failed", name[:40])
-        return _json({"problem": "internal error of the studio; its log has the details"}, 500)
 
 
 def _json(values: Mapping[str, Any], status: int) -> Response:

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from brim.errors import BrimError
 from brim.meter import catalogue
-from brim.meter.model import Model, Prices
+from brim.meter.model import Prices
 
 _MILLION = 1_000_000
 
 
-def model_row(model: str | None) -> Model | None:
-    """Return the row of a model in the catalogue, or `None` if there is none."""
-    try:
-        return catalogue.find(model) if model else None
-    except BrimError:
-        return None
-
-
 def prices_of(model: str | None, tokens: int = 0) -> Prices | None:
     """Return the prices of a model for a prompt of so many tokens, or `None` if the catalogue has none."""
-    row = model_row(model)
+    row = catalogue.lookup(model)
     if row is None or row.prices is None:
         return None
     return next((prices for above, prices in reversed(row.prices.tiers) if tokens > above), row.prices)

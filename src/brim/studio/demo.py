@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.resources import as_file, files
+from itertools import count
 from shutil import copytree
 from typing import Any
 
@@ -53,15 +54,9 @@ _FINDINGS = (
 )
 
 
-class _Clock:
-    """A clock that moves on at each call."""
-
-    def __init__(self, start: float) -> None:
-        self.now = start
-
-    def __call__(self) -> float:
-        self.now += 3.7
-        return self.now
+def _clock() -> Callable[[], float]:
+    """Return a clock that moves on by 3.7 seconds at each call."""
+    return count(_START + 3.7, 3.7).__next__
 
 
 def record(folder: str) -> Workspace:
@@ -69,7 +64,7 @@ def record(folder: str) -> Workspace:
     from brim.store import open_store
 
     url = FILE + os.path.join(folder, "demo.db")
-    clock = _Clock(_START)
+    clock = _clock()
     with open_store(url, clock=clock) as store, store.transaction():
         _gateway(store)
         _loop(store, clock)
@@ -119,7 +114,7 @@ def _same(one: list[str], other: list[str]) -> int:
     )
 
 
-def _session(store: Any, clock: _Clock) -> None:
+def _session(store: Any, clock: Callable[[], float]) -> None:
     """Record a session that crosses the warning line, is compacted twice, and has one result shortened."""
     from brim.meter.window import Window
     from brim.sessions import Session
@@ -183,7 +178,7 @@ def _line(chance: random.Random, service: str, n: int) -> str:
     return f"14:{n % 60:02d} INFO  {service} order {order} done in {chance.randint(20, 900)} ms"
 
 
-def _loop(store: Any, clock: _Clock) -> None:
+def _loop(store: Any, clock: Callable[[], float]) -> None:
     """Record a loop whose iterations continue in fresh contexts."""
     from brim.meter.window import Window
     from brim.sessions.loop import Loop, Step
@@ -228,7 +223,7 @@ def _flows(folder: str) -> None:
     with as_file(files("brim.studio").joinpath("demo_project")) as project:
         copytree(project, folder, dirs_exist_ok=True)
     answers = list(_answers())
-    clock = _Clock(_START)
+    clock = _clock()
     base = os.path.join(folder, "runs")
     run_flow(load_config(folder), "build", Scripted(answers), run_base=base, clock=clock)
     run_flow(load_config(folder), "deploy", Scripted(answers[:2]), run_base=base, clock=clock)

@@ -12,21 +12,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.resources import as_file, files
 from threading import RLock
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 from brim.errors import DoesNotFit, InvalidType, UnknownName
 from brim.history.compact import mark
 from brim.history.history import History
+from brim.meter import catalogue
 from brim.receipts.history_input import HistoryInput
 from brim.receipts.receipt import Part, Receipt
 from brim.receipts.section import Priority
 from brim.replay import replay
 from brim.sessions.session import Session
 from brim.settings.spec import read_spec
-from brim.studio.costs import model_row
 from brim.studio.views.receipts import captured
 from brim.studio.views.sessions import role_and_text
 from brim.studio.workspace import Workspace
+from brim.wire import Format
 
 SAMPLE = "sample:agent"
 CHOICES: dict[str, dict[str, tuple[str, ...]]] = {
@@ -195,7 +196,7 @@ def _session(workspace: Workspace, source: str, name: str) -> LabSource:
     if known is not None:
         return known
     session = Session.open(name, store=store)
-    history = History(meter=session.meter, format=session.format)
+    history = History(meter=session.meter, format=cast("Format", session.format))
     history.extend(session.messages)
     turns = history.turns
     summaries = [turns.indexes[at] for at, each in enumerate(turns.messages) if mark.piece_of(each) is not None]
@@ -242,7 +243,7 @@ def of_receipt(source: str, title: str, receipt: Receipt) -> LabSource:
         def text(name: str) -> str:
             return texts.get(name, "")
 
-    model = capture.model or (capture.meter if model_row(capture.meter) else None)
+    model = capture.model or (capture.meter if catalogue.lookup(capture.meter) else None)
     return LabSource(id=source, title=title, kind=kind, budget=capture.budget, model=model, refit=fit, text=text)
 
 

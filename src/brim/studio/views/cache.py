@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from brim.meter import catalogue
 from brim.meter.model import Cache
 from brim.store.base import LogEntry
-from brim.studio.costs import model_row, prices_of
+from brim.studio.costs import prices_of
 from brim.studio.views.sessions import role_and_text, session_row
 from brim.studio.workspace import Workspace
 
@@ -68,7 +69,7 @@ def cache(workspace: Workspace, session: str) -> dict[str, Any]:
 
 def _row(call: CachedCall, before: CachedCall | None, model: str | None) -> dict[str, Any]:
     body = call.entry.body
-    known = model_row(model)
+    known = catalogue.lookup(model)
     rules = known.cache if known is not None and known.cache is not None else Cache()
     expected = body.get("stable_prefix") if before is not None else 0
     actual = call.usage.get("cached")

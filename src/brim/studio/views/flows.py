@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from typing import Any
 
 from brim.errors import InvalidType
@@ -15,8 +16,6 @@ from brim.studio.json_strings import map_strings
 from brim.studio.workspace import Workspace
 
 PRESET = "budgets.preset"
-ABOVE = ("profile", "flow", "step", "env", "flags")
-"""Layers above the files of the project and the user: a value from one of them is an override."""
 
 
 def flows(workspace: Workspace) -> dict[str, Any]:
@@ -57,12 +56,10 @@ def settings(workspace: Workspace, profile: str | None, flow: str | None, step: 
         rows.append(
             {
                 "key": key,
-                "value": value.value,
-                "origin": value.origin,
-                "where": value.where,
-                "override": value.origin in ABOVE,
+                **asdict(value),
+                "override": value.is_override,
                 "own": own.get(BARE.get(key, key), ""),
-                "over": below and {"value": below.value, "origin": below.origin, "where": below.where},
+                "over": below and asdict(below),
                 "warnings": [warning for warning in warnings if f": {key} of " in warning],
                 "about": about.doc if about else "",
                 "expected": about.expected if about else "",

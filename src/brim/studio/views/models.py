@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from brim.meter import catalogue
-from brim.sessions.model_meter import KIND, shared
+from brim.sessions.model_meter import KIND, load_calibration
 from brim.studio.workspace import Workspace
 
 
@@ -18,7 +18,7 @@ def models(workspace: Workspace) -> dict[str, Any]:
     errors = workspace.index.errors()
     rows = []
     for model in catalogue.models():
-        known = shared(store, model.id) if model.id in calibrated else None
+        known = load_calibration(store, model.id) if model.id in calibrated else None
         measured = None if known is None else {"calls": known.calls, "margin": known.margin}
         row = {**asdict(model), "window_text": model.window_text, "measured": measured}
         rows.append({**row, "error": _error(errors.get(model.id, ()))})

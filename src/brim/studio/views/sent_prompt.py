@@ -11,23 +11,23 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import Any
+from typing import Any, cast
 
 from brim.errors import InvalidType
 from brim.history.compact import mark, secrets
 from brim.history.history import History
 from brim.history.note import is_note
-from brim.meter import meter_for
+from brim.meter import catalogue, meter_for
 from brim.receipts.history_input import HistoryInput
 from brim.receipts.receipt import Part
 from brim.replay import replay
 from brim.sessions.fixed_parts import HEAD
 from brim.sessions.sent_messages import unfolded
-from brim.studio.costs import model_row
 from brim.studio.json_strings import map_strings
 from brim.studio.views.receipts import captured, receipt, receipts
 from brim.studio.views.sessions import session_row
 from brim.studio.workspace import Workspace
+from brim.wire import Format
 from brim.wire.message import Message
 
 _MOST_TEXT = 4_000
@@ -90,7 +90,7 @@ class _Sent:
     def __init__(self, given: HistoryInput, values: Mapping[str, Any], model: str | None) -> None:
         self._given, self._model = given, model
         self._format = str(given.options["format"])
-        self._history = History(meter=meter_for(given.meter, given.model), format=self._format)
+        self._history = History(meter=meter_for(given.meter, given.model), format=cast("Format", self._format))
         self._kept = isinstance(values.get("sent"), list)
         if self._kept:
             self._sent = unfolded(values["sent"], given.messages)
@@ -187,7 +187,7 @@ class _Sent:
         if self._stable:
             same = [row["sent"] for row in sent if row["prefix"] <= self._stable]
             found.append((same[-1] if same else -1, self._stable, "byte-identical to the last prompt up to here"))
-        model = model_row(self._model)
+        model = catalogue.lookup(self._model)
         least = model.cache.minimum if model is not None and model.cache is not None else None
         over = next((row for row in sent if least and row["prefix"] >= least), None)
         if over is not None:

@@ -1,0 +1,47 @@
+"""Which store a command opens."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from brim.errors import SourceError
+
+if TYPE_CHECKING:
+    from brim.store import Store
+
+_FILE = "sqlite:///"
+HERE = _FILE + "brim.db"
+
+
+def store_url(url: str | None, config: str | None = None) -> str | None:
+    """Return the address of the store: the option, else `store.url` of the settings, else `None`."""
+    from brim.settings import load_config
+
+    value = url or load_config(config).resolve().value("store.url")
+    return value if isinstance(value, str) else None
+
+
+def open_existing(url: str | None) -> Store:
+    """Open the store of the option, of the settings, or `brim.db` here; a file is never created.
+
+    Raises:
+        SourceError: it does not exist.
+    """
+    from brim.store import open_store
+
+    where = store_url(url) or HERE
+    path = where.removeprefix(_FILE)
+    if where.startswith(_FILE) and not os.path.isfile(path):
+        raise SourceError(path, "this store does not exist: name the store of your sessions by --store or store.url")
+    return open_store(where)
+
+
+def open_if_any(url: str | None) -> Store | None:
+    """Open the same store, or return `None` if none is named and there is no `brim.db` here.
+
+    Raises:
+        SourceError: the named store does not exist.
+    """
+    named = store_url(url) is not None or os.path.isfile(HERE.removeprefix(_FILE))
+    return open_existing(url) if named else None
