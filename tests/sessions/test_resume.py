@@ -133,7 +133,7 @@ def test_a_tool_answers_with_what_left_in_the_room_it_has(store):
     assert "Give" in talk.answer_recall("no json")
     assert "Give" in talk.answer_recall({})
     assert "no kept text" in talk.answer_recall({"handle": "b2:ffffffffff"})
-    assert "Nothing" in talk.answer_recall({"query": "zebra"})
+    assert "No dropped text" in talk.answer_recall({"query": "zebra"})
 
 
 def test_two_who_write_to_one_session_are_told(store):
@@ -207,7 +207,7 @@ def test_an_id_is_used_once_and_an_unknown_one_is_named(store):
 def test_a_meter_of_the_callers_own_has_to_be_given_again(store):
     talk = Session(window=window(), meter=len, store=store)
     talk.add(turn(1))
-    with pytest.raises(InvalidType, match="given again"):
+    with pytest.raises(InvalidType, match="passed again"):
         Session.open(talk.id, store=store)
     assert Session.open(talk.id, store=store, meter=len).estimate() == talk.estimate()
     usual = Session(window=window(), store=store)

@@ -7,7 +7,7 @@ import pytest
 import brim
 from brim.errors import InvalidValue
 from brim.llm import Usage
-from brim.sessions.usage import Reported, reported
+from brim.sessions.usage import ReportedUsage, reported
 from brim.testing import MemoryStore
 from sessions.talking import SYSTEM, Seen, turn, window
 
@@ -18,11 +18,11 @@ FORMATS = {
             "completion_tokens": 50,
             "prompt_tokens_details": {"cached_tokens": 800, "cache_write_tokens": 100},
         },
-        Reported(input=1_000, output=50, cached=800, written=100),
+        ReportedUsage(input=1_000, output=50, cached=800, written=100),
     ),
     "responses": (
         {"input_tokens": 1_000, "output_tokens": 50, "input_tokens_details": {"cached_tokens": 800}},
-        Reported(input=1_000, output=50, cached=800),
+        ReportedUsage(input=1_000, output=50, cached=800),
     ),
     "anthropic": (
         {
@@ -31,14 +31,14 @@ FORMATS = {
             "cache_read_input_tokens": 800,
             "output_tokens": 50,
         },
-        Reported(input=1_000, output=50, cached=800, written=190),
+        ReportedUsage(input=1_000, output=50, cached=800, written=190),
     ),
     "anthropic, several passes": (
         {"input_tokens": 10, "cache_read_input_tokens": None, "output_tokens": 5, "iterations": [{}, {}]},
-        Reported(input=10, output=5, passes=2),
+        ReportedUsage(input=10, output=5, passes=2),
     ),
-    "our own": (Usage(input=1_000, output=50), Reported(input=1_000, output=50)),
-    "an object": (SimpleNamespace(prompt_tokens=7, completion_tokens=1), Reported(input=7, output=1)),
+    "our own": (Usage(input=1_000, output=50), ReportedUsage(input=1_000, output=50)),
+    "an object": (SimpleNamespace(prompt_tokens=7, completion_tokens=1), ReportedUsage(input=7, output=1)),
 }
 
 
@@ -56,7 +56,7 @@ def test_what_is_no_usage_is_refused(usage):
 
 
 def test_numbers_alone_are_taken_too_and_something_has_to_be_told():
-    assert reported(input_tokens=9, cached_tokens=3) == Reported(input=9, cached=3)
+    assert reported(input_tokens=9, cached_tokens=3) == ReportedUsage(input=9, cached=3)
     with pytest.raises(InvalidValue, match="input_tokens="):
         reported()
 

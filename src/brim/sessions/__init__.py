@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from brim.sessions.compaction import NOTICE
 from brim.sessions.session import Session
-from brim.sessions.shrinking import NOTICE
 from brim.sessions.status import Status
 
 __all__ = ["NOTICE", "Session", "Status"]

@@ -1,115 +1,149 @@
-"""One conversation, of which every request brings the whole: what is new is added to its session."""
+"""One conversation, of which every request brings the whole history.
+
+A logged conversation is a session: only what is new is added to it. The other kind, in `held_conversation`, has no log
+and keeps only the cut.
+"""
 
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from brim.history.fitted import Fitted
-from brim.history.history import Tools
-from brim.sessions.request import FittedRequest
+from brim.history.result import Fitted
+from brim.sessions.request import FittedRequest, RequestInput
 from brim.sessions.session import Session
-from brim.sessions.view import jsonable
+from brim.sessions.windows import Room
+from brim.store.base import Store
+from brim.wire.base import Format, jsonable
 from brim.wire.overflow import Overflow
 
+CHANGED = "changed"
+"""Why a session began anew: the messages of a request do not continue those that it has."""
 _MARKS = ("cache_control", "prompt_cache_breakpoint")
 
-CHANGED = "changed"
-"""Why a session began anew: its messages are no longer those that it knew."""
+
+class ConversationKey(NamedTuple):
+    """What requests of one conversation have in common, beside how their messages begin."""
+
+    model: str
+    format: Format | None
+    owner: tuple[str, ...] = ()
+    """Whose it is: clients with different keys share nothing."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RequestExtras:
-    """What a request holds beside its messages."""
+class Conversation(ABC):
+    """A conversation that requests continue."""
 
-    tools: Tools | None = None
-    system: Any = None
-    """The system prompt, where it is not one of the messages."""
-    answer: int | None = None
-    """Tokens that are asked for the answer."""
-    aside: int = 0
-    """Units that the prompt takes beside all this, which the caller has counted."""
+    def __init__(self, name: str, key: ConversationKey) -> None:
+        self.name = name
+        self.key = key
+        self.lock = threading.Lock()
+        """Held during a fit: one at a time."""
+        self.size = 0
+        """Characters of its newest request."""
+        self.mark = ""
+        """The fingerprint of its newest request, if it has no name of its own."""
+
+    @property
+    @abstractmethod
+    def known(self) -> Sequence[Any]:
+        """The messages of its newest request."""
+
+    def continues(self, messages: Sequence[Any]) -> int | None:
+        """Return how many messages are known, if these begin with them; else `None`."""
+        known = self.known
+        if len(known) > len(messages):
+            return None
+        return len(known) if all(map(_same, messages[: len(known)], known)) else None
+
+    @abstractmethod
+    def fit(self, request: RequestInput, room: Room, most: int | None = None) -> FittedRequest:
+        """Return the request that fits; `most` is a lower ceiling than the room, after a refusal.
+
+        Raises:
+            DoesNotFit: what has to stay is larger than the budget.
+            InvalidValue: a message or a tool is invalid.
+        """
+
+    def refused(self, overflow: Overflow) -> None:  # noqa: B027 - only a log has anything to note
+        """Note that the newest prompt was refused as too long."""
+
+    def answered(self, request: FittedRequest, usage: Any) -> bool:  # noqa: ARG002
+        """Take the usage of an answer, and return whether the conversation has learned from it itself."""
+        return False
 
 
-class Conversation:
-    """A session, and the messages as its requests bring them."""
+class LoggedConversation(Conversation):
+    """A conversation with a session: a log, summaries of older turns, a status."""
 
-    def __init__(self, session: Session, known: Sequence[Any] = ()) -> None:
+    def __init__(self, session: Session, key: ConversationKey, known: Sequence[Any] = ()) -> None:
         """Follow a session.
 
         Args:
             session: the session, new or opened again.
-            known: the messages that an opened one was given so far, as its log has them.
+            key: what its requests have in common.
+            known: the messages that its requests brought so far, as the log of an opened session has them.
         """
+        super().__init__(session.id, key)
         self.session = session
-        self.lock = threading.RLock()
         self._known = list(known)
         self._stored = len(self._known)
         """How many of them come from the log, where every message is JSON."""
         self._places = _paired(session.messages, self._known)
-        self._last: Fitted | None = None
+        self._newest: Fitted | None = None
 
-    def goes_on(self, messages: Sequence[Any]) -> int | None:
-        """Return how many messages are known, if these begin with them; nothing where they are of another."""
-        had, stored = len(self._known), self._stored
-        if had > len(messages):
-            return None
-        start = (jsonable(raw) if at < stored else raw for at, raw in enumerate(messages[:had]))
-        return had if all(map(_same, start, self._known)) else None
+    @property
+    def known(self) -> Sequence[Any]:
+        """The messages of its newest request."""
+        return self._known
 
-    def restart(self, messages: Sequence[Any]) -> None:
-        """Go on with messages that do not begin as those that are known."""
-        self.session.restart(messages, trigger=CHANGED)
-        self._know(messages, 0)
+    def continues(self, messages: Sequence[Any]) -> int | None:
+        """Return how many messages are known, if these begin with them; else `None`."""
+        start = [jsonable(raw) for raw in messages[: self._stored]]
+        return super().continues([*start, *messages[self._stored :]])
 
-    def fit(self, messages: Sequence[Any], beside: RequestExtras) -> FittedRequest:
-        """Return the request that fits.
-
-        Raises:
-            DoesNotFit: what has to stay is bigger than the budget.
-            InvalidValue: a message or a tool that cannot be.
-        """
-        had = len(self._known)
-        if had < len(messages):
-            self.session.add(list(messages[had:]))
+    def fit(self, request: RequestInput, room: Room, most: int | None = None) -> FittedRequest:
+        """Return the request that fits: what is new is added to the session, and its prompt is sent."""
+        messages, had = list(request.messages), self.continues(request.messages)
+        if had is None:
+            self.session.restart(messages, trigger=CHANGED)
+            self._know(messages, 0)
+        elif had < len(messages):
+            self.session.add(messages[had:])
             self._know(messages, had)
-        return self._prompted(list(messages), beside)
-
-    def _prompted(self, given: list[Any], beside: RequestExtras, *, retried: bool = False) -> FittedRequest:
-        session, size = self.session, self.session.settings.window.size
-        most = size - beside.answer if beside.answer is not None and 0 < beside.answer < size else None
-        if beside.aside:
-            most = max(0, min(session.budget, size if most is None else most) - beside.aside)
-        fitted = self._last = session.prompt(system=beside.system, tools=beside.tools, budget=most)
+        session, tools = self.session, request.tools
+        before = session.estimate(request.system, tools) + request.extra
+        budget = room.fits if before <= room.fits else room.target
+        budget = max(0, min(budget, budget if most is None else most) - request.extra)
+        fitted = self._newest = session.prompt(system=request.system, tools=tools, budget=budget)
         sent = fitted.messages
-        if beside.system and session.format == "openai":
-            sent = sent[1:]  # The caller has it apart.
-        changed = len(sent) != len(given) or any(raw is not known for raw, known in zip(sent, self._known, strict=True))
-        places: list[int | None] = [*map(self._places.get, map(id, sent))] if changed else [*range(len(given))]
-
-        def shrink(_: FittedRequest, overflow: Overflow) -> FittedRequest:
-            with self.lock:
-                session.refused(overflow, retried=True)
-                return self._prompted(given, beside, retried=True)
-
+        if request.system and session.format == "openai":
+            sent = sent[1:]  # The caller sends it apart.
+        known = self._known
+        changed = len(sent) != len(known) or any(raw is not own for raw, own in zip(sent, known, strict=True))
+        places: list[int | None] = [self._places.get(id(raw)) if changed else at for at, raw in enumerate(sent)]
         return FittedRequest(
-            messages=[bare(raw) if place is None else given[place] for raw, place in zip(sent, places, strict=True)],
+            messages=[bare(raw) if at is None else messages[at] for raw, at in zip(sent, places, strict=True)],
             places=places,
+            input=request,
             changed=changed,
+            before=before,
+            room=room,
             session=session,
             fitted=fitted,
-            retried=retried,
-            learn=self._learn,
-            shrink=shrink,
         )
 
-    def _learn(self, request: FittedRequest, usage: Any) -> None:
-        """Take a usage, if it is that of the session's newest prompt."""
-        with self.lock:
-            if self._last is request.fitted:
-                self.session.record_usage(usage)
+    def refused(self, overflow: Overflow) -> None:
+        """Note in the log that the newest prompt was refused as too long."""
+        self.session.refused(overflow, retried=True)
+
+    def answered(self, request: FittedRequest, usage: Any) -> bool:
+        """Record a usage in the session, if it is that of its newest prompt."""
+        if self._newest is request.fitted:
+            self.session.record_usage(usage)
+        return True
 
     def _know(self, messages: Sequence[Any], had: int) -> None:
         self._known[had:] = messages[had:]
@@ -119,11 +153,22 @@ class Conversation:
             self._places[id(messages[place])] = place
 
 
+def logged_messages(store: Store, session: str) -> list[Any]:
+    """Return the messages that the requests of a conversation brought, since it last began anew."""
+    known: list[Any] = []
+    for entry in store.entries(session, kinds=["message", "compaction"]):
+        if entry.kind == "message":
+            known.append(entry.body["message"])
+        elif entry.body["trigger"] == CHANGED:
+            known = list(entry.body["view"])
+    return known
+
+
 def bare(raw: Any) -> Any:
     """Return a message without the marks by which a client tells the provider what to cache.
 
-    They move from request to request, so that the same message comes with and without one; and a provider takes only a
-    few, so that a message which brim has changed does without.
+    They move from request to request, so the same message comes with and without one; and a provider takes only a few,
+    so a message that brim has changed does without.
     """
     if not isinstance(raw, dict):
         return raw
@@ -146,7 +191,7 @@ def _unmarked(value: Any) -> Any:
 
 
 def _paired(raws: Sequence[Any], known: list[Any]) -> dict[int, int]:
-    """Return which of the known messages each object is, the objects taking their place among them."""
+    """Return the index of each object among the known messages; the objects take the places of their equals."""
     found, stop = {}, len(known)
     for raw in reversed(raws):
         place = next((at for at in range(stop - 1, -1, -1) if known[at] == raw), None)

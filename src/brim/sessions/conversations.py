@@ -1,8 +1,7 @@
-"""Fits requests that each bring their whole history, as frameworks and clients send them.
+"""The engine behind requests that each bring their whole history, as clients and frameworks send them.
 
-Each conversation is a session: its messages are counted once, its cut is held for the cache, its older turns become a
-summary, what a provider reports corrects the count. Which conversation a request belongs to is told by its messages:
-they begin with those of its last request.
+It decides which conversation a request continues, which meter counts it, how many tokens it may take, which cut is
+kept, and what a refusal or a reported usage teaches. `brim.wrap`, the frameworks and the gateway all use it.
 """
 
 from __future__ import annotations
@@ -10,28 +9,52 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from brim.errors import UnknownName
 from brim.history.history import Tools
-from brim.meter.catalogue import find
+from brim.meter import BaseMeter
 from brim.meter.estimate import OTHER
-from brim.meter.window import Window, answer_room
+from brim.meter.window import Window
 from brim.observe import Observer
-from brim.sessions.conversation import CHANGED, Conversation, RequestExtras
-from brim.sessions.request import FittedRequest
+from brim.sessions.compaction import Summariser
+from brim.sessions.conversation import Conversation, ConversationKey, LoggedConversation, logged_messages
+from brim.sessions.held_conversation import HeldConversation
+from brim.sessions.meters import Meters, RequestSize
+from brim.sessions.model_meter import SentPrompt
+from brim.sessions.models import known
+from brim.sessions.prefix import PrefixIndex, fingerprints
+from brim.sessions.request import FittedRequest, RequestInput
 from brim.sessions.session import Given, Session
-from brim.sessions.shrinking import Summariser
+from brim.sessions.tolerant_store import TolerantStore
+from brim.sessions.usage import reported
+from brim.sessions.windows import Room, WindowLimits, Windows
 from brim.store import Store, open_store
+from brim.wire.base import Format
 from brim.wire.overflow import Overflow
 
 _MOST = 64
-"""Conversations that are remembered, the longest unused going first."""
-_OWN = {"tool_limit": "100%"}
-"""How the sessions differ from those that an agent keeps itself: what fits is sent as it came."""
+"""Conversations that are remembered; the longest unused is forgotten first."""
+_MOST_CHARS = 64 * 1024 * 1024
+"""Characters of the newest requests of all conversations that are remembered."""
+_LOGGED = {"tool_limit": "100%"}
+"""How the sessions differ from those of an agent that keeps its own: what fits is sent as it came."""
+_REOPENED = ("summarise", "observers", "on_notice", "capture")
+"""Arguments of a session that its log does not hold."""
 
-Key = tuple[str | None, str | None]
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RequestPlan:
+    """How a request is counted, and how many tokens it may take."""
+
+    scale: BaseMeter
+    chosen: Any
+    """The meter, or its name, that was chosen in place of the model's own."""
+    limits: WindowLimits
+    room: Room | None
+    """`None` if the window of the model is unknown."""
+    server: str = ""
 
 
 class Conversations:
@@ -48,33 +71,42 @@ class Conversations:
         observers: Iterable[Observer] = (),
         on_notice: Callable[[str], Any] | None = None,
         most: int = _MOST,
+        log: bool = True,
         **settings: Any,
     ) -> None:
         """Begin with none.
 
         Args:
-            window: what the models hold and what of it a prompt may use; without it, the window of each model.
+            window: what the models hold and how much of it a prompt may use; without it, the window of each model.
             model: the model of requests that name none.
-            meter: what measures; without it, the meter of each model.
+            meter: the meter, or its name; without it, the meter of each model.
             store: where the sessions are kept, or its URL; without one they live in memory.
-            summarise: what makes summaries of older turns; without it they are made of the conversation's own words.
-            observers: who is told of events, beside those that watch the process.
-            on_notice: called with what the user should be told, once for each compaction.
+            summarise: makes summaries of older turns; without it they are made of the conversation's own sentences.
+            observers: receive events, beside those that observe the process.
+            on_notice: called with a notice for the user, once for each compaction.
             most: how many conversations are remembered.
+            log: whether each conversation is a session, with a log, summaries and a status; without it, only the cut
+                of each is kept, so that the next prompt begins like the last one.
             settings: further arguments of a `Session`: `stable`, `compact_at`, `keep_turns`, `tool_limit`, ...
 
         Raises:
             StoreError: the store cannot be opened.
         """
         self._window = window if window is None or isinstance(window, Window) else Window(window)
-        self._model, self._meter = model, meter
+        self._model, self._meter = model or "", meter
         self._store = open_store(store) if isinstance(store, str) else store
-        told = {"summarise": summarise, "observers": tuple(observers), "on_notice": on_notice}
-        self._told = {**told, **_OWN, **settings}
-        self._most = most
+        self.store = TolerantStore(self._store)
+        """The store as far as requests go on without it."""
+        self.windows = Windows(self.store)
+        """What is known of the windows of models."""
+        self.meters = Meters(self._store)
+        """What is known of how models count."""
+        options = {"summarise": summarise, "observers": tuple(observers), "on_notice": on_notice}
+        self._settings = {**options, **_LOGGED, **settings}
+        self._log, self._most = log, most
+        self._prefixes = PrefixIndex(self.store)
         self._lock = threading.Lock()
-        self._known: OrderedDict[str, tuple[Key, Conversation]] = OrderedDict()
-        self._learned: dict[str | None, int] = {}
+        self._known: OrderedDict[str, Conversation] = OrderedDict()
         self.last: FittedRequest | None = None
         """The newest request."""
 
@@ -82,13 +114,13 @@ class Conversations:
         return len(self._known)
 
     def __bool__(self) -> bool:
-        return True  # Also with none yet: `given or Conversations()` must not take another's place.
+        return True  # Also without a conversation yet: `conversations or Conversations()` must not replace it.
 
     @property
     def sessions(self) -> list[Session]:
         """The sessions that are remembered, the one of the newest request last."""
         with self._lock:
-            return [conversation.session for _, conversation in self._known.values()]
+            return [each.session for each in self._known.values() if isinstance(each, LoggedConversation)]
 
     def request(
         self,
@@ -97,7 +129,7 @@ class Conversations:
         model: str | None = None,
         tools: Tools | None = None,
         system: Any = None,
-        format: str | None = None,
+        format: Format | None = None,
         answer: int | None = None,
         session: str | None = None,
         aside: int = 0,
@@ -105,117 +137,221 @@ class Conversations:
         """Return the request that fits.
 
         Args:
-            messages: the whole history, in the shape of OpenAI chat, Responses items or Anthropic.
-            model: the model that is asked.
+            messages: the whole history, in the format of OpenAI chat, Responses items or Anthropic.
+            model: the model that is called.
             tools: the tool definitions that are sent along; they are counted.
             system: a system prompt that is sent apart from the messages; it is counted.
-            shape: `openai`, `responses` or `anthropic`; without it, what the messages look like.
-            answer: tokens that are asked for the answer.
-            session: the name of the conversation; without it, the one whose messages these begin with.
-            aside: units that the prompt takes beside all this, counted by the caller.
+            format: `openai`, `responses` or `anthropic`; without it, the format is detected.
+            answer: tokens that the answer may take.
+            session: the name of the conversation; without it, the one that these messages continue.
+            aside: tokens of the request that the caller has counted itself.
 
         Raises:
-            DoesNotFit: what has to stay is bigger than the budget.
-            InvalidValue: a message or a tool that cannot be.
+            DoesNotFit: what has to stay is larger than the budget.
+            InvalidValue: a message or a tool is invalid.
         """
-        model = model or self._model
-        window = self._window_of(model)
-        beside = RequestExtras(tools=tools, system=system, answer=answer, aside=aside)
-        if window is None or not messages:
-            return self._unknown(messages, model, beside, format, session)
-        with self._lock:
-            found = self._found(messages, (model, format), session, window)
-        with found.lock:
-            if found.goes_on(messages) is None:
-                found.restart(messages)
-            made = self.last = found.fit(messages, beside)
-        return made
+        request = RequestInput(
+            messages=messages,
+            model=model or self._model,
+            tools=tools,
+            system=system,
+            format=format,
+            answer=answer,
+            extra=aside,
+        )
+        return self.fit(request, self.plan(request), name=session)
 
-    def _found(self, messages: Sequence[Any], key: Key, name: str | None, window: Window) -> Conversation:
-        """Return the conversation of a name, or the one that goes on longest with these messages, or a new one."""
-        if name is None:
-            fits = {
-                each: had
-                for each, (own, conversation) in self._known.items()
-                if own == key and (had := conversation.goes_on(messages))
-            }
-            name = max(fits, key=lambda each: fits[each], default=None)
-        found = self._known.get(name) if name is not None else None
-        if name is None or found is None:
-            name = name or uuid4().hex
-            opened = self._opened(name, key, window)
-            found = self._known[name] = ((opened.session.settings.model, opened.session.settings.format), opened)
-        if found[0] != key:  # Another model has another window and another count, and may have another shape.
-            return self._found(messages, key, f"{name}/{key[0] or key[1]}", window)
-        self._known.move_to_end(name)
-        while len(self._known) > self._most:
-            self._known.popitem(last=False)
-        return found[1]
+    def plan(
+        self, request: RequestInput, limits: WindowLimits | None = None, meter: Any = None, server: str = ""
+    ) -> RequestPlan:
+        """Return how a request is counted and how many tokens it may take.
 
-    def _opened(self, name: str, key: Key, window: Window) -> Conversation:
-        """Return a conversation that the store has, or a new one."""
-        model, format = key
-        store, asked = self._store, dict(self._told)
-        meter = OTHER if self._meter is None and _catalogued(model) is None else self._meter
-        if store is None or not store.entries(name, limit=1):
-            session = Session(window, model=model, meter=meter, store=store, id=name, format=format, **asked)
-            return Conversation(session)
-        kept = ("summarise", "observers", "on_notice", "capture")
-        asked = {name: asked[name] for name in kept if name in asked}
-        session = Session.open(name, store=store, meter=self._meter, **asked)
-        return Conversation(session, _given(store, name))
+        Args:
+            request: what the caller is about to send.
+            limits: limits for this request, in place of those of the window of all.
+            meter: a meter for this request, or its name.
+            server: the address of the server, if it was asked for its windows.
 
-    def _window_of(self, model: str | None) -> Window | None:
-        """Return the window of a model as it was set, as a refusal told, or as the catalogue has it."""
-        if (told := self._learned.get(model)) is not None:
-            return Window(told, reserve=answer_room(told))
-        if self._window is not None:
-            return self._window
-        row = _catalogued(model)
-        size = None if row is None else row.window or row.max_input
-        return None if size is None or model is None else Window.of(model, reserve=answer_room(size))
+        Raises:
+            UnknownName: there is no meter of that name.
+        """
+        limits = WindowLimits.of(self._window) if limits is None else limits
+        chosen = meter if meter is not None else self._meter
+        scale = self.meters.meter(request.model, chosen)
+        room = self.windows.room(request.model, limits, request.answer, exact=scale.exact, server=server)
+        return RequestPlan(scale=scale, chosen=chosen, limits=limits, room=room, server=server)
 
-    def _unknown(
-        self, messages: Sequence[Any], model: str | None, beside: RequestExtras, format: str | None, session: str | None
+    def count(self, request: RequestInput, plan: RequestPlan) -> RequestSize:
+        """Return the tokens of a request as it came, without its conversation.
+
+        Raises:
+            InvalidValue: a message or a tool is invalid.
+        """
+        return self.meters.count(request, plan.scale)
+
+    def fit(
+        self,
+        request: RequestInput,
+        plan: RequestPlan,
+        *,
+        name: str | None = None,
+        owner: tuple[str, ...] = (),
+        most: int | None = None,
     ) -> FittedRequest:
-        """Return the request as it came, since nobody knows what the model holds; a refusal may tell."""
+        """Return a planned request that fits.
 
-        def shrink(_: FittedRequest, overflow: Overflow) -> FittedRequest | None:
-            if overflow.limit is None:
-                return None
-            self._learned[model] = overflow.limit
-            made = self.request(
-                messages,
-                model=model,
-                tools=beside.tools,
-                system=beside.system,
-                format=format,
-                answer=beside.answer,
-                session=session,
-                aside=beside.aside,
-            )
-            made.retried = True
-            return made
+        Args:
+            request: what the caller is about to send.
+            plan: how it is counted and how many tokens it may take.
+            name: the name of the conversation; without it, the one that the messages continue.
+            owner: whose conversation it is; conversations of different owners share nothing.
+            most: a lower ceiling, after a refusal.
 
-        given = list(messages)
-        made = self.last = FittedRequest(messages=given, places=[*range(len(given))], shrink=shrink if given else None)
+        Raises:
+            DoesNotFit: what has to stay is larger than the budget.
+            InvalidValue: a message or a tool is invalid.
+        """
+        room, conversation = plan.room, None
+        if room is None and most is not None:
+            room = Room(window=most, fits=most, target=most)
+        if room is None or not request.messages:
+            made = self._untouched(request)
+        else:
+            key = ConversationKey(request.model, request.format, owner)
+            conversation = self._found(request, key, name, plan, room)
+            with conversation.lock:
+                if isinstance(conversation, HeldConversation):
+                    conversation.scale = plan.scale
+                made = conversation.fit(request, room, most)
+            self._moved(conversation, request, changed=made.changed)
+
+        def shrink(refused: FittedRequest, overflow: Overflow) -> FittedRequest | None:
+            if conversation is not None:
+                with conversation.lock:
+                    conversation.refused(overflow)
+            return self._shrunk(refused, overflow, plan, name, owner)
+
+        made.learn = lambda done, usage: self._answered(done, usage, plan, conversation)
+        made.shrink = shrink
+        self.last = made
         return made
 
+    def learn(self, request: FittedRequest, plan: RequestPlan, tokens: int) -> None:
+        """Learn how a model counts from the tokens that its provider reported for a request."""
+        sent, used = request.input, request.used
+        if used is not None:
+            apart = None if sent.format == "openai" else sent.system
+            prompt = SentPrompt(request.messages, sent.tools, apart, sent.format or "openai", used)
+            self.meters.learn(sent.model, plan.chosen, prompt, tokens)
 
-def _given(store: Store, name: str) -> list[Any]:
-    """Return the messages that a conversation was given, since it last began anew."""
-    known: list[Any] = []
-    for entry in store.entries(name, kinds=["message", "compaction"]):
-        if entry.kind == "message":
-            known.append(entry.body["message"])
-        elif entry.body["trigger"] == CHANGED:
-            known = list(entry.body["view"])
-    return known
+    def refused(self, request: FittedRequest, overflow: Overflow, plan: RequestPlan) -> None:
+        """Learn from a refusal how many tokens the model takes, and how it counts."""
+        model, window = request.input.model, request.room.window if request.room is not None else None
+        learns = overflow.sent is not None and self.meters.learns(model, plan.chosen)
+        if learns and overflow.sent:
+            self.learn(request, plan, overflow.sent)
+        self.windows.refused(model, overflow, request.used or 0, window, learns=learns)
 
+    def _shrunk(
+        self, request: FittedRequest, overflow: Overflow, plan: RequestPlan, name: str | None, owner: tuple[str, ...]
+    ) -> FittedRequest | None:
+        """Learn from a refusal, and return a smaller request; `None` if there is nothing to make smaller."""
+        if request.used is None:
+            request.before = self.count(request.input, plan).tokens if request.input.messages else None
+        if request.used is None:
+            return None
+        self.refused(request, overflow, plan)
+        again = self.plan(request.input, plan.limits, plan.chosen, plan.server)
+        made = self.fit(
+            request.input, again, name=name, owner=owner, most=max(1, int(request.used * overflow.retry_share))
+        )
+        made.retried = True
+        return made
 
-def _catalogued(model: str | None) -> Any:
-    """Return what the catalogue knows of a model; nothing where it does not know it."""
-    try:
-        return None if model is None else find(model)
-    except UnknownName:
-        return None
+    def _answered(
+        self, request: FittedRequest, usage: Any, plan: RequestPlan, conversation: Conversation | None
+    ) -> None:
+        if conversation is not None:
+            with conversation.lock:
+                if conversation.answered(request, usage) and request.session is not None:
+                    self.meters.adopt(request.input.model, plan.chosen, request.session.calibration)
+                    return
+        actual = reported(usage)
+        if actual.input is not None and actual.passes == 1:
+            self.learn(request, plan, actual.input)
+
+    def _untouched(self, request: RequestInput) -> FittedRequest:
+        """Return a request as it came, since nobody knows what the model holds; a refusal may teach it."""
+        messages = list(request.messages)
+        return FittedRequest(messages=messages, places=[*range(len(messages))], input=request)
+
+    def _found(
+        self, request: RequestInput, key: ConversationKey, name: str | None, plan: RequestPlan, room: Room
+    ) -> Conversation:
+        """Return the conversation of a name, or the one that the messages continue furthest, or a new one."""
+        with self._lock:
+            if name is None:
+                name = self._continued(request, key)
+            name = name or uuid4().hex
+            found = self._known.get(name) or self._opened(name, key, plan, room)
+            while found.key != key:  # Another model has another window and meter, and may have another format.
+                name = f"{name}/{key.model or key.format}"
+                found = self._known.get(name) or self._opened(name, key, plan, room)
+            self._known[name] = found
+            self._known.move_to_end(name)
+            return found
+
+    def _continued(self, request: RequestInput, key: ConversationKey) -> str | None:
+        """Return the name of the conversation that the messages continue furthest; `None` if there is none."""
+        lengths = {
+            name: length
+            for name, each in self._known.items()
+            if each.key == key and (length := each.continues(request.messages))
+        }
+        name = max(lengths, key=lambda each: lengths[each], default=None)
+        if name is None and not self._log and self._store is not None:
+            marks = fingerprints(request.messages, key)
+            name = self._prefixes.find(marks) or f"auto.{marks[-1]}"
+        return name
+
+    def _opened(self, name: str, key: ConversationKey, plan: RequestPlan, room: Room) -> Conversation:
+        """Return a conversation that the store has, or a new one."""
+        if not self._log:
+            stable = bool(self._settings.get("stable", True))
+            return HeldConversation(name, key, self.store, self.meters, stable=stable)
+        store, settings = self._store, dict(self._settings)
+        if store is None or not store.entries(name, limit=1):
+            meter = OTHER if plan.chosen is None and known(key.model) is None else plan.chosen
+            window = self._window if self._window is not None else Window(room.window)
+            learned = self.meters.calibration(key.model, plan.chosen)
+            session = Session(
+                window,
+                model=key.model or None,
+                meter=meter,
+                store=store,
+                id=name,
+                format=key.format,
+                calibration=learned,
+                **settings,
+            )
+            return LoggedConversation(session, key)
+        settings = {name: settings[name] for name in _REOPENED if name in settings}
+        session = Session.open(name, store=store, meter=self._meter, **settings)
+        opened = ConversationKey(session.settings.model or "", session.settings.format, key.owner)
+        return LoggedConversation(session, opened, logged_messages(store, name))
+
+    def _moved(self, conversation: Conversation, request: RequestInput, *, changed: bool) -> None:
+        """Note the newest request of a conversation, and forget those that are too many."""
+        if changed and conversation.name.startswith("auto."):
+            mark = fingerprints(request.messages, conversation.key)[-1]
+            self._prefixes.move(conversation.name, conversation.mark, mark)
+            conversation.mark = mark
+        with self._lock:
+            conversation.size = request.size
+            chars = sum(each.size for each in self._known.values())
+            for name, each in list(self._known.items()):
+                if len(self._known) <= self._most and (chars <= _MOST_CHARS or len(self._known) == 1):
+                    break
+                if each is not conversation and not each.lock.locked():
+                    del self._known[name]
+                    chars -= each.size

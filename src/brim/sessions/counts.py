@@ -1,4 +1,4 @@
-"""What a session counts as it goes: how often what happened, and where the lines stand."""
+"""The counters of a session."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 @dataclass(slots=True)
 class Counts:
-    """The numbers of a session that last."""
+    """The counters of a session, which are part of its log."""
 
     prompts: int = 0
     messages: int = 0
-    """Messages that were added, those included that are no longer in the prompt."""
+    """Messages that were added, including those no longer in the prompt."""
     peak: int = 0
-    """The most that any prompt used."""
+    """The most tokens of any prompt."""
     warnings: int = 0
     compactions: int = 0
     sub_ticks: int = 0
@@ -25,25 +25,25 @@ class Counts:
     reported: int | None = None
     """Tokens of the last prompt as the provider counted them."""
     drift: int = 0
-    """Tokens by which that was more than what was counted."""
+    """Tokens by which that exceeds our count."""
     wait: int = 0
-    """Units of the conversation below which compaction is not tried again, since it did not pay."""
+    """Tokens of the history below which compaction is not tried again, since it saved nothing."""
     ceiling: int | None = None
-    """What a provider said that it takes at the most, once it refused a prompt."""
+    """The most tokens of a prompt after a provider refused one."""
 
     def crosses(self, units: int, line: int) -> bool:
-        """Return whether the warning line is crossed from below, and take note of where the use is now."""
+        """Return whether the warning line is crossed from below, and note where the use is now."""
         crossed = units >= line and not self.above
         self.above = units >= line
         self.warnings += crossed
         return crossed
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as JSON values."""
+        """Return the counters as JSON values."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Counts:
-        """Return what `to_dict` wrote; what another version knows and this one does not is left out."""
+        """Return what `to_dict` wrote; fields of another version are ignored."""
         known = {slot.name for slot in fields(cls)}
         return cls(**{name: value for name, value in values.items() if name in known})

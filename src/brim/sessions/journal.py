@@ -1,7 +1,7 @@
-"""The log of a session in a store: what is written together, and what a session is read back from.
+"""The log of a session in a store.
 
-A session that is opened again begins at its last compaction, which holds the whole conversation as it was then, and
-takes in what was written since. So opening costs what the prompt holds, not what was ever said.
+A session that is opened again begins at its last compaction, which holds the whole history as it was then, and applies
+the entries since. So opening costs as much as the prompt holds, not as much as the log.
 """
 
 from __future__ import annotations
@@ -10,33 +10,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from brim.history.compact.compacted import Compacted
+from brim.history.compact.result import Compacted
 from brim.history.stable import HeldCut
+from brim.sessions.context import held_from
 from brim.sessions.counts import Counts
+from brim.sessions.dropped_texts import DroppedTexts
 from brim.sessions.settings import SessionSettings
-from brim.sessions.shelf import Shelf
 from brim.sessions.state import Last
-from brim.sessions.view import held_from
 from brim.store.base import Body, LogEntry, Store
 
 Lines = Sequence[tuple[str, Body]]
 
 
 class Journal:
-    """Writes to the log of one session; without a store it keeps nothing but the texts that left."""
+    """Writes to the log of one session; without a store it keeps only the dropped texts."""
 
     def __init__(self, store: Store | None, session: str, number: int = 0) -> None:
         self.store = store
         self.session = session
         self.number = number
         """The number of the last entry."""
-        self.shelf = Shelf(store, session)
+        self.shelf = DroppedTexts(store, session)
 
     def write(self, lines: Lines, texts: Mapping[str, str] | None = None) -> None:
-        """Write entries and keep texts, all or none.
+        """Write entries and dropped texts, all or none.
 
         Raises:
-            Conflict: somebody else has written to this session.
+            Conflict: another process has written to this session.
             StoreError: the store cannot be written.
         """
         if self.store is not None and texts:
@@ -52,36 +52,36 @@ class Journal:
 
 @dataclass(slots=True)
 class SavedSession:
-    """A session as its log tells it."""
+    """A session as its log describes it."""
 
     settings: SessionSettings
     number: int = 0
-    view: list[Any] = field(default_factory=list)
-    """The conversation at the last compaction."""
+    context: list[Any] = field(default_factory=list)
+    """The messages at the last compaction."""
     messages: list[Any] = field(default_factory=list)
-    """What came since."""
+    """The messages since."""
     format: str | None = None
-    """The shape of the messages at the last compaction."""
+    """The format of the messages at the last compaction."""
     counts: Counts = field(default_factory=Counts)
     held: HeldCut | None = None
     compacted: Compacted | None = None
     last: Last | None = None
     calibration: Mapping[str, Any] | None = None
-    """What the conversation is counted by: what was known of the model when it was last counted."""
+    """What was known of how the model counts when the history was last counted."""
     learnt: list[Body] = field(default_factory=list)
-    """What was learnt since."""
+    """The usage entries since."""
     pins: Mapping[str, str] = field(default_factory=dict)
     """Texts that every prompt holds, by their handles."""
 
     def take(self, entry: LogEntry) -> None:
-        """Take in one more entry."""
+        """Apply one more entry."""
         kind, body = entry.kind, entry.body
         self.number = entry.number
         if kind == "message":
             self.messages.append(body.get("sent", body["message"]))
             self.counts.messages += 1
         elif kind == "compaction":
-            self.view, self.messages, self.format, self.held = body["view"], [], format_in(body), None
+            self.context, self.messages, self.format, self.held = body["view"], [], format_in(body), None
             self.compacted = Compacted.from_dict(body["compacted"]) if body["compacted"] else None
             self.last, self.calibration, self.learnt = None, body["calibration"], []
         elif kind == "prompt":
@@ -107,7 +107,7 @@ def format_in(body: Body) -> str | None:
 
 
 def read(store: Store, session: str) -> SavedSession | None:
-    """Return a session as its log tells it, or nothing where there is none."""
+    """Return a session as its log describes it; `None` if there is none."""
     first = store.entries(session, limit=1)
     if not first or "settings" not in first[0].body:
         return None

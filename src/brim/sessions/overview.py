@@ -1,4 +1,4 @@
-"""What a store knows of its sessions at a glance: how full the one in use is, and what the recent ones came to."""
+"""The sessions of a store at a glance: how full the current one is, and the totals of the recent ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SessionUse:
     status: Mapping[str, Any]
     """Its status as it was last written."""
     about: Mapping[str, Any]
-    """What else is known: of a loop its goal, its iterations and whether it has ended."""
+    """Other facts: of a loop its goal, its iterations and whether it has ended."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -35,12 +35,12 @@ class SessionUse:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Overview:
-    """The session in use and the recent ones."""
+    """The current session and the recent ones."""
 
     current: SessionUse | None
-    """The one that was asked for, or the one last written; nothing where there is none."""
+    """The requested session, or the one last written; `None` if there is none."""
     recent: tuple[SessionUse, ...]
-    """The last written first."""
+    """The most recently written first."""
 
     @property
     def peak(self) -> float:
@@ -71,10 +71,10 @@ class Overview:
 
 
 def overview(store: Store, session: str | None = None, recent: int = RECENT) -> Overview:
-    """Return what a store knows of one session and of the recent ones.
+    """Return the overview of a store.
 
     Raises:
-        UnknownName: it has no session of this id.
+        UnknownName: the store has no session of this id.
     """
     rows = [row for row in map(_row, store.sessions(limit=recent)) if row is not None]
     if session is None:
@@ -89,7 +89,7 @@ def overview(store: Store, session: str | None = None, recent: int = RECENT) -> 
 
 
 def _row(row: SessionRow) -> SessionUse | None:
-    """Return a session, unless something else wrote it, such as a gateway, which knows of no peak."""
+    """Return the use of a session; `None` if a gateway wrote it, which knows no peak."""
     status = row.meta.get("status")
     if not isinstance(status, Mapping) or "peak_utilization" not in status:
         return None

@@ -1,7 +1,7 @@
-"""Texts that left the prompt and were pinned: every prompt holds them until they are unpinned.
+"""Dropped texts that were pinned: every prompt holds them until they are unpinned.
 
-They stand at the end with memory, where they move nothing that the cache holds, and are never cut. So together they
-may take a quarter of the budget and no more.
+They stand at the end with memory, so that the cached prefix stays the same, and are never cut. Together they may take a
+quarter of the budget.
 """
 
 from __future__ import annotations
@@ -9,24 +9,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from brim.errors import InvalidValue
-from brim.meter.base import Scale
+from brim.meter.base import BaseMeter
 
 HEAD = "## Pinned"
-"""What stands over the pins in a prompt."""
+"""The heading above the pins in a prompt."""
 _SHARE = 4
 """The part of the budget, one in so many, that pins may take."""
 
 
 def written(pins: Mapping[str, str]) -> str:
-    """Return the pins as a prompt holds them; nothing where there are none."""
+    """Return the pins as a prompt holds them; empty if there are none."""
     return "\n\n".join([HEAD, *pins.values()]) if pins else ""
 
 
-def added(pins: Mapping[str, str], handle: str, text: str, budget: int, scale: Scale) -> dict[str, str]:
+def added(pins: Mapping[str, str], handle: str, text: str, budget: int, scale: BaseMeter) -> dict[str, str]:
     """Return the pins with one more.
 
     Raises:
-        InvalidValue: together they would take too much of the budget.
+        InvalidValue: together they would take more than a quarter of the budget.
     """
     made = {**pins, handle: text}
     units, most = scale.count(written(made)), budget // _SHARE

@@ -1,72 +1,85 @@
-"""The tool by which a model brings back what left its prompt."""
+"""Texts that were dropped from a session's prompt: recalled by handle, searched, and pinned."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from typing import Any
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
 
-from brim.errors import DoesNotFit, UnknownName
-from brim.meter.base import Scale
-from brim.sessions.shelf import Shelf
-from brim.truncate.text import cut
-from brim.wire import wire
+from brim.errors import UnknownName
+from brim.sessions import pins, recall_tool
+from brim.sessions.fixed_parts import FixedParts
+from brim.store.base import SearchHit
 
-NAME = "brim_recall"
-_TOLD = (
-    "Bring back earlier text of this conversation that is no longer in the prompt. Give a handle such as b2:1f0c9a2e "
-    "that stands in a summary or in the place of a result, or a query to search for."
-)
-_FIELDS = {
-    "handle": "The handle of a text, or its start.",
-    "query": "Words to search for in what left the prompt.",
-}
-_FOUND = 8
-"""Texts that a search tells of."""
+if TYPE_CHECKING:
+    from brim.sessions.journal import Journal
+    from brim.sessions.prompt_step import PromptStep
+    from brim.sessions.state import SessionState
 
 
-def tool(format: str) -> dict[str, Any]:
-    """Return the definition of the tool in the shape of OpenAI chat, Responses or Anthropic.
+class Recall(ABC):
+    """The part of a session that brings back dropped texts."""
 
-    Raises:
-        InvalidValue: there is no such shape.
-    """
-    properties = {name: {"type": "string", "description": told} for name, told in _FIELDS.items()}
-    schema = {"type": "object", "properties": properties, "additionalProperties": False}
-    named = {"name": NAME, "description": _TOLD}
-    if wire(format).name == "anthropic":
-        return {**named, "input_schema": schema}
-    body = {**named, "parameters": schema}
-    return {"type": "function", **body} if format == "responses" else {"type": "function", "function": body}
+    _state: SessionState
+    _journal: Journal
 
+    @abstractmethod
+    def _work(self, parts: FixedParts) -> PromptStep:
+        """Return a step on a copy of the state."""
 
-def answered(arguments: object, shelf: Shelf, limit: int, meter: Scale) -> str:
-    """Return what the tool answers, in at most `limit` units; what was asked wrongly is answered by a sentence."""
-    asked = _read(arguments)
-    handle, query = asked.get("handle"), asked.get("query")
-    if isinstance(handle, str) and handle.strip():
-        try:
-            text = shelf.text(handle.strip())
-        except UnknownName as error:
-            text = f"{error}."
-    elif isinstance(query, str) and query.strip():
-        found = [f"{each.handle}: {each.excerpt}" for each in shelf.search(query, _FOUND)]
-        text = "\n".join(found) or "Nothing that left the prompt has these words."
-    else:
-        text = 'Give {"handle": "b2:..."} or {"query": "words"}.'
-    if meter.count(text) <= limit:
-        return text
-    try:
-        return cut(text, limit, meter, keep="shape").text
-    except DoesNotFit:
-        return meter.head(text, limit)
+    @abstractmethod
+    def _done(self, work: PromptStep) -> None:
+        """Write what a step has gathered, and take over its state."""
 
+    def recall(self, handle: str) -> str:
+        """Return a dropped text by its handle, or by the start of it.
 
-def _read(arguments: object) -> Mapping[str, Any]:
-    """Return the arguments of a call, as JSON text or as values; what is neither has none."""
-    if isinstance(arguments, str):
-        try:
-            arguments = json.loads(arguments)
-        except (ValueError, RecursionError):
-            return {}
-    return arguments if isinstance(arguments, Mapping) else {}
+        Raises:
+            UnknownName: this session keeps no such text.
+        """
+        return self._journal.shelf.text(handle)
+
+    def search(self, query: str, limit: int = 20) -> list[SearchHit]:
+        """Return the dropped texts that share words with a query, the best first."""
+        return self._journal.shelf.search(query, limit)
+
+    def recall_tool(self, format: str | None = None) -> dict[str, Any]:
+        """Return the definition of the tool by which a model recalls dropped texts."""
+        return recall_tool.tool(format or self._state.context.history.turns.wire.name)
+
+    def answer_recall(self, arguments: Any, budget: int | None = None) -> str:
+        """Return the result of a call of that tool, in at most `budget` tokens."""
+        limit = self._state.settings.longest_result if budget is None else budget
+        return recall_tool.answered(arguments, self._journal.shelf, limit, self._state.model_meter.meter)
+
+    @property
+    def pins(self) -> dict[str, str]:
+        """Texts that every prompt holds until they are unpinned, by their handles."""
+        return dict(self._state.pins)
+
+    def pin(self, handle: str) -> None:
+        """Put a dropped text, whole, at the end of every prompt from now on.
+
+        Raises:
+            UnknownName: this session keeps no such text.
+            InvalidValue: the pins would take more than a quarter of the budget.
+            StoreError: the store cannot be written; nothing is pinned then.
+        """
+        state = self._state
+        name, text = self._journal.shelf.find(handle)
+        self._pin(pins.added(state.pins, name, text, state.budget, state.model_meter.meter))
+
+    def unpin(self, handle: str) -> None:
+        """Remove a pin; its text can still be recalled.
+
+        Raises:
+            UnknownName: nothing of this handle is pinned.
+        """
+        if handle not in self._state.pins:
+            raise UnknownName("pin", handle, list(self._state.pins))
+        self._pin({name: text for name, text in self._state.pins.items() if name != handle})
+
+    def _pin(self, pinned: dict[str, str]) -> None:
+        work = self._work(FixedParts())
+        work.state.pins = pinned
+        work.lines.append(("note", {"pins": list(pinned)}))
+        self._done(work)

@@ -1,4 +1,4 @@
-"""One request on its way to a model: what to send, and what came of it."""
+"""One request on its way to a model: what a caller brings, what to send, and what came of it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,41 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from brim.history.fitted import Fitted
+from brim.history.history import Tools
+from brim.history.result import Fitted
 from brim.receipts.receipt import Receipt
+from brim.sessions.dropped_texts import DroppedTexts
 from brim.sessions.session import Session
+from brim.sessions.windows import Room
+from brim.wire import Format
 from brim.wire.overflow import Overflow, is_overflow
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RequestInput:
+    """What a caller is about to send."""
+
+    messages: Sequence[Any]
+    """The whole history."""
+    model: str = ""
+    """The model that is called; empty if the request names none."""
+    tools: Tools | None = None
+    system: Any = None
+    """The system prompt, if it is not one of the messages."""
+    format: Format | None = None
+    """The format of the messages; `None` if it is to be detected."""
+    answer: int | None = None
+    """Tokens that the answer may take; `None` if the request does not say."""
+    extra: int = 0
+    """Tokens of the request that the caller has counted itself."""
+    pin: tuple[int, ...] = ()
+    """Indexes of messages that stay whole."""
+    recall: bool = False
+    """Whether the model is offered the recall tool if anything is dropped."""
+    size: int = 0
+    """Characters of the request, by which the memory of conversations is bounded."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -21,53 +50,68 @@ class FittedRequest:
     messages: list[Any]
     """What to send. A message that was not changed is the caller's own object."""
     places: list[int | None]
-    """For each of them, which of the caller's messages it is; `None` for what brim has made: a message that was cut, a
-    summary, a note."""
+    """For each message its index among the caller's; `None` for one that brim made: cut, summarised, or a note."""
+    input: RequestInput = field(repr=False)
     changed: bool = False
-    """Whether anything else is sent than what the caller gave."""
+    """Whether anything else is sent than what the caller brought."""
+    before: int | None = None
+    """Tokens of the request as it came; `None` if the window of the model is unknown."""
+    room: Room | None = None
+    """How many tokens it may take; `None` if the window of the model is unknown."""
+    exact: bool = True
+    """Whether the tokens are an exact count."""
+    shelf: DroppedTexts | None = field(default=None, repr=False)
+    """The texts that were dropped from the conversation, if the model can recall them."""
     session: Session | None = None
-    """The conversation that it belongs to; `None` where nobody knows the window of the model."""
-    fitted: Fitted | None = None
+    """The session of the conversation, if it has one."""
+    fitted: Fitted | None = field(default=None, repr=False)
+    recalls: bool = False
+    """Whether the recall tool was offered."""
     retried: bool = False
-    """Whether an earlier form of it was refused."""
+    """Whether an earlier form of the request was refused."""
     learn: Callable[[FittedRequest, Any], None] | None = field(default=None, repr=False)
     shrink: Callable[[FittedRequest, Overflow], FittedRequest | None] | None = field(default=None, repr=False)
 
     @property
     def receipt(self) -> Receipt | None:
-        """The record of the fit; `None` where nobody knows the window of the model."""
+        """The record of the fit; `None` if the window of the model is unknown."""
         return None if self.fitted is None else self.fitted.receipt
+
+    @property
+    def used(self) -> int | None:
+        """Tokens of what is sent; `None` if nobody counted."""
+        return self.before if self.fitted is None else self.fitted.used + self.input.extra
 
     def written(self, given: Sequence[T], make: Callable[[Any], T]) -> list[T]:
         """Return what to send in the caller's own kind of messages.
 
         Args:
-            given: the messages as the caller has them, one for each that the request was made of.
-            make: makes one of what brim has made.
+            given: the caller's own messages, one for each message of the request.
+            make: turns a message that brim made into one of the caller's kind.
         """
         pairs = zip(self.messages, self.places, strict=True)
         return [make(raw) if place is None else given[place] for raw, place in pairs]
 
     def answered(self, usage: Any) -> None:
-        """Take what the answer reports that the request took: an estimate is corrected by it, and the status shows it.
+        """Learn from the usage that the answer reports: it corrects an estimate, and the status shows it.
 
         Args:
-            usage: the `usage` of an answer, or the whole answer; `None` where it reports none.
+            usage: the `usage` of an answer, or the whole answer; `None` if it reports none.
 
         Raises:
-            InvalidValue: it is none that a provider reports.
+            InvalidValue: it is not a usage as providers report it.
         """
         if usage is not None and self.learn is not None:
             self.learn(self, usage)
 
     def refused(self, error: object) -> FittedRequest | None:
-        """Return a smaller request after a refusal; nothing where it was refused for something else, or once before.
+        """Return a smaller request after a refusal; `None` if it was refused for another reason, or once before.
 
         Args:
             error: the exception of a client, or the body of the answer.
 
         Raises:
-            DoesNotFit: what has to stay is bigger than what the model takes.
+            DoesNotFit: what has to stay is larger than what the model takes.
         """
         overflow = is_overflow(error)
         if overflow is None or self.retried or self.shrink is None:

@@ -1,51 +1,55 @@
 """A conversation over time: an append-only log, and the prompt that is made of it before each call.
 
-Before each prompt the whole is counted: system prompt, conversation, memory, tool output. At the warning line it
-warns; over its line it replaces older turns by a summary; and what it returns fits, whatever happened before. With a
-store, whatever a method was given is durable before it returns.
+Before each prompt everything is counted: system prompt, history, memory, tool results. At the warning line the session
+warns; over its compaction line it replaces older turns by a summary; and the prompt always fits. With a store, what a
+method was passed is durable before it returns.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 from uuid import uuid4
 
 from brim.amounts import units
-from brim.errors import InvalidValue, UnknownName, check_choice
+from brim.errors import InvalidValue, UnknownName
 from brim.history.compact.plan import CompactionPlan, apply
-from brim.history.fitted import Fitted
 from brim.history.history import Tools
-from brim.meter import Meter, Scale
+from brim.history.result import Fitted
+from brim.meter import BaseMeter, Meter
+from brim.meter.calibration import Calibration
 from brim.meter.window import Window
 from brim.observe import Observer
-from brim.sessions import pins, shrinking
-from brim.sessions.aside import Aside, Memory
-from brim.sessions.calibrating import SentPrompt, share
-from brim.sessions.growth import bounded
+from brim.sessions import compaction, pins
+from brim.sessions.compaction import Summariser
+from brim.sessions.fixed_parts import FixedParts, Memory
+from brim.sessions.initial_state import new_state, restored_state
 from brim.sessions.journal import Journal, Lines, read
-from brim.sessions.opening import begun, resumed
-from brim.sessions.prompting import Prompting
-from brim.sessions.recalling import Recalling
+from brim.sessions.model_meter import SentPrompt, save_calibration
+from brim.sessions.notices import Notifier
+from brim.sessions.prompt_step import PromptStep
+from brim.sessions.recall import Recall
+from brim.sessions.result_limit import bounded
 from brim.sessions.settings import SessionSettings
 from brim.sessions.state import SessionState
 from brim.sessions.status import Status
-from brim.sessions.telling import Telling
-from brim.sessions.usage import Reported, reported
-from brim.sessions.view import jsonable
+from brim.sessions.usage import ReportedUsage, reported
 from brim.store.base import META, Store
 from brim.wire import format_of, wire
+from brim.wire.base import Format, jsonable
 from brim.wire.overflow import Overflow
 
 Given = Meter | str | Callable[[str], int] | None
 
-MORE = ("compact_at", "summary_share", "tool_limit", "memory_limit", "format")
-"""Settings that are given by name."""
 
-
-class Session(Recalling):
+class Session(Recall):
     """A conversation that lasts."""
+
+    id: str
+    """Its name in the store."""
+    about: dict[str, Any]
+    """What the store's list of sessions shows of it, beside its status."""
 
     def __init__(
         self,
@@ -55,52 +59,83 @@ class Session(Recalling):
         meter: Given = None,
         store: Store | None = None,
         id: str | None = None,
-        summarise: shrinking.Summariser | None = None,
+        summarise: Summariser | None = None,
         keep_turns: int = 3,
         stable: bool = True,
+        compact_at: Literal["cap", "warning", "never"] | float = "cap",
+        summary_share: float = 0.25,
+        tool_limit: int | str = "25%",
+        memory_limit: int = 50_000,
+        format: Format | None = None,
         clock: Callable[[], float] = time.time,
         observers: Iterable[Observer] = (),
         on_notice: Callable[[str], Any] | None = None,
         capture: bool = False,
+        calibration: Calibration | None = None,
         also: Lines = (),
-        **more: Any,
     ) -> None:
         """Begin a session.
 
         Args:
-            window: what the model holds and what of it a prompt may use; without it, the window of `model`.
-            model: the model that is asked.
-            meter: what measures; without it, the model's meter.
+            window: what the model holds and how much of it a prompt may use; without it, the window of `model`.
+            model: the model that is called.
+            meter: the meter, or its name; without it, the meter of the model.
             store: where everything is kept. Without one the session lives in memory, and grows there.
-            id: its name in the store; one is made where none is given.
-            summarise: what makes summaries: a function from a text and a limit to a text, or a model. Without it they
-                are made of the conversation's own sentences, offline.
+            id: its name in the store; without it, one is made up.
+            summarise: makes summaries: a function from a text and a limit to a text, or a model. Without it they are
+                made of the conversation's own sentences, offline.
             keep_turns: how many of the newest turns a compaction leaves as they are.
             stable: whether the start of the prompt is kept the same for the provider's cache.
-            clock: what tells the time, in seconds.
-            observers: who is told of events, beside those that watch the process.
-            on_notice: called with what the user should be told, once for each compaction.
+            compact_at: where compaction begins: when a prompt would be over the budget (`cap`), at the warning line
+                (`warning`), at a share of the budget, or `never`.
+            summary_share: the share of the room that a summary may take.
+            tool_limit: the most tokens of one tool result, or a share of the budget.
+            memory_limit: the most tokens of memory in a prompt.
+            format: the format of the messages; without it, it is detected.
+            clock: returns the time in seconds.
+            observers: receive events, beside those that observe the process.
+            on_notice: called with a notice for the user, once for each compaction.
             capture: whether the prompts in the store hold their receipts and texts, so that they can be replayed.
+            calibration: what other sessions learned about how the model counts.
             also: entries of the caller's own that are written to the log at its beginning.
-            more: `compact_at`, `summary_share`, `tool_limit`, `memory_limit`, `shape`: see `Settings`.
 
         Raises:
-            InvalidValue: an argument that cannot be, or the store has a session of this id.
-            UnknownName: no such model or meter.
+            InvalidValue: an argument is invalid, or the store has a session of this id.
+            UnknownName: there is no such model or meter.
         """
-        for name in more:
-            check_choice("an argument", name, MORE)
-        self.id = uuid4().hex if id is None else id
-        self._state = begun(window, model, meter, store, {"keep_turns": keep_turns, "stable": stable, **more})
-        self._journal = Journal(store, self.id)
-        self._telling = Telling(self.id, model, clock, observers, on_notice)
-        self._summarise, self._capture = shrinking.checked(summarise), capture
-        self.about: dict[str, Any] = {"kind": "session"}
-        """What the store's list of sessions says of it, beside its status."""
-        if store is not None and store.entries(self.id, limit=1):
-            raise InvalidValue("id", id, "new in this store: brim.Session.open(id, store=...) goes on with a session")
-        told = {"settings": self.settings.to_dict(), "calibration": self._state.calibrating.to_dict()}
-        self._write([("note", told), *also])
+        settings = {
+            "keep_turns": keep_turns,
+            "stable": stable,
+            "compact_at": compact_at,
+            "summary_share": summary_share,
+            "tool_limit": tool_limit,
+            "memory_limit": memory_limit,
+            "format": format,
+        }
+        state = new_state(window, model, meter, store, calibration, settings)
+        name = uuid4().hex if id is None else id
+        self._set_up(Journal(store, name), state, summarise, clock, observers, on_notice, capture=capture)
+        if store is not None and store.entries(name, limit=1):
+            raise InvalidValue("id", id, "new in this store: brim.Session.open(id, store=...) continues a session")
+        first = {"settings": state.settings.to_dict(), "calibration": state.model_meter.to_dict()}
+        self._write([("note", first), *also])
+
+    def _set_up(
+        self,
+        journal: Journal,
+        state: SessionState,
+        summarise: Summariser | None,
+        clock: Callable[[], float],
+        observers: Iterable[Observer],
+        on_notice: Callable[[str], Any] | None,
+        *,
+        capture: bool,
+    ) -> None:
+        """Take what a new session and an opened one have in common."""
+        self.id, self.about = journal.session, {"kind": "session"}
+        self._journal, self._state = journal, state
+        self._notifier = Notifier(journal.session, state.settings.model, clock, observers, on_notice)
+        self._summarise, self._capture = compaction.checked(summarise), capture
 
     @classmethod
     def open(
@@ -109,108 +144,130 @@ class Session(Recalling):
         *,
         store: Store,
         meter: Given = None,
-        summarise: shrinking.Summariser | None = None,
+        summarise: Summariser | None = None,
         clock: Callable[[], float] = time.time,
         observers: Iterable[Observer] = (),
         on_notice: Callable[[str], Any] | None = None,
         capture: bool = False,
+        create: bool = False,
+        **settings: Any,
     ) -> Session:
         """Return a session as it was left: its next prompt is the one it would have made, had it never been closed.
 
-        Its settings are those that it began with. What cannot be stored is given again: a meter or a summariser of the
-        caller's own, a clock, observers.
+        Its settings are those that it began with. What cannot be stored is passed again: a meter or a summariser of
+        the caller's own, a clock, observers.
+
+        Args:
+            id: its name in the store.
+            store: the store.
+            meter: a meter of the caller's own.
+            summarise: makes summaries.
+            clock: returns the time in seconds.
+            observers: receive events.
+            on_notice: called with a notice for the user.
+            capture: whether the prompts in the store hold their receipts and texts.
+            create: whether to begin the session if the store has none of this id.
+            settings: the other arguments of a `Session` that is created: `window`, `model`, ...
 
         Raises:
-            UnknownName: the store has no session of this id.
-            InvalidValue: it was begun with a meter of the caller's own, and none is given.
+            UnknownName: the store has no session of this id, and `create` is false.
+            InvalidValue: it was begun with a meter of the caller's own, and none is passed.
         """
-        told = read(store, id)
-        if told is None:
+        saved = read(store, id)
+        shared: dict[str, Any] = {
+            "summarise": summarise,
+            "clock": clock,
+            "observers": observers,
+            "on_notice": on_notice,
+        }
+        if saved is None and create:
+            return cls(store=store, id=id, meter=meter, capture=capture, **shared, **settings)
+        if saved is None:
             raise UnknownName("session", id, [row.id for row in store.sessions(limit=1_000)])
         made = cls.__new__(cls)
-        made.id = id
-        made._state = resumed(told, meter)
-        made._journal = Journal(store, id, told.number)
-        made._telling = Telling(id, told.settings.model, clock, observers, on_notice)
-        made._summarise, made._capture = shrinking.checked(summarise), capture
-        made.about = {"kind": "session"}
+        made._set_up(Journal(store, id, saved.number), restored_state(saved, meter), capture=capture, **shared)
         return made
 
     @property
     def settings(self) -> SessionSettings:
-        """How it keeps to its window."""
+        """How it keeps within its window."""
         return self._state.settings
 
     @property
-    def meter(self) -> Scale:
-        """What measures, corrected by what the provider reported."""
-        return self._state.calibrating.meter
+    def meter(self) -> BaseMeter:
+        """The meter, corrected by reported usage."""
+        return self._state.model_meter.meter
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """What is known of how the model counts; `None` if the meter is exact."""
+        return self._state.model_meter.calibration
 
     @property
     def budget(self) -> int:
-        """Units that a prompt may use."""
+        """Tokens that a prompt may take."""
         return self._state.budget
 
     @property
     def messages(self) -> list[Any]:
-        """The conversation as the next prompt would have it if everything fitted."""
-        return list(self._state.view.messages)
+        """The messages of the next prompt, if everything fits."""
+        return list(self._state.context.messages)
 
     @property
     def format(self) -> str:
-        """The shape of its messages."""
-        return self._state.view.history.book.wire.name
+        """The format of its messages."""
+        return self._state.context.history.turns.wire.name
 
     @property
     def number(self) -> int:
-        """The number of the last entry of its log that it knows."""
+        """The number of the last entry of its log."""
         return self._journal.number
 
     @property
     def clock(self) -> Callable[[], float]:
-        """What tells the time."""
-        return self._telling.clock
+        """Returns the time in seconds."""
+        return self._notifier.clock
 
     @property
     def notices(self) -> list[str]:
-        """What the user should have been told, the newest last."""
-        return list(self._telling.notices)
+        """The notices for the user, the newest last."""
+        return list(self._notifier.notices)
 
     @property
     def unfinished(self) -> bool:
-        """Whether a call waits for its result, so that this is no place to stop."""
-        return self._state.view.history.book.unfinished
+        """Whether a tool call waits for its result, so this is no place to stop."""
+        return self._state.context.history.turns.unfinished
 
     def add(self, messages: Any, *, also: Lines = ()) -> None:
         """Add a message, or several, at the end.
 
-        A result of a tool that is longer than it may be is cut by its shape; the whole comes back by its handle.
+        A tool result over `tool_limit` is shortened by its kind; the whole can be recalled by its handle.
 
         Args:
-            messages: one message or a list of them, in the shape of OpenAI chat, Responses items or Anthropic.
+            messages: one message or a list of them, in the format of OpenAI chat, Responses items or Anthropic.
             also: entries of the caller's own that are written to the log with them, or not at all.
 
         Raises:
-            InvalidValue: a message that cannot be; nothing is added then.
+            InvalidValue: a message is invalid; nothing is added then.
             StoreError: the store cannot be written; nothing is added then.
         """
         state = self._state
         given = list(messages) if isinstance(messages, list | tuple) else [messages]
-        had = len(state.view.messages)
-        format = wire(self.settings.format or format_of(given) or state.view.history.book.wire.name)
+        had = len(state.context.messages)
+        format = wire(self.settings.format or format_of(given) or state.context.history.turns.wire.name)
         cap = self.settings.longest_result
         cut = [bounded(raw, had + i, format, cap, self.meter) for i, raw in enumerate(given)]
         lines: list[tuple[str, Mapping[str, Any]]] = []
         for raw, (sent, _) in zip(given, cut, strict=True):
             body = {"message": jsonable(raw)}
             lines.append(("message", body if sent is raw else {**body, "sent": jsonable(sent)}))
-        state.view.extend([sent for sent, _ in cut])
+        state.context.extend([sent for sent, _ in cut])
         state.counts.messages += len(given)
         try:
             self._journal.write([*lines, *also], {name: text for each in cut for name, text in each.texts.items()})
         except BaseException:  # Whatever ended it, what was not written is not there.
             state.counts.messages -= len(given)
-            state.view = state.view.shortened(had)
+            state.context = state.context.shortened(had)
             raise
 
     def prompt(
@@ -223,43 +280,43 @@ class Session(Recalling):
     ) -> Fitted:
         """Return the prompt for the next call: it fits the budget, and a provider accepts it.
 
-        At the warning line it warns, and over its line the conversation is compacted first.
+        At the warning line it warns, and over the compaction line the history is compacted first.
 
         Args:
-            system: the system prompt. In OpenAI chat it stands first among the messages; in the other shapes it is
+            system: the system prompt. In OpenAI chat it stands first among the messages; in the other formats it is
                 sent apart from them, and counted.
             tools: the tool definitions that are sent along.
             memory: a text, entries with the best first, or `{"pinned": ..., "recalled": ...}`. It stands at the end,
-                where it may change without moving what the cache holds.
-            query: what older turns are chosen by, in a session that is not stable.
-            budget: units that this one prompt may use, where they are fewer than the session's own.
+                where it may change without changing the cached prefix.
+            query: selects older turns by relevance, in a session that is not stable.
+            budget: tokens that this one prompt may take, if fewer than the session's budget.
 
         Raises:
-            DoesNotFit: what has to stay is bigger than the budget.
-            InvalidValue: an argument that cannot be.
+            DoesNotFit: what has to stay is larger than the budget.
+            InvalidValue: an argument is invalid.
             StoreError: the store cannot be written; the session is as it was then.
         """
         if query is not None and self.settings.stable:
-            raise InvalidValue("query", query, "left out in a stable session: stable=False chooses turns by it")
-        work = self._work(self._aside(system, tools, memory), query, budget)
+            raise InvalidValue("query", query, "left out in a stable session: stable=False selects turns by it")
+        work = self._work(self._parts(system, tools, memory), query, budget)
         fitted = work.run()
         apart = None if self.format == "openai" else system
-        work.state.calibrating.sent = SentPrompt(fitted.messages, tools, apart, self.format, fitted.used)
+        work.state.model_meter.sent = SentPrompt(fitted.messages, tools, apart, self.format, fitted.used)
         self._done(work)
         return fitted
 
     def estimate(self, system: Any = None, tools: Tools | None = None) -> int:
-        """Return the units of the next prompt, if nothing were left out."""
-        return self._state.view.units + self._aside(system, tools).units(self._state.view)
+        """Return the tokens of the next prompt, if nothing is dropped."""
+        return self._state.context.units + self._parts(system, tools).units(self._state.context)
 
     def plan_compaction(self, system: Any = None, tools: Tools | None = None) -> CompactionPlan | None:
-        """Return what a summary should replace now, for a caller who makes it elsewhere; nothing if it does not pay."""
+        """Return what a summary should replace now, for a caller who makes it; `None` if it would save nothing."""
         state = self._state
-        room = state.budget - self._aside(system, tools).units(state.view)
-        return shrinking.planned(state.view, self.settings, room, state.compacted)
+        room = state.budget - self._parts(system, tools).units(state.context)
+        return compaction.planned(state.context, self.settings, room, state.compacted)
 
     def compact(self, plan: CompactionPlan | None = None, summary: str | None = None) -> bool:
-        """Compact now, by a plan and its summary or by the session's own; return whether there was anything to replace.
+        """Compact now, by a plan and its summary or by the session's own; return whether anything was replaced.
 
         Raises:
             NoProgress: the summary is not smaller than what it replaces.
@@ -267,8 +324,8 @@ class Session(Recalling):
         made = self.plan_compaction() if plan is None else plan
         if made is None:
             return False
-        work = self._work(Aside())
-        work.take(shrinking.shrunk(made, self._summarise) if summary is None else apply(made, summary), "asked")
+        work = self._work(FixedParts())
+        work.take(compaction.shrunk(made, self._summarise) if summary is None else apply(made, summary), "asked")
         self._done(work)
         return True
 
@@ -281,19 +338,19 @@ class Session(Recalling):
         also: Lines = (),
         event: dict[str, Any] | None = None,
     ) -> None:
-        """Go on in a fresh context that begins with these messages; what was there leaves and can be recalled.
+        """Continue in a fresh context that begins with these messages; what was there is dropped and can be recalled.
 
         Args:
-            messages: what to begin with.
+            messages: the first messages.
             trigger: why; `sub_tick` is counted.
-            used: the use that led to it, which may be worth a warning.
+            used: the use that led to it, which may cross the warning line.
             also: entries of the caller's own that are written to the log with it.
             event: the fields of the `sub_tick` event.
 
         Raises:
-            InvalidValue: a message that cannot be.
+            InvalidValue: a message is invalid.
         """
-        work = self._work(Aside())
+        work = self._work(FixedParts())
         if used is not None:
             work.warn(used)
         work.restart(messages, trigger, event)
@@ -307,8 +364,8 @@ class Session(Recalling):
         input_tokens: int | None = None,
         output_tokens: int | None = None,
         cached_tokens: int | None = None,
-    ) -> Reported:
-        """Take what a provider reported for the last prompt: it corrects an estimate, and the status shows it.
+    ) -> ReportedUsage:
+        """Take the reported usage of the last prompt: it corrects an estimate, and the status shows it.
 
         Args:
             usage: the `usage` of an answer of Chat Completions, Responses or Messages, or the whole answer.
@@ -320,16 +377,16 @@ class Session(Recalling):
             InvalidValue: it is none of these.
         """
         told = reported(usage, input_tokens=input_tokens, output_tokens=output_tokens, cached_tokens=cached_tokens)
-        work = self._work(Aside())
+        work = self._work(FixedParts())
         recount = work.learn(told)
         self._done(work)
         if recount:
-            share(self._journal.store, self.settings.model, self._state.calibrating.calibration)
+            save_calibration(self._journal.store, self.settings.model, self._state.model_meter.calibration)
         return told
 
     def refused(self, overflow: Overflow, *, retried: bool = False) -> int:
-        """Take note that a provider refused the last prompt as too long, and return the smaller budget from now on."""
-        work = self._work(Aside())
+        """Note that the last prompt was refused as too long, and return the smaller budget from now on."""
+        work = self._work(FixedParts())
         work.refuse(overflow, retried=retried)
         self._done(work)
         return self.budget
@@ -339,31 +396,31 @@ class Session(Recalling):
         return self._state.status(self.id)
 
     def meta(self, state: SessionState | None = None) -> dict[str, Any]:
-        """Return what the store's list of sessions says of it."""
+        """Return what the store's list of sessions shows of it."""
         return {**self.about, "status": (state or self._state).status(self.id).to_dict()}
 
     def notify(self, text: str) -> None:
-        """Tell the user something, by `on_notice` and in `notices`."""
-        self._telling.notify(text)
+        """Give the user a notice, by `on_notice` and in `notices`."""
+        self._notifier.notify(text)
 
-    def _aside(self, system: Any, tools: Tools | None, memory: Memory | None = None) -> Aside:
-        """Return what stands beside the conversation, with what is pinned."""
+    def _parts(self, system: Any, tools: Tools | None, memory: Memory | None = None) -> FixedParts:
+        """Return the parts outside the history, with pinned texts."""
         pinned = pins.written(self._state.pins)
-        return Aside.of(system, tools, memory, self.settings.most_memory, self.meter, pinned=pinned)
+        return FixedParts.of(system, tools, memory, self.settings.most_memory, self.meter, pinned=pinned)
 
-    def _work(self, aside: Aside, query: str | None = None, most: int | None = None) -> Prompting:
-        """Return the work on a copy of the state."""
+    def _work(self, parts: FixedParts, query: str | None = None, most: int | None = None) -> PromptStep:
+        """Return a step on a copy of the state."""
         state = self._state.copy()
         if most is not None:
             units("budget", most)
         asked = {"summarise": self._summarise, "capture": self._capture, "query": query, "most": most}
-        return Prompting(state=state, aside=aside, **asked)
+        return PromptStep(state=state, parts=parts, **asked)
 
-    def _done(self, work: Prompting) -> None:
-        """Write what a piece of work has gathered, take over its state, and tell of it."""
+    def _done(self, work: PromptStep) -> None:
+        """Write what a step has gathered, take over its state, and emit its events."""
         self._write(work.lines, work.texts, work.state)
         self._state = work.state
-        self._telling.tell(work.events)
+        self._notifier.emit(work.events)
 
     def _write(self, lines: Lines, texts: Mapping[str, str] | None = None, state: SessionState | None = None) -> None:
         self._journal.write([*lines, (META, self.meta(state))], texts)

@@ -1,4 +1,4 @@
-"""What a session is told when it begins; it is written down, so that whoever opens it again need not repeat it."""
+"""The settings of a session. They are logged, so opening a session again needs none of them."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ from typing import Any
 from brim.amounts import fraction, units, units_or_share
 from brim.errors import InvalidType, InvalidValue
 from brim.meter.window import Window
+from brim.wire.base import Format
 
 LINES = ("cap", "warning", "never")
-"""Where compaction begins, by name: when a prompt would be over the budget, at the warning line, or never."""
+"""Where compaction begins: when a prompt would be over the budget, at the warning line, or never."""
 _MEMORY_SHARE = 4
-"""The part of the budget, one in so many, that memory takes at the most."""
+"""The part of the budget, one in so many, that memory may take."""
 _LEAST_RESULT = 64
-"""Units that a result of a tool is never cut below."""
+"""Tokens that a tool result is never cut below."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SessionSettings:
-    """How a session keeps to its window."""
+    """How a session keeps within its window."""
 
     window: Window
     model: str | None = None
     meter: str | None = None
-    """The name of the meter, where one was given by name."""
+    """The name of the meter, if one was chosen by name."""
     own_meter: bool = False
-    """Whether the meter is the caller's own, and so has to be given again."""
+    """Whether the meter is the caller's own, so it has to be passed again."""
     keep_turns: int = 3
     """How many of the newest turns a compaction leaves as they are."""
     summary_share: float = 0.25
@@ -38,11 +39,11 @@ class SessionSettings:
     compact_at: str | float = "cap"
     """Where compaction begins: one of `LINES`, or a share of the budget."""
     tool_limit: int | str = "25%"
-    """The most units of one result of a tool, or a share of the budget."""
+    """The most tokens of one tool result, or a share of the budget."""
     memory_limit: int = 50_000
-    """The most units of memory in a prompt."""
-    format: str | None = None
-    """The shape of the messages; without it, what they look like."""
+    """The most tokens of memory in a prompt."""
+    format: Format | None = None
+    """The format of the messages; without it, it is detected."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.window, Window):
@@ -65,8 +66,8 @@ class SessionSettings:
         """Return the settings for a window, for its size, or for the window of a model.
 
         Raises:
-            InvalidValue: there is neither a window nor a model, or a setting that cannot be.
-            UnknownName: no such model.
+            InvalidValue: there is neither a window nor a model, or a setting is invalid.
+            UnknownName: there is no such model.
         """
         if window is None and model is None:
             raise InvalidType("window", window, "a Window or its size, where no model is named")
@@ -78,11 +79,11 @@ class SessionSettings:
 
     @property
     def budget(self) -> int:
-        """Units that a prompt may use."""
+        """Tokens that a prompt may take."""
         return self.window.budget
 
     def line(self, budget: int) -> int | None:
-        """Return the use from which the conversation is compacted, for a prompt of this budget."""
+        """Return the use at which the history is compacted, for a prompt of this budget."""
         if self.compact_at == "never":
             return None
         if self.compact_at == "cap":
@@ -93,13 +94,13 @@ class SessionSettings:
 
     @property
     def longest_result(self) -> int:
-        """The most units of one result of a tool."""
+        """The most tokens of one tool result."""
         amount = units_or_share("tool_limit", self.tool_limit)
         return max(_LEAST_RESULT, int(amount * self.budget) if isinstance(amount, Fraction) else amount)
 
     @property
     def most_memory(self) -> int:
-        """The most units of memory in a prompt."""
+        """The most tokens of memory in a prompt."""
         return min(self.memory_limit, self.budget // _MEMORY_SHARE)
 
     def to_dict(self) -> dict[str, Any]:
@@ -110,7 +111,7 @@ class SessionSettings:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> SessionSettings:
-        """Return what `to_dict` wrote; what another version knows and this one does not is left out."""
+        """Return what `to_dict` wrote; fields of another version are ignored."""
         known = {slot.name for slot in fields(cls)}
         values = {"format": values.get("shape"), **values}  # As version 0.1 wrote it.
         told = {name: value for name, value in values.items() if name in known}

@@ -1,4 +1,4 @@
-"""What a session is at one moment; a step makes the next one, which takes its place once it is written."""
+"""The state of a session at one moment. A step makes the next one, which replaces it once it is logged."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from brim.history.compact.compacted import Compacted
-from brim.history.fitted import Fitted
-from brim.sessions.aside import Aside
-from brim.sessions.calibrating import Calibrating
+from brim.history.compact.result import Compacted
+from brim.history.result import Fitted
+from brim.sessions.context import Context
 from brim.sessions.counts import Counts
+from brim.sessions.fixed_parts import FixedParts
+from brim.sessions.model_meter import ModelMeter
 from brim.sessions.settings import SessionSettings
 from brim.sessions.status import CATEGORIES, Status
-from brim.sessions.view import View
 
 
 class Last(NamedTuple):
@@ -21,19 +21,19 @@ class Last(NamedTuple):
 
     used: int
     units: int
-    """Units of the whole conversation then."""
+    """Tokens of the whole history then."""
     categories: Mapping[str, int]
     exact: bool = True
-    """Whether what stood beside the conversation, its tools above all, was counted and not estimated."""
+    """Whether the parts outside the history, above all the tools, were counted and not estimated."""
 
 
 @dataclass(slots=True, kw_only=True)
 class SessionState:
-    """What a session is at one moment."""
+    """The state of a session at one moment."""
 
     settings: SessionSettings
-    view: View
-    calibrating: Calibrating
+    context: Context
+    model_meter: ModelMeter
     counts: Counts
     compacted: Compacted | None = None
     last: Last | None = None
@@ -41,37 +41,37 @@ class SessionState:
     """Texts that every prompt holds, by their handles."""
 
     def copy(self) -> SessionState:
-        """Return one that can become another without this one; the view is taken over."""
-        return replace(self, counts=replace(self.counts), calibrating=self.calibrating.copy())
+        """Return a state that can change without this one; they share the context."""
+        return replace(self, counts=replace(self.counts), model_meter=self.model_meter.copy())
 
     @property
     def budget(self) -> int:
-        """Units that a prompt may use: the window's, or less once a provider has refused a prompt as too long."""
+        """Tokens that a prompt may take: the window's budget, or less once a prompt was refused as too long."""
         ceiling = self.counts.ceiling
         return self.settings.budget if ceiling is None else min(self.settings.budget, ceiling)
 
     @property
     def exact(self) -> bool:
-        """Whether the prompt as a whole is counted; not where its maker does not publish what the chat format adds."""
-        known = not self.view.history.book.chat.estimated
-        return self.calibrating.meter.exact and known and (self.last is None or self.last.exact)
+        """Whether the prompt is counted exactly; not if its maker does not publish what the chat format adds."""
+        known = not self.context.history.turns.chat.estimated
+        return self.model_meter.meter.exact and known and (self.last is None or self.last.exact)
 
     def show(self, messages: list[Any]) -> None:
-        """Go on with other messages, counted by what is known by now."""
-        self.calibrating.recount()
-        self.view = self.view.anew(self.calibrating.meter, messages)
+        """Continue with other messages, counted by what is known by now."""
+        self.model_meter.recount()
+        self.context = self.context.anew(self.model_meter.meter, messages)
 
     def used(self) -> int:
-        """Return the units of the last prompt and of what was added since."""
+        """Return the tokens of the last prompt and of what was added since."""
         if self.last is None:
-            return self.view.units
-        return max(0, self.last.used + self.view.units - self.last.units)
+            return self.context.units
+        return max(0, self.last.used + self.context.units - self.last.units)
 
-    def spent(self, aside: Aside, fitted: Fitted, placed: Fitted, *, whole: bool) -> dict[str, int]:
-        """Return the units of a prompt by what they are spent on; together they are all of it."""
-        view = self.view
-        beside, _ = view.history.beside(aside.tools, aside.system)
-        sums = view.categories() if whole else view.categories_of(fitted.messages)
+    def spent(self, parts: FixedParts, fitted: Fitted, placed: Fitted, *, whole: bool) -> dict[str, int]:
+        """Return the tokens of a prompt by category; they add up to all of it."""
+        context = self.context
+        beside, _ = context.history.extra_units(parts.tools, parts.system)
+        sums = context.categories() if whole else context.categories_of(fitted.messages)
         for name in ("system", "tools"):
             sums[name] = sums.get(name, 0) + beside[name]
         sums["memory"] = placed.used - fitted.used
@@ -80,8 +80,8 @@ class SessionState:
 
     def status(self, session: str) -> Status:
         """Return how full it is."""
-        counts, settings, meter = self.counts, self.settings, self.calibrating.meter
-        categories = dict(self.view.categories() if self.last is None else self.last.categories)
+        counts, settings, meter = self.counts, self.settings, self.model_meter.meter
+        categories = dict(self.context.categories() if self.last is None else self.last.categories)
         if (more := self.used() - sum(categories.values())) and self.last is not None:
             categories["new"] = more
         return Status(

@@ -1,4 +1,4 @@
-"""How full a session is, and what of it is what."""
+"""How full a session is, and what its tokens are spent on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 CATEGORIES = ("system", "tools", "memory", "summary", "user", "assistant", "tool results", "framing")
-"""What the units of a prompt are spent on, in the order in which they are shown."""
+"""What the tokens of a prompt are spent on, in the order in which they are shown."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -18,17 +18,17 @@ class Status:
     model: str | None
     unit: str
     exact: bool
-    """Whether the numbers are counts; else they are estimates."""
+    """Whether the numbers are exact; otherwise they are estimates."""
     used: int
-    """Units of the last prompt, and of what was added since."""
+    """Tokens of the last prompt, and of what was added since."""
     budget: int
-    """Units that a prompt may use."""
+    """Tokens that a prompt may take."""
     window: int
-    """Units that the model holds."""
+    """Tokens that the model holds."""
     warning: int
     """The use from which to warn."""
     peak: int
-    """The most that any prompt used."""
+    """The most tokens of any prompt."""
     reported: int | None
     """Tokens of the last prompt as the provider counted them; unknown is `None`."""
     warnings: int
@@ -40,9 +40,9 @@ class Status:
     """How often a provider refused a prompt as too long."""
     prompts: int
     messages: int
-    """Messages of the whole session, those included that are no longer in the prompt."""
+    """Messages of the whole session, including those no longer in the prompt."""
     categories: Mapping[str, int] = field(default_factory=dict)
-    """What the used units are spent on; they add up to `used`."""
+    """What the used tokens are spent on; they add up to `used`."""
 
     @property
     def utilization(self) -> float:

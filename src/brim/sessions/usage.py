@@ -1,6 +1,6 @@
-"""What a provider says that a call took, in the shapes in which OpenAI and Anthropic say it.
+"""The usage that a provider reports for a call, as OpenAI and Anthropic report it.
 
-OpenAI counts what was cached into the input, Anthropic counts it apart; here the input is the whole prompt either way.
+OpenAI includes cached tokens in the input, Anthropic does not; here the input is the whole prompt either way.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from brim.wire import plain
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Reported:
-    """Tokens of one call, as its provider counted them; `None` where it did not say."""
+class ReportedUsage:
+    """Tokens of one call as its provider counted them; `None` if it did not say."""
 
     input: int | None = None
     """Tokens of the whole prompt, cached ones included."""
@@ -26,7 +26,7 @@ class Reported:
     written: int | None = None
     """Tokens of the prompt that were put into the cache."""
     passes: int = 1
-    """How many calls are summed in it; of more than one, the sum is not the size of a prompt."""
+    """How many calls it is the sum of; with more than one it is not the size of a prompt."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -39,8 +39,8 @@ def reported(
     input_tokens: int | None = None,
     output_tokens: int | None = None,
     cached_tokens: int | None = None,
-) -> Reported:
-    """Return what a call took, by what a provider's answer says or by its numbers.
+) -> ReportedUsage:
+    """Return the usage of a call, from a provider's answer or from numbers.
 
     Args:
         usage: the `usage` of an answer of Chat Completions, Responses or Messages, or the whole answer; a mapping or a
@@ -50,7 +50,7 @@ def reported(
         cached_tokens: tokens of the prompt that were found in the cache.
 
     Raises:
-        InvalidValue: it is none of these, or a number is not a whole one of at least 0.
+        InvalidValue: it is none of these, or a number is negative or not whole.
     """
     if usage is None:
         told = {"input_tokens": input_tokens, "output_tokens": output_tokens, "cached_tokens": cached_tokens}
@@ -59,13 +59,13 @@ def reported(
         for name, value in told.items():
             if value is not None:
                 units(name, value)
-        return Reported(input=input_tokens, output=output_tokens, cached=cached_tokens)
+        return ReportedUsage(input=input_tokens, output=output_tokens, cached=cached_tokens)
     values = _values(usage)
-    if "input" in values and "input_tokens" not in values:  # brim's own
-        return Reported(input=_count(values, "input"), output=_count(values, "output"))
+    if "input" in values and "input_tokens" not in values:  # As brim's own LLM client writes it.
+        return ReportedUsage(input=_count(values, "input"), output=_count(values, "output"))
     if "prompt_tokens" in values:
         details = _below(values, "prompt_tokens_details")
-        return Reported(
+        return ReportedUsage(
             input=_count(values, "prompt_tokens"),
             output=_count(values, "completion_tokens"),
             cached=_count(details, "cached_tokens"),
@@ -77,7 +77,7 @@ def reported(
 
 
 def usage_in(values: Any) -> Mapping[str, Any] | None:
-    """Return the usage that a whole answer, or an event of a stream, reports; nothing where it reports none."""
+    """Return the usage that a whole answer, or an event of a stream, reports; `None` if it reports none."""
     if not isinstance(values, Mapping):
         return None
     below = [values, *(values[key] for key in ("message", "response") if isinstance(values.get(key), Mapping))]
@@ -88,11 +88,11 @@ def _counts_apart(values: Mapping[str, Any]) -> bool:
     return any(key in values for key in ("cache_creation_input_tokens", "cache_read_input_tokens", "cache_creation"))
 
 
-def _anthropic(values: Mapping[str, Any]) -> Reported:
+def _anthropic(values: Mapping[str, Any]) -> ReportedUsage:
     read, written = _count(values, "cache_read_input_tokens"), _count(values, "cache_creation_input_tokens")
     fresh = _count(values, "input_tokens")
     passes = values.get("iterations")
-    return Reported(
+    return ReportedUsage(
         input=None if fresh is None else fresh + (read or 0) + (written or 0),
         output=_count(values, "output_tokens"),
         cached=read,
@@ -101,9 +101,9 @@ def _anthropic(values: Mapping[str, Any]) -> Reported:
     )
 
 
-def _responses(values: Mapping[str, Any]) -> Reported:
+def _responses(values: Mapping[str, Any]) -> ReportedUsage:
     details = _below(values, "input_tokens_details")
-    return Reported(
+    return ReportedUsage(
         input=_count(values, "input_tokens"),
         output=_count(values, "output_tokens"),
         cached=_count(details, "cached_tokens"),

@@ -77,6 +77,12 @@ _LONGEST = 4_000
 """Characters of one message that are looked at."""
 
 
+_NO_NUMBERS = 0.75
+"""The share of a refused prompt that is sent again if the refusal has no numbers."""
+_MARGIN = 0.95
+"""The share of the stated limit that is used if it has."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Overflow:
     """A prompt that was too long for a model."""
@@ -97,6 +103,11 @@ class Overflow:
             return None
         room = self.limit - (self.reply or 0)
         return room / self.sent if 0 < room < self.sent else None
+
+    @property
+    def retry_share(self) -> float:
+        """The share of the refused prompt to send again: by its numbers with a margin, or three quarters."""
+        return _NO_NUMBERS if self.factor is None else self.factor * _MARGIN
 
 
 def is_overflow(error: object) -> Overflow | None:

@@ -11,13 +11,13 @@ from brim.errors import DoesNotFit, InvalidType, check_choice
 from brim.history.compact.secrets import redact
 from brim.llm import Usage
 from brim.llm import cost as priced
-from brim.meter.base import Scale
+from brim.meter.base import BaseMeter
 from brim.sessions.loop.limits import Limits
 from brim.sessions.loop.progress import Progress
 from brim.sessions.loop.step import Step
 from brim.sessions.session import Session
 from brim.sessions.usage import reported
-from brim.truncate.text import cut
+from brim.truncate import cut
 from brim.wire import format_of, wire
 
 GO_ON = "Go on."
@@ -50,7 +50,7 @@ def checked(step: object) -> Step:
     return step
 
 
-def reopening(goal: str, progress: Progress, meter: Scale, limit: int) -> str:
+def reopening(goal: str, progress: Progress, meter: BaseMeter, limit: int) -> str:
     """Return the first message of a fresh context: the goal as it was given, what was handed over, the results."""
     handed = progress.continuation
     if handed is None:
@@ -64,7 +64,7 @@ def reopening(goal: str, progress: Progress, meter: Scale, limit: int) -> str:
     return "\n".join(part for part in (f"{goal}\n", text, results) if part).rstrip("\n")
 
 
-def _results(results: Sequence[Any], meter: Scale, limit: int) -> str:
+def _results(results: Sequence[Any], meter: BaseMeter, limit: int) -> str:
     """Return the newest results in a few words each."""
     if not results:
         return ""

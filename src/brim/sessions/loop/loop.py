@@ -16,7 +16,7 @@ from typing import Any
 
 from brim.amounts import fraction
 from brim.errors import InvalidType, UnknownName
-from brim.history.compact.handoff import continuation
+from brim.history.compact.continuation import continuation
 from brim.meter.window import Window
 from brim.observe import Observer
 from brim.sessions.loop import brief
@@ -25,9 +25,9 @@ from brim.sessions.loop.progress import Progress
 from brim.sessions.loop.step import Outcome, Step, Tick
 from brim.sessions.session import Given, Session
 from brim.sessions.usage import reported
-from brim.sessions.view import jsonable
 from brim.store.base import META, Store
 from brim.wire import wire
+from brim.wire.base import jsonable
 from brim.wire.overflow import is_overflow
 
 Act = Callable[[Tick], "Step | Awaitable[Step]"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from brim.errors import InvalidType, InvalidValue, check_choice
-from brim.history.compact.handoff import Continuation
+from brim.history.compact.continuation import Continuation
 
 ENDS = ("continue", "iteration", "goal")
 """What a step ends: nothing yet, its iteration, or the whole loop since the goal is reached."""

@@ -1,6 +1,7 @@
-"""Bounds what one result of a tool may add, so that no single answer fills the window.
+"""The limit on one tool result, so that no single result fills the window.
 
-The whole result stays in the log and comes back by its handle; what the model sees is cut by its shape.
+The whole result stays in the log and is recalled by its handle. The model sees a version that is shortened by its
+kind: valid JSON, whole functions, the lines of a log with errors.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from brim.errors import DoesNotFit
-from brim.meter.base import Scale
+from brim.meter.base import BaseMeter
 from brim.receipts.receipt import handle
 from brim.truncate import truncator
 from brim.wire import Wire
@@ -16,23 +17,23 @@ from brim.wire.base import changed
 from brim.wire.message import Message
 
 NOTE = "\n[cut from {size:,} {unit}; the whole is {handle}]"
-"""Stands at the end of a result that was cut; the handle brings back the rest."""
+"""Stands at the end of a shortened result; the handle recalls the whole."""
 
 
 class BoundedResult(NamedTuple):
-    """A message whose results are no longer than they may be."""
+    """A message whose results are within the limit."""
 
     raw: Any
-    """The message; the caller's own object where nothing was cut."""
+    """The message; the caller's own object if nothing was shortened."""
     texts: dict[str, str]
-    """The whole results that were cut, by handle."""
+    """The whole results that were shortened, by handle."""
 
 
-def bounded(raw: Any, index: int, wire: Wire, limit: int, meter: Scale) -> BoundedResult:
+def bounded(raw: Any, index: int, wire: Wire, limit: int, meter: BaseMeter) -> BoundedResult:
     """Return a message in which each text of a result counts at most `limit`.
 
     Raises:
-        InvalidValue: it is no message.
+        InvalidValue: the message is invalid.
     """
     message: Message = wire.read(raw, index)
     edits: dict[tuple[str | int, ...], str] = {}
@@ -45,7 +46,7 @@ def bounded(raw: Any, index: int, wire: Wire, limit: int, meter: Scale) -> Bound
     return BoundedResult(changed(raw, edits), texts) if edits else BoundedResult(raw, {})
 
 
-def _cut(text: str, name: str, limit: int, meter: Scale) -> str:
+def _cut(text: str, name: str, limit: int, meter: BaseMeter) -> str:
     note = NOTE.format(size=meter.count(text), unit=meter.unit, handle=name)
     room = limit - meter.count(note)
     while room > 0:

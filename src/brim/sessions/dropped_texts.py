@@ -1,6 +1,6 @@
-"""Text that left the prompt, found again by its handle or by its words.
+"""Texts that were dropped from a prompt, found again by handle or by their words.
 
-With a store it lives there; without one it is kept in memory, so a session without a store grows with its conversation.
+With a store they are kept there; without one in memory, so a session without a store grows with its history.
 """
 
 from __future__ import annotations
@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from brim.errors import UnknownName
-from brim.history.index import TermIndex
+from brim.history.term_index import TermIndex
 from brim.store.base import SearchHit, Store
 
 _SHORTEST = 8
-"""Characters of a handle by which it can be told from others; prompts show eleven."""
+"""Characters of a handle that identify it; prompts show eleven."""
 _EXCERPT = 160
 
 
-class Shelf:
-    """The texts of one session that left its prompt."""
+class DroppedTexts:
+    """The texts that were dropped from the prompts of one session."""
 
     def __init__(self, store: Store | None, session: str) -> None:
         self._store = store
@@ -28,7 +28,7 @@ class Shelf:
         self._known: dict[str, None] | None = None if store is not None else {}
 
     def put(self, texts: Mapping[str, str]) -> None:
-        """Take texts by their handles; a store has kept them already."""
+        """Add texts by their handles; a store has kept them already."""
         if self._known is not None:
             self._known.update(dict.fromkeys(texts))
         if self._store is None:

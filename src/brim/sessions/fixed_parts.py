@@ -1,4 +1,4 @@
-"""What a prompt holds beside its conversation: the system prompt, the tools, and memory."""
+"""The parts of a prompt outside the history: the system prompt, the tools, and memory."""
 
 from __future__ import annotations
 
@@ -7,42 +7,42 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from brim.errors import InvalidType, InvalidValue
-from brim.history.fitted import Fitted
 from brim.history.history import Tools
-from brim.meter.base import Scale
+from brim.history.result import Fitted
+from brim.meter.base import BaseMeter
 from brim.receipts.receipt import Part, Receipt, handle, losses
 from brim.receipts.section import Priority, Section
 from brim.sections.fit import fit
-from brim.sessions.view import View
+from brim.sessions.context import Context
 
 HEAD = "## Memory"
-"""What stands over memory in a prompt."""
+"""The heading above memory in a prompt."""
 _KINDS = ("pinned", "recalled")
 
 Memory = str | Sequence[str] | Mapping[str, "str | Sequence[str]"]
-"""A text, entries with the best first, or both kinds by name: what is pinned is served before what is recalled."""
+"""A text, entries with the best first, or both kinds by name: pinned memory is served before recalled memory."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Aside:
-    """What stands beside the conversation, as it will be sent."""
+class FixedParts:
+    """The parts outside the history, as they will be sent."""
 
     system: Any = None
     tools: Tools | None = None
     memory: str = ""
     size: int = 0
-    """Units of all of the memory that was given."""
+    """Tokens of all of the memory."""
     cut: bool = False
-    """Whether some of it is left out."""
+    """Whether some of it is dropped."""
 
     @classmethod
     def of(
-        cls, system: Any, tools: Tools | None, memory: Memory | None, limit: int, scale: Scale, *, pinned: str = ""
-    ) -> Aside:
-        """Return what is sent beside the conversation, with memory cut to a limit and what is pinned before it.
+        cls, system: Any, tools: Tools | None, memory: Memory | None, limit: int, scale: BaseMeter, *, pinned: str = ""
+    ) -> FixedParts:
+        """Return the parts, with memory cut to a limit and pinned texts before it.
 
         Raises:
-            InvalidValue: memory that cannot be.
+            InvalidValue: the memory is invalid.
         """
         sections = _sections(memory)
         if not sections:
@@ -53,28 +53,28 @@ class Aside:
         text = "\n\n".join([*([pinned] if pinned else []), *([HEAD, made.text] if made.text.strip() else [])])
         return cls(system=system, tools=tools, memory=text, size=whole, cut=made.receipt.truncated)
 
-    def room(self, view: View) -> int:
-        """Return the units to leave free for memory."""
-        book = view.history.book
+    def room(self, context: Context) -> int:
+        """Return the tokens to leave free for memory."""
+        book = context.history.turns
         return book.chat.frame("user") + book.chat.text(self.memory) if self.memory else 0
 
-    def units(self, view: View) -> int:
-        """Return the units of all of it, with what primes the reply."""
-        beside, _ = view.history.beside(self.tools, self.system)
-        return sum(beside.values()) + self.room(view)
+    def units(self, context: Context) -> int:
+        """Return the tokens of all parts, with what primes the reply."""
+        beside, _ = context.history.extra_units(self.tools, self.system)
+        return sum(beside.values()) + self.room(context)
 
-    def placed(self, fitted: Fitted, view: View, budget: int) -> Fitted:
-        """Return a fitted conversation with memory at its end, and the system prompt first where it is a message.
+    def placed(self, fitted: Fitted, context: Context, budget: int) -> Fitted:
+        """Return a fitted history with memory at its end, and the system prompt first if it is a message.
 
-        At the end memory may change from prompt to prompt, and everything before it is still found in the cache.
+        At the end memory may change from prompt to prompt without changing the cached prefix.
         """
-        book, messages = view.history.book, fitted.messages
+        book, messages = context.history.turns, fitted.messages
         wire, units = book.wire, 0
         if self.memory:
             if wire.pairs and messages and wire.read(messages[-1], 0).role == "user":
                 messages, units = [*messages[:-1], wire.append(messages[-1], self.memory)], book.chat.text(self.memory)
             else:
-                messages, units = [*messages, wire.say(self.memory)], self.room(view)
+                messages, units = [*messages, wire.say(self.memory)], self.room(context)
         if self.system and wire.name == "openai":
             messages = [{"role": "system", "content": self.system}, *messages]
         return Fitted(
@@ -87,7 +87,7 @@ class Aside:
         )
 
     def _receipt(self, fitted: Fitted, units: int, budget: int) -> Callable[[], Receipt]:
-        """Return what writes the receipt: that of the conversation, with memory as one more part."""
+        """Return a function that writes the receipt: that of the history, with memory as one more part."""
 
         def write() -> Receipt:
             receipt = fitted.receipt
@@ -104,10 +104,10 @@ class Aside:
 
 
 def _sections(memory: Memory | None) -> list[Section]:
-    """Return memory as sections, what is pinned first.
+    """Return memory as sections, pinned memory first.
 
     Raises:
-        InvalidValue: it is no memory.
+        InvalidValue: the memory is invalid.
     """
     if memory is None:
         return []

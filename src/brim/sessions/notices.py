@@ -1,4 +1,4 @@
-"""Tells of what happens in a session: events to those who watch, and the notice to the user."""
+"""Events of a session for its observers, and notices for the user."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from brim import observe
-from brim.sessions.shrinking import NOTICE
+from brim.sessions.compaction import NOTICE
 
 _MOST = 100
-"""Notices that are remembered."""
+"""Notices that are kept."""
 
 
-class Telling:
-    """Who is told what happens in one session."""
+class Notifier:
+    """Emits the events of one session."""
 
     def __init__(
         self,
@@ -29,10 +29,10 @@ class Telling:
         self._observers = tuple(observers)
         self._on_notice = on_notice
         self.notices: list[str] = []
-        """What the user should have been told, the newest last."""
+        """The notices for the user, the newest last."""
 
-    def tell(self, events: Iterable[tuple[str, dict[str, Any]]]) -> None:
-        """Tell of events by name and fields, all at this moment; a compaction is told to the user as well."""
+    def emit(self, events: Iterable[tuple[str, dict[str, Any]]]) -> None:
+        """Emit events by name and fields, all with this time; a compaction also gives the user a notice."""
         at = self.clock()
         for name, fields in events:
             told = observe.Event(name=name, at=at, session=self._session, model=self._model, fields=fields)
@@ -41,7 +41,7 @@ class Telling:
                 self.notify(fields["notice"])
 
     def notify(self, text: str = NOTICE) -> None:
-        """Tell the user."""
+        """Give the user a notice."""
         self.notices = [*self.notices[-_MOST + 1 :], text]
         if self._on_notice is not None:
             self._on_notice(text)

@@ -1,0 +1,78 @@
+"""Compaction of a session: plan, summarise, apply; without progress nothing is changed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from brim.errors import BrimError, InvalidType, NoProgress
+from brim.history.compact.plan import CompactionPlan, apply, plan
+from brim.history.compact.result import Compacted
+from brim.llm import LanguageModel
+from brim.sessions.context import Context
+from brim.sessions.settings import SessionSettings
+
+NOTICE = "This thread is getting long, I'm compacting my context to stay sharp"
+"""The notice for the user, once for each compaction."""
+
+Summariser = Callable[[str, int], str] | LanguageModel
+"""Makes summaries: a function from a text and a limit to a shorter text, or a model."""
+
+
+def checked(summarise: object) -> Any:
+    """Return the summariser, if it is one.
+
+    Raises:
+        InvalidType: it is neither a function nor a model.
+    """
+    if summarise is None or callable(summarise) or callable(getattr(summarise, "complete", None)):
+        return summarise
+    raise InvalidType("summarise", summarise, "a function from a text and a limit to a text, or a model")
+
+
+def planned(context: Context, settings: SessionSettings, room: int, last: Compacted | None) -> CompactionPlan | None:
+    """Return what a summary should replace; `None` if it would save nothing."""
+    book = context.history.turns
+    if room < 1 or not len(book):
+        return None
+    return plan(
+        book,
+        meter=book.meter,
+        room=room,
+        keep_turns=settings.keep_turns,
+        summary_share=settings.summary_share,
+        previous=last,
+    )
+
+
+def shrunk(made: CompactionPlan, summarise: Any) -> Compacted:
+    """Return the history with a summary; if the caller's summariser fails, the extractive one is used.
+
+    Raises:
+        NoProgress: not even that summary is smaller than what it replaces.
+    """
+    if summarise is not None:
+        try:
+            return apply(made, _summary(made, summarise))
+        except (NoProgress, BrimError) as error:
+            _log(error)
+        except Exception as error:  # The caller's own code; the session goes on without it.
+            _log(error)
+    return apply(made, made.summary())
+
+
+def _log(error: Exception) -> None:
+    message = "the summariser failed (%s: %s); an extractive summary is used instead"
+    logging.getLogger("brim.sessions").warning(message, type(error).__name__, error)
+
+
+def _summary(made: CompactionPlan, summarise: Any) -> str:
+    """Return the summary of the caller's summariser."""
+    if callable(getattr(summarise, "complete", None)):
+        from brim.history.compact import model_summary as distil
+
+        answer: str = summarise.complete(distil.ask(made)).text
+        return distil.take(made, answer)
+    text: str = summarise(made.text, made.limit)
+    return text

@@ -1,0 +1,155 @@
+"""A conversation without a log: only its cut is kept, so that the next prompt begins like the last one.
+
+The cut is in memory, and in the store if there is one: processes that share a store cut alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from brim.history.stable import Stable
+from brim.meter import BaseMeter
+from brim.sessions import recall_tool as recall
+from brim.sessions.context import Context, held_dict, held_from
+from brim.sessions.conversation import Conversation, ConversationKey, bare
+from brim.sessions.dropped_texts import DroppedTexts
+from brim.sessions.meters import Meters
+from brim.sessions.request import FittedRequest, RequestInput
+from brim.sessions.tolerant_store import TolerantStore
+from brim.sessions.windows import Room
+from brim.store.base import META
+
+KIND = "gateway"
+"""The kind of document in which a store keeps the cut of a conversation, by its name."""
+
+
+class HeldConversation(Conversation):
+    """A conversation of which the cut is kept."""
+
+    def __init__(
+        self, name: str, key: ConversationKey, store: TolerantStore, meters: Meters, *, stable: bool = True
+    ) -> None:
+        super().__init__(name, key)
+        self.scale: BaseMeter | None = None
+        """The meter that counts the next request."""
+        self.shelf = DroppedTexts(store.store, name)
+        """The texts that were dropped while the model could recall them."""
+        self._store = store
+        self._meters = meters
+        self._stable = stable
+        self._context: Context | None = None
+        self._version = 0
+        self._cut: Any = None
+
+    @property
+    def known(self) -> Sequence[Any]:
+        """The messages of its newest request."""
+        return self._context.messages if self._context is not None else ()
+
+    def fit(self, request: RequestInput, room: Room, most: int | None = None) -> FittedRequest:
+        """Return the request that fits, cut as the one before if that still fits."""
+        context = self._context = self._shown(request)
+        history = context.history
+        book, (beside, _) = history.turns, history.extra_units(None, request.system)
+        instructed = bool(beside["system"] or book.system)
+        offered, exact = self._meters.tools(book.meter, book.chat, request.tools, system=instructed)
+        exact = exact and book.meter.exact and not book.chat.estimated
+        before = context.units + sum(beside.values()) + offered + request.extra
+        if most is None and before <= room.fits:
+            places: list[int | None] = [*range(len(request.messages))]
+            return FittedRequest(
+                messages=list(request.messages), places=places, input=request, before=before, room=room, exact=exact
+            )
+        target = room.target if most is None else min(room.target, most)
+        tools = [*(request.tools or ()), recall.tool(book.wire.name)] if request.recall else request.tools
+        fitted = context.fit(
+            max(0, target - request.extra),
+            tools=tools,
+            system=request.system,
+            capture=False,
+            query=None,
+            pin=request.pin,
+        )
+        if request.recall:
+            self._shelve(context.left_out(fitted.messages))
+        places = _places(fitted.messages, context.messages)
+        made = FittedRequest(
+            messages=[
+                bare(raw) if at is None else request.messages[at]
+                for raw, at in zip(fitted.messages, places, strict=True)
+            ],
+            places=places,
+            input=replace(request, tools=tools),
+            changed=True,
+            before=before,
+            room=replace(room, target=target),
+            exact=exact,
+            shelf=self.shelf,
+            fitted=fitted,
+            recalls=request.recall,
+        )
+        self._keep(made)
+        return made
+
+    def _shown(self, request: RequestInput) -> Context:
+        """Return the context of a request: the one before with what is new, or another with the cut that is held."""
+        scale, context = self.scale, self._context
+        assert scale is not None
+        held = self._load(scale)
+        if context is not None and held is None and context.history.turns.meter is scale:
+            had = self.continues(request.messages)
+            if had is not None:
+                context.extend(request.messages[had:])
+                return context
+        kept: Stable | bool = held if self._stable and held is not None else self._stable
+        return Context(scale, request.messages, stable=kept, format=request.format)
+
+    def _shelve(self, texts: dict[str, str]) -> None:
+        """Keep dropped texts, so that the model can recall them."""
+        if texts:
+            self._store.write(self.name, [], texts)
+            self.shelf.put(texts)
+
+    def _keep(self, made: FittedRequest) -> None:
+        """Write the cut that is held now, and what the newest prompt was."""
+        context, fitted = self._context, made.fitted
+        if self._store.store is None or context is None or fitted is None:
+            return
+        scale = context.history.turns.meter
+        status = {
+            "used": made.used,
+            "budget": made.room.target if made.room is not None else None,
+            "unit": scale.unit,
+            "exact": made.exact,
+            "messages": len(fitted.messages),
+            "truncated": True,
+            "model": self.key.model,
+            "before": made.before,
+        }
+        self._store.write(self.name, [("prompt", status), (META, {"kind": "gateway", "status": status})], {})
+        stable = context.history.stable
+        held = stable.held if stable is not None else None
+        cut = None if held is None else held.identity
+        if cut is None or cut == self._cut:
+            return
+        body = {"held": held_dict(stable), "meter": scale.name}
+        version = self._store.save(KIND, self.name, body, self._version)
+        if version is not None:  # If not, another process cut first; its cut is taken with the next request.
+            self._version, self._cut = version, cut
+
+    def _load(self, scale: BaseMeter) -> Stable | None:
+        """Return the cut that another process has made, if one did."""
+        saved = self._store.load(KIND, self.name)
+        if saved is None or saved.version == self._version:
+            return None
+        self._version = saved.version
+        held = held_from(saved.body["held"]) if saved.body.get("meter") == scale.name else None
+        return None if held is None else Stable(held=held)
+
+
+def _places(sent: Sequence[Any], own: Sequence[Any]) -> list[int | None]:
+    """Return the index of each message that is sent as it came."""
+    at = {id(raw): index for index, raw in enumerate(own)}
+    return [at.get(id(raw)) for raw in sent]

@@ -1,0 +1,189 @@
+"""Which meter counts the requests to a model, and what reported usage teaches about it.
+
+What is learned here holds for a whole program: every conversation with the model, and every process that shares its
+store.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
+from hashlib import blake2b
+from typing import Any, NamedTuple, TypeVar
+
+from brim.errors import StoreError
+from brim.meter import BaseMeter, meter
+from brim.meter.calibration import Calibrated, Calibration
+from brim.meter.chat import RequestCounter, chat_of
+from brim.meter.estimate import OTHER
+from brim.sessions.model_meter import ModelMeter, SentPrompt, load_calibration, save_calibration
+from brim.sessions.models import known
+from brim.sessions.request import RequestInput
+from brim.store.base import Store
+from brim.wire import format_of, wire
+
+_MOST = 256
+"""Models that are remembered: a client can name any."""
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class RequestSize(NamedTuple):
+    """The tokens of a request as it came."""
+
+    tokens: int
+    exact: bool
+
+
+class Meters:
+    """The meters of models. Safe for threads."""
+
+    def __init__(self, store: Store | None = None) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[str, Any], ModelMeter] = OrderedDict()
+        self._bounds: dict[str, BaseMeter] = {}
+        self._counters: OrderedDict[tuple[BaseMeter, str], RequestCounter] = OrderedDict()
+        self._tools: OrderedDict[tuple[BaseMeter, str, bool, bytes], tuple[int, bool]] = OrderedDict()
+
+    def meter(self, model: str, chosen: Any = None) -> BaseMeter:
+        """Return the meter that counts requests to a model.
+
+        Args:
+            model: the model; empty if the request names none.
+            chosen: a meter, or its name, that takes the place of the model's own.
+
+        Raises:
+            UnknownName: there is no meter of that name.
+        """
+        found = self._of(model, chosen)
+        if found.calibration is None or found.calibration.calls or not found.learns:
+            return found.meter
+        if chosen is None and known(model) is not None:
+            return found.meter
+        return self._bound(found.meter)
+
+    def ready(self, model: str, chosen: Any = None) -> bool:
+        """Return whether the meter of a model is loaded."""
+        return (model, chosen) in self._known
+
+    def learns(self, model: str, chosen: Any = None) -> bool:
+        """Return whether reported usage corrects the count."""
+        return self._of(model, chosen).learns
+
+    def learn(self, model: str, chosen: Any, sent: SentPrompt, tokens: int) -> None:
+        """Learn from the tokens that a provider reported for a prompt."""
+        found = self._of(model, chosen)
+        if not found.learns or tokens <= 0:
+            return
+        with self._lock:
+            found.sent = sent
+            size = found.sent_size()
+            recount = size is not None and found.record(size, tokens, sent.used)
+            if recount:
+                found.recount()
+        if recount:
+            with suppress(StoreError):  # It is learned again if need be.
+                save_calibration(self._store, model or None, found.calibration)
+
+    def calibration(self, model: str, chosen: Any = None) -> Calibration | None:
+        """Return what is known of how a model counts; `None` if there is nothing to learn, or nothing was learned."""
+        known = self._of(model, chosen).calibration
+        return known if known is not None and known.calls else None
+
+    def adopt(self, model: str, chosen: Any, calibration: Calibration | None) -> None:
+        """Take what a session has learned, if it knows more."""
+        found = self._of(model, chosen)
+        with self._lock:
+            known = found.calibration
+            if calibration is not None and known is not None and calibration.calls > known.calls:
+                found.calibration = calibration
+                found.recount()
+
+    def counter(self, scale: BaseMeter, provider: str) -> RequestCounter:
+        """Return a new counter of messages: it notes whether it had to estimate."""
+        made = self._counters.get((scale, provider))
+        if made is None:
+            made = _kept(self._counters, (scale, provider), chat_of(scale, provider))
+        return made.fresh()
+
+    def tools(
+        self, scale: BaseMeter, counter: RequestCounter, tools: Sequence[Any] | None, *, system: bool
+    ) -> tuple[int, bool]:
+        """Return the tokens of the tools of a request and whether they are exact; the same tools are counted once.
+
+        Raises:
+            InvalidValue: the tools are not a list of tool definitions.
+        """
+        if not tools:
+            return counter.tools(tools, system=system)
+        text = json.dumps(tools, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        key = (scale, counter.provider, system, blake2b(text, digest_size=16).digest())
+        found = self._tools.get(key)
+        return found if found is not None else _kept(self._tools, key, counter.tools(tools, system=system))
+
+    def count(self, request: RequestInput, scale: BaseMeter) -> RequestSize:
+        """Count a request as it came, without its conversation.
+
+        Raises:
+            InvalidValue: a message or a tool is invalid.
+        """
+        format = wire(request.format or format_of(request.messages) or "openai")
+        counter = self.counter(scale, format.provider)
+        tokens, instructed, frame, count = counter.framing.reply, False, counter.frame, counter.text
+        for i, raw in enumerate(request.messages):
+            if type(raw) is dict and len(raw) == 2 and _is_plain(raw):
+                tokens += frame(raw["role"]) + count(raw["content"])  # The same, without the objects.
+                continue
+            message = format.read(raw, i)
+            tokens += counter.units(message)
+            instructed = instructed or message.role == "system"
+        if request.system and format.name != "openai":
+            tokens += counter.units(wire("anthropic").read({"role": "system", "content": request.system}, 0))
+            instructed = True
+        offered, exact = self.tools(scale, counter, request.tools, system=instructed)
+        return RequestSize(tokens + offered, exact and scale.exact and not counter.estimated)
+
+    def _of(self, model: str, chosen: Any) -> ModelMeter:
+        key = (model, chosen)
+        found = self._known.get(key)
+        if found is not None:
+            return found
+        own = chosen if chosen is not None else None if known(model) is not None else OTHER
+        calibration = None
+        with suppress(StoreError, ValueError, KeyError, TypeError):  # Another version may have written it.
+            calibration = load_calibration(self._store, model or None)
+        made = ModelMeter(own, model if own is None else None, calibration)
+        made.meter.count("ready")  # A vocabulary is loaded with its first count.
+        with self._lock:
+            return _kept(self._known, key, made)
+
+    def _bound(self, scale: BaseMeter) -> BaseMeter:
+        """Return the upper bound of an estimate about which nothing is known yet."""
+        found = self._bounds.get(scale.name)
+        if found is None:
+            found = self._bounds[scale.name] = Calibrated(scale)
+        return found
+
+
+def warm() -> None:
+    """Load what counting needs, so that the first request does not wait for it."""
+    for name in ("gpt-5", OTHER):
+        meter(name).count("ready")
+
+
+def _is_plain(raw: dict[str, Any]) -> bool:
+    """Return whether a message of two fields is a text of the user or the model, as all formats write it."""
+    return type(raw.get("content")) is str and raw.get("role") in ("user", "assistant")
+
+
+def _kept(memo: OrderedDict[K, V], key: K, value: V) -> V:
+    """Remember a value, and forget the oldest ones."""
+    memo[key] = value
+    while len(memo) > _MOST:
+        memo.popitem(last=False)
+    return value

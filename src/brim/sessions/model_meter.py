@@ -1,0 +1,118 @@
+"""The meter of one model, corrected by the usage that its provider reports.
+
+Counting everything again with each call would cost too much. So a history is counted again if that changes its count by
+a fiftieth, and at once if a prompt took more tokens than we counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any, NamedTuple
+
+from brim.errors import Conflict
+from brim.meter import BaseMeter, Meter, meter, meter_for
+from brim.meter.calibration import Calibrated, Calibration, CallSize
+from brim.meter.estimate import OTHER
+from brim.store.base import Store
+
+KIND = "calibration"
+"""The kind of document in which a store keeps what is known of a model."""
+_UNITS = ("tokens", "units")
+"""Units that a provider's tokens can be compared with."""
+_WORTH = 50
+"""A count has to change by one part in so many to be worth counting everything again."""
+
+
+class SentPrompt(NamedTuple):
+    """A prompt as it went to the provider."""
+
+    messages: Sequence[Any]
+    tools: Sequence[Mapping[str, Any]] | None
+    system: Any
+    """The system prompt, if it is sent apart from the messages."""
+    format: str
+    used: int
+
+
+class ModelMeter:
+    """A meter, and what was learned about it."""
+
+    def __init__(self, chosen: Any, model: str | None, calibration: Calibration | None = None) -> None:
+        """Begin with a meter.
+
+        Args:
+            chosen: a meter or its name; `None` takes that of the model.
+            model: the model whose prompts it counts.
+            calibration: what is known from other sessions.
+
+        Raises:
+            UnknownName: there is no such meter or model.
+        """
+        self._plain = meter_for(chosen, model if chosen is None else None)
+        self.learns = not self._plain.exact and self._plain.unit in _UNITS
+        """Whether there is anything to learn: an exact meter has nothing to."""
+        self._estimate = self._plain if not self.learns else _estimate(chosen, model, self._plain)
+        self.calibration = calibration or (Calibration(model=model or self._estimate.model) if self.learns else None)
+        """What is known of the model by now."""
+        self.meter: BaseMeter = self._plain if chosen != OTHER else Calibrated(self._estimate)
+        """The meter that counts the history."""
+        self.sent: SentPrompt | None = None
+        """The newest prompt."""
+        self.recount()
+
+    def recount(self) -> None:
+        """Count by what is known by now."""
+        if self.calibration is not None and self.calibration.calls:
+            self.meter = Calibrated(self._estimate, self.calibration)
+
+    def sent_size(self) -> CallSize | None:
+        """Return the estimated size of the newest prompt; `None` if there is none, or nothing to learn."""
+        sent = self.sent
+        if not self.learns or sent is None:
+            return None
+        scale = self.meter if isinstance(self.meter, Calibrated) else Calibrated(self._estimate, self.calibration)
+        return scale.size_of(sent.messages, sent.tools, system=sent.system, format=sent.format)
+
+    def record(self, size: CallSize, actual: int, used: int | None = None) -> bool:
+        """Learn from one more call, and return whether the history should be counted again."""
+        known = self.calibration
+        if known is None:
+            return False
+        self.calibration = known.record(size, actual)
+        if self.calibration.calls == known.calls:
+            return False
+        now = self.calibration.upper(size)
+        return self.calibration.calls == 1 or used is None or actual > used or abs(now - used) * _WORTH > used
+
+    def copy(self) -> ModelMeter:
+        """Return one that can learn without this one."""
+        return copy(self)
+
+    def to_dict(self) -> dict[str, Any] | None:
+        """Return what is known as JSON values; `None` before the first call."""
+        return None if self.calibration is None or not self.calibration.calls else self.calibration.to_dict()
+
+
+def load_calibration(store: Store | None, model: str | None) -> Calibration | None:
+    """Return what a store knows of a model from other sessions."""
+    saved = store.load(KIND, model) if store is not None and model is not None else None
+    return None if saved is None else Calibration.from_dict(saved.body)
+
+
+def save_calibration(store: Store | None, model: str | None, known: Calibration | None) -> None:
+    """Keep what is known of a model for other sessions, unless the store knows more already."""
+    if store is None or model is None or known is None:
+        return
+    saved = store.load(KIND, model)
+    if saved is not None and Calibration.from_dict(saved.body).calls >= known.calls:
+        return
+    try:
+        store.save(KIND, model, known.to_dict(), version=0 if saved is None else saved.version)
+    except Conflict:
+        return  # Another session was faster, and knows as much.
+
+
+def _estimate(chosen: Meter | str | None, model: str | None, plain: BaseMeter) -> BaseMeter:
+    """Return the bare estimate of a meter, without the bound that a fit keeps to."""
+    return meter(model) if chosen is None and model is not None else plain

@@ -1,0 +1,57 @@
+"""Which conversation a request without a name continues, told by how its messages begin.
+
+A store has one document for each conversation: the fingerprint of the messages of its newest request.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any
+
+from brim.sessions.conversation import bare
+from brim.sessions.tolerant_store import TolerantStore
+
+KIND = "gateway-prefix"
+_LOOKED = 12
+"""Beginnings that are looked up, the longest first."""
+
+
+class PrefixIndex:
+    """The beginnings of conversations in a store."""
+
+    def __init__(self, store: TolerantStore) -> None:
+        self._store = store
+
+    def find(self, marks: Sequence[str]) -> str | None:
+        """Return the name of the conversation with the longest known beginning; `None` if no beginning is known."""
+        for mark in list(reversed(marks))[:_LOOKED]:
+            if (saved := self._store.load(KIND, mark)) is not None:
+                return str(saved.body["talk"])
+        return None
+
+    def move(self, name: str, before: str, mark: str) -> None:
+        """Write how a conversation begins now, in place of how it began before."""
+        if mark != before and self._store.save(KIND, mark, {"talk": name}, 0) is not None and before:
+            self._store.forget(KIND, before)
+
+
+def fingerprints(messages: Sequence[Any], key: Sequence[Any]) -> list[str]:
+    """Return a fingerprint for each beginning of a conversation: its first message, its first two, and so on.
+
+    Args:
+        messages: the messages; marks for the provider's cache are left out.
+        key: separates conversations that begin alike: the owner, the model, the format.
+    """
+    running = blake2b(_json(list(key)), digest_size=16)
+    found = []
+    for message in messages:
+        running.update(_json(bare(message)))
+        running.update(b"\0")
+        found.append(running.copy().hexdigest())
+    return found
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")

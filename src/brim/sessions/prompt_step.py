@@ -1,0 +1,220 @@
+"""One step of a session on a copy of its state: count, warn, compact, fit, and gather what is logged and reported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from brim.errors import NoProgress
+from brim.history.compact.result import Compacted
+from brim.history.result import Fitted
+from brim.sessions import compaction as compaction
+from brim.sessions.context import held_dict
+from brim.sessions.fixed_parts import FixedParts
+from brim.sessions.sent_messages import folded
+from brim.sessions.state import Last, SessionState
+from brim.sessions.usage import ReportedUsage
+from brim.wire.base import jsonable
+from brim.wire.overflow import Overflow
+
+_GROWTH = 20
+"""The part of the room, one in so many, by which a conversation has to grow before compaction is tried again."""
+
+
+@dataclass(slots=True, kw_only=True)
+class PromptStep:
+    """One step, on a copy of the state."""
+
+    state: SessionState
+    parts: FixedParts
+    summarise: Any = None
+    capture: bool = False
+    query: str | None = None
+    most: int | None = None
+    """Tokens that this one prompt may take, if fewer than the session's budget."""
+    lines: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
+    """Entries for the log."""
+    texts: dict[str, str] = field(default_factory=dict)
+    """Texts that were dropped, by handle."""
+    events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    """Events that are emitted once the entries are written."""
+
+    @property
+    def budget(self) -> int:
+        """Tokens that the prompt may take."""
+        return self.state.budget if self.most is None else min(self.state.budget, self.most)
+
+    def run(self) -> Fitted:
+        """Return the prompt.
+
+        Raises:
+            DoesNotFit: what has to stay is larger than the budget.
+        """
+        estimate = self._estimate()
+        self.warn(estimate + self.state.counts.drift)
+        line = self.state.settings.line(self.budget)
+        if line is not None and estimate >= line and self.state.context.units >= self.state.counts.wait:
+            self._compact()
+        return self._fit()
+
+    def _estimate(self) -> int:
+        """Return the tokens of the whole prompt, with nothing dropped."""
+        return self.state.context.units + self.parts.units(self.state.context)
+
+    def warn(self, estimate: int) -> None:
+        """Note the use, and warn if it crosses the warning line from below."""
+        window = self.state.settings.window
+        if self.state.counts.crosses(estimate, window.warning):
+            fields = {"used_tokens": estimate, "warning_tokens": window.warning, "window_tokens": window.size}
+            self.lines.append(("warning", fields))
+            self.events.append(("warning", fields))
+
+    def _compact(self) -> None:
+        """Replace older turns by a summary, if that saves tokens; if not, wait until there is more to replace."""
+        state = self.state
+        room = self.budget - self.parts.units(state.context)
+        made = compaction.planned(state.context, state.settings, room, state.compacted)
+        compacted = None
+        if made is not None:
+            try:
+                compacted = compaction.shrunk(made, self.summarise)
+            except NoProgress:
+                compacted = None
+        if compacted is None:
+            state.counts.wait = state.context.units + max(1, room // _GROWTH)
+            return
+        self.take(compacted, "line")
+        state.counts.above = self._estimate() >= state.settings.window.warning
+
+    def take(self, compacted: Compacted, trigger: str) -> None:
+        """Continue with the result of a compaction."""
+        state = self.state
+        state.show(compacted.messages)
+        state.compacted, state.last = compacted, None
+        state.counts.compactions += 1
+        state.counts.wait = 0
+        self.texts.update(compacted.texts)
+        self.lines.append(("compaction", compaction_entry(state, trigger)))
+        fields = {
+            "trigger": trigger,
+            "before_tokens": compacted.before,
+            "after_tokens": compacted.after,
+            "freed": compacted.freed,
+            "replaced": compacted.replaced,
+            "reason": compacted.reason,
+            "notice": compaction.NOTICE,
+        }
+        self.events.append(("compacted", fields))
+
+    def restart(self, messages: Sequence[Any], trigger: str, event: dict[str, Any] | None) -> None:
+        """Continue with other messages; all that was there is dropped."""
+        state = self.state
+        self.texts.update(state.context.left_out([]))
+        state.show(list(messages))
+        state.compacted, state.last, state.counts.wait, state.counts.above = None, None, 0, False
+        if trigger == "sub_tick":
+            state.counts.sub_ticks += 1
+            self.events.append(("sub_tick", {"after_tokens": state.context.units, **(event or {})}))
+        self.lines.append(("compaction", compaction_entry(state, trigger)))
+
+    def learn(self, usage: ReportedUsage) -> bool:
+        """Learn from reported usage, and return whether the history was counted again."""
+        state, recount, mix = self.state, False, None
+        if usage.input is not None and usage.passes == 1:
+            used = state.last.used if state.last is not None else None
+            state.counts.reported = usage.input
+            state.counts.drift = max(0, usage.input - used) if used is not None else 0
+            mix = state.model_meter.sent_size()
+            if mix is not None:
+                recount = state.model_meter.record(mix, usage.input, used)
+            if recount:
+                state.show(state.context.messages)
+                state.last = None if state.last is None else state.last._replace(units=state.context.units)
+            if usage.input >= state.settings.window.warning:
+                self.warn(usage.input)
+        body = {
+            **usage.to_dict(),
+            "mix": None if mix is None else asdict(mix),
+            "calibration": state.model_meter.to_dict() if recount else None,
+            "units": state.context.units,
+            "counts": state.counts.to_dict(),
+        }
+        self.lines.append(("usage", body))
+        return recount
+
+    def refuse(self, overflow: Overflow, *, retried: bool) -> None:
+        """Note a refusal: from now on prompts are smaller than the refused one."""
+        state = self.state
+        last = state.last.used if state.last is not None else state.budget
+        state.counts.ceiling = max(1, int(last * overflow.retry_share))
+        state.counts.overflows += 1
+        fields = {
+            "limit_tokens": overflow.limit,
+            "sent_tokens": overflow.sent,
+            "used_tokens": last,
+            "budget_tokens": state.budget,
+            "retried": retried,
+        }
+        self.lines.append(("event", {"event": "overflow", **fields, "counts": state.counts.to_dict()}))
+        self.events.append(("overflow", fields))
+
+    def _fit(self) -> Fitted:
+        state, parts = self.state, self.parts
+        context, budget, whole = state.context, self.budget, self._estimate()
+        fitted = context.fit(
+            max(0, budget - parts.room(context)),
+            tools=parts.tools,
+            system=parts.system,
+            capture=self.capture,
+            query=self.query,
+        )
+        left = fitted.used + parts.room(context) < whole
+        if left:
+            self.texts.update(context.left_out(fitted.messages))
+        placed = parts.placed(fitted, context, budget)
+        categories = state.spent(parts, fitted, placed, whole=not left)
+        state.counts.prompts += 1
+        state.counts.peak = max(state.counts.peak, placed.used)
+        state.last = Last(
+            placed.used, context.units, categories, context.history.extra_units(parts.tools, parts.system)[1]
+        )
+        self._report(placed, left=left)
+        return placed
+
+    def _report(self, placed: Fitted, *, left: bool) -> None:
+        """Gather the log entry and the event of a prompt; the entry has the receipt only if prompts are captured."""
+        state, meter = self.state, self.state.model_meter.meter
+        categories = dict(state.last.categories) if state.last is not None else {}
+        fields: dict[str, Any] = {"truncated": left, "categories": categories}
+        if state.settings.stable:
+            fields["stable_prefix"] = placed.stable_prefix
+        body: dict[str, Any] = {
+            "used": placed.used,
+            "budget": placed.budget,
+            "unit": meter.unit,
+            "exact": state.exact,
+            "messages": len(placed.messages),
+            **fields,
+            "units": state.context.units,
+            "held": held_dict(placed.stable),
+            "counts": state.counts.to_dict(),
+        }
+        if self.capture:
+            body["receipt"] = placed.receipt.to_dict()
+            body["sent"] = folded(placed.messages, state.context.messages)
+        self.lines.append(("prompt", body))
+        self.events.append(("prompt_assembled", {"used_tokens": placed.used, "budget_tokens": placed.budget, **fields}))
+
+
+def compaction_entry(state: SessionState, trigger: str) -> dict[str, Any]:
+    """Return the log entry of a history that begins anew: all that it continues with."""
+    return {
+        "trigger": trigger,
+        "view": [jsonable(raw) for raw in state.context.messages],
+        "format": state.context.history.turns.format,
+        "compacted": state.compacted.to_dict() if state.compacted is not None else None,
+        "counts": state.counts.to_dict(),
+        "calibration": state.model_meter.to_dict(),
+        "pins": list(state.pins),
+    }

@@ -1,0 +1,72 @@
+"""The tool by which a model recalls texts that were dropped from its prompt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from brim.errors import DoesNotFit, UnknownName
+from brim.meter.base import BaseMeter
+from brim.sessions.dropped_texts import DroppedTexts
+from brim.truncate import cut
+from brim.wire import wire
+
+NAME = "brim_recall"
+_DESCRIPTION = (
+    "Bring back earlier text of this conversation that is no longer in the prompt. Give a handle such as b2:1f0c9a2e "
+    "that stands in a summary or in the place of a result, or a query to search for."
+)
+_FIELDS = {
+    "handle": "The handle of a text, or its start.",
+    "query": "Words to search for in what was dropped from the prompt.",
+}
+_FOUND = 8
+"""Texts that a search returns."""
+
+
+def tool(format: str) -> dict[str, Any]:
+    """Return the definition of the tool in the format of OpenAI chat, Responses or Anthropic.
+
+    Raises:
+        InvalidValue: there is no such format.
+    """
+    properties = {name: {"type": "string", "description": text} for name, text in _FIELDS.items()}
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    named = {"name": NAME, "description": _DESCRIPTION}
+    if wire(format).name == "anthropic":
+        return {**named, "input_schema": schema}
+    body = {**named, "parameters": schema}
+    return {"type": "function", **body} if format == "responses" else {"type": "function", "function": body}
+
+
+def answered(arguments: object, texts: DroppedTexts, limit: int, meter: BaseMeter) -> str:
+    """Return the result of a call, in at most `limit` tokens; invalid arguments are answered by a sentence."""
+    given = _read(arguments)
+    handle, query = given.get("handle"), given.get("query")
+    if isinstance(handle, str) and handle.strip():
+        try:
+            text = texts.text(handle.strip())
+        except UnknownName as error:
+            text = f"{error}."
+    elif isinstance(query, str) and query.strip():
+        found = [f"{each.handle}: {each.excerpt}" for each in texts.search(query, _FOUND)]
+        text = "\n".join(found) or "No dropped text has these words."
+    else:
+        text = 'Give {"handle": "b2:..."} or {"query": "words"}.'
+    if meter.count(text) <= limit:
+        return text
+    try:
+        return cut(text, limit, meter, keep="shape").text
+    except DoesNotFit:
+        return meter.head(text, limit)
+
+
+def _read(arguments: object) -> Mapping[str, Any]:
+    """Return the arguments of a call from JSON text or values; none if they are neither."""
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments)
+        except (ValueError, RecursionError):
+            return {}
+    return arguments if isinstance(arguments, Mapping) else {}

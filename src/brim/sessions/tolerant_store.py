@@ -1,0 +1,68 @@
+"""A store that may fail: requests go on without it, and the log says so.
+
+It holds what makes prompts kinder to the cache and counts better. No request is wrong without it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from brim.errors import Conflict, StoreError
+from brim.store.base import Saved, Store
+
+LOG = logging.getLogger("brim.sessions")
+
+T = TypeVar("T")
+
+
+class TolerantStore:
+    """A store whose failures are counted and logged instead of raised; or no store at all."""
+
+    def __init__(self, store: Store | None) -> None:
+        self.store = store
+        self.failures = 0
+        """How often the store failed."""
+
+    def load(self, kind: str, name: str) -> Saved | None:
+        """Return a document; `None` if there is none."""
+        return self._try(lambda store: store.load(kind, name))
+
+    def save(self, kind: str, name: str, body: Mapping[str, Any], version: int) -> int | None:
+        """Write a document that was at a version, and return its new version; `None` if another writer was faster."""
+        try:
+            return self._try(lambda store: store.save(kind, name, body, version=version))
+        except Conflict:
+            return None
+
+    def forget(self, kind: str, name: str) -> None:
+        """Remove a document."""
+        self._try(lambda store: store.forget(kind, name))
+
+    def write(self, session: str, entries: list[tuple[str, Mapping[str, Any]]], texts: Mapping[str, str]) -> None:
+        """Append to the log of a conversation, and keep texts that were dropped from it."""
+
+        def write(store: Store) -> None:
+            if texts:
+                store.keep(session, texts)
+            store.append(session, [*entries, ("note", {"kept": list(texts)})] if texts else entries)
+
+        self._try(write)
+
+    def _try(self, use: Callable[[Store], T]) -> T | None:
+        """Return what a use of the store returns; `None` without a store, or if it fails.
+
+        Raises:
+            Conflict: another writer was faster.
+        """
+        if self.store is None:
+            return None
+        try:
+            return use(self.store)
+        except Conflict:
+            raise
+        except StoreError as error:
+            self.failures += 1
+            LOG.warning("the store failed (%s); the request goes on without it", type(error).__name__)
+            return None

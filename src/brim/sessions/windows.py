@@ -1,0 +1,230 @@
+"""How many tokens a model takes: as set, as a refusal said, as its server says, or as the catalogue lists it.
+
+What is learned here holds for a whole program: every conversation with the model, and every process that shares its
+store.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from brim.amounts import fraction
+from brim.meter.window import Window, answer_room
+from brim.sessions.models import known
+from brim.sessions.tolerant_store import TolerantStore
+from brim.wire.overflow import Overflow
+
+KIND = "gateway-window"
+"""The kind of document in which a store keeps what refusals taught."""
+_LASTS = 3_600
+"""Seconds for which a refusal counts: a server may be started again with a larger window."""
+_STORE_INTERVAL = 60
+"""Seconds after which the store is read again for what other processes learned."""
+_SERVER_INTERVAL = 600
+"""Seconds after which a server is asked again."""
+_MOST = 1_000
+"""Models that are remembered."""
+_MOST_RATIO = 20.0
+_FIELDS = ("max_model_len", "context_length", "context_window", "max_context_length", "max_input_tokens", "n_ctx")
+"""Where lists of models state the window of each."""
+
+Fetch = Callable[[str], Awaitable[Any]]
+"""Fetches the JSON at a path of a server; `None` if there is none."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WindowLimits:
+    """What a program sets for its requests; what is `None` is looked up or left open."""
+
+    size: int | None = None
+    """Tokens that the model holds."""
+    reserve: int = 0
+    """Tokens kept free for the answer of a request that does not say how long it may be."""
+    cap: float | str | None = None
+    limit: int | None = None
+    margin: float | str = 0
+    """The share of the budget that is left free if the count is an estimate."""
+
+    @classmethod
+    def of(cls, window: Window | None) -> WindowLimits:
+        """Return the limits that a window sets; none without one."""
+        if window is None:
+            return cls()
+        return cls(size=window.size, reserve=window.reserve, cap=window.cap, limit=window.limit)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Room:
+    """How many tokens a request may take."""
+
+    window: int
+    """Tokens that the model holds."""
+    fits: int
+    """A request of at most this many tokens is sent as it came."""
+    target: int
+    """A longer one is cut to this many, so that an answer of unknown length has room too."""
+
+    def at_most(self, tokens: int) -> Room:
+        """Return the room with a lower ceiling."""
+        return replace(self, fits=min(self.fits, tokens), target=min(self.target, tokens))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LearnedWindow:
+    """What refusals taught about a model."""
+
+    size: int | None
+    """The window that a refusal stated; `None` if none did."""
+    ratio: float
+    """How many tokens the provider counts for each of ours."""
+    at: float
+
+
+class Windows:
+    """What is known of the windows of models. Safe for threads."""
+
+    def __init__(self, store: TolerantStore, clock: Callable[[], float] = time.time) -> None:
+        self._store = store
+        self._clock = clock
+        self._learned: OrderedDict[str, tuple[LearnedWindow | None, float]] = OrderedDict()
+        self._served: dict[str, tuple[float, dict[str, int]]] = {}
+
+    def room(
+        self, model: str, limits: WindowLimits, answer: int | None = None, *, exact: bool, server: str = ""
+    ) -> Room | None:
+        """Return how many tokens a request may take; `None` if the window of the model is unknown.
+
+        Args:
+            model: the model of the request.
+            limits: what the program sets.
+            answer: tokens that the request asks for the answer; `None` if it does not say.
+            exact: whether the request is counted exactly.
+            server: the address of the server, if it was asked for its windows.
+        """
+        learned = self.learned(model)
+        found = self._size(model, limits, learned, server)
+        if found is None:
+            return None
+        size, most = found
+        reserve = answer if answer is not None and answer < size else limits.reserve
+        share = 1.0
+        if not exact and limits.margin:
+            share = float(1 - fraction("safety_margin", limits.margin))
+        if learned is not None and learned.ratio > 1:
+            share /= learned.ratio
+        most = min((each for each in (limits.limit, most) if each is not None), default=None)
+        fits, target = (_budget(size, each, limits.cap, most) for each in (reserve, reserve or answer_room(size)))
+        return Room(window=size, fits=max(1, int(fits * share)), target=max(1, int(target * share)))
+
+    def _size(
+        self, model: str, limits: WindowLimits, learned: LearnedWindow | None, server: str
+    ) -> tuple[int, int | None] | None:
+        """Return the window of a model, and a limit on the input if there is one."""
+        refused = learned.size if learned is not None else None
+        if limits.size is not None:
+            return limits.size if refused is None else min(refused, limits.size), None
+        if refused is not None:
+            return refused, None
+        if (served := self.served(server, model)) is not None:
+            return served, None
+        row = known(model)
+        size = None if row is None else row.window or row.max_input
+        return None if row is None or size is None else (size, row.max_input)
+
+    def learned(self, model: str) -> LearnedWindow | None:
+        """Return what refusals taught about a model, as long as they count."""
+        now = self._clock()
+        found, looked = self._learned.get(model, (None, 0.0))
+        if now - looked > _STORE_INTERVAL and self._store.store is not None:
+            saved = self._store.load(KIND, _id(model))
+            found = found if saved is None else LearnedWindow(**saved.body)
+            self._remember(model, found)
+        return found if found is not None and now - found.at < _LASTS else None
+
+    def refused(self, model: str, overflow: Overflow, used: int, window: int | None, *, learns: bool) -> None:
+        """Learn from a refusal.
+
+        Args:
+            model: the model that refused.
+            overflow: what the refusal says.
+            used: tokens of the refused prompt by our count.
+            window: the window that was assumed.
+            learns: whether the meter learns from the refusal itself, so that no ratio is needed.
+        """
+        before = self.learned(model)
+        size = overflow.limit or (before.size if before is not None else None)
+        ratio = before.ratio if before is not None else 1.0
+        fitted = window is not None and (overflow.limit is None or window <= overflow.limit)
+        if not learns and used and fitted:  # It should have fitted, so the provider counts more tokens than we do.
+            more = overflow.sent / used if overflow.sent else ratio / overflow.retry_share
+            ratio = min(_MOST_RATIO, max(ratio, more * 1.02))
+        learned = LearnedWindow(size=size, ratio=ratio, at=self._clock())
+        self._remember(model, learned)
+        saved = self._store.load(KIND, _id(model))
+        self._store.save(KIND, _id(model), asdict(learned), 0 if saved is None else saved.version)
+
+    def served(self, server: str, model: str) -> int | None:
+        """Return the window of a model as its server states it; `None` if it does not."""
+        _, windows = self._served.get(server, (0.0, {}))
+        return windows.get(model, windows.get(""))
+
+    def asked(self, server: str) -> bool:
+        """Return whether a server was asked lately."""
+        return server in self._served and self._clock() - self._served[server][0] < _SERVER_INTERVAL
+
+    async def ask(self, server: str, fetch: Fetch) -> None:
+        """Ask a server for the windows of its models, and remember that it was asked, also without an answer."""
+        self._served[server] = (self._clock(), self._served.get(server, (0.0, {}))[1])
+        found = listed(await fetch("models"))
+        if (own := _own_window(await fetch("/props"))) is not None:
+            found = {**dict.fromkeys(found, own), "": own}
+        self._served[server] = (self._clock(), found)
+
+    def take(self, server: str, answer: Any) -> None:
+        """Take the windows from a list of models that a client asked for."""
+        at, before = self._served.get(server, (0.0, {}))
+        self._served[server] = (at, {**listed(answer), **before})
+
+    def _remember(self, model: str, learned: LearnedWindow | None) -> None:
+        self._learned[model] = (learned, self._clock())
+        self._learned.move_to_end(model)
+        while len(self._learned) > _MOST:
+            self._learned.popitem(last=False)
+
+
+@lru_cache(maxsize=1_024)
+def _budget(size: int, reserve: int, cap: float | str | None, limit: int | None) -> int:
+    """Return the budget of a window; if the reserve would fill it, the input may take all of it."""
+    if reserve >= size:
+        return Window(size, limit=limit).budget
+    return Window(size, reserve=reserve, cap=cap, limit=limit).budget
+
+
+def listed(answer: Any) -> dict[str, int]:
+    """Return the windows that a list of models states, by model."""
+    found: dict[str, int] = {}
+    entries = answer.get("data") if isinstance(answer, Mapping) else None
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, Mapping) and isinstance(name := entry.get("id"), str):
+            sizes = [value for key in _FIELDS if type(value := entry.get(key)) is int and value > 0]
+            if sizes:
+                found[name] = sizes[0]
+        if len(found) >= _MOST:
+            break
+    return found
+
+
+def _own_window(answer: Any) -> int | None:
+    """Return the window that a server of one model states in its properties."""
+    settings = answer.get("default_generation_settings") if isinstance(answer, Mapping) else None
+    size = settings.get("n_ctx") if isinstance(settings, Mapping) else None
+    return size if type(size) is int and size > 0 else None
+
+
+def _id(model: str) -> str:
+    return model.encode("utf-8", "replace").decode().replace("\0", "?")[:200] or "?"

@@ -1,0 +1,173 @@
+"""`brim.wrap`, the frameworks and the gateway ask one engine: what it decides is the same with a log and without."""
+
+import json
+from copy import deepcopy
+
+import pytest
+
+from brim import open_store
+from brim.sessions.conversations import Conversations
+from brim.sessions.prefix import fingerprints
+from brim.sessions.request import RequestInput
+from brim.sessions.windows import WindowLimits
+from brim.testing import MemoryStore
+from sessions.test_conversations import TOO_LONG, history, legal
+
+LOGS = pytest.mark.parametrize("log", [True, False], ids=["log", "no log"])
+USAGE = {"usage": {"prompt_tokens": 900, "completion_tokens": 1}}
+
+
+def marked(messages, at):
+    """Return copies of messages, with a mark for the provider's cache on one of them."""
+    made = deepcopy(messages)
+    made[at]["cache_control"] = {"type": "ephemeral"}
+    return made
+
+
+@LOGS
+def test_a_request_is_counted_and_bounded_alike(log):
+    engine = Conversations(2_000, model="gpt-4o", log=log)
+    short, long = engine.request(history(3)), engine.request(history(30))
+    assert (short.changed, long.changed) == (False, True)
+    assert short.before == brim_count(history(3))
+    assert long.before == brim_count(history(30))
+    assert long.used == brim_count(long.messages) <= 1_750  # An answer of unknown length has room too.
+    assert legal(long.messages)
+
+
+def brim_count(messages):
+    from brim import meter
+
+    return meter("gpt-4o").count_messages(messages)
+
+
+@LOGS
+def test_the_cut_is_kept_as_the_conversation_grows(log):
+    engine = Conversations(2_000, model="gpt-4o", log=log, compact_at="never")
+    last, kept = None, 0
+    for steps in range(30, 44):
+        request = engine.request(history(steps))
+        if last is not None:
+            kept += request.messages[: len(last)] == last
+        last = request.messages
+    assert kept >= 9
+    assert len(engine) == 1
+
+
+@LOGS
+def test_marks_for_the_cache_that_move_do_not_make_another_conversation(log):
+    engine = Conversations(2_000, model="gpt-4o", log=log)
+    for steps in range(30, 34):
+        messages = history(steps)
+        request = engine.request(marked(messages, len(messages) - 1))
+        assert legal(request.messages)
+        assert [sent.get("cache_control") for sent in request.messages][-1] == {"type": "ephemeral"}
+        assert sum("cache_control" in sent for sent in request.messages) == 1
+    assert len(engine) == 1
+
+
+def test_fingerprints_ignore_marks_for_the_cache_and_tell_owners_apart():
+    messages = history(3)
+    assert fingerprints(messages, ("a",)) == fingerprints(marked(messages, 2), ("a",))
+    assert not set(fingerprints(messages, ("a",))) & set(fingerprints(messages, ("b",)))
+    assert fingerprints(messages, ("a",))[:4] == fingerprints(messages[:4], ("a",))
+
+
+@LOGS
+def test_conversations_of_different_owners_share_nothing(log):
+    engine = Conversations(2_000, model="gpt-4o", log=log)
+    request = RequestInput(messages=history(30), model="gpt-4o")
+    for owner in (("a",), ("b",), ("a",)):
+        engine.fit(request, engine.plan(request), owner=owner)
+    assert len(engine) == 2
+
+
+@LOGS
+def test_what_a_refusal_teaches_holds_for_the_next_conversation(log):
+    engine = Conversations(model="mystery-1", meter="o200k_base", log=log)
+    first = engine.request(history(40))
+    assert first.room is None
+    assert not first.changed
+    smaller = first.refused(TOO_LONG)
+    assert smaller.used <= 1_200
+    other = engine.request([{"role": "user", "content": "Another task."}, *history(40)[2:]])
+    assert other.room.window == 1_200
+    assert other.used <= 1_200
+    assert engine.windows.learned("mystery-1").size == 1_200
+
+
+@LOGS
+def test_a_refusal_without_numbers_is_answered_by_a_smaller_request(log):
+    engine = Conversations(model="mystery-1", meter="o200k_base", log=log)
+    request = engine.request(history(40))
+    smaller = request.refused({"error": {"code": "context_length_exceeded", "message": "too long"}})
+    assert smaller.used <= request.used * 0.75
+    assert legal(smaller.messages)
+
+
+@LOGS
+def test_what_usage_teaches_holds_for_the_next_conversation(log):
+    engine = Conversations(50_000, model="mystery-1", log=log)
+    before = engine.request(history(20)).before
+    for steps in range(3, 12):
+        request = engine.request(history(steps))
+        request.answered({"prompt_tokens": int(brim_count(history(steps)) * 1.0), "completion_tokens": 1})
+    other = engine.request([{"role": "user", "content": "Another task."}, *history(20)[2:]])
+    assert other.before < before
+    assert other.before >= brim_count(history(20)) * 0.9
+
+
+def test_two_engines_on_one_store_keep_the_same_cut_without_a_log(tmp_path):
+    with open_store(f"sqlite:///{tmp_path}/brim.db") as store:
+        engines = [Conversations(2_000, model="gpt-4o", store=store, log=False) for _ in range(2)]
+        prompts = [engines[steps % 2].request(history(steps)).messages for steps in range(30, 44)]
+    kept = sum(later[: len(earlier)] == earlier for earlier, later in zip(prompts, prompts[1:], strict=False))
+    assert kept >= 9
+
+
+def test_the_text_of_a_conversation_without_a_log_is_not_stored():
+    with MemoryStore() as store:
+        engine = Conversations(2_000, model="gpt-4o", store=store, log=False)
+        messages = history(40)
+        messages[1] = {"role": "user", "content": "The code word is heliotrope."}
+        engine.request(messages, session="one")
+        entries = store.entries("one")
+    assert entries
+    assert "heliotrope" not in json.dumps([entry.body for entry in entries])
+
+
+def test_dropped_texts_can_be_recalled_where_the_model_is_offered_the_tool():
+    engine = Conversations(2_000, model="gpt-4o", log=False)
+    request = RequestInput(messages=history(40), model="gpt-4o", recall=True)
+    made = engine.fit(request, engine.plan(request))
+    assert made.recalls
+    assert [tool["function"]["name"] for tool in made.input.tools] == ["brim_recall"]
+    assert made.shelf.search("line 3", 5)
+    whole = engine.fit(RequestInput(messages=history(2), model="gpt-4o", recall=True), engine.plan(request))
+    assert not whole.recalls
+
+
+def test_a_pinned_message_stays_whole():
+    engine = Conversations(2_000, model="gpt-4o", log=False)
+    request = RequestInput(messages=history(40), model="gpt-4o", pin=(3,))
+    made = engine.fit(request, engine.plan(request))
+    assert 2 in made.places
+    assert 3 in made.places
+
+
+def test_limits_and_a_meter_of_one_request_take_the_place_of_the_programs():
+    engine = Conversations(2_000, model="gpt-4o", log=False)
+    request = RequestInput(messages=history(3), model="gpt-4o")
+    plan = engine.plan(request, WindowLimits(size=300), "chars")
+    assert (plan.room.window, plan.scale.unit) == (300, "chars")
+    assert engine.plan(request).room.window == 2_000
+
+
+def test_conversations_are_forgotten_by_their_number_and_their_size():
+    engine = Conversations(2_000, model="gpt-4o", log=False, most=3)
+    for name in "abcdef":
+        engine.request(history(30), session=name)
+    assert list(engine._known) == ["d", "e", "f"]
+    large = RequestInput(messages=history(30), model="gpt-4o", size=70 * 1024 * 1024)
+    engine.fit(large, engine.plan(large), name="large")
+    assert list(engine._known) == ["large"]

@@ -1,0 +1,152 @@
+"""How many tokens a model takes: what is set, what refusals, servers and the catalogue state, and what holds longest."""
+
+import asyncio
+
+import pytest
+
+import brim
+from brim.meter.catalogue import find
+from brim.meter.window import Window, answer_room
+from brim.sessions.tolerant_store import TolerantStore
+from brim.sessions.windows import Room, WindowLimits, Windows
+from brim.testing import MemoryStore
+from brim.wire.overflow import Overflow
+
+
+class Clock:
+    now = 1_000_000.0
+
+    def __call__(self):
+        return self.now
+
+
+def windows(store=None, clock=None):
+    return Windows(TolerantStore(store), clock or Clock())
+
+
+def room(of, model="mystery", answer=None, *, exact=True, server="", **limits):
+    return of.room(model, WindowLimits(**limits), answer, exact=exact, server=server)
+
+
+def test_nobody_knows_the_window_of_an_unknown_model():
+    assert room(windows()) is None
+
+
+@pytest.mark.parametrize(
+    ("limits", "answer", "fits", "target"),
+    [
+        ({}, None, 8_000, 7_000),
+        ({"reserve": 500}, None, 7_500, 7_500),
+        ({}, 100, 7_900, 7_900),
+        ({"reserve": 500}, 100, 7_900, 7_900),
+        ({}, 8_000, 8_000, 7_000),
+        ({"cap": 0.5}, None, 4_000, 4_000),
+        ({"cap": "90%"}, None, 7_200, 7_000),
+        ({"limit": 3_000}, None, 3_000, 3_000),
+    ],
+    ids=["size", "reserve", "answer", "answer before reserve", "answer fills it", "cap", "cap above target", "limit"],
+)
+def test_what_is_set_holds_and_an_answer_of_unknown_length_gets_room(limits, answer, fits, target):
+    assert answer_room(8_000) == 1_000
+    assert room(windows(), answer=answer, size=8_000, **limits) == Room(window=8_000, fits=fits, target=target)
+
+
+def test_a_margin_is_kept_only_where_the_count_is_an_estimate():
+    assert room(windows(), size=8_000, margin=0.1, exact=True).fits == 8_000
+    assert room(windows(), size=8_000, margin=0.1, exact=False).fits == 7_200
+
+
+def test_the_catalogue_states_windows_and_its_limit_on_the_input():
+    known = find("gpt-4o")
+    found = room(windows(), "gpt-4o")
+    assert found.window == known.window
+    assert found.fits == min(known.window, known.max_input or known.window)
+
+
+def test_a_refusal_teaches_the_window_for_an_hour():
+    clock = Clock()
+    of = windows(clock=clock)
+    of.refused("mystery", Overflow(reason="too long", limit=4_096, sent=5_000), 4_900, None, learns=False)
+    assert room(of).window == 4_096
+    assert room(of, size=2_000).window == 2_000
+    assert room(of, size=9_000).window == 4_096
+    assert room(of, "another") is None
+    clock.now += 3_601
+    assert room(of) is None
+
+
+def test_a_provider_that_counts_more_than_we_do_leaves_less_room():
+    of = windows()
+    of.refused("mystery", Overflow(reason="too long", limit=4_000, sent=4_400), 4_000, 4_000, learns=False)
+    assert room(of, size=4_000).fits == int(4_000 / (1.1 * 1.02))
+    of.refused("other", Overflow(reason="too long", limit=4_000, sent=4_400), 4_000, 4_000, learns=True)
+    assert room(of, "other", size=4_000).fits == 4_000
+
+
+def test_each_refusal_without_numbers_leaves_less_room():
+    of, before = windows(), 4_000
+    for _ in range(3):
+        of.refused("mystery", Overflow(reason="too long"), before, 4_000, learns=False)
+        now = room(of, size=4_000).fits
+        assert now < before * 0.76
+        before = now
+
+
+def test_processes_that_share_a_store_learn_from_each_other():
+    with MemoryStore() as store:
+        clock = Clock()
+        one, other = windows(store, clock), windows(store, clock)
+        assert room(other) is None
+        one.refused("mystery", Overflow(reason="too long", limit=4_096), 5_000, None, learns=False)
+        clock.now += 61
+        assert room(other).window == 4_096
+
+
+def test_servers_are_asked_for_their_windows_and_again_after_ten_minutes():
+    clock = Clock()
+    of = windows(clock=clock)
+    answers = {"models": {"data": [{"id": "mystery", "max_model_len": 6_000}, {"id": "odd"}, "?"]}, "/props": None}
+    assert not of.asked("http://a")
+    asyncio.run(of.ask("http://a", fetched(answers)))
+    assert of.asked("http://a")
+    assert room(of, server="http://a").window == 6_000
+    assert room(of, server="http://b") is None
+    clock.now += 601
+    assert not of.asked("http://a")
+
+
+def test_the_window_of_a_server_of_one_model_holds_for_every_name():
+    of = windows()
+    props = {"default_generation_settings": {"n_ctx": 2_048}}
+    asyncio.run(of.ask("http://a", fetched({"models": {"data": [{"id": "m", "n_ctx": 9_000}]}, "/props": props})))
+    assert room(of, "m", server="http://a").window == room(of, "any", server="http://a").window == 2_048
+
+
+def test_a_list_of_models_that_a_client_asked_for_teaches_too_and_changes_nothing_known():
+    of = windows()
+    of.take("http://a", {"data": [{"id": "m", "context_length": 5_000}]})
+    of.take("http://a", {"data": [{"id": "m", "context_length": 9_000}, {"id": "n", "context_window": 7_000}]})
+    assert (room(of, "m", server="http://a").window, room(of, "n", server="http://a").window) == (5_000, 7_000)
+
+
+def test_limits_are_those_of_a_window():
+    window = Window(9_000, reserve=100, cap=0.5, limit=4_000)
+    assert WindowLimits.of(window) == WindowLimits(size=9_000, reserve=100, cap=0.5, limit=4_000)
+    assert WindowLimits.of(None) == WindowLimits()
+
+
+def test_a_store_that_fails_is_counted_and_done_without(tmp_path):
+    store = brim.open_store(f"sqlite:///{tmp_path}/brim.db")
+    store.close()
+    tolerant = TolerantStore(store)
+    of = Windows(tolerant, Clock())
+    of.refused("mystery", Overflow(reason="too long", limit=4_096), 5_000, None, learns=False)
+    assert room(of).window == 4_096
+    assert tolerant.failures
+
+
+def fetched(answers):
+    async def fetch(path):
+        return answers[path]
+
+    return fetch
