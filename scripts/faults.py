@@ -1,11 +1,11 @@
-"""Breaks a copy of the package in one way at a time and sees that the tests notice.
+"""Seeds one fault at a time in a copy of the package, and checks that the tests fail.
 
     python scripts/faults.py                 every fault, two at a time
-    python scripts/faults.py --only seams    those whose name or file has the word
-    python scripts/faults.py --list          what there is
+    python scripts/faults.py --only seams    only faults with this word in their name or file
+    python scripts/faults.py --list          the list of faults
 
-A test is worth what it can catch. A fault is a text to find in a file and what to put in its place; one whose text
-is gone is an error, so that the list keeps up with the sources. See docs/design/faults.md.
+A test is worth what it can catch. A fault is a text to find in a file and its replacement. A fault whose text is gone
+is an error, so that the list follows the sources. See docs/design/faults.md.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ QUICK = (
     "tests/wire",
     "tests/history",
 )
-"""What is asked about a fault that its own tests and the generated fits have let through."""
+"""The tests that run if a fault passes its own tests and the generated fits."""
 
 _FITS = 400
 _SECONDS = 600
-"""A fault that keeps the tests longer than this hangs; untouched, the whole quick set takes a fifth of it."""
+"""A run that takes longer hangs; without a fault, the whole quick set takes a fifth of it."""
 
 _NO_SHRINKING = """
 from hypothesis import Phase
 settings.register_profile("faults", settings.get_profile("brim"), phases=(Phase.explicit, Phase.generate))
 settings.load_profile("faults")
 """
-"""For the copy's conftest: that an example fails is all there is to know of it."""
+"""For the copy's conftest: an example that fails need not be shrunk."""
 
 _GENERATED = """
 import promise
@@ -67,7 +67,7 @@ for seed in range({fits}):
 
 
 class Area(NamedTuple):
-    """A file, the tests that answer for it, and how to break it: a name in words, the old text, the new."""
+    """A file, its tests, and its faults: each a name, the old text and the new text."""
 
     file: str
     tests: str
@@ -75,34 +75,34 @@ class Area(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """One way in which the package could be wrong."""
+    """One fault that can be seeded."""
 
     name: str
     file: str
     """Under src/brim."""
     old: str
-    """Stands in the file exactly once."""
+    """Must be in the file exactly once."""
     new: str
     tests: tuple[str, ...]
-    """Those most likely to notice."""
+    """The tests most likely to fail."""
 
     def broken(self, source: str) -> str:
         """Return the source of its file with the fault in it.
 
         Raises:
-            LookupError: the old text is not there, or there more than once.
+            LookupError: the old text is missing, or is there more than once.
         """
         found = source.count(self.old)
         if found != 1:
-            raise LookupError(f"{self.file}: the text of {self.name!r} stands there {found} times: {self.old!r}")
+            raise LookupError(f"{self.file}: the text of {self.name!r} is there {found} times: {self.old!r}")
         return source.replace(self.old, self.new)
 
 
 class Verdict(NamedTuple):
-    """What came of a fault."""
+    """The result of one fault."""
 
     fault: Fault | None
-    """`None` for the copy without any, which must pass."""
+    """`None` for the copy without a fault, which must pass."""
     caught: str
     """The first test that failed; empty when all passed."""
     seconds: float
@@ -379,13 +379,13 @@ AREAS = (
             ("a loss is what was kept", "part.name, part.size - part.used,", "part.name, part.used,"),
             (
                 "a diff ignores the use",
-                "(before.state, before.used, before.handle) == (after.state, after.used, after.handle)",
-                "(before.state, before.handle) == (after.state, after.handle)",
+                "(before.state, before.used, before.handle) != (after.state, after.used, after.handle)",
+                "(before.state, before.handle) != (after.state, after.handle)",
             ),
             (
                 "a diff ignores the content",
-                "(before.state, before.used, before.handle) == (after.state, after.used, after.handle)",
-                "(before.state, before.used) == (after.state, after.used)",
+                "(before.state, before.used, before.handle) != (after.state, after.used, after.handle)",
+                "(before.state, before.used) != (after.state, after.used)",
             ),
             ("a handle is of the start of a text", "blake2b(text.encode(", "blake2b(text[:256].encode("),
             ("an event forgets disabled sections", 'part.state in ("dropped", "disabled")', 'part.state == "dropped"'),
@@ -404,15 +404,15 @@ AREAS = (
         (
             (
                 "the default meter is taken for the captured one",
-                "meter=_meter(given) if meter is None else meter_for(meter, None)",
+                "meter=_meter(recorded) if meter is None else meter_for(meter, None)",
                 "meter=meter_for(meter, None)",
             ),
             (
                 "another budget is ignored",
-                "budget=given.budget if budget is None else budget_of(budget),",
-                "budget=given.budget,",
+                "tokens = source.budget if budget is None else budget_of(budget)",
+                "tokens = source.budget",
             ),
-            ("a plan ignores the joins", "room = budget - max(0, receipt.joins)", "room = budget"),
+            ("a plan ignores the joins", "room = budget - joins", "room = budget"),
             (
                 "a plan refuses nothing",
                 "if (needed := essential(claims)) > room:",
@@ -859,6 +859,112 @@ AREAS = (
             ),
         ),
     ),
+    Area(
+        "sessions/windows.py",
+        "tests/sessions/test_windows.py",
+        (
+            (
+                "an answer of unknown length has no room",
+                "(reserve, reserve or answer_room(size))",
+                "(reserve, reserve)",
+            ),
+            (
+                "the answer that is asked for has no room",
+                "answer if answer is not None and answer < size else",
+                "0 if answer else",
+            ),
+            ("the limits of the program are ignored", "(limits.limit, most) if each", "(most,) if each"),
+            ("a margin is kept for exact counts too", "if not exact and limits.margin:", "if limits.margin:"),
+            ("a refusal raises a window that is set", "min(refused, limits.size), None", "refused, None"),
+            ("a refusal counts for ever", "and now - found.at < _LASTS else None", "else None"),
+            (
+                "other processes learn nothing",
+                "self._store.save(KIND, _id(model), asdict(learned)",
+                "(KIND, _id(model), asdict(learned)",
+            ),
+            ("a provider that counts more gets as much", "share /= learned.ratio", "share /= 1"),
+            ("a server is never asked again", "self._clock() - self._served[server][0] < _SERVER_INTERVAL", "True"),
+            ("the newest list of models wins", "{**listed(answer), **before}", "{**before, **listed(answer)}"),
+        ),
+    ),
+    Area(
+        "sessions/conversation.py",
+        "tests/sessions/test_engine.py tests/sessions/test_conversations.py",
+        (
+            (
+                "marks for the cache make another conversation",
+                "return bool(one == other or bare(one) == bare(other))",
+                "return bool(one == other)",
+            ),
+            (
+                "a shorter history continues a longer one",
+                "if len(known) > len(messages):\n            return None",
+                "if len(known) > len(messages):\n            return 1",
+            ),
+            ("a history that was changed is continued", "if had is None:", "if had is None and not messages:"),
+            ("what fits is cut all the same", "room.fits if before <= room.fits else room.target", "room.target"),
+            ("a refusal lowers nothing", "min(budget, budget if most is None else most)", "budget"),
+            ("extra tokens are not counted", "request.system, tools) + request.extra", "request.system, tools)"),
+            ("any usage is that of the newest prompt", "if self._newest is request.fitted:", "if True:"),
+        ),
+    ),
+    Area(
+        "sessions/held_conversation.py",
+        "tests/sessions/test_engine.py tests/gateway/test_conversations.py",
+        (
+            (
+                "the cut is made anew each time",
+                "context.extend(request.messages[had:])\n                return context",
+                "pass",
+            ),
+            (
+                "the tools are not counted",
+                "sum(extra.values()) + offered + request.extra",
+                "sum(extra.values()) + request.extra",
+            ),
+            ("dropped texts cannot be recalled", "self.shelf.put(texts)", "pass"),
+            ("pins are not kept", "pin=request.pin,", "pin=(),"),
+            ("another process's cut is not taken", "return None if held is None else Stable(held=held)", "return None"),
+        ),
+    ),
+    Area(
+        "sessions/conversations.py",
+        "tests/sessions/test_engine.py tests/sessions/test_conversations.py",
+        (
+            (
+                "owners share their conversations",
+                "ConversationKey(request.model, request.format, owner)",
+                "ConversationKey(request.model, request.format)",
+            ),
+            ("the shortest beginning wins", "name = max(lengths, key", "name = min(lengths, key"),
+            (
+                "a refusal teaches the program nothing",
+                "self.windows.refused(model, overflow",
+                "(lambda *_, **__: None)(model, overflow",
+            ),
+            ("what a session learned stays there", "self.meters.adopt(request.input.model", "(request.input.model"),
+            (
+                "a refused request is sent again as it was",
+                "most=max(1, int(request.used * overflow.retry_share))",
+                "most=None",
+            ),
+            ("nothing is ever forgotten", "del self._known[name]", "pass"),
+            ("a request is retried for ever", "made.retried = True", "made.retried = False"),
+        ),
+    ),
+    Area(
+        "sessions/meters.py",
+        "tests/sessions/test_engine.py tests/gateway/test_exchange.py",
+        (
+            ("the system prompt is not counted", 'if request.system and format.name != "openai":', "if False:"),
+            ("tools are not counted", "RequestSize(tokens + offered,", "RequestSize(tokens,"),
+            (
+                "what is learned is not used",
+                "                found.calibration = calibration\n                found.recount()",
+                "                pass",
+            ),
+        ),
+    ),
 )
 
 FAULTS = tuple(
@@ -875,17 +981,17 @@ def listed(faults: Sequence[Fault] = FAULTS) -> str:
 
 
 class Copy:
-    """A copy of the package and its tests, to be broken and mended."""
+    """A copy of the package and its tests, in which faults are seeded and removed."""
 
     def __init__(self, folder: Path, original: Path = ROOT) -> None:
         self.folder = folder
         self.package = folder / "src" / "brim"
-        for name in ("src", "tests", "scripts"):
+        for name in ("src", "tests", "scripts", "docs"):
             shutil.copytree(original / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(original / "pyproject.toml", folder)
 
     def judge(self, fault: Fault | None, steps: Sequence[Sequence[str]]) -> Verdict:
-        """Return what the tests say about a fault, or about the copy as it is."""
+        """Return the result of the tests with a fault, or of the copy without one."""
         began = time.perf_counter()
         path = self.package / fault.file if fault else self.package / "__init__.py"
         source = path.read_text(encoding="utf-8")
@@ -897,21 +1003,21 @@ class Copy:
         return Verdict(fault, caught, time.perf_counter() - began)
 
     def check(self) -> None:
-        """Pass if the copy is what its tests import.
+        """Check that the tests import the copy.
 
         Raises:
-            RuntimeError: they would test another package, and every fault would seem to survive.
+            RuntimeError: they import another package, and every fault would seem to survive.
         """
         told = self._run(["-c", "import brim; print(brim.__file__)"]).stdout.strip()
         if Path(told) != self.package / "__init__.py":
             raise RuntimeError(f"the tests of {self.folder} import {told!r}")
 
     def _ask(self, arguments: Sequence[str]) -> str:
-        """Return what failed in a run of Python, or nothing."""
+        """Return the first failure of a run of Python, or an empty text."""
         try:
             ran = self._run(arguments)
         except subprocess.TimeoutExpired:
-            return f"hangs: no end in {_SECONDS} s"
+            return f"hangs: not finished in {_SECONDS} s"
         if ran.returncode == 0:
             return ""
         failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", ran.stdout, re.MULTILINE)
@@ -941,12 +1047,12 @@ def _start(original: Path, folder: Path) -> None:
 
 def _judge(fault: Fault | None, steps: Sequence[Sequence[str]]) -> Verdict:
     if _copy is None:
-        raise RuntimeError("a worker without a copy")
+        raise RuntimeError("the worker has no copy")
     return _copy.judge(fault, steps)
 
 
 def verdicts(faults: Sequence[Fault]) -> Iterator[Verdict]:
-    """Yield what came of each fault, and first of the tests without any."""
+    """Yield the results: first without a fault, then of each fault."""
     own = sorted({path for fault in faults for path in fault.tests})
     generated = ["-c", _GENERATED.format(fits=_FITS)]
     with tempfile.TemporaryDirectory() as folder:
@@ -968,10 +1074,10 @@ def _tests(paths: Sequence[str]) -> list[str]:
 
 
 def main() -> int:
-    """Break, test, mend; return 1 if the tests let a fault through, or fail without one."""
+    """Seed and test each fault; return 1 if a fault passes the tests, or if they fail without one."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true", help="print the faults and run nothing")
-    parser.add_argument("--only", default="", metavar="WORD", help="those whose name or file has this in it")
+    parser.add_argument("--only", default="", metavar="WORD", help="only faults with this text in their name or file")
     given = parser.parse_args()
     chosen = [fault for fault in FAULTS if given.only in fault.name or given.only in fault.file]
     if given.list:
@@ -980,11 +1086,11 @@ def main() -> int:
     began = time.perf_counter()
     survived = []
     for verdict in verdicts(chosen):
-        name = f"{verdict.fault.file}: {verdict.fault.name}" if verdict.fault else "nothing is wrong"
+        name = f"{verdict.fault.file}: {verdict.fault.name}" if verdict.fault else "no fault"
         if (verdict.fault is None) == bool(verdict.caught):
             survived.append(name)
         print(f"{name:<84} {verdict.caught or 'all pass':<110} {verdict.seconds:5.1f} s", flush=True)
-    print(f"{len(chosen)} faults in {time.perf_counter() - began:.0f} s; {len(survived)} not as they should be")
+    print(f"{len(chosen)} faults in {time.perf_counter() - began:.0f} s; {len(survived)} unexpected")
     print("\n".join(survived), file=sys.stderr)
     return 1 if survived or not chosen else 0
 
