@@ -1,18 +1,17 @@
-"""What another budget would have kept: a fit run again from its receipt."""
+"""Another run of a fit from its receipt, to see what another budget would keep."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from brim.errors import DoesNotFit, InvalidType, check_choice
 from brim.meter import BaseMeter, Meter, meter_for
 from brim.meter.window import Window, budget_of
 from brim.receipts.history_input import HistoryInput
-from brim.receipts.receipt import Capture, Part, Receipt, losses
-from brim.sections.allocation import allocate, essential
-from brim.sections.allocation import Claim
+from brim.receipts.receipt import Capture, Part, Receipt, capture_of, losses
+from brim.sections.allocation import Claim, allocate, essential
 from brim.sections.fit import check
 from brim.sections.section_fit import Prompt, SectionFit
 
@@ -24,34 +23,24 @@ Measure = Meter | str | Callable[[str], int]
 Functions = Mapping[str, Callable[..., Any]]
 
 
-@overload
-def replay(
-    source: Capture | Prompt,
-    *,
-    budget: int | Window | None = None,
-    meter: Measure | None = None,
-    functions: Functions | None = None,
-) -> Prompt: ...
+class ReplayOptions(TypedDict, total=False):
+    """The options of a replay; see `replay`."""
+
+    budget: int | Window | None
+    meter: Measure | None
+    functions: Functions | None
 
 
 @overload
-def replay(
-    source: HistoryInput | Fitted,
-    *,
-    budget: int | Window | None = None,
-    meter: Measure | None = None,
-    functions: Functions | None = None,
-) -> Fitted: ...
+def replay(source: Capture | Prompt, **options: Unpack[ReplayOptions]) -> Prompt: ...
 
 
 @overload
-def replay(
-    source: Receipt | Mapping[str, Any] | str,
-    *,
-    budget: int | Window | None = None,
-    meter: Measure | None = None,
-    functions: Functions | None = None,
-) -> Prompt | Fitted: ...
+def replay(source: HistoryInput | Fitted, **options: Unpack[ReplayOptions]) -> Fitted: ...
+
+
+@overload
+def replay(source: Receipt | Mapping[str, Any] | str, **options: Unpack[ReplayOptions]) -> Prompt | Fitted: ...
 
 
 def replay(
@@ -61,142 +50,126 @@ def replay(
     meter: Measure | None = None,
     functions: Functions | None = None,
 ) -> Prompt | Fitted:
-    """Return what the same fit would have given, at another budget if one is named: a prompt, or fitted messages.
+    """Return what the same fit would return at another budget, or with another meter: a prompt, or fitted messages.
 
-    **Sections.** A receipt that holds no texts, such as one read back from JSON without a capture, is replayed from
-    its sizes: the prompt's text is then empty, and its receipt says `planned`. A ceiling that was a percentage of the
-    budget cannot be known from there; its units stay as they were.
+    **Sections.** A receipt without texts, such as one read from JSON without a capture, is replayed from its sizes: the
+    text of the prompt is empty, and its receipt says `planned`. A ceiling that was a percentage of the budget keeps its
+    number of tokens, because the receipt does not have the percentage.
 
-    **Messages** are replayed from the messages alone: which turns are kept, and what is cut inside them, cannot be told
-    from sizes. In stable mode the lines hold again. As long as the receipt is in memory and the budget is its own, the
-    cut that was held is held again too, and the result is the same to the byte. At another budget, or from JSON, the
-    history is cut afresh where it is over the high line: what the first cut at that budget would leave. A replay
-    follows no prompt, so but for a cut that is held its `stable_prefix` is 0.
+    **Messages** are replayed only from the messages: which turns are kept, and what is cut inside them, does not follow
+    from sizes. Stable mode keeps its settings. With the receipt in memory and the same budget, the held cut is held
+    again, and the result is identical. At another budget, or from JSON, the history is cut as by a first fit at that
+    budget. A replay follows no prompt, so its `stable_prefix` is 0 unless a cut is held.
 
     Args:
-        source: a receipt, what holds one, the capture or transcript in it, or the JSON of either.
-        budget: units, or a window whose budget to take; without it, the budget of the fit.
-        meter: what measures instead; of messages, the model's framing and rules for images are left out then too.
-        functions: the functions of the caller's that JSON could not hold, by the argument of the fit that they were.
+        source: a receipt, an object with one, its capture, or the JSON of either.
+        budget: tokens, or a window with a budget; by default the budget of the fit.
+        meter: what counts instead; for messages, the model's framing and image rules are not used then.
+        functions: the functions that JSON cannot represent, by the name of the argument of the fit.
 
     Raises:
         DoesNotFit: what is required is bigger than the budget.
-        InvalidValue: `source` is none of these, holds no messages, or was fitted with a meter or a function of the
-            caller's that is neither in memory nor given here.
+        InvalidValue: `source` is invalid, has no messages, or used a meter or function of the caller that is neither in
+            memory nor an argument here.
     """
-    found = _found(source)
-    if isinstance(found, Capture | HistoryInput):
-        given, captured = found, True
-    elif found.capture is not None:
-        given, captured = found.capture, found.captured
-    elif found.history is not None:
-        expected = "the messages of the fit, kept by capture=True: what to keep of them cannot be told from sizes"
-        raise InvalidType("receipt.capture", None, expected)
+    source = _receipt_or_input(source)
+    if isinstance(source, Receipt):
+        recorded, captured = source.capture, source.captured
     else:
-        return Prompt("", _planned(found, found.budget if budget is None else budget_of(budget)))
-    if isinstance(given, HistoryInput):
-        return _messages(given, budget, meter, functions or {}, captured=captured)
-    return _sections(given, budget, meter, captured=captured)
+        recorded, captured = source, True
+    tokens = source.budget if budget is None else budget_of(budget)
+    if isinstance(recorded, HistoryInput):
+        return _messages(recorded, tokens, meter, functions or {}, captured=captured)
+    if recorded is not None:
+        return _sections(recorded, tokens, meter, captured=captured)
+    if isinstance(source, Receipt) and source.history is None:
+        return Prompt("", _planned(source, tokens))
+    raise InvalidType("receipt.capture", None, "the messages of the fit, kept by capture=True: sizes are not enough")
 
 
-def _sections(given: Capture, budget: int | Window | None, meter: Measure | None, *, captured: bool) -> Prompt:
-    check(given.sections, given.options)
-    recorded = given.summaries
+def _receipt_or_input(source: object) -> Receipt | Capture | HistoryInput:
+    if isinstance(source, str):
+        return Receipt.from_json(source)
+    if isinstance(source, Mapping):
+        return Receipt.from_dict(source) if "version" in source else capture_of(source)
+    found = getattr(source, "receipt", source)
+    if not isinstance(found, Receipt | Capture | HistoryInput):
+        raise InvalidType("source", source, "a receipt, an object with one, a capture, or the JSON of one")
+    return found
+
+
+def _sections(recorded: Capture, budget: int, meter: Measure | None, *, captured: bool) -> Prompt:
+    check(recorded.sections, recorded.options)
+    summaries = recorded.summaries
     return SectionFit(
-        sections=given.sections,
-        budget=given.budget if budget is None else budget_of(budget),
-        meter=_meter(given) if meter is None else meter_for(meter, None),
-        named={"meter": given.meter, "model": given.model},
-        options=dict(given.options),
-        summarise=(lambda text, _: recorded.get(text, "")) if recorded else None,
+        sections=recorded.sections,
+        budget=budget,
+        meter=_meter(recorded) if meter is None else meter_for(meter, None),
+        named={"meter": recorded.meter, "model": recorded.model},
+        options=dict(recorded.options),
+        summarise=(lambda text, _: summaries.get(text, "")) if summaries else None,
         captured=captured,
     ).prompt()
 
 
 def _messages(
-    given: HistoryInput, budget: int | Window | None, meter: Measure | None, functions: Functions, *, captured: bool
+    recorded: HistoryInput, budget: int, meter: Measure | None, functions: Functions, *, captured: bool
 ) -> Fitted:
     from brim.history.history import fit_messages
 
-    units = given.budget if budget is None else budget_of(budget)
-    asked = {**given.options, **_functions(given, functions)}
-    if asked["embed"] is False:
-        asked["embed"] = None
-    measured: dict[str, Any] = {"model": given.model}
-    if meter is not None or given.model is None:
-        # By its name, so that the replay's own receipt has the name too; the same name gives the same meter.
-        measured = {"meter": meter if meter is not None else given.meter or _meter(given)}
+    options = {**recorded.options, **_functions(recorded, functions)}
+    options["embed"] = options["embed"] or None
+    measure: dict[str, Any] = {"model": recorded.model}
+    if meter is not None or recorded.model is None:
+        # By its name, so that the new receipt has the name too; the same name is the same meter.
+        measure = {"meter": meter if meter is not None else recorded.meter or _meter(recorded)}
     return fit_messages(
-        given.messages,
-        units,
-        **measured,
-        tools=given.tools,
-        system=given.system,
-        stable=_stable(given, same=units == given.budget),
+        recorded.messages,
+        budget,
+        **measure,
+        tools=recorded.tools,
+        system=recorded.system,
+        stable=_stable(recorded, same=budget == recorded.budget),
         capture=captured,
-        **asked,
+        **options,
     )
 
 
-def _functions(given: HistoryInput, functions: Functions) -> dict[str, Any]:
-    """Return the functions of the fit: those given now, or the objects themselves while they are in memory."""
+def _functions(recorded: HistoryInput, functions: Functions) -> dict[str, Any]:
+    """Return the functions of the fit: the arguments of the replay, or the objects that are in memory."""
     for name in functions:
         check_choice("functions: a key", name, ("pin", "summarise", "classify", "embed"))
-    told = {**given.functions, **functions}
-    for name, value in told.items():
+    known = {**recorded.functions, **functions}
+    for name, value in known.items():
         if value is None:
-            raise InvalidType(f"functions: {name}", None, "given: the fit had one, which JSON cannot hold")
-    return told
+            raise InvalidType(f"functions: {name}", None, "given: the fit had one, which JSON cannot represent")
+    return known
 
 
-def _stable(given: HistoryInput, *, same: bool) -> Stable | None:
+def _stable(recorded: HistoryInput, *, same: bool) -> Stable | None:
     """Return the stable mode of the fit, with the cut that was held if the budget is the same."""
-    if given.stable is None:
+    if recorded.stable is None:
         return None
     from brim.history.stable import CachePrices, Stable
 
-    lines = dict(given.stable)
-    prices = lines.pop("prices", {})
-    for key in lines:
-        check_choice("stable: a key", key, ("high", "low", "anchor", "fill"))
-    if not isinstance(prices, Mapping):
-        raise InvalidType("stable: prices", prices, "an object with read and write")
-    for key in prices:
-        check_choice("stable: prices: a key", key, ("read", "write"))
-    return Stable(**lines, prices=CachePrices(**prices), held=given.held if same else None)
+    prices = CachePrices(**recorded.stable.get("prices", {}))
+    return Stable(**{**recorded.stable, "prices": prices}, held=recorded.held if same else None)
 
 
-def _meter(given: Capture | HistoryInput) -> BaseMeter:
-    """Return the meter of the captured fit: the object itself while it is in memory, else by its name."""
-    if isinstance(given.measure, BaseMeter):
-        return given.measure
-    if given.meter is None and given.model is None:
-        raise InvalidType("meter", None, "given: the fit was measured by a caller's own, which JSON cannot hold")
-    return meter_for(given.meter, given.model)
-
-
-def _found(source: object) -> Receipt | Capture | HistoryInput:
-    if isinstance(source, Receipt | Capture | HistoryInput):
-        return source
-    held = getattr(source, "receipt", None)
-    if isinstance(held, Receipt):
-        return held
-    if isinstance(source, str):
-        return Receipt.from_json(source)
-    if isinstance(source, Mapping):
-        if "version" in source:
-            return Receipt.from_dict(source)
-        return HistoryInput.from_dict(source) if "messages" in source else Capture.from_dict(source)
-    raise InvalidType("source", source, "a receipt, what holds one, a capture or a transcript, or the JSON of one")
+def _meter(recorded: Capture | HistoryInput) -> BaseMeter:
+    """Return the meter of the fit: the object that is in memory, or the one of its name."""
+    if isinstance(recorded.measure, BaseMeter):
+        return recorded.measure
+    if recorded.meter is None and recorded.model is None:
+        raise InvalidType("meter", None, "given: the fit had a meter of the caller's, which JSON cannot represent")
+    return meter_for(recorded.meter, recorded.model)
 
 
 def _planned(receipt: Receipt, budget: int) -> Receipt:
-    """Return the receipt that sizes alone foretell.
-
-    A ceiling stays at the units that it came to: a receipt does not tell whether it was given as a percentage.
-    """
+    """Return the receipt that follows from the sizes alone."""
     claims = [_claim(part) for part in receipt.parts]
-    room = budget - max(0, receipt.joins)
+    joins = max(0, receipt.joins)
+    room = budget - joins
     if (needed := essential(claims)) > room:
         raise DoesNotFit(
             f"the required sections need {needed:,} {receipt.unit} and there are {room:,}",
@@ -204,40 +177,22 @@ def _planned(receipt: Receipt, budget: int) -> Receipt:
             available=room,
         )
     grants = allocate(claims, room, fill=receipt.fill, policy=receipt.policy)
-    parts = tuple(map(_foretold, receipt.parts, claims, grants))
-    used = sum(grants) + max(0, receipt.joins)
+    parts = tuple(map(_predicted, receipt.parts, claims, grants))
+    used = sum(grants) + joins
     return replace(
-        receipt,
-        budget=budget,
-        used=used,
-        upper=used,
-        joins=max(0, receipt.joins),
-        parts=parts,
-        losses=losses(parts),
-        planned=True,
+        receipt, budget=budget, used=used, upper=used, joins=joins, parts=parts, losses=losses(parts), planned=True
     )
 
 
 def _claim(part: Part) -> Claim:
     wanted = part.size if part.ceiling is None else min(part.size, part.ceiling)
-    return Claim(
-        wanted=wanted,
-        least=wanted if part.required else 1,
-        reserved=wanted if part.required else 0,
-        rank=part.priority,
-        required=part.required,
-    )
+    needed = wanted if part.required else 0
+    return Claim(wanted=wanted, least=needed or 1, reserved=needed, rank=part.priority, required=part.required)
 
 
-def _foretold(part: Part, claim: Claim, grant: int) -> Part:
-    state = (
-        part.state
-        if part.state in ("empty", "disabled")
-        else "whole"
-        if grant >= part.size
-        else "cut"
-        if grant
-        else "dropped"
-    )
+def _predicted(part: Part, claim: Claim, grant: int) -> Part:
+    state = part.state
+    if state not in ("empty", "disabled"):
+        state = "whole" if grant >= part.size else "cut" if grant else "dropped"
     reason = f"{grant:,} of {part.size:,} by size alone"
     return part._replace(state=state, wanted=claim.wanted, granted=grant, used=grant, reason=reason)

@@ -1,7 +1,7 @@
-"""The record of one fit: every part with what it wanted, got and used, and why.
+"""The record of one fit: what every part wanted, got and used, and why.
 
-A receipt holds hashes, not texts, unless it was asked to capture them; with the texts a fit can be run again,
-byte for byte or at another budget. The JSON is versioned and described by `receipt.schema.json`.
+A receipt contains hashes, not texts, unless the fit captured them; with the texts it can be run again, byte for byte or
+at another budget. The JSON is versioned and described by `receipt.schema.json`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from brim.errors import InvalidType, InvalidValue, UnknownName, check_choice
 from brim.meter.memo import Memo
 from brim.receipts.history_input import HistoryInput, whole_numbers
-from brim.receipts.schema import check, schema
+from brim.receipts.schema import check
 from brim.receipts.section import Section
 
 VERSION = 1
@@ -27,12 +27,12 @@ Order = Literal["given", "priority"]
 ORDERS: tuple[str, ...] = get_args(Order)
 
 STATES = ("whole", "form", "cut", "summarised", "dropped", "empty", "disabled")
-"""What can become of a part."""
+"""The states of a part."""
 
 _MOST_DIGITS = 40
-"""Digits of a number that is read from JSON: more than any count, few enough that a sum can always be written."""
+"""Digits of a number in JSON: more than any count has, few enough that a sum can always be written."""
 _LONGEST_NUMBER = 4_000
-"""Digits of a number in a message, which is not reckoned with: Python writes out no more than 4,300."""
+"""Digits of a number in a message, with which nothing is calculated: Python writes at most 4,300."""
 
 _HANDLES: Memo[str] = Memo()
 
@@ -41,7 +41,7 @@ _LESSENED = ("form", "cut", "summarised", "dropped")
 
 
 class Part(NamedTuple):
-    """What became of one section."""
+    """The outcome of one section, or of one turn of a history."""
 
     name: str
     state: str
@@ -49,17 +49,17 @@ class Part(NamedTuple):
     priority: int
     required: bool
     size: int
-    """Units of the whole content."""
+    """Tokens of the whole content."""
     wanted: int
-    """Units that it asked for: its size, or its ceiling if that is less."""
+    """Its size, or its ceiling if that is less."""
     granted: int
-    """Units that the allocator gave it."""
+    """Tokens that the allocator gave it."""
     used: int
-    """Units of what stands in the prompt."""
+    """Tokens that it takes in the prompt."""
     reason: str
-    """A sentence: why it has what it has."""
+    """Why it is in that state, in words."""
     handle: str
-    """The name of the whole content, by which a store can keep it and bring it back."""
+    """The hash of the whole content, by which a store finds it."""
     ceiling: int | None = None
 
     @property
@@ -69,14 +69,14 @@ class Part(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """One thing that left the prompt."""
+    """Content of one part that was left out of the prompt."""
 
     name: str
     units: int
-    """How many units went."""
+    """Tokens that were left out."""
     reason: str
     handle: str
-    """The name of the whole content that it was taken from."""
+    """The hash of the whole content of the part."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,38 +88,40 @@ class Change:
     after: Part | None
 
     def __str__(self) -> str:
-        return f"{self.name}: {_told(self.before)} -> {_told(self.after)}"
+        before, after = (f"{part.state} {part.used:,}" if part else "absent" for part in (self.before, self.after))
+        return f"{self.name}: {before} -> {after}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Capture:
-    """Everything that a fit was given, so that it can be run again."""
+    """The input of a fit of sections, so that it can be run again."""
 
     sections: tuple[Section, ...]
     budget: int
     meter: str | None
-    """The name by which the meter was given, if it was."""
+    """The name of the meter, if the fit had one by name."""
     model: str | None
-    """The model whose meter was taken, if one was named."""
+    """The model whose meter was used, if any."""
     options: Mapping[str, Any]
     """The other arguments of the fit, by name."""
     summaries: Mapping[str, str] = field(default_factory=dict)
-    """What a summariser answered, by the text that it was given."""
+    """The summaries that were written, by their source text."""
     measure: Any = field(default=None, repr=False, compare=False)
-    """The meter itself, which stays in memory."""
+    """The meter itself, which is not part of the JSON."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the capture as JSON values.
 
         Raises:
-            InvalidValue: a section's `keep` is an object of the caller's, which has no name to write down.
+            InvalidValue: a section's `keep` is an object, which JSON cannot represent.
         """
         rows = []
         for section in self.sections:
             if not isinstance(section.keep, str):
                 raise InvalidValue(f"section {section.name!r}: keep", section.keep, "a name, to be captured as JSON")
             row = {slot.name: getattr(section, slot.name) for slot in fields(section)}
-            rows.append({**row, "content": _plain(section.content), "forms": list(section.forms)})
+            content = section.content if isinstance(section.content, str) else list(section.content)
+            rows.append({**row, "content": content, "forms": list(section.forms)})
         return {
             "sections": rows,
             "budget": self.budget,
@@ -130,15 +132,18 @@ class Capture:
         }
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Capture:
-        """Return the capture that `to_dict` wrote.
+    def from_dict(cls, values: Mapping[str, Any], place: str = "capture") -> Capture:
+        """Return the capture that `to_dict` wrote; `place` is its path in error messages.
 
         Raises:
             InvalidValue: it is not a capture.
         """
-        shared = schema("receipt")["$defs"]
-        check("capture", values, shared["capture"], shared)
-        return _capture(values)
+        check(place, values, "capture")
+        known = [slot.name for slot in fields(Section)]
+        for i, row in enumerate(values["sections"]):
+            for key in row:
+                check_choice(f"{place}.sections[{i}]: a key", key, known)
+        return cls(**{**values, "sections": tuple(Section(**row) for row in values["sections"])})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -147,33 +152,33 @@ class Receipt:
 
     budget: int
     used: int
-    """Units of the whole prompt, counted as one text."""
+    """Tokens of the whole prompt, counted as one text."""
     unit: str
     meter: str
     exact: bool
-    """Whether the meter counts the true number."""
+    """Whether the meter is exact, not an estimate."""
     upper: int
-    """What the true count does not exceed; the same as `used` for an exact meter."""
+    """An upper bound of the true count; equal to `used` for an exact meter."""
     joins: int
-    """Units of the prompt beside the parts' own: separators, the template's text, the budget section, and what
-    tokens gain or lose where texts meet. `used` is the parts' use and this."""
+    """Tokens of the prompt outside of the parts: separators, the template's text, the budget section, and the tokens
+    gained or lost where texts meet. `used` is this and the use of all parts."""
     parts: tuple[Part, ...]
     losses: tuple[Loss, ...]
     policy: Policy
     fill: Fill
     order: Order
     stable_prefix: int = 0
-    """Units at the start of the prompt that belong to sections marked stable and whole; of messages, that are
-    byte for byte those of the last prompt."""
+    """Tokens at the start of the prompt in sections that are stable and whole; for messages, those that are identical
+    to the last prompt."""
     history: Mapping[str, Any] | None = None
-    """Of messages: how turns were selected, the note, the repairs, and `context_truncation`."""
+    """For messages: how turns were selected, the note, the repairs, and `context_truncation`."""
     stages: tuple[str, ...] = ()
-    """What the stages took before anything else was cut, a sentence each; nothing where there are none."""
+    """What the stages took before anything else was cut, a sentence each."""
     planned: bool = False
-    """Whether this was worked out from sizes alone, without the texts."""
+    """Whether it was computed from sizes alone, without the texts."""
     version: int = VERSION
     capture: Capture | HistoryInput | None = field(default=None, repr=False, compare=False)
-    """What the fit was given: sections, or messages. Kept in memory; written to JSON only if the fit was asked to."""
+    """The input of the fit: sections, or messages. It is part of the JSON only if `captured` is true."""
     captured: bool = False
     """Whether `to_dict` writes the capture."""
 
@@ -184,14 +189,14 @@ class Receipt:
 
     @property
     def unused(self) -> int:
-        """Units of the budget that stayed free."""
+        """Tokens of the budget that were not used."""
         return self.budget - self.used
 
     def part(self, name: str) -> Part:
         """Return the part of that name.
 
         Raises:
-            UnknownName: the fit had no such section.
+            UnknownName: there is no such part.
         """
         for part in self.parts:
             if part.name == name:
@@ -200,10 +205,10 @@ class Receipt:
         raise UnknownName(kind, name, [part.name for part in self.parts])
 
     def why(self, name: str) -> str:
-        """Return a sentence that says what became of a section, and why.
+        """Return a sentence with the state of a part, and why.
 
         Raises:
-            UnknownName: the fit had no such section.
+            UnknownName: there is no such part.
         """
         part = self.part(name)
         sums = f"size {part.size:,}, wanted {part.wanted:,}, granted {part.granted:,}, used {part.used:,}"
@@ -213,20 +218,16 @@ class Receipt:
         """Return the parts whose state or use differs between this receipt and a later one."""
         mine = {part.name: part for part in self.parts}
         theirs = {part.name: part for part in other.parts}
-        changes = []
-        for name in dict.fromkeys([*mine, *theirs]):
-            before, after = mine.get(name), theirs.get(name)
-            same = (
-                before
-                and after
-                and (before.state, before.used, before.handle) == (after.state, after.used, after.handle)
-            )
-            if not same:
-                changes.append(Change(name=name, before=before, after=after))
-        return tuple(changes)
+        pairs = ((name, mine.get(name), theirs.get(name)) for name in dict.fromkeys([*mine, *theirs]))
+        return tuple(
+            Change(name=name, before=before, after=after)
+            for name, before, after in pairs
+            if not (before and after)
+            or (before.state, before.used, before.handle) != (after.state, after.used, after.handle)
+        )
 
     def event(self, agent: str | None = None, **extra: Any) -> dict[str, Any]:
-        """Return the fit as the fields of a `prompt_assembled` event; every section is in just one of the lists."""
+        """Return the fields of a `prompt_assembled` event; every section is in exactly one of the lists."""
         return {
             "event": "prompt_assembled",
             "agent": agent,
@@ -240,15 +241,13 @@ class Receipt:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the receipt as JSON values, in the versioned form that the schema describes."""
-        values = {slot.name: getattr(self, slot.name) for slot in fields(self)}
-        values |= {
+        return {slot.name: getattr(self, slot.name) for slot in fields(self)} | {
             "parts": [part._asdict() for part in self.parts],
             "losses": [loss._asdict() for loss in self.losses],
             "stages": list(self.stages),
+            "truncated": self.truncated,
+            "capture": self.capture.to_dict() if self.captured and self.capture else None,
         }
-        values |= {"truncated": self.truncated}
-        values["capture"] = self.capture.to_dict() if self.captured and self.capture else None
-        return values
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return the receipt as JSON text."""
@@ -259,21 +258,21 @@ class Receipt:
         """Return the receipt that `to_dict` wrote.
 
         Raises:
-            InvalidValue: it is not a receipt, or of a version that this release does not know.
+            InvalidValue: it is not a receipt, or its version is unknown.
         """
         if not isinstance(values, Mapping) or "version" not in values:
             raise InvalidType("receipt", values, "the JSON object that to_json wrote")
         if values["version"] != VERSION:
             raise InvalidValue("receipt version", values["version"], f"{VERSION}, which this release of brim reads")
-        given = values.get("capture")
-        # A capture is checked by the rule for what it holds: the schema lets either stand there.
-        rest: dict[str, Any] = {key: None if key == "capture" else value for key, value in values.items()}
-        check("receipt", rest, schema("receipt"), schema("receipt")["$defs"])
-        row = {key: value for key, value in rest.items() if key != "truncated"}
+        # The capture is checked by itself: the schema accepts either kind, and errors should be about the right one.
+        capture = values.get("capture")
+        row: dict[str, Any] = {key: None if key == "capture" else value for key, value in values.items()}
+        check("receipt", row)
+        del row["truncated"]
         row["parts"] = tuple(Part(**part) for part in row["parts"])
         row["losses"] = tuple(Loss(**loss) for loss in row["losses"])
         row["stages"] = tuple(row.get("stages", ()))
-        row["capture"] = None if given is None else _given(given)
+        row["capture"] = None if capture is None else capture_of(capture, "receipt.capture")
         return cls(**row)
 
     @classmethod
@@ -292,7 +291,7 @@ class Receipt:
 
 
 def handle(text: str) -> str:
-    """Return the name of a text: a hash of its content, the same on every machine."""
+    """Return the hash of a text, which is the same on every machine."""
     known = _HANDLES.get(text)
     if known is None:
         from hashlib import blake2b
@@ -303,39 +302,27 @@ def handle(text: str) -> str:
 
 
 def losses(parts: Sequence[Part]) -> tuple[Loss, ...]:
-    """Return what the parts lost, in their order."""
+    """Return the losses of the parts, in their order."""
     return tuple(
         Loss(part.name, part.size - part.used, part.reason, part.handle) for part in parts if part.state in _LESSENED
     )
 
 
-def _given(values: Any) -> Capture | HistoryInput:
-    """Return what a receipt says that its fit was given.
+def capture_of(values: Mapping[str, Any], place: str = "capture") -> Capture | HistoryInput:
+    """Return the input of a fit from its JSON values: sections, or the messages of a history.
 
     Raises:
-        InvalidValue: it is neither a capture nor a transcript.
+        InvalidValue: it is neither.
     """
-    if isinstance(values, Mapping) and "messages" in values:
-        return HistoryInput.from_dict(values, "receipt.capture")
-    shared = schema("receipt")["$defs"]
-    check("receipt.capture", values, shared["capture"], shared)
-    return _capture(values)
-
-
-def _capture(values: Mapping[str, Any]) -> Capture:
-    """Return the capture of values that keep to the schema; what is in a section, the section checks itself."""
-    known = [slot.name for slot in fields(Section)]
-    for i, row in enumerate(values["sections"]):
-        for key in row:
-            check_choice(f"capture.sections[{i}]: a key", key, known)
-    return Capture(**{**values, "sections": tuple(Section(**row) for row in values["sections"])})
+    kind = HistoryInput if isinstance(values, Mapping) and "messages" in values else Capture
+    return kind.from_dict(values, place)
 
 
 def _read(text: str) -> Any:
-    """Return what a JSON text says, in which only a message may hold a number that is too long for a count.
+    """Return the values of a JSON text, in which only a message may contain a number too long for a count.
 
     Raises:
-        ValueError: it is no JSON, or has such a number elsewhere.
+        ValueError: it is not JSON, or has such a number elsewhere.
     """
     long: list[int] = []
 
@@ -348,15 +335,7 @@ def _read(text: str) -> Any:
 
     values = json.loads(text, parse_int=whole)
     if long:
-        said = values.get("capture") if isinstance(values, Mapping) else None
-        if len(long) > sum(len(str(number)) > _MOST_DIGITS for number in whole_numbers(said)):
+        capture = values.get("capture") if isinstance(values, Mapping) else None
+        if len(long) > sum(len(str(number)) > _MOST_DIGITS for number in whole_numbers(capture)):
             raise ValueError(f"a number of {long[0]:,} digits")
     return values
-
-
-def _plain(content: str | Sequence[str]) -> str | list[str]:
-    return content if isinstance(content, str) else list(content)
-
-
-def _told(part: Part | None) -> str:
-    return f"{part.state} {part.used:,}" if part else "absent"

@@ -1,7 +1,7 @@
-"""Check JSON that a stranger wrote against the schema that describes it.
+"""Check JSON from outside against the schema that describes it.
 
-The schema is the only place that says what a receipt may hold, to us and to other programs alike. Of the language of
-JSON Schema this knows the words that our schema uses, so that reading a receipt needs no library.
+The schema is the only place that says what a receipt may contain, to us and to other programs alike. The checker knows
+the keywords of JSON Schema that our schema uses, so that reading a receipt needs no library at run time.
 """
 
 from __future__ import annotations
@@ -27,36 +27,30 @@ _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
 
 
 @cache
-def schema(name: str) -> Rule:
-    """Return a schema that ships with the package."""
+def schema() -> Rule:
+    """Return the schema of a receipt."""
     from importlib.resources import files
 
-    rule: Rule = json.loads(files("brim.receipts").joinpath(f"{name}.schema.json").read_text("utf-8"))
+    rule: Rule = json.loads(files("brim.receipts").joinpath("receipt.schema.json").read_text("utf-8"))
     return rule
 
 
-def check(place: str, value: Any, rule: Rule, shared: Rule) -> None:
-    """Pass if `value` is what a rule says; `shared` are the rules that it may refer to.
+def check(place: str, value: Any, part: str | None = None) -> None:
+    """Check `value` against the schema, or against one part of its `$defs`.
 
     Raises:
-        InvalidValue: it is not; the message has the way to the value that is wrong.
+        InvalidValue: it is invalid; the message has the path to the value that is wrong.
     """
+    shared = schema()["$defs"]
+    _check(place, value, shared[part] if part else schema(), shared)
+
+
+def _check(place: str, value: Any, rule: Rule, shared: Rule) -> None:
     if "$ref" in rule:
         rule = shared[rule["$ref"].rpartition("/")[2]]
-    if "anyOf" in rule:  # our schema has it for "null, or else": the first of the right kind, or the last
+    if "anyOf" in rule:  # Our schema has it for "null, or else": the first of the right kind, or the last.
         rule = next((each for each in rule["anyOf"] if _is_of(_kinds(each), value)), rule["anyOf"][-1])
-        return check(place, value, rule, shared)
-    _check_alone(place, value, rule)
-    if isinstance(value, Mapping):
-        _check_object(place, value, rule, shared)
-    elif isinstance(value, list | tuple) and "items" in rule:
-        for i, item in enumerate(value):
-            check(f"{place}[{i}]", item, rule["items"], shared)
-    return None
-
-
-def _check_alone(place: str, value: Any, rule: Rule) -> None:
-    """Pass if a value is right, whatever is inside it."""
+        return _check(place, value, rule, shared)
     kinds = _kinds(rule)
     if kinds and not _is_of(kinds, value):
         raise InvalidType(place, value, " or ".join(_KINDS[kind][1] for kind in kinds))
@@ -64,10 +58,16 @@ def _check_alone(place: str, value: Any, rule: Rule) -> None:
         raise InvalidValue(place, value, repr(rule["const"]))
     if "enum" in rule:
         check_choice(place, value, rule["enum"])
-    if "minimum" in rule and isinstance(value, int) and value < rule["minimum"]:
+    if isinstance(value, int) and value < rule.get("minimum", value):
         raise InvalidValue(place, value, f"at least {rule['minimum']}")
-    if "pattern" in rule and isinstance(value, str) and not re.search(rule["pattern"], value):
+    if isinstance(value, str) and not re.search(rule.get("pattern", ""), value):
         raise InvalidValue(place, value, f"a text like {rule['pattern']}")
+    if isinstance(value, Mapping):
+        _check_object(place, value, rule, shared)
+    elif isinstance(value, list | tuple) and "items" in rule:
+        for i, item in enumerate(value):
+            _check(f"{place}[{i}]", item, rule["items"], shared)
+    return None
 
 
 def _check_object(place: str, value: Mapping[str, Any], rule: Rule, shared: Rule) -> None:
@@ -78,8 +78,8 @@ def _check_object(place: str, value: Mapping[str, Any], rule: Rule, shared: Rule
     for key, item in value.items():
         if other is False:
             check_choice(f"{place}: a key", key, list(known))
-        if inner := known.get(key, other):  # an empty rule lets pass whatever there is, however deep
-            check(f"{place}.{key}", item, inner, shared)
+        if inner := known.get(key, other):  # An empty rule accepts anything, however deep.
+            _check(f"{place}.{key}", item, inner, shared)
 
 
 def _kinds(rule: Rule) -> list[str]:
@@ -88,6 +88,6 @@ def _kinds(rule: Rule) -> list[str]:
 
 
 def _is_of(kinds: list[str], value: object) -> bool:
-    if isinstance(value, bool):  # which Python takes for a number
+    if isinstance(value, bool):  # Which is an int to Python.
         return "boolean" in kinds
     return any(isinstance(value, _KINDS[kind][0]) for kind in kinds)

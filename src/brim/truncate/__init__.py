@@ -5,44 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from brim.errors import DoesNotFit, InvalidType, InvalidValue
 from brim.meter import Meter, meter_for
 from brim.meter.base import checked_limit
 from brim.truncate.base import Cut, Truncator, shrink
 
-if TYPE_CHECKING:
-    from brim.truncate.code import Code
-    from brim.truncate.diff import Diff
-    from brim.truncate.ends import Ends, Head, Tail
-    from brim.truncate.json_shape import Json
-    from brim.truncate.lines import Lines
-    from brim.truncate.log import Log
-    from brim.truncate.markdown import Markdown
-    from brim.truncate.records import Records, Selection
-    from brim.truncate.shape import Shape, kind_of
-
-__all__ = [
-    "Code",
-    "Cut",
-    "Diff",
-    "Ends",
-    "Head",
-    "Json",
-    "Lines",
-    "Log",
-    "Markdown",
-    "Records",
-    "Selection",
-    "Shape",
-    "Tail",
-    "Truncator",
-    "cut",
-    "kind_of",
-    "shortened",
-    "truncator",
-]
+__all__ = ["Cut", "Truncator", "cut", "shortened", "truncator"]
 
 _CLASSES = {
     "head": ("ends", "Head"),
@@ -59,7 +29,6 @@ _CLASSES = {
     "diff": ("diff", "Diff"),
 }
 """The module and the class of each value of a section's `keep`."""
-_MODULES = {"Selection": "records", "kind_of": "shape"} | {name: module for module, name in _CLASSES.values()}
 
 
 def truncator(keep: str | Truncator, marker: str | None = None) -> Truncator:
@@ -123,11 +92,12 @@ def shortened(text: str, limit: int, meter: Meter, keep: str = "head", note: str
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name from its module.
+    """Load a truncator class from its module.
 
     Raises:
-        AttributeError: there is no such name.
+        AttributeError: there is no such class.
     """
-    if name not in _MODULES:
-        raise AttributeError(f"module 'brim.truncate' has no attribute {name!r}")
-    return getattr(import_module(f"brim.truncate.{_MODULES[name]}"), name)
+    for module, kind in _CLASSES.values():
+        if kind == name:
+            return getattr(import_module(f"brim.truncate.{module}"), name)
+    raise AttributeError(f"module 'brim.truncate' has no attribute {name!r}")
