@@ -32,7 +32,7 @@ from talk import (
 )
 
 CHARS, PIECES = CharMeter(), PieceMeter()
-SCHEMA = jsonschema.Draft202012Validator(schema("receipt"))
+SCHEMA = jsonschema.Draft202012Validator(schema())
 TOOL = {
     "type": "function",
     "function": {"name": "f", "description": "does", "parameters": {"type": "object", "properties": {}}},

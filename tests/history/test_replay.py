@@ -180,7 +180,7 @@ def test_the_meter_is_named_where_it_has_a_name():
 def test_a_meter_of_the_callers_own_is_in_memory_only():
     fitted = fit(CHAT, meter=CharMeter(), capture=True)
     assert equal(replay(fitted), fitted)
-    with pytest.raises(InvalidType, match="meter must be given: the fit was measured by a caller's own"):
+    with pytest.raises(InvalidType, match="meter must be given: the fit had a meter of the caller's"):
         replay(fitted.receipt.to_json())
     assert equal(replay(fitted.receipt.to_json(), meter=CharMeter()), fitted)
 
@@ -318,7 +318,7 @@ def test_what_is_nested_deep_is_neither_written_nor_read():
     assert equal(replay(written), fitted)
     told = f"nested at most {MOST_DEPTH} levels deep"
     deep = [user("task"), {"role": "assistant", "content": "well", "odd": nested(MOST_DEPTH - 1)}]
-    with pytest.raises(InvalidValue, match=f"transcript.messages must be {told}"):
+    with pytest.raises(InvalidValue, match=f"capture.messages must be {told}"):
         fit(deep, 9000, capture=True).receipt.to_json()
     for levels in (MOST_DEPTH, 400, *range(900, 1000, 7), 100_000):
         with pytest.raises(InvalidValue):
@@ -337,7 +337,7 @@ def test_a_transcript_with_any_value_wrong_is_refused_or_replayed():
 
 
 def test_what_is_refused_is_what_the_schema_refuses():
-    oracle = jsonschema.Draft202012Validator(schema("receipt"))
+    oracle = jsonschema.Draft202012Validator(schema())
     values = SMALL.receipt.to_dict()
     for capture in corrupted(values["capture"]):
         try:
@@ -354,7 +354,7 @@ def test_a_refusal_has_the_way_to_the_value():
     capture = {**values["capture"], "options": {**values["capture"]["options"], "recent": -1}}
     with pytest.raises(InvalidValue, match=r"receipt.capture.options.recent must be at least 0, not -1"):
         Receipt.from_dict({**values, "capture": capture})
-    with pytest.raises(InvalidValue, match=r"transcript.options.recent must be at least 0, not -1"):
+    with pytest.raises(InvalidValue, match=r"capture.options.recent must be at least 0, not -1"):
         HistoryInput.from_dict(capture)
 
 

@@ -6,7 +6,8 @@ A form is a copy in the caller's own shape with one place changed; nothing of th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from brim.errors import DoesNotFit
@@ -14,7 +15,8 @@ from brim.history.note import note
 from brim.history.priority import NAMES
 from brim.history.turns import Repair, Turns
 from brim.receipts.receipt import handle
-from brim.truncate import truncator
+from brim.truncate import Truncator, truncator
+from brim.truncate.base import shrink
 from brim.wire.base import MEDIA, changed, json_of, without
 from brim.wire.message import Message, Path, Piece
 
@@ -43,16 +45,14 @@ GONE = Form(None, 0)
 
 
 class Dangling(NamedTuple):
-    """What waits for something that has not come, and what the messages are without it."""
+    """Messages with calls that have no result, or with reasoning that nothing follows."""
 
-    waiting: Mapping[str, list[int]]
-    """The calls, when this was worked out."""
     length: int
-    """The messages that there were then, where reasoning may wait as well."""
+    """How many messages there were."""
     forms: Mapping[int, Form]
-    """What is sent instead, by position."""
+    """The messages without these, by position."""
     lost: Mapping[int, int]
-    """Units that went, by turn."""
+    """Tokens that this frees, by turn."""
     repairs: Sequence[Repair]
 
 
@@ -65,7 +65,7 @@ class Forms:
         self._cleared: dict[int, tuple[int, dict[int, Form]]] = {}
         self._twins: dict[int, tuple[int, dict[int, Form]]] = {}
         self._repeats = -1
-        self._dangling = Dangling({}, -1, {}, {}, [])
+        self._dangling: Dangling | None = None
         self._rooms: dict[tuple[int, int, bool], int] = {}
         self._floor: int | None = None
 
@@ -117,7 +117,7 @@ class Forms:
         if self._generation != self._turns.generation:
             self._generation = self._turns.generation
             self._cleared, self._twins, self._repeats = {}, {}, -1
-            self._dangling = Dangling({}, -1, {}, {}, [])
+            self._dangling = None
 
     def twinned(self) -> Mapping[int, tuple[int, dict[int, Form]]]:
         """Return what results that came again free as mere references to the later one, and the forms, by turn."""
@@ -162,61 +162,53 @@ class Forms:
                     units -= less
         return Form(_edited(message.raw, edits), units) if edits else Form(message.raw, units)
 
+    def without(self, position: int, message: Message, pieces: Collection[Piece]) -> Form:
+        """Return a message without some of its pieces."""
+        turns = self._turns
+        raw = without(message, pieces)
+        return GONE if raw is None else Form(raw, turns.chat.units(turns.wire.read(raw, turns.indexes[position])))
+
     def without_thinking(self, position: int, form: Form) -> Form:
         """Return a form without the thinking in it."""
-        turns = self._turns
         if form.raw is None:
             return form
-        message = turns.wire.read(form.raw, turns.indexes[position])
+        message = self._turns.wire.read(form.raw, self._turns.indexes[position])
         thoughts = [piece for piece in message.pieces if piece.kind == "thinking"]
-        if not thoughts:
-            return form
-        raw = without(message, thoughts)
-        if raw is None:
-            return GONE
-        return Form(raw, turns.chat.units(turns.wire.read(raw, turns.indexes[position])))
+        return self.without(position, message, thoughts) if thoughts else form
 
     def dangling(self) -> Dangling:
-        """Return the messages with calls that nothing answers yet, without these, and reasoning that led to nothing."""
-        turns = self._turns
+        """Return the messages with calls that have no result yet, without these calls, and idle reasoning."""
         self._keep_up()
-        waiting = turns.pairs.open
-        length = len(turns) if turns.wire.batches else 0
-        if self._dangling.waiting != waiting or self._dangling.length != length:
-            calls: dict[int, list[str]] = {}
-            for call, callers in waiting.items():
-                for at in callers:
-                    calls.setdefault(at, []).append(call)
-            found = {at: self._without_calls(at, calls[at]) for at in calls}
-            found.update({at: self._idle(at) for at in turns.idle({at for at in found if found[at][0] is GONE})})
-            lost: dict[int, int] = {}
-            for at, (_, repair) in found.items():
-                turn = turns.turn_of(at)
-                lost[turn] = lost.get(turn, 0) + repair.units
-            forms = {at: found[at][0] for at in sorted(found)}
-            repairs = [found[at][1] for at in forms]
-            known = {call: list(callers) for call, callers in waiting.items()}
-            self._dangling = Dangling(known, length, forms, lost, repairs)
+        if self._dangling is None or self._dangling.length != len(self._turns):
+            self._dangling = self._find_dangling()
         return self._dangling
 
-    def _idle(self, position: int) -> tuple[Form, Repair]:
-        turns = self._turns
-        reason = "nothing follows the reasoning"
-        return GONE, Repair(turns.indexes[position], "dropped", reason, turns.units[position], turns.raws[position])
+    def _find_dangling(self) -> Dangling:
+        turns, calls = self._turns, dict[int, list[str]]()
+        for call, callers in turns.pairs.open.items():
+            for at in callers:
+                calls.setdefault(at, []).append(call)
+        found = {at: self._without_calls(at, calls[at]) for at in calls}
+        reasons = {at: f"nothing answers the call {', '.join(map(repr, calls[at]))}" for at in calls}
+        for at in turns.idle({at for at, form in found.items() if form is GONE}):
+            found[at], reasons[at] = GONE, "nothing follows the reasoning"
+        lost: dict[int, int] = {}
+        repairs = []
+        for at in sorted(found):
+            turn, units = turns.turn_of(at), turns.units[at] - found[at].units
+            lost[turn] = lost.get(turn, 0) + units
+            action = "dropped" if found[at].raw is None else "changed"
+            repairs.append(Repair(turns.indexes[at], action, reasons[at], units, turns.raws[at]))
+        return Dangling(len(turns), found, lost, repairs)
 
-    def _without_calls(self, position: int, calls: Sequence[str]) -> tuple[Form, Repair]:
-        turns = self._turns
-        message = turns.messages[position]
+    def _without_calls(self, position: int, calls: Sequence[str]) -> Form:
+        message = self._turns.messages[position]
         left, gone = list(calls), []
         for piece in reversed(message.pieces):
             if piece.kind == "call" and piece.id in left:
                 left.remove(piece.id)
                 gone.append(piece)
-        raw = without(message, gone)
-        form = GONE if raw is None else Form(raw, turns.chat.units(turns.wire.read(raw, turns.indexes[position])))
-        reason = f"nothing answers the call {', '.join(map(repr, calls))}"
-        lost, action = turns.units[position] - form.units, "dropped" if raw is None else "changed"
-        return form, Repair(turns.indexes[position], action, reason, lost, message.raw)
+        return self.without(position, message, gone)
 
     @property
     def floor(self) -> int:
@@ -240,13 +232,13 @@ class Forms:
         """
         texts = [text for position, form in forms.items() for text in self._texts(position, form)]
         left = room - sum(form.units for form in forms.values()) + sum(size for size, _, _ in texts)
-        level = _level([size for size, _, _ in texts], left)
+        level = level_of([size for size, _, _ in texts], left)
         objects: list[Piece] = []
         if level < max(floor, self._nothing):
             objects = [piece for _, _, piece in texts if self._takes_object(piece)]
             spoken = [size for size, _, piece in texts if piece not in objects]
             left -= sum(min(size, self._nothing) for size, _, piece in texts if piece in objects)
-            level = _level(spoken, left)
+            level = level_of(spoken, left)
             if left < 0 or (level < floor and any(size > level for size in spoken)):
                 raise DoesNotFit(
                     f"{len(forms)} messages cannot be cut to {room:,} {self._turns.meter.unit}",
@@ -293,17 +285,12 @@ class Forms:
                 text = json_of(value, "input")
             return text if isinstance(value, dict) and meter.load(text) <= limit else "{}"
         for keep in (truncator("shape"), truncator("head", _MARK))[limit < _SHAPED :]:
-            room = limit
-            while room > 0:
-                try:
-                    text = keep.truncate(piece.text, room, meter).text
-                except DoesNotFit:
-                    break
-                over = meter.load(text) - limit
-                if over <= 0:
-                    return text
-                room -= over
+            with suppress(DoesNotFit):
+                return shrink(piece.text, limit, meter, self._cutter(piece.text, keep), meter.load).text
         return _MARK
+
+    def _cutter(self, text: str, keep: Truncator) -> Callable[[int], str]:
+        return lambda room: keep.truncate(text, room, self._turns.meter).text
 
     def _value(self, piece: Piece, text: str) -> Any:
         """Return what stands for a text in the message: the arguments of a call may be no text but an object."""
@@ -323,7 +310,7 @@ def _edited(raw: Any, edits: Mapping[Path, Any]) -> Any:
     return changed(raw, edits)
 
 
-def _level(sizes: Sequence[int], room: int) -> int:
+def level_of(sizes: Sequence[int], room: int) -> int:
     """Return the most that each size may have for all of them to fit together."""
     left, count = room, len(sizes)
     for size in sorted(sizes):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from brim.errors import DoesNotFit, InvalidType, InvalidValue
+from brim.errors import DoesNotFit, InvalidType
 from brim.history.forms import Form, Forms
 from brim.history.note import note as written
 from brim.history.options import Options
@@ -17,7 +17,7 @@ from brim.history.prompt import SentMessages, note_units, sent_messages
 from brim.history.ranking import Ranking
 from brim.history.spans import Span, ranges
 from brim.history.turns import Repair, Turns
-from brim.truncate import truncator
+from brim.truncate import shortened
 
 _ENOUGH = 4
 """Floors that the newest turn's texts are left with before the task is cut as well."""
@@ -58,6 +58,8 @@ class HistoryFit:
     repairs: list[Repair] = field(default_factory=list)
     dangling: Collection[int] = ()
     """The positions of messages with calls that nothing answers yet."""
+    pinned: set[int] = field(default_factory=set)
+    """The turns that the caller pinned."""
     reasons: dict[int, str] = field(default_factory=dict)
     """Why a turn is not whole, where that is not because of its age."""
     seen: int = field(default=0, kw_only=True)
@@ -82,8 +84,7 @@ class HistoryFit:
     def prepare(self) -> None:
         """Take everything as it came, but for calls that nothing answers."""
         turns = self.turns
-        if self.options.pin is not None:
-            self.pinned()
+        self.pinned = turns.pinned(self.options.pin)
         self.weights = turns.weights
         self.repairs = list(turns.repairs)
         if turns.unfinished:
@@ -139,7 +140,7 @@ class HistoryFit:
 
     def essential(self) -> list[int]:
         """Return the turns that always stay, in order: the task, what is pinned, the newest."""
-        stay = self.pinned() | self._task()
+        stay = self.pinned | self._task()
         if self.weights:
             stay.add(self.newest)
         return sorted(stay)
@@ -168,9 +169,8 @@ class HistoryFit:
         """
         capped = set(self.turns.members(self.newest)) if self.weights else set()
         self.edits = {p: form for p, form in self.edits.items() if p in self.dangling or p in capped}
-        pinned, task = self.pinned(), self._task()
-        if self.options.pin_first_user:
-            pinned |= task
+        task = self._task()
+        pinned = self.pinned | task if self.options.pin_first_user else self.pinned
         forms, kept = self._squeezed(essential, pinned, task)
         self.keep(forms)
         for turn in set(essential) - pinned:
@@ -226,18 +226,6 @@ class HistoryFit:
         raws = self.turns.raws
         self.edits.update({p: form for p, form in forms.items() if form.raw is not raws[p]})
         return sum([form.units for form in forms.values()])
-
-    def pinned(self) -> set[int]:
-        """Return the turns that the caller pinned."""
-        pin, turns = self.options.pin, self.turns
-        if pin is None:
-            return set()
-        if callable(pin):
-            return {turns.turn_of(i) for i, m in enumerate(turns.messages) if m.role != "system" and pin(m.raw)}
-        wanted, stays = set(pin), set(turns.system)
-        if wanted and max(wanted) >= turns.given:
-            raise InvalidValue("pin: an index", max(wanted), f"below {turns.given}, the number of messages")
-        return {turns.turn_of(i) for i, at in enumerate(turns.indexes) if at in wanted and i not in stays}
 
     def _without_dangling(self) -> None:
         """Leave out calls that nothing answers."""
@@ -297,8 +285,5 @@ class HistoryFit:
         if not isinstance(said, str):
             raise InvalidType("what summarise returned", said, "a text")
         if turns.meter.load(said) > limit:
-            try:
-                said = truncator("head").truncate(said, limit, turns.meter).text
-            except DoesNotFit:
-                said = ""
+            said = shortened(said, limit, turns.meter)
         return f"\n\n{said}" if said else ""

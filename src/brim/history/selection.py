@@ -42,7 +42,7 @@ class SelectionFit(HistoryFit):
 
     def _too_recent(self, recent: int) -> bool:
         """Return whether the newest turn is over its cap and may be cut."""
-        if not self.weights or self.weights[-1] <= recent or self.newest in self.pinned():
+        if not self.weights or self.weights[-1] <= recent or self.newest in self.pinned:
             return False
         task = self.turns.task
         return not (self.options.pin_first_user and task is not None and self.turns.turn_of(task) == self.newest)

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Literal, TypeVar, get_args
 
+from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue
 from brim.history.note import is_note, note_in
+from brim.history.options import Pin
 from brim.history.rules import Pairs, rules_of
 from brim.meter.base import BaseMeter
 from brim.meter.chat import chat_of
@@ -166,6 +168,22 @@ class Turns:
     def turn_of(self, position: int) -> int:
         """Return the turn that a message belongs to."""
         return bisect_right(self.starts, position) - 1
+
+    def pinned(self, pin: Pin) -> set[int]:
+        """Return the turns of pinned messages.
+
+        Raises:
+            InvalidValue: an index is invalid.
+        """
+        if pin is None:
+            return set()
+        fixed = set(self.system)
+        if callable(pin):
+            return {self.turn_of(at) for at, raw in enumerate(self.raws) if at not in fixed and pin(raw)}
+        wanted = {units("pin: an index", index) for index in pin}
+        if wanted and max(wanted) >= self.given:
+            raise InvalidValue("pin: an index", max(wanted), f"below {self.given}, the number of messages")
+        return {self.turn_of(at) for at, index in enumerate(self.indexes) if index in wanted and at not in fixed}
 
     def idle(self, gone: Collection[int]) -> list[int]:
         """Return the positions of reasoning that nothing of the model's follows, where what is gone does not count."""

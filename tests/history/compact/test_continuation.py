@@ -9,8 +9,16 @@ from hypothesis import strategies as st
 
 import brim
 from brim.errors import InvalidType, InvalidValue
-from brim.history.compact.continuation import MARK, MOST_FINDINGS, MOST_LINEAGE, MOST_LINES, Continuation, continuation
-from brim.history.compact.finding import CarriedFact, carried
+from brim.history.compact.continuation import (
+    MARK,
+    MOST_FINDINGS,
+    MOST_LINEAGE,
+    MOST_LINES,
+    CarriedFact,
+    Continuation,
+    carried,
+    continuation,
+)
 from talk import answer, calling, gives, model, result, says, system, text, use, user
 
 METER = brim.meter("o200k_base")
@@ -21,7 +29,7 @@ MESSAGES = [
     model("I fixed services/pay/client.py. We decided to use queues instead of direct calls."),
     calling("c1"),
     result("c1", "ERROR: TimeoutError in worker 7 at lib/noise.py"),
-    model("TODO: tell the warehouse. Next, rename the queue. The limit is 37 MB. See https://pay.example/docs"),
+    model("TODO: notify the warehouse. Next, rename the queue. The limit is 37 MB. See https://pay.example/docs"),
     user("Which queue carries refunds?"),
 ]
 
@@ -36,7 +44,7 @@ def test_done_left_found_and_ruled_are_told_apart():
     assert made.goal == GOAL
     assert made.constraints == ("Never lose an order.",)
     assert "I fixed services/pay/client.py." in made.accomplished
-    assert made.remaining == ("TODO: tell the warehouse.", "Next, rename the queue.")
+    assert made.remaining == ("TODO: notify the warehouse.", "Next, rename the queue.")
     kinds = {finding.text: finding.kind for finding in made.findings}
     assert kinds["We decided to use queues instead of direct calls."] == "decision"
     assert kinds["limit is 37 MB"] == "number"
@@ -76,12 +84,12 @@ def test_a_long_goal_leaves_room_for_the_rest():
 
 def test_a_sub_tick_follows_its_previous():
     first = handed(iteration=3)
-    second = handed([user("Go on."), model("I told the warehouse: done.")], first)
+    second = handed([user("Go on."), model("I notified the warehouse: done.")], first)
     assert (second.iteration, second.sub_tick) == (3, 1)
     assert len(second.lineage) == 1
     assert second.constraints == first.constraints
-    assert second.remaining == ("Next, rename the queue.",), "the warehouse was told"
-    assert second.accomplished[-1] == "I told the warehouse: done."
+    assert second.remaining == ("Next, rename the queue.",), "the warehouse was notified"
+    assert second.accomplished[-1] == "I notified the warehouse: done."
 
 
 def test_what_was_handed_over_is_not_taken_for_something_new():

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brim.history.compact.facts import KINDS, Said, harvest, uncovered
-from brim.history.compact.sentences import sentences
+from brim.history.compact.facts import KINDS, Said, harvest, sentences, uncovered
 
 
 def found(text, role="user", kind=None):

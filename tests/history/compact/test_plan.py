@@ -8,8 +8,7 @@ import brim
 import traffic
 from brim.errors import InvalidType, InvalidValue, NoProgress
 from brim.history.compact.mark import MARK, is_summary
-from brim.history.compact.plan import MOST_HANDLES, apply, plan
-from brim.history.compact.result import Compacted
+from brim.history.compact.plan import MOST_HANDLES, Compacted, apply, plan
 from brim.history.turns import Turns
 from brim.receipts.receipt import handle
 from brim.testing import PieceMeter

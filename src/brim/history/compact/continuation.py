@@ -8,16 +8,14 @@ can come back in another.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from brim.amounts import units
-from brim.errors import InvalidType
-from brim.history.compact.facts import SPOKEN, Said, harvest
-from brim.history.compact.finding import CarriedFact, carried
+from brim.errors import InvalidType, InvalidValue
+from brim.history.compact.facts import KINDS, SPOKEN, Fact, Said, harvest, sentences
 from brim.history.compact.secrets import redact
-from brim.history.compact.sentences import sentences
 from brim.history.note import MARK as NOTE
 from brim.meter import Meter
 from brim.meter import meter as metered
@@ -46,6 +44,8 @@ _PRINTED = 12
 _LONGEST = 240
 """Characters of a report of something done."""
 _RESOURCES = ("path", "url")
+_MUST_DECAY, _DECAY = 2, 8
+"""How much a fact loses for each context in which it is not mentioned again; less if people stated it."""
 
 _DONE = re.compile(
     r"\b(?:done|fixed|created|added|implemented|completed|finished|wrote|updated|removed|deleted|merged|passed|passes"
@@ -66,6 +66,55 @@ _GROUPS = (
     ("done", "Done"),
 )
 """The kinds of lines and their headings, in the order in which they stand."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CarriedFact:
+    """A fact that is carried on."""
+
+    kind: str
+    """One of the kinds of facts."""
+    text: str
+    weight: int
+    """What it weighed when it was last said."""
+    must: bool
+    """Whether it is served before all that is not so: people said it, or the model in its own words."""
+    handle: str = ""
+    """The message in which it was said."""
+    age: int = 0
+    """Contexts since it was last said."""
+
+    @property
+    def worth(self) -> int:
+        """What it weighs now."""
+        return self.weight - self.age * (_MUST_DECAY if self.must else _DECAY)
+
+    @classmethod
+    def of(cls, fact: Fact) -> CarriedFact:
+        """Return what is carried on of a fact."""
+        return cls(kind=fact.kind, text=fact.text, weight=fact.weight, must=fact.must, handle=fact.handle)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], place: str = "finding") -> CarriedFact:
+        """Return what `to_dict` wrote.
+
+        Raises:
+            InvalidValue: it is not what `to_dict` writes.
+        """
+        kinds = {"kind": str, "text": str, "weight": int, "must": bool, "handle": str, "age": int}
+        names = [each.name for each in fields(cls)]
+        if not isinstance(values, Mapping) or sorted(values) != sorted(names):
+            raise InvalidType(place, values, f"a mapping with {', '.join(names)}")
+        for name, kind in kinds.items():
+            if type(values[name]) is not kind:
+                raise InvalidType(f"{place}.{name}", values[name], f"a {kind.__name__}")
+        if values["kind"] not in KINDS:
+            raise InvalidValue(f"{place}.kind", values["kind"], f"one of {', '.join(KINDS)}")
+        return cls(**values)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -224,6 +273,22 @@ def continuation(
         iteration=before.iteration if iteration is None else units("iteration", iteration),
         sub_tick=before.sub_tick + 1 if sub_tick is None else units("sub_tick", sub_tick),
     )
+
+
+def carried(old: Iterable[CarriedFact], new: Sequence[CarriedFact], most: int) -> tuple[CarriedFact, ...]:
+    """Return the new findings and the old ones, a context older unless they were said again, the worthiest first."""
+    said = {(finding.kind, finding.text): finding for finding in new}
+    known = {}
+    for finding in old:
+        key = finding.kind, finding.text
+        again = said.pop(key, None)
+        if again is None:
+            known[key] = replace(finding, age=finding.age + 1)
+        else:
+            weight, must = max(finding.weight, again.weight), finding.must or again.must
+            known[key] = replace(again, weight=weight, must=must)
+    merged = [*said.values(), *known.values()]
+    return tuple(sorted(merged, key=lambda finding: (not finding.must, -finding.worth))[:most])
 
 
 def _is_rule(kind: str, role: str) -> bool:

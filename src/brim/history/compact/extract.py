@@ -10,13 +10,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from brim.history.compact.facts import SPOKEN, Fact, Said, harvest, ranked
+from brim.history.compact.facts import SPOKEN, Fact, Said, harvest, ranked, sentences
 from brim.history.compact.secrets import redact
-from brim.history.compact.sentences import sentences
+from brim.history.forms import level_of
 from brim.meter import DEFAULT, meter
 from brim.meter.base import BaseMeter, checked_limit
 from brim.meter.words import terms
 from brim.receipts.receipt import handle
+from brim.truncate import shortened
 
 _HEADINGS = {
     "constraint": "Rules",
@@ -40,6 +41,9 @@ _REPEATED = (3, 5)
 """The part of a sentence's words, all said already, that makes it not worth saying."""
 _ROLE_WORTH = {"user": 15, "assistant": 10, "system": 10, "tool": 3}
 _MOST_FACTS = 400
+_LEAST_TEXT = 24
+"""Tokens that a text for a summariser is not cut below; with less it says nothing."""
+_JOIN = "\n\n"
 _MOST_SENTENCES = 4_000
 """Sentences that are weighed: of a longer history the last."""
 
@@ -88,6 +92,30 @@ def condensed(said: Sequence[Said], limit: int, meter: BaseMeter, previous: str 
     told = "\n".join([*(fact.text for fact in kept if fact.kind in SPOKEN), *(line.text for line in spoken)])
     kept += _affordable(late, limit - spent, meter, told)
     return _within(kept, spoken, limit, meter)
+
+
+def summary_input(said: Sequence[Said], previous: str, limit: int, meter: BaseMeter) -> str:
+    """Return the text that a summariser reads: the last summary and the messages, without secrets, within the limit.
+
+    The longest texts are cut first, all to the same length, so that no message is lost. If even that is not enough,
+    facts and the best sentences stand for the whole.
+    """
+    earlier = [f"summary so far:\n{redact(previous)}"] if previous else []
+    texts = [*earlier, *(f"{one.role}: {redact(one.text)}" for one in said)]
+    whole, joint = _JOIN.join(texts), meter.load(_JOIN)
+    if meter.load(whole) <= limit:
+        return whole
+    sizes = [meter.load(text) + joint for text in texts]
+    level = level_of(sizes, limit)
+    while level >= _LEAST_TEXT:
+        cut = _JOIN.join(
+            text if size <= level else shortened(text, level - joint, meter, "shape")
+            for text, size in zip(texts, sizes, strict=True)
+        )
+        if meter.load(cut) <= limit:
+            return cut
+        level -= 1 + level // 20
+    return condensed(said, limit, meter, previous)
 
 
 def listed(facts: Sequence[Fact], limit: int, meter: BaseMeter) -> str:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from brim.history.compact.secrets import redact
-from brim.history.compact.sentences import sentences
 
 KINDS = ("constraint", "decision", "error", "todo", "url", "path", "id", "number", "question")
 """The kinds of facts, the weightiest first."""
@@ -41,6 +40,12 @@ _MOST_OF_ONE = 60
 """Facts that one message can give."""
 _LONGEST = 240
 """Characters of a sentence that is kept as it was said."""
+
+_END = re.compile(r"(?<=[.!?][\"')\]])\s+|(?<=[.!?])\s+(?=[^a-z\s])|(?<=[。！？；])")
+"""The end of a sentence; a small letter after the stop means that it was an abbreviation."""
+_LONGEST_SENTENCE = 400
+"""Characters; a longer one is a file, a table or a line of JSON."""
+_BULLET = re.compile(r"^\s*(?:[-*•>#]+|\d{1,3}[.)])\s+")
 
 _URL = re.compile(r"\b(?:https?|wss?|ftp|s3|gs|git|ssh|postgres(?:ql)?|mysql|redis|sqlite)://[^\s<>\"'`)\]}|]+")
 _FILE = (
@@ -177,6 +182,16 @@ def harvest(said: Iterable[Said], most: int = 200) -> list[Fact]:
                     best = max(known.role, role, key=lambda name: _ROLES.get(name, 0))
                     found[key] = replace(known, times=known.times + 1, role=best)
     return ranked(found.values())[:most]
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text in order, without bullets; a line that is too long to be one is left out."""
+    found = []
+    for line in text.splitlines():
+        bare = _BULLET.sub("", line).strip()
+        parts = _END.split(bare) if len(bare) <= 20 * _LONGEST_SENTENCE else ()
+        found += [part.strip() for part in parts if part.strip() and len(part) <= _LONGEST_SENTENCE]
+    return found
 
 
 def ranked(facts: Iterable[Fact]) -> list[Fact]:
