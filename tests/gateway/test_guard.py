@@ -1,4 +1,4 @@
-"""Who may come in, and what nobody may bring."""
+"""Which requests are admitted, and which bodies and headers are refused."""
 
 import contextlib
 import gzip
@@ -22,7 +22,7 @@ SECRET = "sk-canary-4f1c9a77"
 
 
 def raw(url, head, body=b""):
-    """Send bytes as they are, and return the status of the answer."""
+    """Send bytes as they are, and return the status and the bytes of the answer."""
     host, port = url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=10) as link:
         link.sendall(head + f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
@@ -39,7 +39,7 @@ def locked(gateway, monkeypatch):
     return gateway(keys=("CLIENT_KEY",), upstream_key="MODEL_KEY")
 
 
-def test_only_who_shows_a_key_comes_in(locked, upstream):
+def test_a_request_is_admitted_only_with_a_key(locked, upstream):
     url, _ = locked
     assert post(url, SHORT)[0] == 401
     assert post(url, SHORT, authorization="Bearer wrong")[0] == 401
@@ -49,7 +49,7 @@ def test_only_who_shows_a_key_comes_in(locked, upstream):
     assert upstream.headers[-1]["authorization"] == f"Bearer {SECRET}"
 
 
-def test_no_way_of_writing_a_path_or_a_host_leads_around_the_key(locked, upstream):
+def test_no_spelling_of_a_path_or_a_host_bypasses_the_key(locked, upstream):
     url, app = locked
     opened = 0
     for sent in doors(1_000, "correct horse", url.removeprefix("http://")):
@@ -58,7 +58,7 @@ def test_no_way_of_writing_a_path_or_a_host_leads_around_the_key(locked, upstrea
         opened += any(status == 200 for status, _ in told)
     assert upstream.paths == []
     assert app.state.metrics.requests.value(route="chat", model="other", outcome="refused_401") > 100
-    assert opened  # Some of them ask for what is open.
+    assert opened  # Some of them ask for an open path.
 
 
 @pytest.mark.parametrize("begun", [b"GET /", b"GET /healthz HTTP/1.1\r\nX-A: ", b"POST /v1/x HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -78,13 +78,13 @@ def test_headers_without_an_end_are_cut_off(gateway, upstream, begun, filling):
     assert post(url, SHORT)[0] == 200
 
 
-def test_long_headers_of_an_honest_client_are_taken(gateway, upstream):
+def test_long_headers_of_an_honest_client_are_accepted(gateway, upstream):
     url, _ = gateway()
     assert post(url, SHORT, x_long="a" * 50_000)[0] == 200
     assert len(upstream.headers[-1]["x-long"]) == 50_000
 
 
-def test_a_client_that_never_ends_its_headers_is_not_waited_for(gateway, upstream, monkeypatch):
+def test_a_client_that_never_ends_its_headers_is_disconnected(gateway, upstream, monkeypatch):
     monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.1)
     url, _ = gateway()
     host, port = url.removeprefix("http://").split(":")
@@ -93,14 +93,14 @@ def test_a_client_that_never_ends_its_headers_is_not_waited_for(gateway, upstrea
             link.sendall(begun)
             assert link.recv(100) == b""
     link = http.client.HTTPConnection(host, int(port), timeout=5)
-    for _ in range(2):  # Between requests a connection may rest.
+    for _ in range(2):  # Between requests a connection may be idle.
         link.request("GET", "/healthz")
         assert link.getresponse().read() == b'{"status": "ok"}'
         time.sleep(0.15)
     link.close()
 
 
-def test_a_strange_host_or_page_is_turned_away(gateway, upstream):
+def test_a_foreign_host_or_page_is_refused(gateway, upstream):
     url, _ = gateway()
     assert post(url, SHORT, host="evil.example:8088")[0] == 421
     assert post(url, SHORT, origin="https://evil.example")[0] == 403
@@ -114,8 +114,8 @@ def test_a_strange_host_or_page_is_turned_away(gateway, upstream):
     assert raw(url, two, SHORT)[0] == 400
 
 
-def packed_blanks(size, wrap):
-    """Return blanks in a few bytes, made piece by piece."""
+def compressed_spaces(size, wrap):
+    """Return many spaces, compressed to a few bytes."""
     packer = zlib.compressobj(1, wbits=wrap)
     return b"".join(packer.compress(b" " * 1_000_000) for _ in range(size // 1_000_000)) + packer.flush()
 
@@ -128,20 +128,20 @@ def nested(times):
 
 
 def bombs(size=36_000_000):
-    """Yield a name, a body, its packing, and the statuses with which it may be answered: 200 where it is no harm."""
+    """Yield a name, a body, its encoding, and the allowed statuses: 200 if it is harmless."""
     unit = b'{"role":"user","content":""}'
     start = b'{"model":"gpt-4o","messages":['
     deep = json.dumps("[" * 100_000).encode()
     call = b'{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"x","arguments":%s}}]}'
-    yield "gzip", packed_blanks(size, 31), "gzip", (413,)
-    yield "deflate", packed_blanks(size, 15), "deflate", (413,)
-    yield "ten times packed, and said so", nested(10), ", ".join(["gzip"] * 10), (415,)
-    yield "ten times packed", nested(10), "gzip", (400,)
+    yield "gzip", compressed_spaces(size, 31), "gzip", (413,)
+    yield "deflate", compressed_spaces(size, 15), "deflate", (413,)
+    yield "compressed ten times, and declared", nested(10), ", ".join(["gzip"] * 10), (415,)
+    yield "compressed ten times", nested(10), "gzip", (400,)
     yield "brotli", b"\xcf\xff\xff\x7f\xf8\x27" * 160_000, "br", (415,)
     yield "zstd", b"\x28\xb5\x2f\xfd\xa4" + b"\x02\x00\x80\x20" * 250_000, "zstd", (415,)
-    yield "many packings", b"x", ",".join(["br", "gzip"] * 2_000), (415,)
+    yield "many encodings", b"x", ",".join(["br", "gzip"] * 2_000), (415,)
     yield "trailing bytes", gzip.compress(SHORT) + b"more", "gzip", (400,)
-    yield "half a packing", gzip.compress(SHORT)[:-9], "gzip", (400,)
+    yield "half a compressed body", gzip.compress(SHORT)[:-9], "gzip", (400,)
     yield "depth", b'{"messages":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "", (400,)
     yield "depth without an end", b'{"messages":' + b"[" * 1_000_000, "", (400, 413)
     yield "depth in objects", b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "", (400,)
@@ -162,7 +162,7 @@ def bombs(size=36_000_000):
         (200, 400),
     )
     yield "no number", start + unit + b'],"max_tokens":NaN,"n":-Infinity}', "", (200, 400)
-    yield "a million blanks", start + b'{"role":"user","content":"' + b" " * 1_000_000 + b'"}]}', "", (200, 400)
+    yield "a million spaces", start + b'{"role":"user","content":"' + b" " * 1_000_000 + b'"}]}', "", (200, 400)
     yield "one letter", start + b'{"role":"user","content":"' + b"a" * 1_000_000 + b'"}]}', "", (200, 400)
     yield "not JSON", b'{"model": gpt}', "", (400,)
     yield "not UTF-8", b'{"model":"\xff\xfe"}', "", (400,)
@@ -173,31 +173,31 @@ def bombs(size=36_000_000):
 
 
 @pytest.fixture(scope="module")
-def packed():
+def every_bomb():
     return list(bombs())
 
 
-def test_bombs_are_refused_in_a_moment(gateway, upstream, packed):
+def test_bombs_are_refused_quickly(gateway, upstream, every_bomb):
     url, _ = gateway()
-    for name, body, packing, expected in packed:
+    for name, body, encoding, expected in every_bomb:
         begun = time.perf_counter()
         try:
-            status = post(url, body, **({"content_encoding": packing} if packing else {}))[0]
+            status = post(url, body, **({"content_encoding": encoding} if encoding else {}))[0]
         except (BrokenPipeError, ConnectionResetError):
-            status = 413  # It did not wait for the rest.
+            status = 413  # The gateway did not wait for the rest.
         assert status in expected, name
-        assert time.perf_counter() - begun < 4, name  # On a busy machine; the proof asks for one second.
+        assert time.perf_counter() - begun < 4, name  # On a busy machine; the proof requires one second.
     assert post(url, SHORT)[0] == 200
 
 
-def test_a_number_too_large_for_a_float_passes_as_it_came(gateway, upstream):
+def test_a_number_too_large_for_a_float_is_passed_on_unchanged(gateway, upstream):
     url, _ = gateway()
     body = SHORT.replace(b'"model"', b'"seed": 1e400, "model"')
     assert post(url, body)[0] == 200
     assert upstream.bodies[-1] == body
 
 
-def test_keys_stand_in_no_answer_no_log_and_no_metric(locked, upstream, caplog, capfd):
+def test_no_answer_log_or_metric_contains_a_key(locked, upstream, caplog, capfd):
     url, app = locked
     key = {"authorization": "Bearer correct horse"}
     with caplog.at_level(logging.DEBUG):
@@ -218,7 +218,7 @@ def test_keys_stand_in_no_answer_no_log_and_no_metric(locked, upstream, caplog, 
     assert "why the build is slow" not in told
 
 
-def test_a_key_given_itself_is_not_repeated():
+def test_a_secret_in_the_settings_is_not_repeated_by_the_error():
     with pytest.raises(InvalidValue) as caught:
         GatewaySettings(upstream="http://127.0.0.1:1/v1", upstream_key="sk-12345-abc")
     assert "sk-12345" not in str(caught.value)
@@ -227,7 +227,7 @@ def test_a_key_given_itself_is_not_repeated():
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_key_whose_variable_is_not_set_stops_the_start(gateway, monkeypatch):
+def test_the_gateway_does_not_start_without_the_variable_of_a_key(gateway, monkeypatch):
     monkeypatch.delenv("NOT_SET", raising=False)
     with pytest.raises(InvalidValue, match="NOT_SET"):
         gateway(keys=("NOT_SET",))

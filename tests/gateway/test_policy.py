@@ -1,4 +1,4 @@
-"""What is done with a long request, by model, key and route; and what becomes of it after a fault of ours."""
+"""What is done with a request that is too long, by model, key and route."""
 
 import json
 
@@ -10,7 +10,7 @@ from gateway.conftest import asked, conversation, post
 LONG = conversation(60)
 
 
-def test_warn_sends_it_as_it_came_and_says_how_much_it_is_over(gateway, upstream):
+def test_warn_sends_the_request_unchanged_and_reports_the_excess(gateway, upstream):
     url, _ = gateway(policy="warn")
     body = asked(LONG)
     _, headers, _ = post(url, body)
@@ -38,7 +38,7 @@ def test_refuse_answers_as_the_provider_would(gateway, upstream, path, code, wor
     assert not upstream.bodies
 
 
-def test_our_refusals_are_known_as_such_by_our_own_table(gateway, upstream):
+def test_a_refusal_of_the_gateway_is_recognised_as_an_overflow(gateway, upstream):
     import brim.wire.overflow
 
     url, _ = gateway(policy="refuse")
@@ -54,7 +54,7 @@ def test_pass_counts_nothing(gateway, upstream):
     assert "x-brim-tokens-before" not in headers
 
 
-def test_rules_hold_by_model_key_and_route(gateway, upstream, monkeypatch):
+def test_rules_apply_by_model_key_and_route(gateway, upstream, monkeypatch):
     monkeypatch.setenv("TEAM_A", "key-a")
     monkeypatch.setenv("TEAM_B", "key-b")
     rules = (
@@ -71,7 +71,7 @@ def test_rules_hold_by_model_key_and_route(gateway, upstream, monkeypatch):
     assert "authorization" not in upstream.headers[-1]
 
 
-def test_a_client_chooses_only_where_it_may(gateway, upstream):
+def test_a_client_chooses_its_policy_only_if_allowed(gateway, upstream):
     url, _ = gateway()
     assert post(url, asked(LONG), x_brim_policy="pass")[1]["x-brim-policy"] == "fit"
     url, _ = gateway(client_policy=True)
@@ -81,7 +81,7 @@ def test_a_client_chooses_only_where_it_may(gateway, upstream):
     assert post(url, asked(LONG), x_brim_budget="-1")[0] == 400
 
 
-def test_a_message_of_a_kind_that_nobody_knows_is_for_upstream_to_judge(gateway, upstream):
+def test_a_message_of_an_unknown_kind_is_passed_on_or_refused(gateway, upstream):
     url, _ = gateway()
     body = asked([{"role": "critic", "content": "new in this world"}])
     _, headers, _ = post(url, body)
@@ -92,12 +92,12 @@ def test_a_message_of_a_kind_that_nobody_knows_is_for_upstream_to_judge(gateway,
 
 
 @pytest.mark.parametrize(("path", "key"), [("/v1/chat/completions", "messages"), ("/v1/responses", "input")])
-def test_a_client_says_which_messages_have_to_stay(gateway, upstream, path, key):
+def test_a_client_pins_messages(gateway, upstream, path, key):
     url, _ = gateway()
     body = json.dumps({"model": "gpt-4o", key: LONG}).encode()
     assert post(url, body, path)[0] == 200
     assert LONG[41] not in json.loads(upstream.bodies[-1])[key]
-    for _ in range(2):  # The cut that is held from the request before does not leave it out.
+    for _ in range(2):  # The held cut of the request before does not drop it.
         status, headers, _ = post(url, body, path, x_brim_pin="41, 17")
         sent = json.loads(upstream.bodies[-1])[key]
         assert status == 200
@@ -109,7 +109,7 @@ def test_a_client_says_which_messages_have_to_stay(gateway, upstream, path, key)
     assert not upstream.illegal
 
 
-def test_what_cannot_be_pinned_is_refused(gateway, upstream):
+def test_an_invalid_or_impossible_pin_is_refused(gateway, upstream):
     url, _ = gateway()
     for pin in ("121", "-1", "1,,2", "one", "1;2", "9" * 30, "٣"):
         status, _, answer = post(url, asked(LONG), x_brim_pin=pin.encode().decode("latin-1"))

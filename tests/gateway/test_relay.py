@@ -1,4 +1,4 @@
-"""Streams: signs of life in gaps, an end that says so, and an upstream that is closed when the client goes."""
+"""Streams: keepalive comments, an error event at a broken end, and an upstream that is closed when the client leaves."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ def settled(look, seconds=2.0):
     return look()
 
 
-def test_a_client_that_leaves_closes_upstream_at_once(gateway, upstream):
+def test_upstream_is_closed_as_soon_as_the_client_disconnects(gateway, upstream):
     url, app = gateway()
     upstream.pause, upstream.pieces = 0.2, 100
     link = opened(url, asked(conversation(1), stream=True))
@@ -40,7 +40,7 @@ def test_a_client_that_leaves_closes_upstream_at_once(gateway, upstream):
     assert settled(lambda: app.state.metrics.streams.value() == 0)
 
 
-def test_a_client_that_leaves_before_the_answer_ends_the_request_too(gateway, upstream):
+def test_upstream_is_closed_when_the_client_disconnects_before_the_answer(gateway, upstream):
     url, app = gateway()
     upstream.pause, upstream.pieces = 5, 100
     link = opened(url, asked(conversation(60), stream=True))
@@ -50,7 +50,7 @@ def test_a_client_that_leaves_before_the_answer_ends_the_request_too(gateway, up
     assert settled(lambda: app.state.metrics.requests.value(route="chat", model="other", outcome="left") == 1)
 
 
-def test_in_a_gap_a_comment_says_that_the_stream_lives(gateway, upstream):
+def test_a_silent_stream_gets_keepalive_comments(gateway, upstream):
     url, _ = gateway(keepalive=0.03)
     upstream.pause, upstream.pieces = 0.1, 3
     _, _, answer = post(url, asked(conversation(1), stream=True))
@@ -59,21 +59,21 @@ def test_in_a_gap_a_comment_says_that_the_stream_lives(gateway, upstream):
     assert all(part.startswith((b"data: ", b": ")) for part in answer.split(b"\n\n") if part)
 
 
-def test_an_upstream_that_breaks_off_is_told_as_an_event(gateway, upstream):
+def test_an_upstream_that_breaks_off_becomes_an_error_event(gateway, upstream):
     url, _ = gateway()
     _, _, answer = post(url, asked(conversation(1), stream=True, user="reset"))
     last = answer.rstrip().split(b"\n\n")[-1]
     assert json.loads(last.removeprefix(b"data: "))["error"]["message"] == "upstream broke off its answer"
 
 
-def test_an_upstream_that_is_not_there_is_a_502(gateway, upstream):
+def test_an_unreachable_upstream_is_a_502(gateway, upstream):
     url, _ = gateway(upstream="http://127.0.0.1:9/v1")
     status, _, answer = post(url, asked(conversation(1)))
     assert status == 502
     assert "cannot be reached" in json.loads(answer)["error"]["message"]
 
 
-def test_usage_is_seen_wherever_a_stream_is_split():
+def test_usage_is_read_wherever_a_stream_is_split():
     said = (
         b'data: {"choices":[]}\r\n\r\ndata: {"usage": {"prompt_tokens": 7}, "x": "'
         + b"y" * 50
@@ -103,7 +103,7 @@ async def halting(scope, receive, send):
     await send({"type": "http.response.body", "body": b""})
 
 
-def test_no_comment_stands_in_the_middle_of_an_event(gateway, upstream):
+def test_no_comment_is_sent_in_the_middle_of_an_event(gateway, upstream):
     with running(halting) as url:
         before, _ = gateway(upstream=url + "/v1", keepalive=0.03)
         _, _, answer = post(before, asked(conversation(1), stream=True))
@@ -144,7 +144,7 @@ EVENTS = b"".join(f'event: x\ndata: {{"at": {i}, "usage": null}}\n\n'.encode() f
     ],
     ids=["each byte", "CRLF", "CR", "an event of 1 MB", "without an end"],
 )
-def test_a_stream_passes_byte_for_byte_wherever_upstream_splits_it(gateway, upstream, said, sizes):
+def test_a_stream_is_passed_on_byte_for_byte_wherever_upstream_splits_it(gateway, upstream, said, sizes):
     with running(splitting(said, sizes)) as url:
         before, _ = gateway(upstream=url + "/v1")
         status, _, answer = post(before, asked(conversation(1), stream=True))
@@ -152,7 +152,7 @@ def test_a_stream_passes_byte_for_byte_wherever_upstream_splits_it(gateway, upst
     assert answer == said
 
 
-def test_a_client_that_closes_its_side_is_taken_for_one_that_left(gateway, upstream):
+def test_a_client_that_closes_its_sending_side_has_disconnected(gateway, upstream):
     url, _ = gateway()
     upstream.pause, upstream.pieces = 0.2, 100
     with opened(url, asked(conversation(1), stream=True)) as link:

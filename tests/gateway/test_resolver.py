@@ -1,4 +1,4 @@
-"""Where the name of an upstream leads, and where it may not."""
+"""The addresses that the host name of an upstream may resolve to."""
 
 import asyncio
 import socket
@@ -28,12 +28,12 @@ class Flipping:
         pass
 
 
-INWARD = ["169.254.169.254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1", "fe80::1%eth0", "0.0.0.0",
+FORBIDDEN = ["169.254.169.254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1", "fe80::1%eth0", "0.0.0.0",
           "::", "224.0.0.1", "ff02::1"]  # fmt: skip
 
 
-@pytest.mark.parametrize("address", INWARD)
-def test_a_name_never_leads_to_an_address_that_no_upstream_has(address):
+@pytest.mark.parametrize("address", FORBIDDEN)
+def test_link_local_multicast_and_unspecified_addresses_are_never_used(address):
     with pytest.raises(OSError, match="resolves to no address"):
         asyncio.run(SafeResolver(Flipping([address])).resolve("model.example"))
     found = asyncio.run(SafeResolver(Flipping([address, "10.0.0.7"])).resolve("model.example"))
@@ -41,7 +41,7 @@ def test_a_name_never_leads_to_an_address_that_no_upstream_has(address):
 
 
 @pytest.mark.parametrize("inside", ["127.0.0.1", "::1", "10.1.2.3", "192.168.0.9", "::ffff:127.0.0.1", "fd00::7"])
-def test_a_name_that_led_outside_does_not_lead_inside_later(inside):
+def test_a_name_that_was_public_does_not_resolve_to_a_private_address_later(inside):
     async def flip():
         names = SafeResolver(Flipping(["93.184.216.34"], [inside]))
         assert (await names.resolve("model.example"))[0]["host"] == "93.184.216.34"
@@ -49,10 +49,10 @@ def test_a_name_that_led_outside_does_not_lead_inside_later(inside):
 
     with pytest.raises(OSError, match="resolves to no address"):
         asyncio.run(flip())
-    assert asyncio.run(SafeResolver(Flipping([inside])).resolve("vllm"))  # A model of one's own has such a name.
+    assert asyncio.run(SafeResolver(Flipping([inside])).resolve("vllm"))  # A local model has such a name.
 
 
-def test_a_name_that_flips_to_where_keys_lie_is_not_called(gateway, served_model, upstream, monkeypatch):
+def test_a_name_that_changes_to_the_metadata_address_is_not_called(gateway, served_model, upstream, monkeypatch):
     port = int(served_model[1].rsplit(":", 1)[1])
     told, look = ["127.0.0.1"], socket.getaddrinfo
 
@@ -66,7 +66,7 @@ def test_a_name_that_flips_to_where_keys_lie_is_not_called(gateway, served_model
     upstream.script = [(200, {"choices": []}, [(b"connection", b"close")])]
     assert post(url, SHORT)[0] == 200
     told[0] = "169.254.169.254"
-    app.state.upstream._session.connector.clear_dns_cache()  # as it is some seconds later
+    app.state.upstream._session.connector.clear_dns_cache()  # as after some seconds
     status, _, answer = post(url, SHORT)
     assert (status, b"cannot be reached" in answer) == (502, True)
     assert len(upstream.bodies) == 1

@@ -1,4 +1,4 @@
-"""`brim gateway` as a process: it starts with nothing but options, looks at itself, reads its file again, and drains."""
+"""`brim gateway` as a process: it starts from options alone, checks itself, reloads its settings, and drains."""
 
 import http.client
 import json
@@ -62,7 +62,7 @@ def get(url, path):
         link.close()
 
 
-def test_it_starts_without_any_file_reads_its_file_again_and_drains(served, upstream, tmp_path):
+def test_it_starts_reloads_its_settings_and_drains(served, upstream, tmp_path):
     (tmp_path / "brim.yaml").write_text("gateway: {policy: fit}\n")
     url, process = served("--window", "1000")
     assert post(url, asked(conversation(60)))[0] == 200
@@ -96,7 +96,7 @@ def test_it_starts_without_any_file_reads_its_file_again_and_drains(served, upst
     assert process.wait(10) in (0, -signal.SIGTERM)
 
 
-def test_check_tells_what_is_well_and_what_is_not(served_model, upstream, tmp_path, monkeypatch, capsys):
+def test_check_lists_what_passed_and_what_failed(served_model, upstream, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["gateway", "--check", "--upstream", served_model[1] + "/v1"]) == 0
     assert "1 models" in capsys.readouterr().out
@@ -109,7 +109,7 @@ def test_check_tells_what_is_well_and_what_is_not(served_model, upstream, tmp_pa
     assert "NOT_SET" in capsys.readouterr().out
 
 
-def test_what_cannot_be_is_refused_in_one_sentence(tmp_path, monkeypatch, capsys):
+def test_invalid_options_are_refused_in_one_sentence(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["gateway"]) == 2
     assert "--upstream" in capsys.readouterr().err
@@ -127,7 +127,7 @@ def test_what_cannot_be_is_refused_in_one_sentence(tmp_path, monkeypatch, capsys
     assert "cannot be listened on" in capsys.readouterr().err
 
 
-def test_without_its_libraries_it_says_how_to_get_them(monkeypatch, tmp_path, capsys):
+def test_without_its_packages_it_says_how_to_install_them(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     for name in [name for name in sys.modules if name.startswith("brim.gateway")]:
         monkeypatch.delitem(sys.modules, name)

@@ -1,4 +1,4 @@
-"""What a gateway did, for whoever looks on: kept in its store, numbers and names alone."""
+"""The newest requests of a gateway, kept in its store: numbers and names, no text."""
 
 import json
 import time
@@ -19,17 +19,17 @@ def document(url):
 
 
 def until(url, seen, seconds=5.0):
-    """Return the document once it says what it should."""
+    """Return the document once a condition holds."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         with brim.open_store(url) as store:
             if store.ids(KIND) and seen(found := document(url)):
                 return found
         time.sleep(0.05)
-    raise AssertionError("it was never written")
+    raise AssertionError("the document was never written")
 
 
-def test_each_request_is_kept_with_its_numbers_and_without_its_text(gateway, chat, upstream, tmp_path):
+def test_each_request_is_stored_with_its_numbers_and_without_its_text(gateway, chat, upstream, tmp_path):
     url = f"sqlite:///{tmp_path}/brim.db"
     base, _ = gateway(store=url, window=400)
     client = chat(base)
@@ -57,7 +57,7 @@ def test_each_request_is_kept_with_its_numbers_and_without_its_text(gateway, cha
     assert "sk-test" not in json.dumps(found)
 
 
-def test_the_last_requests_are_written_when_the_gateway_ends_and_the_next_one_goes_on(
+def test_the_last_requests_are_written_at_the_end_and_the_next_gateway_starts_anew(
     chat, upstream, served_model, tmp_path
 ):
     from brim.gateway import server
@@ -77,7 +77,7 @@ def test_the_last_requests_are_written_when_the_gateway_ends_and_the_next_one_go
         assert len(document(url)["requests"]) == 1
 
 
-def test_only_the_newest_are_kept(tmp_path):
+def test_only_the_newest_requests_are_kept(tmp_path):
     from brim.gateway.traffic import Traffic
     from brim.sessions.tolerant_store import TolerantStore
 

@@ -10,7 +10,7 @@ from brim.gateway import relay
 from brim.gateway.connection import ClientGone
 from brim.gateway.decision import LOG
 from brim.gateway.guard import Receive, Scope, Send, admit
-from brim.gateway.key_mask import masked
+from brim.gateway.key_mask import KeyMask
 from brim.gateway.problem import HttpProblem
 from brim.gateway.routes import route_of, served
 from brim.gateway.settings import GatewaySettings
@@ -39,7 +39,7 @@ class GatewayApp:
         state, route = self.state, route_of(scope["path"])
         id_, began = "brim-unknown", False
         if state.hidden is not None:
-            send = masked(send, state.hidden)
+            send = KeyMask(state.hidden, send)
 
         async def send_noted(event: MutableMapping[str, Any]) -> None:
             nonlocal began

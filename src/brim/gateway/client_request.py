@@ -13,9 +13,9 @@ from brim.errors import SourceError
 from brim.files.depth import MOST_DEPTH, is_deep
 from brim.files.json_body import JsonBody, body_of
 from brim.gateway.problem import CHAT, MESSAGES, RESPONSES, HttpProblem
-from brim.history.request_body import ANSWERS, LISTS, RequestBody, request_of
+from brim.history.request_body import RequestBody, request_of
 from brim.sessions.request import RequestInput
-from brim.wire.base import Format
+from brim.wire.base import ANSWER_LIMIT_KEYS, MESSAGE_KEYS, Format
 from brim.wire.stateful import is_stateful
 
 FORMATS: dict[str, Format] = {CHAT: "openai", RESPONSES: "responses", MESSAGES: "anthropic"}
@@ -52,7 +52,7 @@ class ClientRequest:
     @property
     def answer(self) -> int | None:
         """Tokens that the answer may take; `None` if it does not say."""
-        limits = [value for key in ANSWERS if type(value := self.values.get(key)) is int and value > 0]
+        limits = [value for key in ANSWER_LIMIT_KEYS if type(value := self.values.get(key)) is int and value > 0]
         return max(limits, default=None)
 
     @property
@@ -84,7 +84,7 @@ class ClientRequest:
             HttpProblem: the body can be read in two ways, so it cannot be shortened.
         """
         try:
-            return request_of(body_of(self.text, _PLACE, LISTS))
+            return request_of(body_of(self.text, _PLACE, MESSAGE_KEYS))
         except SourceError as error:
             raise HttpProblem(400, f"{error}; the request is too long, and its body cannot be shortened") from error
 
@@ -120,7 +120,7 @@ def read(route: str, raw: bytes, most_values: int) -> ClientRequest:
 
 def _light(text: str, values: Mapping[str, Any]) -> JsonBody:
     """Return a body without the positions of its messages, which are only needed if something is changed."""
-    items = next((value for key in LISTS if isinstance(value := values.get(key), list)), None)
+    items = next((value for key in MESSAGE_KEYS if isinstance(value := values.get(key), list)), None)
     return JsonBody(path=_PLACE, text=text, values=values, items=items)
 
 

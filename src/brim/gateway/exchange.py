@@ -11,7 +11,7 @@ import aiohttp
 
 from brim.gateway import client_request as asking
 from brim.gateway import endings, recall, recall_round, relay
-from brim.gateway.body import decompressed_answer, read_answer, read_up_to
+from brim.gateway.body import decompressed_answer, json_value, read_answer, read_up_to
 from brim.gateway.decision import INLINE, LOG, Decision
 from brim.gateway.guard import IncomingRequest, Send
 from brim.gateway.metrics import ending
@@ -245,7 +245,7 @@ class Exchange:
                 raw = first + await read_up_to(response, _SIGHTED - len(first))
             except (aiohttp.ClientError, TimeoutError) as error:
                 raise relay.broken_answer(error) from error
-            answer = recall.assembled(self.route, raw) if _is_stream(response) else _json(raw)
+            answer = recall.assembled(self.route, raw) if _is_stream(response) else json_value(raw)
             asked, others = recall.calls(self.route, answer)
             if not asked or others or turn == recall.MOST_ROUNDS or self._work is None:
                 break
@@ -339,12 +339,5 @@ def _refusal(event: Any) -> Any:
     return is_overflow(event) if told else None
 
 
-def _json(raw: bytes) -> Any:
-    try:
-        return json.loads(raw)
-    except (ValueError, RecursionError):
-        return {}
-
-
 def _usage(raw: bytes) -> Any:
-    return usage_in(_json(raw)) if b'"usage"' in raw else None
+    return usage_in(json_value(raw)) if b'"usage"' in raw else None

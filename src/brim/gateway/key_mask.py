@@ -12,40 +12,29 @@ from typing import Any
 from brim.gateway.guard import Send
 
 
-def masked(send: Send, key: bytes) -> Send:
-    """Return a `send` that masks the key."""
-    mask = KeyMask(key)
-
-    async def send_masked(event: MutableMapping[str, Any]) -> None:
-        if event["type"] == "http.response.start":
-            event["headers"] = [(name, mask.apply(value)) for name, value in event["headers"]]
-        elif event["type"] == "http.response.body":
-            event["body"] = mask.feed(event.get("body", b""), more=event.get("more_body", False))
-        await send(event)
-
-    return send_masked
-
-
 class KeyMask:
-    """Masks a key in bytes that pass piece by piece, also where it is split between two pieces."""
+    """Sends an answer with the key masked, also where the key is split between two pieces of the body."""
 
-    def __init__(self, key: bytes) -> None:
+    def __init__(self, key: bytes, send: Send) -> None:
         self._key = key
-        self._stars = b"*" * len(key)
+        self._send = send
         self._rest = b""
 
-    def apply(self, text: bytes) -> bytes:
-        """Return complete bytes with the key masked."""
-        return text.replace(self._key, self._stars)
+    async def __call__(self, event: MutableMapping[str, Any]) -> None:
+        """Send an event."""
+        if event["type"] == "http.response.start":
+            event["headers"] = [(name, self._masked(value)) for name, value in event["headers"]]
+        elif event["type"] == "http.response.body":
+            event["body"] = self._passed(event.get("body", b""), more=event.get("more_body", False))
+        await self._send(event)
 
-    def feed(self, piece: bytes, *, more: bool) -> bytes:
+    def _masked(self, text: bytes) -> bytes:
+        return text.replace(self._key, b"*" * len(self._key))
+
+    def _passed(self, piece: bytes, *, more: bool) -> bytes:
         """Return the bytes that may pass; an end that may be the start of the key waits for the next piece."""
-        text = self.apply(self._rest + piece)
-        kept = self._partial(text) if more else 0
+        text = self._masked(self._rest + piece)
+        longest = min(len(text), len(self._key) - 1) if more else 0
+        kept = next((size for size in range(longest, 0, -1) if self._key.startswith(text[-size:])), 0)
         self._rest = text[len(text) - kept :]
         return text[: len(text) - kept]
-
-    def _partial(self, text: bytes) -> int:
-        """Return how many bytes at the end may be the start of the key."""
-        longest = min(len(text), len(self._key) - 1)
-        return next((size for size in range(longest, 0, -1) if self._key.startswith(text[-size:])), 0)

@@ -28,19 +28,17 @@ class RequestRule:
     recall: bool | None = None
     """Whether the model is offered `brim_recall`."""
 
-    def matches(self, model: str, key: str, route: str) -> bool:
-        """Return whether the rule applies to a request."""
-        return (
-            (self.model is None or fnmatchcase(model, self.model))
-            and self.key in (None, key)
-            and self.route in (None, route)
-        )
-
 
 @lru_cache(maxsize=1_024)
 def ruled(rules: tuple[RequestRule, ...], model: str, key: str, route: str, default: RequestRule) -> RequestRule:
     """Return the settings for a request: each is taken from the first matching rule that has it, or the default."""
-    matching = [rule for rule in rules if rule.matches(model, key, route)]
+    matching = [
+        rule
+        for rule in rules
+        if (rule.model is None or fnmatchcase(model, rule.model))
+        and rule.key in (None, key)
+        and rule.route in (None, route)
+    ]
 
     def first(name: str) -> Any:
         return next((value for rule in (*matching, default) if (value := getattr(rule, name)) is not None), None)

@@ -14,8 +14,8 @@ from brim.files.json_body import body_of
 from brim.gateway.body import json_value
 from brim.gateway.problem import CHAT, MESSAGES
 from brim.gateway.relay import events_of
-from brim.history.request_body import LISTS
 from brim.sessions.recall_tool import NAME, tool
+from brim.wire.base import MESSAGE_KEYS
 
 MOST_ROUNDS = 4
 """How often a request is sent again after a call of the tool."""
@@ -30,7 +30,7 @@ class RecallCall(NamedTuple):
 
 def offered(text: str, format: str) -> str:
     """Return the body of a request with the tool among its tools."""
-    body = body_of(text, "the request", LISTS)
+    body = body_of(text, "the request", MESSAGE_KEYS)
     definition = json.dumps(tool(format))
     tools, at = body.values.get("tools"), body.starts.get("tools")
     if at is None:
@@ -66,7 +66,7 @@ def _call(route: str, item: Any) -> tuple[str, RecallCall | None]:
 def continued(route: str, body: bytes, answer: Mapping[str, Any], results: Mapping[str, str]) -> bytes:
     """Return a request with the calls of the model and their results at its end; `results` are by id of the call."""
     values = json.loads(body)
-    key = next(key for key in LISTS if key in values)
+    key = next(key for key in MESSAGE_KEYS if key in values)
     messages = values[key] if isinstance(values[key], list) else [{"role": "user", "content": values[key]}]
     pairs = results.items()
     if route == CHAT:

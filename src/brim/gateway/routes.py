@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 
 from brim.gateway import client_request, relay
-from brim.gateway.body import read_answer, read_body
+from brim.gateway.body import json_value, read_answer, read_body
 from brim.gateway.exchange import Exchange
 from brim.gateway.guard import IncomingRequest, Receive, Send
 from brim.gateway.outcome import GatewayPlan
@@ -99,7 +99,7 @@ async def _pass(state: GatewayState, incoming: IncomingRequest, send: Send) -> N
         headers = [*returned_headers(response, whole=True), *mine]
         if shortened(incoming.path) == "/models" and response.status == 200:
             said = await read_answer(response)
-            state.conversations.windows.take(settings.base(route), _json(said))
+            state.conversations.windows.take(settings.base(route), json_value(said))
             await relay.send_answer(send, 200, [*returned_headers(response, whole=False), *mine], said)
             return
         await relay.send_head(send, response.status, headers)
@@ -154,10 +154,3 @@ def _counted(state: GatewayState, incoming: IncomingRequest, route: str) -> tupl
     if route == RESPONSES:
         counted = {"object": "response.input_tokens", **counted}
     return counted, plan.method(exact=size.exact)
-
-
-def _json(raw: bytes) -> Any:
-    try:
-        return json.loads(raw)
-    except (ValueError, RecursionError):
-        return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -41,8 +40,27 @@ def run(settings: GatewaySettings, reload: Callable[[], GatewaySettings], starte
     with listener(settings.host, settings.port) as listening:
         app = GatewayApp(settings)
         server = uvicorn.Server(config(app, settings))
+
+        def reload_settings() -> None:
+            try:
+                app.state.reload(reload())
+                LOG.warning("the settings were reloaded")
+            except BrimError as error:
+                LOG.error("the settings were not reloaded: %s", error)  # noqa: TRY400 - the error says it all
+
+        async def serve() -> None:
+            if hasattr(signal, "SIGHUP"):
+                asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_settings)
+            task = asyncio.create_task(server.serve(sockets=[listening]))
+            while not server.started and not task.done():
+                await asyncio.sleep(0.01)
+            if server.started:
+                host = f"[{settings.host}]" if ":" in settings.host else settings.host
+                started(f"http://{host}:{listening.getsockname()[1]}/v1 -> {settings.upstream}")
+            await task
+
         with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
-            runner.run(_serve(server, app, listening, reload, started))
+            runner.run(serve())
 
 
 def config(app: GatewayApp, settings: GatewaySettings) -> uvicorn.Config:
@@ -61,32 +79,6 @@ def config(app: GatewayApp, settings: GatewaySettings) -> uvicorn.Config:
         timeout_graceful_shutdown=max(1, int(settings.drain)),
         ws="none",
     )
-
-
-async def _serve(
-    server: uvicorn.Server,
-    app: GatewayApp,
-    listening: socket.socket,
-    reload: Callable[[], GatewaySettings],
-    started: Callable[[str], Any],
-) -> None:
-    def reload_settings() -> None:
-        try:
-            app.state.reload(reload())
-            LOG.warning("the settings were reloaded")
-        except BrimError as error:
-            LOG.error("the settings were not reloaded: %s", error)  # noqa: TRY400 - the error is a sentence for the user
-
-    settings = app.state.settings
-    if hasattr(signal, "SIGHUP"):
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_settings)
-    task = asyncio.create_task(server.serve(sockets=[listening]))
-    while not server.started and not task.done():
-        await asyncio.sleep(0.01)
-    if server.started:
-        host = f"[{settings.host}]" if ":" in settings.host else settings.host
-        started(f"http://{host}:{listening.getsockname()[1]}/v1 -> {settings.upstream}")
-    await task
 
 
 def checked(settings: GatewaySettings) -> list[Check]:

@@ -17,7 +17,6 @@ from brim.settings.keys import SETTINGS
 if TYPE_CHECKING:
     from brim.settings.resolved import Resolved
 
-_OWN = [name for name in SETTINGS if name.startswith("gateway.")]
 _SHARED = {
     "window": "window.size",
     "reserve": "window.reserve",
@@ -104,8 +103,8 @@ def settings_of(settings: Resolved, options: Mapping[str, Any]) -> GatewaySettin
     Raises:
         InvalidValue: upstream is not set, or a value is invalid.
     """
-    values = {name.removeprefix("gateway."): settings.value(name) for name in _OWN}
-    values |= {name: settings.value(key) for name, key in _SHARED.items()}
+    own = {key.removeprefix("gateway."): key for key in SETTINGS if key.startswith("gateway.")}
+    values = {name: settings.value(key) for name, key in (own | _SHARED).items()}
     values |= {name: value for name, value in options.items() if value is not None}
     if values["upstream"] is None:
         expected = "set, or given by --upstream: the base URL of the API, such as http://host/v1"
