@@ -712,11 +712,6 @@ AREAS = (
         "tests/truncate/test_lines.py tests/sections/test_fit.py",
         (
             ("half a line stays at the end", 'return start[: start.rfind("\\n") + 1]', "return start"),
-            (
-                "half a line stays at the start",
-                'return end[end.find("\\n") + 1 :] if "\\n" in end else ""',
-                "return end",
-            ),
             ("a line feed behind the cut is not seen", 'if following == "\\r\\n":', "if False:"),
         ),
     ),

@@ -7,7 +7,7 @@ count, until the two agree.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 NAME = "context_budget"
 
@@ -17,8 +17,7 @@ _NEAR = 90
 _TRIES = 12
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetLine:
+class BudgetLine(NamedTuple):
     """The use and the limit of one section."""
 
     name: str

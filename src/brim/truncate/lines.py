@@ -1,4 +1,4 @@
-"""Keep whole lines from one side of a text.
+"""Keep the first whole lines of a text.
 
 Half a line is often worse than none: a cut path, number or record looks like a complete one.
 """
@@ -6,47 +6,35 @@ Half a line is often worse than none: a cut path, number or record looks like a 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
-from brim.errors import DoesNotFit, check_choice
+from brim.errors import DoesNotFit
 from brim.meter.base import Meter
-from brim.truncate.base import BaseTruncator, Cut, shrink
-from brim.truncate.ends import Head, Tail
-from brim.truncate.marker import attached, filled, with_marker
+from brim.truncate.base import Cut, shrink
+from brim.truncate.ends import Head
+from brim.truncate.marker import filled
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Lines(BaseTruncator):
-    """Truncate between lines; a single line that is too long is cut inside, as `Head` or `Tail` would."""
-
-    marker: str | None = None
-    """Stands on the side that was cut; `{dropped}` is the number of characters. By default that of `Head` or `Tail`."""
-    side: Literal["head", "tail"] = "head"
-    """Which lines are kept: the first or the last."""
-
-    def __post_init__(self) -> None:
-        check_choice("side", self.side, ("head", "tail"))
+class Lines(Head):
+    """Truncate between lines, leaving a marker at the end; a first line that is too long is cut as `Head` would."""
 
     def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
-        inside = with_marker(Head if self.side == "head" else Tail, self.marker)
-        cost = meter.count(filled(inside.marker, len(text)))
+        cost = meter.count(filled(self.marker, len(text)))
 
         def build(room: int) -> str:
-            room = max(0, room - cost)
-            if self.side == "head":
-                kept = _first_lines(text, meter.head(text, room))
-            else:
-                kept = _last_lines(text, meter.tail(text, room))
-            marker = filled(inside.marker, len(text) - len(kept))
-            return attached(kept, marker, before=self.side == "tail") if kept.strip() else ""
+            kept = _whole_lines(text, meter.head(text, max(0, room - cost)))
+            marker = filled(self.marker, len(text) - len(kept))
+            if not kept.strip():
+                return ""
+            return (kept.removesuffix("\n") if marker.startswith("\n") else kept) + marker
 
         try:
             return shrink(text, limit, meter, build)
         except DoesNotFit:
-            return inside.truncate(text, limit, meter)
+            return Head._shorten(self, text, limit, meter)
 
 
-def _first_lines(text: str, start: str) -> str:
+def _whole_lines(text: str, start: str) -> str:
     """Return the whole lines of `start`, a prefix of `text`, each with its line break."""
     following = text[len(start) : len(start) + 2]
     if following == "\r\n":
@@ -54,10 +42,3 @@ def _first_lines(text: str, start: str) -> str:
     if following.startswith("\n"):
         return start + "\n"
     return start[: start.rfind("\n") + 1]
-
-
-def _last_lines(text: str, end: str) -> str:
-    """Return the whole lines of `end`, a suffix of `text`."""
-    if len(end) == len(text) or text[-len(end) - 1] == "\n":
-        return end
-    return end[end.find("\n") + 1 :] if "\n" in end else ""

@@ -17,13 +17,6 @@ def filled(marker: str, dropped: int) -> str:
     return marker.replace("{dropped:,}", f"{dropped:,}").replace("{dropped}", str(dropped))
 
 
-def attached(kept: str, marker: str, *, before: bool) -> str:
-    """Return whole lines with the marker on a line of its own before or after them."""
-    if before:
-        return (marker if marker.endswith("\n") or not marker else marker + "\n") + kept
-    return (kept.removesuffix("\n") if marker.startswith("\n") else kept) + marker
-
-
 def one_line(marker: str) -> str:
     """Return `marker` without line breaks, for a line of its own."""
     return " ".join(marker.split())

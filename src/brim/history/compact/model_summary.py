@@ -13,7 +13,7 @@ from brim.history.compact.extract import listed, read_back
 from brim.history.compact.facts import Fact, harvest, ranked, uncovered
 from brim.history.compact.plan import CompactionPlan
 from brim.history.compact.secrets import redact
-from brim.truncate import truncator
+from brim.truncate import shortened
 
 _WORDS = (7, 10)
 """Words for each unit of the limit: models count words, and a token is less than one."""
@@ -132,12 +132,7 @@ def _must(plan: CompactionPlan) -> list[Fact]:
 
 
 def _cut(plan: CompactionPlan, text: str, limit: int) -> str:
-    if plan.meter.load(text) <= limit:
-        return text
-    try:
-        return truncator("head").truncate(text, max(0, limit), plan.meter).text
-    except DoesNotFit:
-        return plan.meter.head(text, max(0, limit))
+    return text if plan.meter.load(text) <= limit else shortened(text, limit, plan.meter)
 
 
 def _messages(task: str, text: str) -> list[dict[str, str]]:
