@@ -69,15 +69,13 @@ class Comparison:
             totals.name(place, str(error) or "it is nested too deeply")
             self._recorded = None
             return
-        room, faults = recorded.facts.room(request.answer), recorded.faults()
-        over = room is not None and recorded.units > room
-        self._count(recorded, request, room, faults, over=over)
+        self._count(recorded, request)
         for run in self._runs:
-            scope, sent = f"policy {run.policy.name}", run.fit(recorded, request.answer)
+            scope, sent = f"policy {run.policy.name}", run.fit(recorded)
             if sent is None:
-                totals.count(scope, does_not_fit=1, still_over=over)
+                totals.count(scope, does_not_fit=1, still_over=recorded.over)
             else:
-                self._compare(scope, recorded, sent, room, over=over, illegal=bool(faults))
+                self._compare(scope, recorded, sent)
 
     def finish(self) -> None:
         """Add the whole conversation to the totals."""
@@ -99,20 +97,12 @@ class Comparison:
         self._runs = [PolicyRun(policy, recorded, run) for policy, run in policies]
         return recorded
 
-    def _count(
-        self,
-        recorded: RecordedConversation,
-        request: RecordedRequest,
-        room: int | None,
-        faults: list[str],
-        *,
-        over: bool,
-    ) -> None:
+    def _count(self, recorded: RecordedConversation, request: RecordedRequest) -> None:
         """Count a request as it was recorded."""
         totals, facts, units = self._context.totals, recorded.facts, recorded.units
-        label = facts.model.id
-        cached = self._size(RECORDED, facts, units, recorded.shared, room)
-        totals.count(RECORDED, overflows=over, unknown_window=room is None, illegal=bool(faults))
+        over, faults, label = recorded.over, recorded.faults, facts.model.id
+        cached = self._size(RECORDED, recorded, units, recorded.shared)
+        totals.count(RECORDED, overflows=over, unknown_window=recorded.room is None, illegal=bool(faults))
         totals.count(RECORDED, estimated=not facts.scale.exact)
         totals.add(RECORDED, "models", label)
         if over:
@@ -131,19 +121,11 @@ class Comparison:
         self._overflows += over
         self._longest, self._label = max(self._longest, units), label
 
-    def _compare(
-        self,
-        scope: str,
-        recorded: RecordedConversation,
-        sent: ReplayedPrompt,
-        room: int | None,
-        *,
-        over: bool,
-        illegal: bool,
-    ) -> None:
+    def _compare(self, scope: str, recorded: RecordedConversation, sent: ReplayedPrompt) -> None:
         """Count the prompt of a policy. A request that the provider refused as recorded saves nothing."""
-        totals, facts = self._context.totals, recorded.facts
-        cached = self._size(scope, facts, sent.units, sent.shared, room)
+        totals, facts, room = self._context.totals, recorded.facts, recorded.room
+        over, illegal = recorded.over, bool(recorded.faults)
+        cached = self._size(scope, recorded, sent.units, sent.shared)
         totals.count(scope, repaired=illegal, changed=sent.changed)
         totals.count(scope, messages_dropped=sent.dropped, messages_cut=sent.cut)
         if room is not None:
@@ -158,9 +140,9 @@ class Comparison:
         for role, units in sent.lost.items():
             totals.add(scope, "units_lost_by_role", role, by=units)
 
-    def _size(self, scope: str, facts: ModelFacts, units: int, shared: int, room: int | None) -> int:
+    def _size(self, scope: str, recorded: RecordedConversation, units: int, shared: int) -> int:
         """Count the size of a prompt, and return how many of its tokens are cached."""
-        totals, cached = self._context.totals, facts.cached(shared)
+        totals, room, cached = self._context.totals, recorded.room, recorded.facts.cached(shared)
         totals.count(scope, requests=1, units=units, cache_units=cached)
         totals.peak(scope, units)
         if room is not None:

@@ -20,8 +20,6 @@ _FAULTS = (
     ("its result has to follow", "a result apart from its call"),
 )
 """The faults of a message: a part of the reason of a repair, and the text in a report."""
-_MOST_WRITTEN = 4096
-"""How many sizes of messages that brim wrote are cached."""
 
 
 class MessageSize(NamedTuple):
@@ -43,6 +41,10 @@ class RecordedConversation:
         self.history = History(meter=facts.scale, format=format)
         self.length = 0
         """Messages of the last request."""
+        self.answer = 0
+        """The limit on the tokens of its answer."""
+        self.room: int | None = None
+        """Tokens that the model's window leaves for it; `None` if unknown."""
         self.attached: tuple[Any, Any] = (None, None)
         """The tools and the system prompt of the last request."""
         self.extra: Mapping[str, int] = {}
@@ -53,11 +55,12 @@ class RecordedConversation:
         """Tokens at its start that it shares with the previous request."""
         self.continued = False
         """Whether it has the tools and the system prompt of the previous request."""
+        self.faults: list[str] = []
+        """The reasons for which a provider refuses it, each once."""
         self.roles: dict[str, list[int]] = {}
         """Messages and tokens of the last request by role."""
         self.sizes: dict[int, MessageSize] = {}
         """The size of each message, by the identity of the message."""
-        self._written: dict[int, tuple[Any, MessageSize]] = {}
         self._generation = -1
         self._counted = 0
 
@@ -83,6 +86,8 @@ class RecordedConversation:
         turns = self.history.turns
         messages = turns.total + turns.fixed + sum(repair.units for repair in turns.repairs)
         self.units = messages + sum(self.extra.values())
+        self.answer, self.room = step.request.answer, self.facts.room(step.request.answer)
+        self.faults = self._faults()
         self.shared = 0
         self.continued = (before.attached if before is not None else last_length and last_attached) == self.attached
         if self.continued and before is None:
@@ -90,6 +95,11 @@ class RecordedConversation:
         elif self.continued and step.kept:
             sizes = zip(turns.units, turns.indexes, strict=True)
             self.shared = self.start + sum(units for units, index in sizes if index < step.kept)
+
+    @property
+    def over(self) -> bool:
+        """Whether the last request is over the model's window."""
+        return self.room is not None and self.units > self.room
 
     @property
     def start(self) -> int:
@@ -115,20 +125,12 @@ class RecordedConversation:
         known = self.sizes.get(id(raw))
         if known is not None:
             return known
-        written = self._written.get(id(raw))
-        if written is None or written[0] is not raw:
-            turns = self.history.turns
-            message = turns.wire.read(raw, 0)
-            note = note_in(message, turns.chat.piece) if message.role == "user" else 0
-            role = NOTE if is_note(message) else _role(message)
-            if len(self._written) >= _MOST_WRITTEN:
-                self._written.clear()
-            # The message is kept with its size, so that no other message gets its identity.
-            written = self._written[id(raw)] = (raw, MessageSize(turns.chat.units(message), role, note))
-        return written[1]
+        turns = self.history.turns
+        message = turns.wire.read(raw, 0)
+        note = note_in(message, turns.chat.piece) if message.role == "user" else 0
+        return MessageSize(turns.chat.units(message), NOTE if is_note(message) else _role(message), note)
 
-    def faults(self) -> list[str]:
-        """Return the reasons for which a provider refuses the last request, each once."""
+    def _faults(self) -> list[str]:
         turns = self.history.turns
         faults = {next((text for part, text in _FAULTS if part in r.reason), r.reason) for r in turns.repairs}
         if turns.pairs.open:

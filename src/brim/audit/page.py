@@ -5,13 +5,12 @@ Names of files, models and policies are written by strangers, so every text in t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from brim.audit.figures import HEADS, dollars, percent, policy_rows, summary
 from brim.audit.plots import ICON, ROLES, bars, sizes, stacks
-from brim.audit.report import AuditReport
+from brim.audit.report import HEADS, AuditReport, dollars, percent, policy_rows, summary
 
 _STYLE = """
 :root{--paper:#fff;--ground:#f3f5f7;--ink:#17202a;--soft:#566270;--line:#d8dee5;--water:#0f6fae;--wash:#d9ecf8;
@@ -41,6 +40,10 @@ def page(report: AuditReport) -> str:
     """Return the report as a page of HTML."""
     values = report.values
     recorded, policies = values["recorded"], values["policies"]
+    rows = [{**recorded, "name": "as recorded"}, *policies]
+    tallest = max(max(each["sizes"]) for each in rows)
+    shares = [(each["name"], each["cache_share"], percent(each["cache_share"])) for each in rows]
+    costs = [(each["name"], each["cost_usd"], _cost(each)) for each in rows]
     parts = [
         f"<h1>{ICON}brim audit</h1>",
         f'<p class="soft">{escape(_of(values))}</p>',
@@ -50,20 +53,26 @@ def page(report: AuditReport) -> str:
             "How full the window is",
             '<p class="soft">Requests by the share of the window that they fill. Those right of the line are over'
             " it.</p>",
-            *_sizes(recorded, policies),
+            *(sizes(each["name"], each["sizes"], tallest) for each in rows),
         ),
         _card("Tokens by role, and tokens that would be dropped", _roles(recorded, policies)),
-        _card("The prompt cache", _cache(recorded, policies), f'<p class="soft">{_CACHE_NOTE}</p>'),
+        _card("The prompt cache", bars(shares, 1.0), f'<p class="soft">{_CACHE_NOTE}</p>'),
     ]
     if any(policy["cost_usd"] is not None for policy in policies):
-        parts.append(_card("Cost of input", _cost(recorded, policies), f'<p class="soft">{_COST_NOTE}</p>'))
+        parts.append(
+            _card(
+                "Cost of input",
+                bars(costs, max(cost or 0.0 for _, cost, _ in costs)),
+                f'<p class="soft">{_COST_NOTE}</p>',
+            )
+        )
     parts.append(_card("Worst conversations", _worst(values["worst"])))
     if recorded["faults"]:
-        rows = [(name, f"{count:,}") for name, count in recorded["faults"].items()]
-        parts.append(_card("Requests that a provider refuses", _table(("problem", "requests"), rows)))
+        faults = [(name, f"{count:,}") for name, count in recorded["faults"].items()]
+        parts.append(_card("Requests that a provider refuses", _table(("problem", "requests"), faults)))
     if problems := [*values["records"]["named"], *recorded["named"]]:
-        rows = [(f"{each['file']}:{each['line']}", each["problem"]) for each in problems]
-        parts.append(_card("Records that could not be read or replayed", _table(("position", "problem"), rows)))
+        listed = [(f"{each['file']}:{each['line']}", each["problem"]) for each in problems]
+        parts.append(_card("Records that could not be read or replayed", _table(("position", "problem"), listed)))
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -98,13 +107,6 @@ def _facts(recorded: Mapping[str, Any]) -> str:
     return f'<section class="card facts">{facts}</section>'
 
 
-def _sizes(recorded: Mapping[str, Any], policies: Sequence[Mapping[str, Any]]) -> Iterable[str]:
-    tallest = max(max(each["sizes"]) for each in (recorded, *policies))
-    yield sizes("as recorded", recorded["sizes"], tallest)
-    for each in policies:
-        yield sizes(each["name"], each["sizes"], tallest)
-
-
 def _roles(recorded: Mapping[str, Any], policies: Sequence[Mapping[str, Any]]) -> str:
     bars_by_role = [("as recorded", _ordered(recorded["units_by_role"]))]
     bars_by_role += [(f"{each['name']}: dropped or cut", _ordered(each["units_lost_by_role"])) for each in policies]
@@ -116,19 +118,9 @@ def _roles(recorded: Mapping[str, Any], policies: Sequence[Mapping[str, Any]]) -
     return stacks(bars_by_role, "tokens") + _table(heads, rows)
 
 
-def _cache(recorded: Mapping[str, Any], policies: Sequence[Mapping[str, Any]]) -> str:
-    rows = [("as recorded", recorded["cache_share"])] + [(each["name"], each["cache_share"]) for each in policies]
-    return bars([(name, share, percent(share)) for name, share in rows], 1.0)
-
-
-def _cost(recorded: Mapping[str, Any], policies: Sequence[Mapping[str, Any]]) -> str:
-    rows = [("as recorded", recorded["cost_usd"], dollars(recorded["cost_usd"]))]
-    for each in policies:
-        label = dollars(each["cost_usd"])
-        if each["cost_of_refused_usd"]:
-            label += f", {dollars(each['cost_of_refused_usd'])} of it for requests that were refused"
-        rows.append((each["name"], each["cost_usd"], label))
-    return bars(rows, max((value or 0.0) for _, value, _ in rows))
+def _cost(row: Mapping[str, Any]) -> str:
+    refused = row.get("cost_of_refused_usd")
+    return dollars(row["cost_usd"]) + (f", {dollars(refused)} of it for requests that were refused" if refused else "")
 
 
 def _worst(conversations: Sequence[Mapping[str, Any]]) -> str:

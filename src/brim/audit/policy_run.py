@@ -50,17 +50,14 @@ class PolicyRun:
         if last is not None:  # The past of the conversation was changed: it goes on from its last prompt.
             self.lost, self._last, self._cut = last.lost, last._last, True
 
-    def fit(self, recorded: RecordedConversation, answer: int) -> ReplayedPrompt | None:
-        """Return the prompt of the last request, or `None` if the messages that must stay do not fit.
-
-        `answer` is the limit on the tokens of the answer.
-        """
+    def fit(self, recorded: RecordedConversation) -> ReplayedPrompt | None:
+        """Return the prompt of the last request, or `None` if the messages that must stay do not fit."""
         source = recorded.history.turns.source
         if self._own is not None:
             self._own.extend(source[len(self._own.turns.source) :])
         last, cut = self._last, self._cut
         try:
-            messages, units = self._fitted(recorded, answer)
+            messages, units = self._fitted(recorded)
         except DoesNotFit:
             self._last, self._cut = (), True
             return None
@@ -75,14 +72,10 @@ class PolicyRun:
         self.lost += sum(prompt.lost.values())
         return prompt
 
-    def _fitted(self, recorded: RecordedConversation, answer: int) -> tuple[list[Any], int]:
-        """Return the messages that fit, and their tokens; a budget in another unit holds as well as the window.
-
-        Raises:
-            DoesNotFit: the messages that must stay do not fit.
-        """
+    def _fitted(self, recorded: RecordedConversation) -> tuple[list[Any], int]:
+        """Return the messages that fit, and their tokens; a budget in another unit holds as well as the window."""
         policy, (tools, system) = self.policy, recorded.attached
-        room = recorded.facts.room(answer, policy)
+        room = recorded.facts.room(recorded.answer, policy)
         limits = (policy.budget, room if policy.meter is None else None, _UNBOUND)
         budget = min(each for each in limits if each is not None)
         history = self._own if self._own is not None else recorded.history

@@ -142,10 +142,9 @@ def _form(file: IO[bytes]) -> str:
     head = file.read(_PEEK).removeprefix(_BOM).lstrip()
     first, ends, _ = head.partition(b"\n")
     if head[:1] == b"[":
-        held = loaded(first.decode("utf-8", "replace")) if ends else None
-        if isinstance(held, list):
-            return LINES if held and "role" in mapping(held[0]) else LIST
-        return DOCUMENT if _begins_with_message(head) else LIST
+        if not _begins_with_message(head):
+            return LIST
+        return LINES if ends and isinstance(loaded(first.decode("utf-8", "replace")), list) else DOCUMENT
     return DOCUMENT if ends and head[:1] == b"{" and first.rstrip().endswith(_OPEN) else LINES
 
 
@@ -156,7 +155,7 @@ def _begins_with_message(head: bytes) -> bool:
         first, _ = json.JSONDecoder().raw_decode(text, text.find("{"))
     except (ValueError, RecursionError):
         return False
-    return "role" in mapping(first) and "content" in first
+    return "role" in mapping(first)
 
 
 def _lines(file: IO[bytes], start: int, stop: int, *, begins: bool = False) -> Iterator[Record]:

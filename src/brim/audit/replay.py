@@ -13,7 +13,7 @@ from typing import Any
 from brim.audit.comparison import Comparison, ReplayContext, ReplayPlan
 from brim.audit.formats import found
 from brim.audit.index import Span, key_of
-from brim.audit.records import Record, Recording, again
+from brim.audit.records import Recording, again
 from brim.audit.totals import RECORDED, AuditTotals
 from brim.audit.trace import Place, RecordedRequest, SessionLog, TraceItem, TraceStep, replies
 
@@ -49,33 +49,33 @@ class _Reader:
 
     def __init__(self, recordings: Sequence[Recording]) -> None:
         self._recordings = recordings
-        self._cached: dict[tuple[int, int], list[tuple[str, TraceItem]]] = {}
+        self._cached: dict[Place, list[tuple[str, TraceItem]]] = {}
 
     def items(self, spans: Sequence[Span]) -> Iterator[tuple[Place, int, TraceItem]]:
         """Yield the items of a conversation, each with the position and the bytes of its record."""
         for span in spans:
-            cached = self._cached.get((span.file, span.offset))
-            if cached is not None:
-                place = Place(span.file, span.offset)
-                yield from ((place, span.length, item) for key, item in cached if key == span.key)
-                continue
-            for record in again(self._recordings[span.file], span.offset, span.length):
-                place = Place(span.file, record.offset)
-                items = self._keyed(span, record)
-                yield from ((place, record.length, item) for key, item in items if key == span.key)
+            for place, length, items in self._records(span):
+                yield from ((place, length, item) for key, item in items if key == span.key)
 
-    def _keyed(self, span: Span, record: Record) -> list[tuple[str, TraceItem]]:
-        items = [
-            (key_of(item, span.file, record.offset, at), item)
-            for _, listed in found(record.value)
-            for at, item in enumerate(listed)
-        ]
-        items.sort(key=lambda each: each[1].when)
-        if len({key for key, _ in items}) > 1:
-            while len(self._cached) >= _CACHED:
-                del self._cached[next(iter(self._cached))]
-            self._cached[span.file, record.offset] = items
-        return items
+    def _records(self, span: Span) -> Iterator[tuple[Place, int, list[tuple[str, TraceItem]]]]:
+        """Yield the records of a span: the position, the bytes, and the items with their keys."""
+        start = Place(span.file, span.offset)
+        if start in self._cached:
+            yield start, span.length, self._cached[start]
+            return
+        for record in again(self._recordings[span.file], span.offset, span.length):
+            items = [
+                (key_of(item, span.file, record.offset, at), item)
+                for _, listed in found(record.value)
+                for at, item in enumerate(listed)
+            ]
+            items.sort(key=lambda each: each[1].when)
+            place = Place(span.file, record.offset)
+            if len({key for key, _ in items}) > 1:
+                while len(self._cached) >= _CACHED:
+                    del self._cached[next(iter(self._cached))]
+                self._cached[place] = items
+            yield place, record.length, items
 
 
 class _Threads:

@@ -127,7 +127,7 @@ def _progress() -> Iterator[Progress]:
 
 
 def _show(values: Mapping[str, Any]) -> None:
-    from brim.audit.figures import HEADS, policy_rows, summary
+    from brim.audit.report import HEADS, policy_rows, summary
 
     recorded, records = values["recorded"], values["records"]
     out = console()
