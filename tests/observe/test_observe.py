@@ -2,14 +2,13 @@
 
 import io
 import json
-import logging
 import re
 
 import pytest
 
 from brim import observe
 from brim.errors import InvalidValue
-from brim.observe.log import JsonLines, Logged
+from brim.observe.log import JsonLines
 from brim.observe.metrics import Family, Metrics
 
 
@@ -64,13 +63,6 @@ def test_a_line_of_json_holds_the_event_and_its_fields():
         "odd": "{1}",
     }
     assert out.getvalue().count("\n") == 1
-
-
-def test_warnings_are_logged_as_warnings_and_the_rest_as_information(caplog):
-    with caplog.at_level(logging.INFO, "brim.events"):
-        Logged().observe(event())
-        Logged().observe(event("warning"))
-    assert [record.levelno for record in caplog.records] == [logging.INFO, logging.WARNING]
 
 
 def test_metrics_count_what_the_events_say():

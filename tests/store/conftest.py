@@ -5,7 +5,6 @@ import itertools
 import pytest
 
 from brim.store import open_store
-from brim.testing import MemoryStore
 from services import postgres
 
 _numbers = itertools.count(1)
@@ -47,22 +46,15 @@ def clock():
     return Clock()
 
 
-_ON_DISK = ("sqlite", pytest.param("postgres", marks=pytest.mark.services))
-DATABASES = pytest.mark.parametrize("kind", _ON_DISK, indirect=True)
-"""For what a store in memory does not have: tables, and a life beyond its process."""
-
-
-@pytest.fixture(params=["memory", *_ON_DISK])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.services)])
 def kind(request):
     return request.param
 
 
 @pytest.fixture
 def url(kind, request, tmp_path):
-    """The address of an empty store, `None` for one in memory."""
-    if kind == "postgres":
-        return request.getfixturevalue("database")
-    return f"sqlite:///{tmp_path}/brim.db" if kind == "sqlite" else None
+    """The address of an empty store."""
+    return request.getfixturevalue("database") if kind == "postgres" else f"sqlite:///{tmp_path}/brim.db"
 
 
 def opened_at(url, clock):
@@ -75,15 +67,12 @@ def opened_at(url, clock):
 
 @pytest.fixture
 def store(url, clock):
-    with MemoryStore(clock) if url is None else opened_at(url, clock) as opened:
+    with opened_at(url, clock) as opened:
         yield opened
 
 
 @pytest.fixture
 def second(url, clock, store):
-    """Another connection to the same store, as another process would have; in memory it is the same."""
-    if url is None:
-        yield store
-        return
+    """Another connection to the same store, as another process would have."""
     with opened_at(url, clock) as opened:
         yield opened

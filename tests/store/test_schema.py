@@ -12,8 +12,6 @@ from brim.store.schema import VERSIONS, Version
 from brim.store.sql import SqlStore
 from brim.store.sqlite import Sqlite
 
-from .conftest import DATABASES
-
 GOLDEN = Path(__file__).parent / "golden"
 NEXT = Version(
     common=("ALTER TABLE brim_sessions ADD COLUMN colour {name}", "UPDATE brim_sessions SET colour = 'green'"),
@@ -114,7 +112,6 @@ def opened(kind, url):
         each.close()
 
 
-@DATABASES
 def test_a_migration_keeps_what_is_there(opened):
     database = opened()
     migrate(database, (*VERSIONS, NEXT))
@@ -123,7 +120,6 @@ def test_a_migration_keeps_what_is_there(opened):
     migrate(database, (*VERSIONS, NEXT))
 
 
-@DATABASES
 def test_a_migration_that_fails_leaves_everything_as_it_was(opened):
     database = opened()
     with pytest.raises(StoreError, match="brim_nowhere"):
@@ -135,14 +131,12 @@ def test_a_migration_that_fails_leaves_everything_as_it_was(opened):
         database.rows("SELECT colour FROM brim_sessions")
 
 
-@DATABASES
 def test_a_brim_of_today_refuses_the_tables_of_tomorrow(opened, url):
     migrate(opened(), (*VERSIONS, NEXT))
     with pytest.raises(StoreError, match="written by a newer brim"):
         open_store(url)
 
 
-@DATABASES
 def test_two_that_migrate_at_the_same_time_do_it_once(opened):
     from concurrent.futures import ThreadPoolExecutor
 

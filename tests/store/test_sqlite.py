@@ -128,7 +128,7 @@ def test_a_path_may_be_relative_and_leads_to_the_same_file_after_a_move(tmp_path
 
 def test_a_file_that_is_no_store_is_refused_and_left_as_it_was(path, url):
     path.write_text("Dear diary, " * 1_000)
-    with pytest.raises(StoreError, match="it is not a brim store, nor any SQLite file"):
+    with pytest.raises(StoreError, match="it is neither a brim store nor a SQLite file"):
         open_store(url)
     assert path.read_text() == "Dear diary, " * 1_000
 
@@ -137,7 +137,7 @@ def test_the_database_of_another_program_is_refused(path, url):
     with sqlite3.connect(path) as other:
         other.execute("CREATE TABLE bookmarks (url)")
     other.close()
-    with pytest.raises(StoreError, match=r"it is not a brim store: it holds tables of something else \(bookmarks\)"):
+    with pytest.raises(StoreError, match=r"it is not a brim store: it has tables of another program \(bookmarks\)"):
         open_store(url)
 
 

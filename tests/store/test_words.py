@@ -5,14 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brim.store.postgres import _vector, _without_password
-from brim.store.words import asked, excerpt, indexed
+from brim.store.words import excerpt, query_words, text_words
 
 LONG = "filler " * 500
 
 
 def test_an_excerpt_shows_where_most_of_the_words_stand():
     text = f"{LONG} apples alone {LONG} apples and pears together {LONG}"
-    shown = excerpt(text, asked("apple pear"))
+    shown = excerpt(text, query_words("apple pear"))
     assert "apples and pears together" in shown
     assert shown.startswith("…")
     assert shown.endswith("…")
@@ -30,7 +30,7 @@ def test_an_excerpt_of_a_short_text_is_the_text():
 @settings(max_examples=60)
 @given(text=st.text(st.characters(exclude_categories=[]), max_size=300), start=st.text("ab \n", max_size=300))
 def test_every_word_of_a_text_can_be_stored_and_an_excerpt_be_printed(text, start):
-    words = indexed(start + text)
+    words = text_words(start + text)
     assert all(word and " " not in word and "\0" not in word for word in words)
     " ".join(words).encode()
     excerpt(start + text, words).encode()

@@ -1,11 +1,10 @@
-"""What happens to prompts over time, told as events to whoever watches: a log, a tracer, a scrape page.
+"""Events of prompts over time, for whoever observes them: a log, a tracer, a metrics page.
 
-An event holds numbers, names and handles, and never what a prompt says.
+An event has numbers, names and handles, and never the text of a prompt.
 """
 
 from __future__ import annotations
 
-from brim.observe.event import NAMES, Event
-from brim.observe.watching import Observer, emit, watch
+from brim.observe.events import NAMES, Event, Observer, emit, watch
 
 __all__ = ["NAMES", "Event", "Observer", "emit", "watch"]

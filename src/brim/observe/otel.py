@@ -1,7 +1,7 @@
-"""Events for OpenTelemetry: what each is called there stands in the tables of this module, and nowhere else.
+"""Events for OpenTelemetry; only this module knows their names there.
 
-The GenAI conventions are not stable and rename what they have, so the names of a release stand side by side and a
-variable of the environment chooses. What the conventions have no word for is under `brim.`.
+The GenAI conventions are not stable and rename attributes, so both generations of names are here and an environment
+variable chooses. Names that the conventions do not have begin with `brim.`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from brim.errors import SourceError
-from brim.observe.event import Event
+from brim.observe.events import Event
 
 SWITCH = "OTEL_SEMCONV_STABILITY_OPT_IN"
 LATEST = "gen_ai_latest_experimental"
-"""The word in that variable that asks for the newest names."""
+"""The word in that variable that selects the newest names."""
 
 _SHARED = {
     "session": "gen_ai.conversation.id",
@@ -27,13 +27,14 @@ RELEASED: Mapping[str, str] = {**_SHARED, "input": "gen_ai.client.token.usage"}
 NEWEST: Mapping[str, str] = {**_SHARED, "input": "gen_ai.client.inference.operation.input_tokens"}
 """The names of the latest conventions."""
 TOKEN_TYPE = ("gen_ai.token.type", "input")
-"""What the released histogram is told apart by."""
+"""The attribute of the released histogram for input tokens."""
+_SCALARS = (bool, int, float, str)
 OWN = "brim."
-"""What stands before names that the conventions do not have."""
+"""The prefix of names that the conventions do not have."""
 
 
 def names() -> Mapping[str, str]:
-    """Return the names to use: the released ones, unless the environment asks for the newest."""
+    """Return the names to use: the released ones, unless the environment selects the newest."""
     return NEWEST if LATEST in os.environ.get(SWITCH, "").split(",") else RELEASED
 
 
@@ -50,18 +51,18 @@ class OpenTelemetry:
         self._names = names()
         counts = meter or metrics.get_meter("brim")
         self._input = counts.create_histogram(self._names["input"], unit="{token}", description="Tokens of a prompt.")
-        self._events = counts.create_counter(f"{OWN}events", description="What happened to prompts.")
+        self._events = counts.create_counter(f"{OWN}events", description="Events of prompts.")
 
     def observe(self, event: Event) -> None:
-        """Take note of an event."""
-        told = self.attributes(event)
+        """Record an event."""
+        attributes = self.attributes(event)
         span = self._trace.get_current_span()
         if span.is_recording():
-            span.add_event(f"{OWN}{event.name}", told)
+            span.add_event(f"{OWN}{event.name}", attributes)
             if event.name == "compacted":
                 span.set_attribute(self._names["compacted"], True)
         else:
-            with self._tracer.start_as_current_span(f"{OWN}{event.name}", attributes=told):
+            with self._tracer.start_as_current_span(f"{OWN}{event.name}", attributes=attributes):
                 pass
         model = {self._names["model"]: event.model} if event.model else {}
         self._events.add(1, {f"{OWN}event": event.name, **model})
@@ -70,18 +71,14 @@ class OpenTelemetry:
             self._input.record(event.fields.get("used_tokens", 0), {**kind, **model})
 
     def attributes(self, event: Event) -> dict[str, Any]:
-        """Return the fields of an event under their names, as the kinds of values that a span takes."""
+        """Return the fields of an event by their names, as values that a span accepts."""
         known = {"session": event.session, "model": event.model}
-        told: dict[str, Any] = {self._names[key]: value for key, value in known.items() if value is not None}
+        attributes: dict[str, Any] = {self._names[key]: value for key, value in known.items() if value is not None}
         for key, value in event.fields.items():
-            if isinstance(value, bool | int | float | str):
-                told[f"{OWN}{key}"] = value
-            elif isinstance(value, Mapping):
-                told |= {
-                    f"{OWN}{key}.{name}": v for name, v in value.items() if isinstance(v, bool | int | float | str)
-                }
-            elif isinstance(value, list | tuple):
-                told[f"{OWN}{key}"] = [str(each) for each in value]
+            inner = {f".{name}": each for name, each in value.items()} if isinstance(value, Mapping) else {"": value}
+            attributes |= {f"{OWN}{key}{name}": each for name, each in inner.items() if isinstance(each, _SCALARS)}
+            if isinstance(value, list | tuple):
+                attributes[f"{OWN}{key}"] = [str(each) for each in value]
         if event.name == "compacted":
-            told[self._names["compacted"]] = True
-        return told
+            attributes[self._names["compacted"]] = True
+        return attributes

@@ -1,4 +1,4 @@
-"""Turns what a store is given into what it can hold, and refuses what it cannot.
+"""Checks and encodes the values that a store holds.
 
 Bodies are JSON in UTF-8, written as bytes: a column of text would refuse NUL in one database and half of a surrogate
 pair in all of them, and escapes would join two halves that were apart.
@@ -13,58 +13,58 @@ from typing import Any
 from brim.errors import InvalidType, InvalidValue, StoreError, shown
 
 _LONGEST_NAME = 500
-"""Characters of an id, a kind or a handle. They are keys of an index, and for eyes to read."""
+"""Characters of an id, a kind or a handle. They are keys of an index, and are shown to people."""
 
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def packed(place: str, body: object) -> bytes:
+def encode_body(place: str, body: object) -> bytes:
     """Return a JSON object as bytes.
 
     Raises:
-        InvalidValue: it is not one, or holds something that JSON has no word for.
+        InvalidValue: it is not a mapping, or has values that JSON cannot represent.
     """
     if not isinstance(body, Mapping):
         raise InvalidType(place, body, "a mapping, such as {'role': 'user'}")
     try:
         return _encoder.encode(dict(body)).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidValue(place, body, f"of what JSON can say ({shown(str(error), 200)[1:-1]})") from error
+        raise InvalidValue(place, body, f"of values that JSON has ({shown(str(error), 200)[1:-1]})") from error
 
 
-def unpacked(place: str, content: bytes) -> dict[str, Any]:
-    """Return the JSON object that bytes of a store say.
+def decode_body(place: str, content: bytes) -> dict[str, Any]:
+    """Return the JSON object of stored bytes.
 
     Raises:
-        StoreError: they say something else, so somebody else wrote them.
+        StoreError: they are not a JSON object, so another program wrote them.
     """
     try:
         body = json.loads(bytes(content).decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError) as error:
-        raise StoreError(place, f"a body is no JSON ({error}): the store was changed by another program") from error
+        raise StoreError(place, f"a body is not JSON ({error}): the store was changed by another program") from error
     if not isinstance(body, dict):
-        raise StoreError(place, "a body is no JSON object: the store was changed by another program")
+        raise StoreError(place, "a body is not a JSON object: the store was changed by another program")
     return body
 
 
-def inked(text: object) -> bytes:
+def encode_text(text: object) -> bytes:
     """Return a text as bytes, whatever its characters.
 
     Raises:
-        InvalidType: it is no text.
+        InvalidType: it is not a text.
     """
     if not isinstance(text, str):
         raise InvalidType("a text to keep", text, "a string")
     return text.encode("utf-8", "surrogatepass")
 
 
-def readable(content: bytes) -> str:
-    """Return the text of bytes that `inked` gave."""
+def decode_text(content: bytes) -> str:
+    """Return the text of bytes that `encode_text` returned."""
     return bytes(content).decode("utf-8", "surrogatepass")
 
 
-def name(place: str, value: object) -> str:
-    """Return a name as it came, if every kind of store can hold it.
+def check_name(place: str, value: object) -> str:
+    """Return a name, if every database can store it.
 
     Raises:
         InvalidValue: it is empty, too long, or has characters that a database refuses.
@@ -78,40 +78,40 @@ def name(place: str, value: object) -> str:
     return value
 
 
-def whole(place: str, value: object, least: int = 0) -> int:
-    """Return a whole number as it came.
-
-    Raises:
-        InvalidValue: it is something else, or too small.
-    """
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise InvalidType(place, value, "a whole number")
-    if not least <= value < 2**63:
-        raise InvalidValue(place, value, f"a whole number of at least {least}")
-    return value
-
-
-def span(place: str, value: object) -> float:
-    """Return a number of seconds that is more than nothing.
+def check_whole(place: str, value: object) -> int:
+    """Return a whole number, 0 or more.
 
     Raises:
         InvalidValue: it is something else.
     """
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise InvalidType(place, value, "a number of seconds")
-    if not 0 < value < 1e12:
-        raise InvalidValue(place, value, "a number of seconds above 0")
-    return float(value)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidType(place, value, "a whole number")
+    if not 0 <= value < 2**63:
+        raise InvalidValue(place, value, "a whole number of at least 0")
+    return value
 
 
-def moment(place: str, value: object) -> float:
-    """Return a moment in seconds since 1970.
+def check_seconds(place: str, value: object) -> float:
+    """Return a number of seconds above 0.
 
     Raises:
-        InvalidValue: it is no number, or not a finite one.
+        InvalidValue: it is something else.
     """
+    return _number(place, value, 0, "a number of seconds above 0")
+
+
+def check_time(place: str, value: object) -> float:
+    """Return a time in seconds since 1970.
+
+    Raises:
+        InvalidValue: it is not a finite number.
+    """
+    return _number(place, value, -1e12, "a time in seconds since 1970")
+
+
+def _number(place: str, value: object, above: float, expected: str) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool):
-        raise InvalidType(place, value, "a moment in seconds since 1970")
-    if not -1e12 < value < 1e12:
-        raise InvalidValue(place, value, "a moment in seconds since 1970")
+        raise InvalidType(place, value, expected)
+    if not above < value < 1e12:
+        raise InvalidValue(place, value, expected)
     return float(value)

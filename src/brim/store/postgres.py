@@ -1,45 +1,42 @@
 """A store in PostgreSQL, for several processes and machines.
 
-Writers of one session wait for each other on its row; workers pass by the jobs that others hold. Leases run by the
+Writers of one session wait for each other on its row; workers skip the jobs that others have leased. Leases run by the
 clock of the server, so machines whose clocks differ agree on when one expires.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from brim.errors import StoreError
-from brim.store.database import Match, Row
+from brim.store.database import Database, Match, Row
 
 if TYPE_CHECKING:
     import psycopg
 
 _GUARD = 0x6272696D
-"""The number of the lock that purges and changes of the tables take alone."""
+"""The number of the lock that purges and migrations take exclusively."""
 _WORDS_BYTES = 500_000
-"""Bytes of the different words of one text. PostgreSQL takes no more than a megabyte, places and all."""
+"""Bytes of the different words of one text. PostgreSQL accepts at most a megabyte, positions included."""
 _PLACES = 16
-"""How often a word of a text is noted; more does not make it rank higher by much."""
+"""Positions that are indexed of one word; more hardly raise its rank."""
 _LAST_PLACE = 16_383
 _CONNECT_SECONDS = 10
 _TIME = "SELECT extract(epoch FROM clock_timestamp())::double precision"
 
 
-class Postgres:
+class Postgres(Database):
     """One connection to one database."""
 
     kind = "postgres"
-    unheld = " FOR UPDATE SKIP LOCKED"
+    skip_locked = " FOR UPDATE SKIP LOCKED"
 
     def __init__(self, url: str, clock: Callable[[], float] | None = None) -> None:
-        self.url = _without_password(url)
+        super().__init__(_without_password(url))
         self._address = url
         self._clock = clock
-        self._process = os.getpid()
-        self._closed = False
         self._began = 0.0
         try:
             import psycopg
@@ -56,16 +53,13 @@ class Postgres:
             )
             connection.execute("SET synchronous_commit = on")
         except self._library.Error as error:
-            told = _first_line(error)
-            raise StoreError(self.url, f"no connection ({told}): does the server run, and may you use it?") from error
+            reason = _first_line(error)
+            raise StoreError(self.url, f"no connection ({reason}): does the server run, and may you use it?") from error
         return connection
 
     def ready(self) -> None:
-        """Pass if the store is open and was opened by this process; connect again where the server hung up."""
-        if self._closed:
-            raise StoreError(self.url, "the store is closed: open it again")
-        if os.getpid() != self._process:
-            raise StoreError(self.url, "it was opened by the parent of this process: open it again in the child")
+        """Check that the connection can be used; connect again if the server closed it."""
+        super().ready()
         if self._connection.closed:
             self._connection = self._connected()
 
@@ -75,46 +69,37 @@ class Postgres:
         All of it goes to the server in one message, which answers with its time.
         """
         lock = f"pg_advisory_xact_lock{'' if alone else '_shared'}({_GUARD})"
-        cursor = self._run(f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT {lock}; {_TIME}", ())
+        cursor = self.run(f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT {lock}; {_TIME}", ())
         while cursor.nextset():
             pass
         self._began = float(cursor.fetchall()[0][0])
 
     def commit(self) -> None:
         """End the transaction, and return when what it wrote is on the server's disk."""
-        if self._run("COMMIT", ()).statusmessage != "COMMIT":
+        if self.run("COMMIT", ()).statusmessage != "COMMIT":
             raise StoreError(self.url, "nothing was written, since a statement before had failed: try again")
-
-    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
-        """Run a statement and return its rows."""
-        cursor = self._run(statement, values)
-        return cursor.fetchall() if cursor.description else []
-
-    def changed(self, statement: str, values: Sequence[Any] = ()) -> int:
-        """Run a statement and return how many rows it changed."""
-        return self._run(statement, values).rowcount
 
     def each(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
         """Run a statement once for each row of values."""
         try:
             with self._connection.cursor() as cursor:
-                cursor.executemany(_spoken(statement), values)
+                cursor.executemany(_with_marks(statement), values)
         except self._library.Error as error:
-            raise self._told(error) from error
+            raise self._error(error) from error
 
-    def _run(self, statement: str, values: Sequence[Any]) -> psycopg.Cursor[Row]:
-        """Run a statement; one that begins something is run again on a new connection, if the server had hung up."""
+    def run(self, statement: str, values: Sequence[Any]) -> Any:
+        """Run a statement; outside of a transaction it is run again if the server had closed the connection."""
         beginning = not self.inside()
         try:
-            return self._connection.execute(_spoken(statement), values or None)
+            return self._connection.execute(_with_marks(statement), values or None)
         except self._library.Error as error:
             if not (beginning and self._connection.closed):
-                raise self._told(error) from error
+                raise self._error(error) from error
         self._connection = self._connected()
         try:
-            return self._connection.execute(_spoken(statement), values or None)
+            return self._connection.execute(_with_marks(statement), values or None)
         except self._library.Error as error:
-            raise self._told(error) from error
+            raise self._error(error) from error
 
     def inside(self) -> bool:
         """Return whether a transaction is under way."""
@@ -133,11 +118,11 @@ class Postgres:
             return 0
         found = self.rows("SELECT version FROM brim_store")
         if len(found) != 1:
-            raise StoreError(self.url, "it is not a brim store: its table brim_store is of something else")
+            raise StoreError(self.url, "it is not a brim store: its table brim_store belongs to another program")
         return int(found[0][0])
 
     def index(self, text_id: int, words: list[str]) -> None:
-        """Make a text be found by its words."""
+        """Index a text by its words."""
         self.rows("UPDATE brim_texts SET words = ?::tsvector WHERE id = ?", (_vector(words), text_id))
 
     def drop_unkept(self) -> int:
@@ -161,39 +146,30 @@ class Postgres:
         )
         return [Match(*row) for row in found]
 
-    def tidy(self) -> None:
-        """Do nothing: the server's own vacuum takes what was removed from the disk."""
-
-    def close(self) -> None:
-        """Close the connection, unless it belongs to the parent of this process."""
-        self._closed = True
-        if os.getpid() == self._process:
-            self._connection.close()
-
-    def _told(self, error: Exception) -> StoreError:
-        """Return an error that says what to do."""
-        told = _first_line(error)
+    def _error(self, error: Exception) -> StoreError:
+        """Return an error with advice."""
+        reason = _first_line(error)
         errors = self._library.errors
         if self._connection.closed:
-            return StoreError(self.url, f"the connection was lost ({told}): try again")
+            return StoreError(self.url, f"the connection was lost ({reason}): try again")
         if isinstance(error, errors.DiskFull):
-            return StoreError(self.url, f"the server's disk is full ({told}): nothing was written")
+            return StoreError(self.url, f"the server's disk is full ({reason}): nothing was written")
         if isinstance(error, errors.InsufficientPrivilege):
-            return StoreError(self.url, f"the user may not do this ({told}): grant it the rights on the schema")
+            return StoreError(self.url, f"the user may not do this ({reason}): grant it the rights on the schema")
         if isinstance(error, errors.DeadlockDetected | errors.LockNotAvailable | errors.SerializationFailure):
-            return StoreError(self.url, f"another program was in the way ({told}): try again")
+            return StoreError(self.url, f"another program was in the way ({reason}): try again")
         if isinstance(error, errors.UndefinedTable | errors.UndefinedColumn):
-            return StoreError(self.url, f"it is not a brim store, or tables were taken away ({told})")
-        return StoreError(self.url, f"PostgreSQL says: {told}")
+            return StoreError(self.url, f"it is not a brim store, or tables were removed ({reason})")
+        return StoreError(self.url, f"PostgreSQL says: {reason}")
 
 
-def _spoken(statement: str) -> Any:
-    """Return a statement with the marks for values that psycopg knows."""
+def _with_marks(statement: str) -> Any:
+    """Return a statement with psycopg's marks for values."""
     return statement.replace("?", "%s")
 
 
 def _vector(words: list[str]) -> str:
-    """Return words as PostgreSQL writes them with their places, as many as it takes."""
+    """Return words with their positions as PostgreSQL writes them, as many as it accepts."""
     places: dict[str, list[int]] = {}
     size = 0
     for place, word in enumerate(words, start=1):
@@ -217,7 +193,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _without_password(url: str) -> str:
-    """Return an address without the password, and without the options, where one may stand too."""
+    """Return an address without the password, and without the options, which may contain one."""
     try:
         parts = urlsplit(url)
         user, host = parts.username, parts.netloc.rpartition("@")[2]

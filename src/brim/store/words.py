@@ -1,7 +1,7 @@
-"""The words by which a kept text is found, and the piece of it that shows why.
+"""The words by which a kept text is found, and the excerpt that shows them.
 
-All stores index the terms of `brim.meter.words`, so a query finds the same texts in each of them, in any script; how
-well each matches is for the database to say.
+All stores index the terms of `brim.meter.words`, so a query finds the same texts in each of them, in any script; the
+database ranks them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from brim.meter.words import terms
 
 _INDEXED = 1_000_000
 """Characters of a text, from its start, whose words are indexed and searched for an excerpt."""
-_MOST_ASKED = 64
-"""Words of a query, from its start, that are looked for."""
+_QUERY_WORDS = 64
+"""Words of a query, from its start, that are searched."""
 _EXCERPT = 200
 """Characters of an excerpt."""
 
@@ -23,18 +23,18 @@ _BLANK = re.compile(r"[\s\0]+")
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-def indexed(text: str) -> list[str]:
+def text_words(text: str) -> list[str]:
     """Return the words of a text in their order, each as often as it occurs."""
     return terms(text[:_INDEXED])
 
 
-def asked(query: str) -> list[str]:
+def query_words(query: str) -> list[str]:
     """Return the different words of a query in their order."""
-    return list(islice(dict.fromkeys(terms(query)), _MOST_ASKED))
+    return list(islice(dict.fromkeys(terms(query)), _QUERY_WORDS))
 
 
 def excerpt(text: str, wanted: list[str]) -> str:
-    """Return the part of a text that has most of the wanted words, on one line."""
+    """Return the excerpt of a text that has most of the wanted words, on one line."""
     looked_for = set(wanted)
     best, most = 0, 0
     hits: list[tuple[int, frozenset[str]]] = []
@@ -54,7 +54,7 @@ def excerpt(text: str, wanted: list[str]) -> str:
 
 
 def _line(text: str, start: int) -> str:
-    """Return what stands around a place as one line, with a mark where something is left out."""
+    """Return the text around a place as one line, with a mark where it is cut off."""
     if start > 0:
         start = max(0, start - _EXCERPT // 5)
         blank = _BLANK.search(text, start, start + _EXCERPT // 5)

@@ -1,0 +1,336 @@
+"""A store of plain dictionaries, which the databases are compared with."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from math import log
+from threading import RLock
+from types import TracebackType
+from typing import Self
+
+from brim.errors import Conflict, InvalidValue, LeaseLost, StoreError
+from brim.store.base import META, Body, Lease, LogEntry, Purged, Saved, SearchHit, SessionRow
+from brim.store.body import (
+    check_name,
+    check_seconds,
+    check_time,
+    check_whole,
+    decode_body,
+    decode_text,
+    encode_body,
+    encode_text,
+)
+from brim.store.words import excerpt, query_words, text_words
+
+
+@dataclass(slots=True)
+class _Log:
+    """One session."""
+
+    created: float
+    updated: float
+    entries: list[tuple[str, float, bytes]] = field(default_factory=list)
+    meta: bytes = b"{}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One job, done or not."""
+
+    body: bytes
+    worker: str = ""
+    attempt: int = 0
+    until: float = 0.0
+    done: float | None = None
+    result: bytes = b"{}"
+
+
+@dataclass(slots=True)
+class _Tables:
+    """Everything that is stored."""
+
+    logs: dict[str, _Log] = field(default_factory=dict)
+    texts: dict[str, bytes] = field(default_factory=dict)
+    kept: dict[tuple[str, str], float] = field(default_factory=dict)
+    documents: dict[tuple[str, str], tuple[int, float, bytes]] = field(default_factory=dict)
+    jobs: dict[tuple[str, str], _Job] = field(default_factory=dict)
+
+
+class DictionaryStore:
+    """The oracle."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self.url = "memory"
+        self._clock = clock
+        self._lock = RLock()
+        self._tables = _Tables()
+        self._closed = False
+        self._depth = 0
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Write everything inside together, or nothing of it."""
+        with self._lock:
+            self._ready()
+            before = copy.deepcopy(self._tables)
+            self._depth += 1
+            try:
+                yield
+            except BaseException:
+                self._tables = before
+                raise
+            finally:
+                self._depth -= 1
+
+    def _ready(self) -> None:
+        if self._closed:
+            raise StoreError(self.url, "the store is closed: open it again")
+
+    def append(self, session: str, entries: Iterable[tuple[str, Body]], *, after: int | None = None) -> int:
+        """Write entries at the end of a session's log, all or none, and return the last number."""
+        check_name("session", session)
+        given = [
+            (check_name(f"entries[{i}].kind", kind), encode_body(f"entries[{i}].body", body))
+            for i, (kind, body) in enumerate(entries)
+        ]
+        with self._lock:
+            self._ready()
+            known = self._tables.logs.get(session)
+            last = len(known.entries) if known else 0
+            if after is not None and check_whole("after", after) != last:
+                raise Conflict(self.url, f"the log of session {session!r}", expected=after, found=last)
+            if given:
+                now = self._clock()
+                written = self._touched(session, now)
+                written.entries += [(kind, now, body) for kind, body in given]
+                written.meta = next((body for kind, body in reversed(given) if kind == META), written.meta)
+            return last + len(given)
+
+    def _touched(self, session: str, now: float) -> _Log:
+        """Return a session that is written now."""
+        found = self._tables.logs.setdefault(session, _Log(now, now))
+        found.updated = now
+        return found
+
+    def entries(
+        self, session: str, *, kinds: Sequence[str] | None = None, after: int = 0, limit: int | None = None
+    ) -> list[LogEntry]:
+        """Return the entries of a session in their order, of these kinds, with numbers above `after`."""
+        check_name("session", session)
+        start = check_whole("after", after)
+        most = None if limit is None else check_whole("limit", limit)
+        with self._lock:
+            self._ready()
+            known = self._tables.logs.get(session)
+            rows = list(enumerate(known.entries[start:], start=start + 1)) if known else []
+        found = [
+            LogEntry(session, number, kind, at, decode_body(self.url, body))
+            for number, (kind, at, body) in rows
+            if kinds is None or kind in kinds
+        ]
+        return found[:most]
+
+    def sessions(self, *, limit: int = 100, before: float | SessionRow | None = None) -> list[SessionRow]:
+        """Return sessions, the last written first."""
+        with self._lock:
+            self._ready()
+            rows = [
+                SessionRow(session, row.created, row.updated, len(row.entries), decode_body(self.url, row.meta))
+                for session, row in self._tables.logs.items()
+            ]
+        rows.sort(key=_order)
+        if isinstance(before, SessionRow):
+            rows = [row for row in rows if _order(row) > _order(before)]
+        elif before is not None:
+            rows = [row for row in rows if row.updated < check_time("before", before)]
+        return rows[: check_whole("limit", limit)]
+
+    def keep(self, session: str, texts: Mapping[str, str]) -> None:
+        """Keep texts by their handles for a session."""
+        check_name("session", session)
+        given = {check_name("handle", handle): encode_text(text) for handle, text in texts.items()}
+        with self._lock:
+            self._ready()
+            for handle, content in given.items():
+                if self._tables.texts.get(handle, content) != content:
+                    raise InvalidValue("handle", handle, "the name of one text only; the store has another under it")
+            if given:
+                now = self._clock()
+                self._touched(session, now)
+                self._tables.texts.update(given)
+                self._tables.kept.update({(session, handle): now for handle in given})
+
+    def text(self, handle: str) -> str | None:
+        """Return the text of a handle, or `None`."""
+        with self._lock:
+            self._ready()
+            found = self._tables.texts.get(check_name("handle", handle))
+        return None if found is None else decode_text(found)
+
+    def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[SearchHit]:
+        """Return the kept texts that share words with a query, the best first."""
+        words = query_words(query)
+        if session is not None:
+            check_name("session", session)
+        with self._lock:
+            self._ready()
+            texts = {handle: decode_text(content) for handle, content in self._tables.texts.items()}
+            owners = {
+                handle: owner
+                for (owner, handle), _ in sorted(self._tables.kept.items(), key=_kept_order)
+                if session in (None, owner)
+            }
+        counts = {handle: Counter(text_words(text)) for handle, text in texts.items()}
+        rare = {word: log(1 + len(counts) / (1 + sum(word in count for count in counts.values()))) for word in words}
+        found = [
+            SearchHit(handle, owners[handle], excerpt(texts[handle], words), rank)
+            for handle, count in counts.items()
+            if handle in owners and (rank := sum(rare[word] * count[word] / (1 + count[word]) for word in words)) > 0
+        ]
+        return sorted(found, key=lambda each: (-each.rank, each.handle))[: check_whole("limit", limit)]
+
+    def save(self, kind: str, id: str, body: Body, *, version: int) -> int:
+        """Write a document that was at `version`, 0 for a new one, and return its new version."""
+        key, content = (check_name("kind", kind), check_name("id", id)), encode_body("body", body)
+        with self._lock:
+            self._ready()
+            found = self._tables.documents[key][0] if key in self._tables.documents else 0
+            if check_whole("version", version) != found:
+                raise Conflict(self.url, f"the {kind} {id!r}", expected=version, found=found)
+            self._tables.documents[key] = (version + 1, self._clock(), content)
+            return version + 1
+
+    def load(self, kind: str, id: str) -> Saved | None:
+        """Return a document, or `None`."""
+        with self._lock:
+            self._ready()
+            found = self._tables.documents.get((check_name("kind", kind), check_name("id", id)))
+        return Saved(kind, id, found[0], found[1], decode_body(self.url, found[2])) if found else None
+
+    def ids(self, kind: str) -> list[str]:
+        """Return the ids of all documents of a kind, sorted."""
+        with self._lock:
+            self._ready()
+            return sorted(key for found, key in self._tables.documents if found == check_name("kind", kind))
+
+    def forget(self, kind: str, id: str) -> bool:
+        """Remove a document; return whether there was one."""
+        with self._lock:
+            self._ready()
+            return self._tables.documents.pop((check_name("kind", kind), check_name("id", id)), None) is not None
+
+    def enqueue(self, queue: str, id: str, body: Body) -> bool:
+        """Add a job, and return whether it is new."""
+        key, content = (check_name("queue", queue), check_name("id", id)), encode_body("body", body)
+        with self._lock:
+            self._ready()
+            new = key not in self._tables.jobs
+            self._tables.jobs.setdefault(key, _Job(content))
+            return new
+
+    def lease(self, queue: str, worker: str, seconds: float) -> Lease | None:
+        """Take the oldest job that nobody holds, for some seconds."""
+        check_name("queue", queue)
+        with self._lock:
+            self._ready()
+            now = self._clock()
+            until = now + check_seconds("seconds", seconds)
+            for key, job in self._tables.jobs.items():
+                if key[0] == queue and job.done is None and job.until <= now:
+                    taken = replace(job, worker=check_name("worker", worker), attempt=job.attempt + 1, until=until)
+                    self._tables.jobs[key] = taken
+                    return Lease(queue, key[1], worker, taken.attempt, until, decode_body(self.url, job.body))
+            return None
+
+    def renew(self, lease: Lease, seconds: float) -> Lease:
+        """Hold a job for some more seconds from now on."""
+        with self._lock:
+            held = self._held(lease)
+            until = self._clock() + check_seconds("seconds", seconds)
+            self._tables.jobs[lease.queue, lease.id] = replace(held, until=until)
+            return lease._replace(until=until)
+
+    def complete(self, lease: Lease, result: Body) -> None:
+        """Write the result of a job. It never runs again."""
+        content = encode_body("result", result)
+        with self._lock:
+            held = self._held(lease)
+            self._tables.jobs[lease.queue, lease.id] = replace(held, done=self._clock(), result=content)
+
+    def _held(self, lease: Lease) -> _Job:
+        """Return the job of a lease, if its worker has it still."""
+        self._ready()
+        job = self._tables.jobs.get((lease.queue, lease.id))
+        if job is None or job.done is not None or (job.worker, job.attempt) != (lease.worker, lease.attempt):
+            raise LeaseLost(self.url, f"job {lease.id!r} of {lease.queue!r}")
+        return job
+
+    def result(self, queue: str, id: str) -> Body | None:
+        """Return the result of a job, or `None` as long as it is not done."""
+        with self._lock:
+            self._ready()
+            job = self._tables.jobs.get((check_name("queue", queue), check_name("id", id)))
+        return decode_body(self.url, job.result) if job and job.done is not None else None
+
+    def purge(
+        self, *, before: float | None = None, session: str | None = None, documents: Sequence[str] = ()
+    ) -> Purged:
+        """Remove the sessions last written before a moment, or one session, and return what went."""
+        if before is None and session is None:
+            raise InvalidValue("purge", None, "given a time (before=) or a session (session=)")
+        if session is not None:
+            check_name("session", session)
+        line = check_time("before", before) if before is not None else float("inf")
+        with self._lock:
+            self._ready()
+            if self._depth:
+                raise StoreError(self.url, "a purge cannot be part of a transaction: purge before or after it")
+            tables = self._tables
+            rows = tables.logs.items()
+            gone = {each: row for each, row in rows if session in (None, each) and row.updated < line}
+            for dead in gone:
+                del tables.logs[dead]
+            tables.kept = {key: at for key, at in tables.kept.items() if key[0] not in gone}
+            wanted = {handle for _, handle in tables.kept}
+            texts = [tables.texts.pop(handle) for handle in list(tables.texts) if handle not in wanted]
+            saved, done = self._purge_rest(before, documents)
+        return Purged(len(gone), sum(len(row.entries) for row in gone.values()), len(texts), saved, done)
+
+    def _purge_rest(self, before: float | None, kinds: Sequence[str]) -> tuple[int, int]:
+        if before is None:
+            return 0, 0
+        tables = self._tables
+        old = [key for key, found in tables.documents.items() if key[0] in kinds and found[1] < before]
+        done = [key for key, job in tables.jobs.items() if job.done is not None and job.done < before]
+        for key in old:
+            del tables.documents[key]
+        for key in done:
+            del tables.jobs[key]
+        return len(old), len(done)
+
+    def close(self) -> None:
+        """Refuse whatever comes after."""
+        self._closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _order(row: SessionRow) -> tuple[float, str]:
+    return -row.updated, row.id
+
+
+def _kept_order(row: tuple[tuple[str, str], float]) -> tuple[float, list[int]]:
+    """Return an order in which the last of several sessions is the one that kept a text last, by name among equals."""
+    (owner, _), at = row
+    return at, [-ord(sign) for sign in owner]
