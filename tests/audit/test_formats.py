@@ -14,7 +14,7 @@ IDS = [made.__name__ for _, made in CASES]
 
 
 @pytest.mark.parametrize(("name", "made"), CASES, ids=IDS)
-def test_a_format_is_known_by_what_is_in_it_and_two_requests_of_one_conversation_are_found(name, made, tmp_path):
+def test_a_format_is_recognized_by_its_content_and_its_two_requests_are_one_conversation(name, made, tmp_path):
     report = audit([traces.write(tmp_path / "no.name", made())])
     assert set(report.values["records"]["formats"]) == {name}
     assert report.values["records"]["bad"] == 0
@@ -27,10 +27,10 @@ def test_a_format_is_known_by_what_is_in_it_and_two_requests_of_one_conversation
     "made",
     [traces.openai_log, traces.otel_spans, traces.otel_flat, traces.langsmith_runs, traces.langfuse_observations],
 )
-def test_a_tracer_that_kept_the_same_conversation_is_counted_the_same(made, tmp_path):
+def test_the_same_conversation_counts_the_same_from_every_tracer(made, tmp_path):
     plain = audit([traces.write(tmp_path / "plain", traces.openai_bodies())]).values["recorded"]
     other = audit([traces.write(tmp_path / "other", made())]).values["recorded"]
-    # The arguments of a call are written with or without blanks: nothing else may differ.
+    # The arguments of a call are written with or without spaces: nothing else may differ.
     assert abs(other["units"] - plain["units"]) <= 2
     assert other["messages_by_role"] == plain["messages_by_role"]
     assert other["models"] == plain["models"] == {"gpt-4o": 2}
@@ -63,7 +63,7 @@ def test_reported_usage_holds_what_was_cached_whoever_reports_it(tmp_path):
     assert (codex["requests"], codex["units"]) == (1, 20)
 
 
-def test_a_refusal_as_too_long_is_counted_however_it_was_logged(tmp_path):
+def test_a_refusal_as_too_long_is_counted_in_every_format(tmp_path):
     body = traces.openai_bodies()[0]
     too_long = "This model's maximum context length is 4097 tokens. However, your messages resulted in 4294 tokens."
     session = traces.claude_code_session()
@@ -104,7 +104,7 @@ def test_a_compacted_session_goes_on_from_its_summary(tmp_path):
     assert shorter["units"] - plain["units"] < 30
 
 
-def test_what_the_provider_keeps_cannot_be_judged_and_is_counted(tmp_path):
+def test_a_conversation_that_the_provider_stores_is_counted_as_partial(tmp_path):
     body = {"model": "gpt-5", "previous_response_id": "resp_1", "input": "and now?"}
     recorded = audit([traces.write(tmp_path / "a", [body, *traces.responses_bodies()])]).values["recorded"]
     assert (recorded["partial"], recorded["requests"]) == (1, 2)
@@ -146,15 +146,12 @@ VALUES = st.recursive(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.dictionaries(st.sampled_from(WORDS), VALUES, max_size=8), max_size=8))
-def test_whatever_strangers_write_does_not_end_the_audit(tmp_path, records):
+def test_no_record_ends_the_audit_whatever_it_holds(tmp_path, records):
     values = audit([traces.write(tmp_path / "log", [*traces.openai_log(), *records])]).values
     assert values["recorded"]["requests"] >= 2
     assert values["records"]["formats"]["bodies"] >= 2
 
 
-@pytest.mark.parametrize(
-    "record",
-    [None, 3, "text", [], {}, [1], {"messages": []}, {"messages": "no"}, {"input": 3}, {"attributes": 3}, [[]]],
-)
-def test_what_is_no_recording_is_claimed_by_no_format(record):
-    assert list(found(record)) == []
+def test_a_value_that_is_no_recording_is_in_no_format():
+    values = [None, 3, "text", [], {}, [1], {"messages": []}, {"messages": "no"}, {"input": 3}, {"attributes": 3}, [[]]]
+    assert [value for value in values if list(found(value))] == []

@@ -29,7 +29,7 @@ def report(tmp_path):
     return audit([str(path)], [Policy(name="window"), Policy(name=EVIL, budget=60)], window=100)
 
 
-def test_the_page_stands_alone_and_runs_nothing(report):
+def test_the_page_loads_nothing_and_runs_no_script(report):
     seen = Seen()
     seen.feed(page(report))
     assert "script" not in seen.tags
@@ -38,13 +38,13 @@ def test_the_page_stands_alone_and_runs_nothing(report):
     assert "http://" not in page(report).replace("http-equiv", "")
 
 
-def test_what_strangers_wrote_is_escaped(report):
+def test_every_text_is_escaped(report):
     made = page(report)
     assert "<script>" not in made
     assert "&lt;script&gt;alert" in made
 
 
-def test_the_page_says_the_numbers_of_the_report(report):
+def test_the_page_shows_the_numbers_of_the_report(report):
     seen = Seen()
     seen.feed(page(report))
     said = " ".join(seen.texts)
@@ -55,7 +55,7 @@ def test_the_page_says_the_numbers_of_the_report(report):
     assert "brim, 100 %" in said
 
 
-def test_the_page_of_hardly_anything_is_a_page(tmp_path):
+def test_the_page_of_one_request_to_an_unknown_model_is_complete(tmp_path):
     path = traces.write(tmp_path / "log", [{"model": "nobody-knows", "messages": traces.CHAT[:2]}])
     made = page(audit([path]))
     assert "unknown" in made

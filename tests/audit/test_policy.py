@@ -5,7 +5,7 @@ from brim.audit import Policy, policies_of, policy_of
 from brim.errors import InvalidValue, UnknownName
 
 
-def test_a_policy_is_written_in_one_word():
+def test_a_policy_is_written_as_a_name_and_options():
     made = policy_of("lean:budget=32000,stable=true,reserve=4_000,cap=50%", None)
     assert made == Policy(name="lean", budget=32_000, stable=True, reserve=4_000, cap="50%")
     assert policy_of("near:select=relevance,recent=900,note=no", None) == Policy(
@@ -33,7 +33,7 @@ def test_without_any_policy_it_is_the_window_of_each_model():
         ("a:stable=true,recent=100", "stable"),
     ],
 )
-def test_a_policy_that_cannot_be_says_what_is_wrong(written, said):
+def test_an_invalid_policy_is_refused_with_the_reason(written, said):
     with pytest.raises(InvalidValue, match=said):
         policy_of(written, None)
 

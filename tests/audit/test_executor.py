@@ -1,15 +1,25 @@
-"""The audit on a real Ray cluster of this machine."""
+"""Executors: processes that end, and a real Ray cluster of this machine."""
 
+import os
 import random
 
 import pytest
 
 from audit import traces
 from brim.audit import Policy, audit
-from brim.audit.executor import executor_of
+from brim.audit.executor import LocalExecutor, executor_of
 from brim.errors import SourceError
 
-pytestmark = pytest.mark.ray
+
+def _die(_):
+    os.kill(os.getpid(), 9)
+
+
+def test_a_process_that_is_ended_from_outside_is_one_error():
+    executor = LocalExecutor(2)
+    with pytest.raises(SourceError, match="ended from outside"):
+        list(executor.map(_die, [1], size=1))
+    executor.close()
 
 
 @pytest.fixture(scope="module")
@@ -21,13 +31,15 @@ def cluster():
     ray.shutdown()
 
 
+@pytest.mark.ray
 @pytest.mark.parametrize("address", [None, "127.0.0.1:1"])
-def test_without_a_cluster_it_says_how_to_start_one(address):
-    """It stands first: once a cluster is up in this process, there is one."""
+def test_without_a_cluster_the_error_says_how_to_start_one(address):
+    """It is the first test: later ones start a cluster in this process."""
     with pytest.raises(SourceError, match="ray start --head"):
         executor_of("ray", None, address)
 
 
+@pytest.mark.ray
 @pytest.mark.filterwarnings("default")
 def test_ray_gives_the_bytes_that_processes_give(cluster, tmp_path, monkeypatch):
     dice = random.Random(4)
@@ -43,8 +55,9 @@ def test_ray_gives_the_bytes_that_processes_give(cluster, tmp_path, monkeypatch)
     assert audit(paths, policies, window=150, engine="ray", ray_address=cluster).to_json() == own
 
 
+@pytest.mark.ray
 @pytest.mark.filterwarnings("default")
-def test_the_project_s_own_models_are_known_on_the_cluster(cluster, tmp_path, monkeypatch):
+def test_the_models_of_the_project_are_known_on_the_cluster(cluster, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "brim.models.yaml").write_text("models: {ours: {window: 60, vocabulary: o200k_base}}\n")
     path = traces.write(tmp_path / "a", [{**body, "model": "ours"} for body in traces.openai_bodies()])

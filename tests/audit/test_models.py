@@ -1,0 +1,18 @@
+from brim.audit.models import facts_of
+from brim.meter import catalogue
+
+
+def test_a_long_prompt_costs_what_long_prompts_cost():
+    facts = facts_of("claude-sonnet-4-5", None)
+    prices = catalogue.find("claude-sonnet-4-5").prices
+    (above, dearer), *_ = prices.tiers
+    assert facts.cost(above, 0) == above * round(prices.cache_write * 1e6)
+    assert facts.cost(above + 1, 1) == above * round(dearer.cache_write * 1e6) + round(dearer.cached_read * 1e6)
+    assert facts.cost(10, 0) == 10 * round(prices.input * 1e6), "too short to be kept"
+
+
+def test_a_window_that_is_passed_takes_the_place_of_the_catalogue_s():
+    known = catalogue.find("gpt-4o")
+    assert facts_of("gpt-4o", None).room(1_000) == known.window - 1_000
+    assert facts_of("gpt-4o", 5_000).room(1_000) == facts_of("nobody-knows", 5_000).room(1_000) == 4_000
+    assert facts_of("nobody-knows", None).room(1_000) is None
