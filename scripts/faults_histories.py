@@ -6,29 +6,19 @@ _LADDER = "tests/history/test_ladder.py"
 
 AREAS = (
     (
-        "history/rules/pairs.py",
+        "history/rules.py",
         f"tests/history/test_rules.py tests/history/test_repair.py {_TRAFFIC}",
         (
             ("a result may be parted from its call", "return earliest", "return None"),
             ("a result that answers nothing stays", "if not waiting.get(piece.id):", "if False:"),
             ("an answered call still waits", "                callers.pop()\n", ""),
-        ),
-    ),
-    (
-        "history/rules/batches.py",
-        f"tests/history/test_rules.py {_TRAFFIC}",
-        (
             (
                 "reasoning may be parted from its call",
                 "return at - 1 if was and self._speaking else None",
                 "return None",
             ),
+            ("a cut before the user is allowed", "        return at - 1\n", "        return None\n"),
         ),
-    ),
-    (
-        "history/rules/alternation.py",
-        f"tests/history/test_rules.py {_TRAFFIC}",
-        (("a cut before the user is allowed", "        return at - 1\n", "        return None\n"),),
     ),
     (
         "history/turns.py",
@@ -58,10 +48,10 @@ AREAS = (
             ("reasoning alone is sent", "        if not self.wire.batches:\n", "        if True:\n"),
             (
                 "two histories look alike",
-                'told = f"{prints[-1]}\\x1d{message.role}\\x1d{said}"',
-                'told = f"{prints[-1]}\\x1d{message.role}\\x1d{len(said)}"',
+                'text = f"{prints[-1]}\\x1d{message.role}\\x1d{pieces}"',
+                'text = f"{prints[-1]}\\x1d{message.role}\\x1d{len(pieces)}"',
             ),
-            ("a bad message is half added", "            self._again(chosen, given[:had])\n", ""),
+            ("a bad message is half added", "            self._reread(chosen, source[:had])\n", ""),
         ),
     ),
     (
@@ -135,8 +125,8 @@ AREAS = (
         f"{_LADDER} {_HISTORY} tests/requirements/test_flow.py tests/history/test_arguments.py {_TRAFFIC}",
         (
             ("the newest turn may go", "        if self.weights:\n            stay.add(self.newest)\n", ""),
-            ("the task may go", "stay = self.pinned() | self._task()", "stay = self.pinned()"),
-            ("a pinned task is cut", "            pinned |= task\n", "            pass\n"),
+            ("the task may go", "stay = self.pinned | self._task()", "stay = set(self.pinned)"),
+            ("a pinned task is cut", "pinned = self.pinned | task if", "pinned = self.pinned if"),
             (
                 "the task is cut before the newest turn",
                 "(every, pinned | (task - {self.newest}), _ENOUGH * floor)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from brim.errors import BrimError
+from brim.errors import BrimError, InvalidType, InvalidValue
 from brim.history.forms import Forms
 from brim.history.history_fit import HistoryFit
 from brim.history.options import Embed, Options, Pin, Select, Summarise, Within
@@ -17,10 +17,11 @@ from brim.history.selection import SelectionFit
 from brim.history.stable import Stable, stable_mode
 from brim.history.stable_fit import StableFit
 from brim.history.thinking import binds, unbind
-from brim.history.turns import RepairMode, Turns, system_message
+from brim.history.turns import RepairMode, Turns
 from brim.meter import DEFAULT, Meter, meter_for, name_of
 from brim.meter.window import Window, budget_of
-from brim.wire import Format
+from brim.wire import Format, wire
+from brim.wire.message import Message
 
 Tools = Sequence[Mapping[str, Any]]
 
@@ -239,3 +240,21 @@ class History:
         if isinstance(fit, StableFit):
             self._stable = fit.stable
         return Fitted(sent.messages, used, fit.budget, self._stable, recorder(fit, given, prefix), _prefix=prefix)
+
+
+def system_message(system: Any) -> Message | None:
+    """Return a system prompt that is sent apart from the messages as a message; `None` if there is none.
+
+    Raises:
+        InvalidType: it is neither a text nor a list of blocks.
+        InvalidValue: a block is invalid.
+    """
+    if system is None or system == "":
+        return None
+    if not isinstance(system, str | list | tuple):
+        raise InvalidType("system", system, "a text or a list of blocks")
+    try:
+        return wire("anthropic").read({"role": "system", "content": system}, 0)
+    except InvalidValue as error:
+        place = error.place.replace("messages[0] content", "system")
+        raise type(error)(place, error.value, error.expected) from error

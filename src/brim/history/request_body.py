@@ -14,21 +14,18 @@ from typing import Any
 
 from brim.errors import BrimError, InvalidValue, SourceError, UnknownName, shown
 from brim.files.json_body import JsonBody, read_body
-from brim.history.history import fit_messages
+from brim.history.history import fit_messages, system_message
 from brim.history.result import Fitted
-from brim.history.turns import Turns, system_message
+from brim.history.turns import Turns
 from brim.meter import DEFAULT, BaseMeter, meter, meter_for
 from brim.meter.window import Window
 from brim.wire import Format, format_of
+from brim.wire.base import ANSWER_LIMIT_KEYS, MESSAGE_KEYS
 from brim.wire.message import Message
 
 PARTS = ("system", "user", "assistant", "tool results", "tools", "framing")
 """What the units of a request are told by."""
 
-LISTS = ("messages", "input")
-"""Keys of a body that hold its messages."""
-ANSWERS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
-"""Where a body says how long the answer may be."""
 _OF_ANTHROPIC = ("system", "anthropic_version")
 _INDEX = re.compile(r"messages\[(\d+)\]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -168,7 +165,7 @@ class RequestBody:
         """Return what the window of a model leaves beside the answer that the body asks for."""
         if model is None:
             raise self.body.error("the budget is missing: give one, or name a model whose window to take")
-        asked = {key: value for key in ANSWERS if (value := self.body.values.get(key)) is not None}
+        asked = {key: value for key in ANSWER_LIMIT_KEYS if (value := self.body.values.get(key)) is not None}
         for key, value in asked.items():
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise self.body.error(f"{key} must be a whole number of at least 0, not {shown(value)}", key)
@@ -223,7 +220,7 @@ def read_request(path: str) -> RequestBody:
     Raises:
         SourceError: the file cannot be read, is no JSON, or holds no request.
     """
-    return request_of(read_body(path, LISTS))
+    return request_of(read_body(path, MESSAGE_KEYS))
 
 
 def request_of(body: JsonBody) -> RequestBody:
@@ -233,7 +230,7 @@ def request_of(body: JsonBody) -> RequestBody:
         SourceError: it is none.
     """
     values = body.values
-    given = [key for key in LISTS if key in values]
+    given = [key for key in MESSAGE_KEYS if key in values]
     if body.items is not None and not given:
         return RequestBody(body=body, key="", messages=body.items, tools=None, system=None)
     if len(given) != 1:

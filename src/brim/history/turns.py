@@ -1,8 +1,8 @@
-"""What is known of a history: each message read and counted once, and the turns that it falls into.
+"""The messages of a history, each read and counted once, and the turns that they fall into.
 
-A turn is an indivisible run of messages; it begins wherever every rule allows a cut. Messages only come at the end,
-so a history that grew by one message costs the price of that message. A few lists run side by side, one entry per
-message or per turn, because a history may be long and each fit walks over them.
+A turn is an indivisible run of messages: it begins where every rule allows a cut. Messages come at the end only, so a
+history that grew by one message costs the price of that message. Parallel lists, one entry per message or per turn,
+keep a fit over a long history cheap.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ RepairMode = Literal["drop", "error"]
 """Whether messages that no provider accepts are left out, or refused."""
 
 _STUB = 36
-"""About what a cleared result costs with its framing; only a plan is made with it."""
+"""About the tokens of a cleared result with its framing; an estimate for planning."""
 _TWIN = 200
-"""Characters from which a result is worth a reference instead of a copy."""
+"""Characters from which a repeated result is worth a reference instead of a copy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """Something that was wrong with a message, and what was done about it."""
+    """A problem of a message, and how it was repaired."""
 
     index: int
-    """Which message of the caller's."""
+    """The index of the caller's message."""
     action: str
     """`dropped`, `changed` or `moved`."""
     reason: str
     units: int
-    """Units that went."""
+    """Tokens that were dropped."""
     raw: Any
     """The caller's own object."""
 
 
 class Turns:
-    """The messages of a history, their units and their turns."""
+    """The messages of a history, their tokens and their turns."""
 
     def __init__(self, meter: BaseMeter, *, format: Format | None = None, repair: str = "drop") -> None:
         if repair not in get_args(RepairMode):
@@ -61,57 +61,55 @@ class Turns:
         self.repair = repair
         self.format = format
         self.source: list[Any] = []
-        """The messages as the caller gave them; it only grows."""
+        """The caller's messages; the list only grows."""
         self.generation = 0
-        """Counts how often turns or positions have changed; as long as it stays, they only grow."""
-        self._set(wire(format) if format is not None else self._guess())
+        """How often turns or positions have changed; until it changes, they only grow."""
+        # Messages that could be in any format are read in that of the model.
+        guess = "anthropic" if self.model is not None and "claude" in self.model else "openai"
+        self._reset(wire(guess if format is None else format))
 
-    def _guess(self) -> Wire:
-        """Return the shape to read messages in that could be in any."""
-        return wire("anthropic" if self.model is not None and "claude" in self.model else "openai")
-
-    def _set(self, chosen: Wire) -> None:
-        """Begin anew in a shape."""
+    def _reset(self, chosen: Wire) -> None:
+        """Begin anew in a format."""
         self.generation += 1
         self.wire = chosen
         self.chat = chat_of(self.meter, chosen.provider)
         self.pairs = Pairs()
         self._rules = rules_of(chosen, self.pairs)
         self.raws: list[Any] = []
-        """The messages as they came, or as they were repaired."""
+        """The messages, as they came or repaired."""
         self.messages: list[Message] = []
         self.units: list[int] = []
         self.indexes: list[int] = []
-        """Where each message stood in what the caller gave."""
+        """The index of each message among the caller's."""
         self.starts: list[int] = []
         """The position of each turn's first message."""
         self.weights: list[int] = []
-        """Units of each turn, without what is pinned in it."""
+        """Tokens of each turn, without system messages."""
         self.before: list[int] = []
-        """Units of all turns before each."""
+        """Tokens of all turns before each."""
         self.lit: list[int] = []
-        """About the units of all turns before each with their results cleared."""
+        """About the tokens of all turns before each with their results cleared."""
         self.total = 0
-        """Units of all turns."""
+        """Tokens of all turns."""
         self._light = 0
         self._prints = [""]
         self.fixed = 0
-        """Units of the messages that always stay."""
+        """Tokens of the system messages."""
         self.system: list[int] = []
-        """The positions of the messages that always stay."""
+        """The positions of the system messages."""
         self.task: int | None = None
         """The position of the user's first message."""
         self.twins: dict[int, list[int]] = {}
-        """The positions of results that came again later, by turn."""
+        """The positions of results that were repeated later, by turn."""
         self.repeats = 0
-        """How many there have been."""
+        """How many results were repeated."""
         self.notes: set[int] = set()
-        """The turns that are nothing but the note of an earlier fit."""
+        """The turns that are only the note of an earlier fit."""
         self.noted: dict[int, int] = {}
-        """Units of such a note inside other turns."""
+        """Tokens of such a note inside other turns."""
         self.repairs: list[Repair] = []
         self.thinks = False
-        """Whether any message holds thinking that is bound to what precedes it."""
+        """Whether any message has thinking that a provider may refuse after an edit."""
         self._reasoning: list[int] = []
         self._latest: dict[Any, int] = {}
         self._spoken = False
@@ -121,26 +119,28 @@ class Turns:
 
     @property
     def given(self) -> int:
-        """How many messages came, those included that were left out because no provider would take them."""
+        """How many messages the caller added, including those that were left out."""
         return len(self.source)
 
     def extend(self, raws: Sequence[Any]) -> None:
-        """Add messages at the end. Either all are added or, where one cannot be read, none is.
+        """Add messages at the end: all of them, or none if one is invalid.
 
         Raises:
-            InvalidValue: a message that cannot be; the error names its index and what is wrong with it.
+            InvalidValue: a message is invalid; the error names its index and the problem.
         """
         if isinstance(raws, str | bytes | dict) or not isinstance(raws, Sequence):
             raise InvalidType("messages", raws, "a list of messages")
         format, chosen, had = self.format, self.wire, len(self.source)
-        given = self.source
+        source = self.source
         try:
-            if format is None:
-                self._decide(raws)
+            if format is None and (recognised := format_of(raws)) is not None:
+                self.format = recognised
+                if recognised != chosen.name:
+                    self._reread(wire(recognised), source)
             self._read(raws)
         except Exception:  # Whatever is wrong with one message, none of them is added.
             self.format = format
-            self._again(chosen, given[:had])
+            self._reread(chosen, source[:had])
             raise
 
     def _read(self, raws: Sequence[Any]) -> None:
@@ -150,20 +150,11 @@ class Turns:
             add(message, i)
         self.source.extend(raws)
 
-    def _again(self, chosen: Wire, given: list[Any]) -> None:
-        """Read what was given once more, perhaps in another shape."""
+    def _reread(self, chosen: Wire, raws: list[Any]) -> None:
+        """Read messages again, perhaps in another format."""
         self.source = []
-        self._set(chosen)
-        self._read(given)
-
-    def _decide(self, raws: Sequence[Any]) -> None:
-        """Settle on a shape once something can only be in one; what was read before is read again."""
-        format = format_of(raws)
-        if format is None:
-            return
-        self.format = format
-        if format != self.wire.name:
-            self._again(wire(format), self.source)
+        self._reset(chosen)
+        self._read(raws)
 
     def turn_of(self, position: int) -> int:
         """Return the turn that a message belongs to."""
@@ -186,7 +177,7 @@ class Turns:
         return {self.turn_of(at) for at, index in enumerate(self.indexes) if index in wanted and at not in fixed}
 
     def idle(self, gone: Collection[int]) -> list[int]:
-        """Return the positions of reasoning that nothing of the model's follows, where what is gone does not count."""
+        """Return the positions of reasoning that no output of the model follows; `gone` are positions left out."""
         if not self.wire.batches:
             return []
         found = []
@@ -200,16 +191,16 @@ class Turns:
 
     @property
     def unfinished(self) -> bool:
-        """Whether something waits for what has not come: a call for its result, reasoning for what it led to."""
+        """Whether a call may have no result yet, or reasoning no output."""
         return bool(self.pairs.open) or bool(self._reasoning)
 
     def fingerprint(self, length: int) -> str:
-        """Return what tells the first messages from any others: a hash of all they say, worked out once for each."""
+        """Return a fingerprint of the first messages; each message is hashed once."""
         prints = self._prints
         for message in self.messages[len(prints) - 1 : length]:
-            said = "\x1f".join([f"{p.kind}\x1e{p.id}\x1e{p.name}\x1e{p.text}" for p in message.pieces])
-            told = f"{prints[-1]}\x1d{message.role}\x1d{said}".encode("utf-8", "surrogatepass")
-            prints.append(blake2b(told, digest_size=16).hexdigest())
+            pieces = "\x1f".join([f"{p.kind}\x1e{p.id}\x1e{p.name}\x1e{p.text}" for p in message.pieces])
+            text = f"{prints[-1]}\x1d{message.role}\x1d{pieces}".encode("utf-8", "surrogatepass")
+            prints.append(blake2b(text, digest_size=16).hexdigest())
         return prints[length]
 
     def span(self, turn: int) -> tuple[int, int]:
@@ -218,18 +209,18 @@ class Turns:
         return starts[turn], starts[turn + 1] if turn + 1 < len(starts) else len(self.raws)
 
     def light(self, turn: int) -> int:
-        """Return about the units of a turn with its results cleared; it is never more than all of it."""
+        """Return about the tokens of a turn with its results cleared; never more than those of the whole turn."""
         lit = self.lit
         return (lit[turn + 1] if turn + 1 < len(lit) else self._light) - lit[turn]
 
     def members(self, turn: int) -> list[int]:
-        """Return the positions of a turn's messages, without those that always stay."""
+        """Return the positions of a turn's messages, without system messages."""
         start, stop = self.span(turn)
         positions = range(start, stop)
         if not self.system or self.system[-1] < start:
             return list(positions)
-        pinned = set(self.system[bisect_right(self.system, start - 1) :])
-        return [position for position in positions if position not in pinned]
+        fixed = set(self.system[bisect_right(self.system, start - 1) :])
+        return [position for position in positions if position not in fixed]
 
     def _add(self, message: Message, index: int) -> None:
         role = message.role
@@ -256,11 +247,8 @@ class Turns:
                 self.task = at
         elif role == "assistant" and (self.wire.binds or self.wire.batches):
             self._notice(message, at)
-        bond: int | None = None
-        for rule in self._rules:
-            asked = rule.bond(message, at)
-            if asked is not None and (bond is None or asked < bond):
-                bond = asked
+        bonds = [earliest for rule in self._rules if (earliest := rule.bond(message, at)) is not None]
+        bond = min(bonds, default=None)
         if role == "user":
             self._find_note(message, bond)
         if message.results:
@@ -270,14 +258,14 @@ class Turns:
             self._place(at, units, units, bond)
 
     def _notice(self, message: Message, at: int) -> None:
-        """Take note of thinking: where it is bound to what precedes it, and where it is all that there is."""
+        """Register thinking: whether there is any that an edit invalidates, and messages that are only reasoning."""
         if self.wire.binds and not self.thinks:
             self.thinks = message.any("thinking")
         if self.wire.batches and all(piece.kind == "thinking" for piece in message.pieces):
             self._reasoning.append(at)
 
     def _find_note(self, message: Message, bond: int | None) -> None:
-        """Take note of the line that an earlier fit wrote."""
+        """Register the note of an earlier fit."""
         units = note_in(message, self.chat.piece)
         if units and bond is None and is_note(message):
             self.notes.add(len(self.starts))
@@ -286,23 +274,20 @@ class Turns:
             self.noted[turn] = self.noted.get(turn, 0) + units
 
     def _place(self, at: int, units: int, light: int, bond: int | None) -> None:
-        """Put a message into the turn that it is bound to, or begin a turn with it."""
+        """Add a message to the turn that it is bound to, or begin a turn with it."""
         if bond is None or not self.starts:
             self.before.append(self.total)
             self.lit.append(self._light)
             self.starts.append(at)
-            self.weights.append(units)
-            self.total += units
-            self._light += light
-            return
-        self.total += units
-        self._light += light
-        if self.starts[-1] > bond:
+            self.weights.append(0)
+        elif self.starts[-1] > bond:
             self._merge(self.turn_of(bond))
         self.weights[-1] += units
+        self.total += units
+        self._light += light
 
     def _merge(self, turn: int) -> None:
-        """Make one turn of a turn and all after it. The lists are new: a receipt may still be read from the old."""
+        """Merge a turn and all after it. The lists are new: a receipt may still be written from the old ones."""
         turn = max(0, turn)
         self.generation += 1
         self.starts = self.starts[: turn + 1]
@@ -314,7 +299,7 @@ class Turns:
         self._seat_twins([position for again in self.twins.values() for position in again])
 
     def _seat(self, at: int, bond: int | None) -> None:
-        """Put a result next to its call where the provider asks for it, and take note of a copy."""
+        """Move a result next to its call if the provider requires it, and register a repeated result."""
         message = self.messages[at]
         seat = at
         if bond is not None and self.wire.adjacent and at - bond > 1:
@@ -323,19 +308,19 @@ class Turns:
                 seat += 1
             if seat < at:
                 self._move(at, seat, message)
-        said = _returned(message)
-        if said is not None:
-            earlier = self._latest.get(said)
+        content = _result_content(message)
+        if content is not None:
+            earlier = self._latest.get(content)
             if earlier is not None and seat == at:
                 self.twins.setdefault(self.turn_of(earlier), []).append(earlier)
                 self.repeats += 1
-            self._latest[said] = seat
+            self._latest[content] = seat
 
     def _move(self, at: int, seat: int, message: Message) -> None:
-        """Put the last message before those that part it from its call.
+        """Move the last message before those that separate it from its call.
 
         Raises:
-            InvalidValue: repairs are not wanted.
+            InvalidValue: `repair` is `error`.
         """
         self.generation += 1
         self._record(Repair(self.indexes[at], "moved", "its result has to follow the call", 0, message.raw))
@@ -352,13 +337,13 @@ class Turns:
         self._seat_twins([p + (p >= seat) for again in self.twins.values() for p in again])
 
     def _seat_twins(self, positions: list[int]) -> None:
-        """Find the turns of the results that came again, after turns or positions have changed."""
+        """Assign repeated results to their turns, after turns or positions have changed."""
         self.twins = {}
         for position in positions:
             self.twins.setdefault(self.turn_of(position), []).append(position)
 
     def _without_orphans(self, message: Message, index: int) -> Message | None:
-        """Return the message without results that answer nothing, or `None` where nothing else is in it."""
+        """Return the message without results that have no call, or `None` if nothing else is in it."""
         lost = self.pairs.orphans(message)
         if not lost:
             return message
@@ -369,7 +354,7 @@ class Turns:
         return None if raw is None else self.wire.read(raw, index)
 
     def _fault(self, message: Message, index: int, reason: str, raw: Any | None) -> None:
-        """Record what is wrong with a message and what is left of it."""
+        """Record a problem of a message; `raw` is the message after the repair."""
         units = self.chat.units(message)
         left = 0 if raw is None else self.chat.units(self.wire.read(raw, index))
         self._record(Repair(index, "dropped" if raw is None else "changed", reason, units - left, message.raw))
@@ -379,35 +364,17 @@ class Turns:
         self.repairs.append(repair)
 
     def refuse(self, repair: Repair) -> None:
-        """Pass if repairs are wanted.
+        """Pass unless `repair` is `error`.
 
         Raises:
-            InvalidValue: they are not; the error names the message and what is wrong with it.
+            InvalidValue: it is; the error names the message and the problem.
         """
         if self.repair == "error":
             raise InvalidValue(f"messages[{repair.index}]", repair.raw, f"legal for a provider: {repair.reason}")
 
 
-def system_message(system: Any) -> Message | None:
-    """Return a system prompt that is sent apart from the messages as a message; `None` if there is none.
-
-    Raises:
-        InvalidType: it is neither a text nor a list of blocks.
-        InvalidValue: a block is invalid.
-    """
-    if system is None or system == "":
-        return None
-    if not isinstance(system, str | list | tuple):
-        raise InvalidType("system", system, "a text or a list of blocks")
-    try:
-        return wire("anthropic").read({"role": "system", "content": system}, 0)
-    except InvalidValue as error:
-        place = error.place.replace("messages[0] content", "system")
-        raise type(error)(place, error.value, error.expected) from error
-
-
-def _returned(message: Message) -> Any | None:
-    """Return all that the one result of a message holds, where it is long enough to be worth a reference."""
+def _result_content(message: Message) -> Any | None:
+    """Return the content of a message's only result, if it is long enough to be worth a reference."""
     rest = message.pieces[1:]
     if len(message.results) != 1 or not all(piece.kind in ("output", "opaque", *MEDIA) for piece in rest):
         return None
@@ -417,5 +384,5 @@ def _returned(message: Message) -> Any | None:
 
 
 def _moved(row: list[T], seat: int) -> list[T]:
-    """Return a list whose last entry stands elsewhere. It is new: a receipt may still be read from the old one."""
+    """Return a new list with the last entry moved; a receipt may still be written from the old one."""
     return [*row[:seat], row[-1], *row[seat:-1]]

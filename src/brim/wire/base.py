@@ -17,6 +17,11 @@ MEDIA = ("image", "audio", "file")
 Format = Literal["openai", "responses", "anthropic"]
 """The names of the formats: Chat Completions, Responses items, Anthropic Messages."""
 
+MESSAGE_KEYS = ("messages", "input")
+"""Keys of a request body that hold its messages."""
+ANSWER_LIMIT_KEYS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+"""Keys of a request body that hold the most tokens of the answer."""
+
 
 class Wire(Protocol):
     """One vendor's shape of a message."""

@@ -1,0 +1,102 @@
+"""Where a history may be cut: each rule says which earlier message a message may not be separated from."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from brim.wire import Wire
+from brim.wire.message import Message
+
+
+class SeamRule(Protocol):
+    """One rule of a provider about a history."""
+
+    def bond(self, message: Message, at: int) -> int | None:
+        """Return the position of the earliest message that this one may not be separated from.
+
+        `None` means that a cut before it is allowed. Messages come in order, each once.
+        """
+
+
+class Pairs:
+    """A call and its results stay together, however far apart: a provider refuses either without the other."""
+
+    __slots__ = ("open",)
+
+    def __init__(self) -> None:
+        self.open: dict[str, list[int]] = {}
+        """The positions of messages with calls that have no result yet, by the call's id."""
+
+    def bond(self, message: Message, at: int) -> int | None:
+        """Return the position of the earliest call that the message answers."""
+        earliest: int | None = None
+        for call in message.results:
+            callers = self.open.get(call)
+            if callers:
+                # Ids may be used again: a result answers the newest open call.
+                earliest = callers[-1] if earliest is None else min(earliest, callers[-1])
+                callers.pop()
+                if not callers:
+                    del self.open[call]
+        for call in message.calls:
+            self.open.setdefault(call, []).append(at)
+        return earliest
+
+    def orphans(self, message: Message) -> set[int]:
+        """Return which pieces of a message are results without a call."""
+        if len(message.results) == 1 and message.results[0] in self.open:
+            return set()
+        waiting = {call: len(callers) for call, callers in self.open.items()}
+        lost = set()
+        for i, piece in enumerate(message.pieces):
+            if piece.kind == "result":
+                if not waiting.get(piece.id):
+                    lost.add(i)
+                else:
+                    waiting[piece.id] -= 1
+        return lost
+
+    def moved(self, frm: int) -> None:
+        """Adjust positions after a message was inserted at position `frm`."""
+        for callers in self.open.values():
+            callers[:] = [at + 1 if at >= frm else at for at in callers]
+
+
+class Batches:
+    """Items that the model produced at one time stay together: reasoning, texts and calls."""
+
+    __slots__ = ("_speaking",)
+
+    def __init__(self) -> None:
+        self._speaking = False
+
+    def bond(self, message: Message, at: int) -> int | None:
+        """Return the position of the item before, if both are the model's."""
+        was, self._speaking = self._speaking, message.role == "assistant"
+        return at - 1 if was and self._speaking else None
+
+
+class Alternation:
+    """User and model take turns, the user first: a cut is allowed only before the model speaks."""
+
+    __slots__ = ("_last",)
+
+    def __init__(self) -> None:
+        self._last: str | None = None
+
+    def bond(self, message: Message, at: int) -> int | None:
+        """Return the position before, unless the model begins to speak here."""
+        last, self._last = self._last, message.role
+        if last is None or (message.role == "assistant" and last != "assistant"):
+            return None
+        return at - 1
+
+
+def rules_of(wire: Wire, pairs: Pairs) -> list[SeamRule]:
+    """Return the rules of a message format."""
+    rules: list[SeamRule] = [pairs]
+    if wire.batches:
+        rules.append(Batches())
+    if wire.pairs:
+        rules.append(Alternation())
+    return rules
