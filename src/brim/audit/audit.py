@@ -65,11 +65,10 @@ def audit(
         closing(executor_of(engine, workers, ray_address)) as executor,
     ):
         corpus = _Corpus(_opened(paths, folder, executor))
-        with closing(ConversationIndex(folder, corpus.size)) as index:
+        with closing(ConversationIndex(folder, corpus.size, limit)) as index:
             corpus.scan(index, executor, report_progress)
-            parts = index.parts(limit)
-            jobs = (ReplayJob(recordings=corpus.recordings, conversations=part, plan=plan) for part in parts)
-            totals, done, size = AuditTotals(), 0, index.size(limit)
+            jobs = (ReplayJob(recordings=corpus.recordings, conversations=each, plan=plan) for each in index.parts())
+            totals, done, size = AuditTotals(), 0, index.size()
             for replayed_bytes, part_totals in executor.map(replayed, jobs, corpus.size):
                 totals.merge(part_totals)
                 done += replayed_bytes

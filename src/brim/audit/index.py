@@ -123,9 +123,13 @@ def key_of(item: TraceItem, file: int, offset: int, at: int) -> str:
 
 
 class ConversationIndex:
-    """The spans of all files, sorted by conversation and time."""
+    """The spans of all files, sorted by conversation and time.
 
-    def __init__(self, spool: str, size: int) -> None:
+    With a limit, only the conversations with the lowest keys are read: a fair sample, because a key is a hash.
+    """
+
+    def __init__(self, spool: str, size: int, limit: int | None) -> None:
+        self._limit = (-1 if limit is None else limit,)
         self._part = min(max(size // _PARTS, _LEAST_PART), _MOST_PART)
         self._database = sqlite3.connect(os.path.join(spool, "index"))
         self._database.execute("PRAGMA journal_mode = OFF")
@@ -135,20 +139,17 @@ class ConversationIndex:
         """Add spans."""
         self._database.executemany("INSERT INTO spans VALUES (?, ?, ?, ?, ?)", spans)
 
-    def size(self, limit: int | None) -> int:
-        """Return the bytes of the records of a sample of conversations, or of all."""
-        query = f"SELECT total(length) FROM spans {_SAMPLED}"
-        return int(self._database.execute(query, (_rows(limit),)).fetchone()[0])
+    def size(self) -> int:
+        """Return the bytes of the records of all parts."""
+        row = self._database.execute(f"SELECT total(length) FROM spans {_SAMPLED}", self._limit).fetchone()
+        return int(row[0])
 
-    def parts(self, limit: int | None) -> Iterator[list[list[Span]]]:
-        """Yield parts of the conversations that fit in memory: the spans of each conversation in the order of time.
-
-        A sample has the conversations with the lowest keys. That is fair, because a key is a hash.
-        """
+    def parts(self) -> Iterator[list[list[Span]]]:
+        """Yield parts of the conversations that fit in memory: the spans of each conversation in the order of time."""
         query = f"SELECT * FROM spans {_SAMPLED} ORDER BY key, moment, file, offset"
         part: list[list[Span]] = []
         size = 0
-        rows = map(Span._make, self._database.execute(query, (_rows(limit),)))
+        rows = map(Span._make, self._database.execute(query, self._limit))
         for _, spans in groupby(rows, key=lambda span: span.key):
             part.append(list(spans))
             size += sum(span.length for span in part[-1])
@@ -161,7 +162,3 @@ class ConversationIndex:
     def close(self) -> None:
         """Close the database."""
         self._database.close()
-
-
-def _rows(limit: int | None) -> int:
-    return -1 if limit is None else limit
