@@ -50,7 +50,7 @@ HARD_BITS = [
     "\n",
     "\t",
 ]
-"""Bits of text that count otherwise beside some neighbours than alone."""
+"""Texts that count differently next to some neighbours than alone."""
 
 _PREFIXES = ("", "re", "un", "over", "pre", "out", "mis", "co", "inter", "sub")
 _SUFFIXES = ("", "s", "ing", "ed", "er", "less", "ness", "ful", "able", "wise", "ism", "ly", "ation", "ward")

@@ -1,4 +1,4 @@
-"""`head` and `tail` on a long text, beside encoding all of it and decoding a part."""
+"""`head` and `tail` on a long text, compared with encoding all of it and decoding a part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Libraries that count tokens, beside brim's meter: the same texts, the same vocabulary, each in a process of its own.
+"""Libraries that count tokens, compared with brim's meter: the same texts and vocabulary, each in its own process.
 
 Those that carry no vocabulary are given the tokens that all the others have. A process each, because one that panics or
 aborts must not end the others.
@@ -27,7 +27,7 @@ _SECONDS = 60
 """What a library has for one answer."""
 _STEPS = {"": "its start", "ready": "the long text", "refused": "the short texts", "equal": "the short texts"}
 _STEPS |= {"short": "the hard texts", "raised": "a million spaces", "spaces": "its end"}
-"""What a library does after it has told the last of these."""
+"""The steps that a library reports; the measured one follows the last."""
 _LEFT_OUT = (
     "ctok counts another vocabulary, one reconstructed for Claude, and asks for Python 3.12: it is not measured here.",
 )

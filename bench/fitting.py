@@ -86,7 +86,7 @@ def _beside_peers(setting: Setting) -> tuple[Table, Plot]:
 
 
 def _fits() -> tuple[dict[str, Fit], list[str]]:
-    """Return the fits to compare, and a line for each peer that cannot be used."""
+    """Return the fits to compare, and a line for each peer that is not installed."""
     made: dict[str, Fit] = {"brim, cold": brim_fit, "brim, warm": brim_fit}
     notes = []
     for name, make in peers.fitters().items():
@@ -161,7 +161,7 @@ def _hard_cases(number: int) -> Iterator[Case]:
 
 
 def _warm(setting: Setting) -> tuple[Table, Gate]:
-    """Return what a fit of known sections costs beside one tokenisation of them."""
+    """Return the cost of a fit of known sections, compared with one tokenisation of them."""
     count, meter = peers.tiktoken_count(), vocabulary("o200k_base")
     number = setting.size(1_000)
     rows: list[list[Cell]] = []

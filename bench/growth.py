@@ -22,7 +22,7 @@ from bench.worker import Broken, Silent, ask
 
 NUMBERS = (10, 100, 1_000, 10_000)
 _EXCHANGES = 9
-"""How many exchanges are added, one after the other; the median of their fits is told."""
+"""How many exchanges are added, one after the other; the median of their fits is reported."""
 _SHARE = 0.25
 """The budget, as a share of the history's size."""
 _PATIENCE = 150

@@ -14,7 +14,7 @@ from typing import Any
 import brim
 from bench import corpus
 from bench.outcome import Cell, Gate, Outcome, Setting, Table
-from brim.history.compact.handoff import Continuation, continuation
+from brim.history.compact.continuation import Continuation, continuation
 
 CONTEXTS, FACTS, TURNS = 5, 50, 24
 LIMITS = (750, 1_000, 1_250, 1_500, 2_500)

@@ -1,4 +1,4 @@
-"""Recorded agent runs, replayed call by call at a quarter and at half of their final size: brim beside its peers.
+"""Recorded agent runs, replayed call by call at a quarter and at half of their final size: brim and its peers.
 
 brim replays every run; a peer replays as many as its CPU allowance lets it, in the same order for all.
 """

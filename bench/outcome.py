@@ -1,4 +1,4 @@
-"""What a benchmark is told, and what it hands to the report: tables, gates and plots."""
+"""The settings of a benchmark, and its outcome: tables, gates and plots."""
 
 from __future__ import annotations
 

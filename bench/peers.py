@@ -1,4 +1,4 @@
-"""The libraries that brim is measured beside, each behind the same few calls.
+"""The libraries that brim is compared with, each behind the same few calls.
 
 Each adapter imports its own peer and nothing else, when it is made; one that is not installed raises
 `ImportError`, and the benchmark says so in a line. tiktoken is given its vocabularies from toktok, because it

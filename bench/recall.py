@@ -23,12 +23,12 @@ import brim
 from bench import clock, corpus
 from bench.outcome import Cell, Gate, Outcome, Setting, Table
 from brim.errors import UnknownName
-from brim.history.embed import wordllama
+from brim.history.embedding import wordllama
 
 BUDGETS = (2_000, 4_000, 8_000)
 _METER = "o200k_base"
 _FRAMING = 4
-"""Tokens that a message takes beside its content, for those that are not brim."""
+"""Tokens of a message in addition to its content, for the other libraries."""
 _LIMITS = {2_000: 0.80, 4_000: 0.86}
 """The share of the evidence that must be kept within a budget."""
 _KINDS = {"1": "multi-hop", "2": "temporal", "3": "open-domain", "4": "single-hop", "5": "adversarial"}
@@ -99,7 +99,7 @@ def run(setting: Setting) -> Outcome:
 
 
 def _ways() -> tuple[dict[str, Callable[[Talk], Keep]], list[str]]:
-    """Return the ways of choosing, and a line for the one that cannot be used."""
+    """Return the ways of selecting, and a line for each that is not installed."""
     ways: dict[str, Callable[[Talk], Keep]] = {
         "recency": lambda talk: _fitted(talk, select="recency"),
         "BM25, plain": _plain,

@@ -1,4 +1,4 @@
-"""Show what was measured: the same tables in the terminal and in a Markdown file, and plots beside it."""
+"""The report of a run: the same tables in the terminal and in a Markdown file, and plots."""
 
 from __future__ import annotations
 

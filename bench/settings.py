@@ -1,4 +1,4 @@
-"""What settings cost: loading a big file beside parsing its YAML alone, and resolving every step in it."""
+"""The cost of settings: loading a large file, compared with parsing its YAML alone, and resolving every step in it."""
 
 from __future__ import annotations
 

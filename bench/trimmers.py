@@ -51,7 +51,7 @@ class Peer:
     make: Callable[[], Trimmer]
     """Raises `ImportError` if its library is not installed."""
     package: str = ""
-    """The distribution whose version is told; empty for what is written here."""
+    """The distribution whose version is reported; empty for trimmers that are defined here."""
     note: str = ""
     """How it was set up, as a sentence."""
     seconds: float = 0
@@ -114,7 +114,7 @@ class HeldGroups(Groups):
 
 
 class Brim(Trimmer):
-    """brim, asked anew for each prompt."""
+    """brim, called with the whole history for each prompt."""
 
     name = "brim"
     meter = "o200k_base"
@@ -127,7 +127,7 @@ class Brim(Trimmer):
 
 
 class StableBrim(Brim):
-    """brim, with the prefix held by the state that each fit hands to the next."""
+    """brim in stable mode: each fit passes its state to the next."""
 
     name = "brim stable"
 
@@ -142,7 +142,7 @@ class StableBrim(Brim):
 
 
 class BrimHistory(Trimmer):
-    """brim with a history that is told of new messages only."""
+    """brim with a history that gets the new messages only."""
 
     name = "brim History"
     stable: ClassVar[bool | None] = None
@@ -181,7 +181,7 @@ class LiteLLM(Trimmer):
 
 
 class Headroom(Trimmer):
-    """headroom's compress, told that the model's limit is the budget."""
+    """headroom's compress, with the budget as the model's limit."""
 
     name = "headroom compress"
 

@@ -1,9 +1,9 @@
 """Write docs/reference/api.md from the public names and their docstrings.
 
 python scripts/api_reference.py            write the page
-python scripts/api_reference.py --check    fail if the page is not what would be written
+python scripts/api_reference.py --check    fail if the page is out of date
 
-The sources are read, not run: signatures stand on the page as they stand in the code, on any Python.
+The sources are read, not run: the page shows signatures as they are in the code, on any Python version.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "ModelError", "StoreError", "Conflict", "LeaseLost", "is_overflow", "Overflow",
     ),
 }  # fmt: skip
-"""The public names in the order of the page; one that is in no group stands at the end."""
+"""The public names in the order of the page; those in no group come last."""
 
 _HEAD = """\
 # Python
 
 <!-- Written by scripts/api_reference.py from the docstrings; do not edit. -->
 
-Everything that `import brim` offers. What starts with an underscore, and modules that are not named here or in the
+All public names of `import brim`. Names with a leading underscore, and modules that are not named here or in the
 guides, may change from release to release.
 """
 BESIDE = {"fit_messages": (Options, "What may be asked of one fit, each by name:")}

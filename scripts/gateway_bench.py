@@ -1,4 +1,4 @@
-"""Measures the gateway beside others in one run: `python scripts/gateway_bench.py [SECONDS] [ROUNDS]`.
+"""Measures the gateway and other proxies in one run: `python scripts/gateway_bench.py [SECONDS] [ROUNDS]`.
 
     direct     the model alone
     bare       the least that a proxy can do: aiohttp before it

@@ -38,7 +38,7 @@ async def agreeable(scope: Any, send: Any) -> None:
 
 
 def round_of(url: str, seed: int, folder: str) -> tuple[int, bool, str]:
-    """Make one round of calls; return how many, whether all is well, and what was told of it."""
+    """Make one round of calls; return their number, whether one failed, and the report."""
     run = [str(ROOT / ".venv-fuzz/bin/schemathesis"), "run", str(ROOT / "scripts/gateway_openapi.json"), "--url", url]
     run += ["--checks", "not_a_server_error", "--max-examples", str(_EACH), "--seed", str(seed), "--workers", "1"]
     phases = "coverage,fuzzing" if seed == 1 else "fuzzing"  # What is covered is the same under any seed.

@@ -336,7 +336,7 @@ async def _rate(url: str, body: bytes, count: int, beside: int = 8) -> float:
 
 
 def overhead() -> bool:
-    """Print what the gateway adds, and how many requests it serves beside the least that a proxy can do."""
+    """Print the latency that the gateway adds, and its throughput compared with a minimal proxy."""
     from model_server import answering, say
     from services import free_port
 

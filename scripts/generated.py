@@ -1,4 +1,4 @@
-"""Pages of the docs that are made by a script: written, or checked for being what would be written."""
+"""Pages of the docs that a script generates: written, or checked to be up to date."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def run(path: Path, page: Callable[[], str]) -> int:
 
 
 def safe(text: str) -> str:
-    """Return a text in which Markdown finds nothing to read as its own."""
+    """Return a text with the special characters of Markdown tables escaped."""
     return text.replace("|", "\\|").replace("*", "\\*")

@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 REAL = ROOT / "tests" / "real"
 NAME = "smollm2"
 FRAMING = {"per_message": 4, "per_name": 0, "reply": 3}
-"""What the model's template adds: two marks and two line breaks to a message, beside its role."""
+"""The model's template adds two marks and two line breaks to a message, and its role."""
 RULES = "You are a careful clerk. You answer each question about the ledger in one short sentence."
 
 

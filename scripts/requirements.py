@@ -1,6 +1,6 @@
 """Lists the numbered requirements and the tests that name them.
 
-Reads the marks from the tests' sources, so that it runs in no time and without the tests.
+It reads the marks from the sources of the tests, and runs no test.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _RANGES = {
     "forge": "S0.1-24",
     "broker": "S4.1-16",
 }
-"""What each part of the project answers for."""
+"""The requirements of each part of the project."""
 
 
 def wanted(ranges: str) -> list[str]:

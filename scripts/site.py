@@ -1,4 +1,4 @@
-"""What the site of the docs is built with, beside its theme: a hook of mkdocs, and the rules that the tests hold it to.
+"""The mkdocs hook of the documentation site, and the rules that the tests check.
 
 - `folder/*` in the nav stands for the pages of that folder, so that a new page needs no line of its own; `page.md?`
   for a page that may not be there.

@@ -17,9 +17,9 @@ class Converted(Trimmer):
     """The base of those that have message classes of their own."""
 
     apart = False
-    """Whether the leading system messages are held apart by the framework, and their size taken off the budget."""
+    """Whether the framework stores the leading system messages separately; their size is subtracted from the budget."""
     lasting = False
-    """Whether the framework goes on from what it has trimmed, and is told of new messages only."""
+    """Whether the framework keeps its trimmed history, and gets the new messages only."""
 
     def __init__(self) -> None:
         peers.tiktoken_encoding()

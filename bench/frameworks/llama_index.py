@@ -62,7 +62,7 @@ class LlamaBuffer(Converted):
 
 
 class LlamaMemory(LlamaBuffer):
-    """LlamaIndex's Memory, told of each message as it comes."""
+    """LlamaIndex's Memory, which gets each message when it is added."""
 
     name = "LlamaIndex Memory"
 
