@@ -223,8 +223,8 @@ AREAS = (
             ("a summary is not held to the limit", "if 0 < size <= grant and size < self.size:", "if 0 < size:"),
             (
                 "a cut is thought to need no marker",
-                "return meter.count(getattr(truncator(",
-                "return 0 * meter.count(getattr(truncator(",
+                'return self.meter.count(marker or "") + 1',
+                "return 1",
             ),
             (
                 "a cut gives back what it misses",
@@ -767,7 +767,7 @@ AREAS = (
         "tests/truncate/test_markdown.py",
         (
             ("a fence is left open", "yield [(start, opening), (block.close, stop)]", "yield [(start, opening)]"),
-            ("a block goes without its headings", "yield [*portion, *path]", "yield portion"),
+            ("a block goes without its headings", "yield [*portion, *paths[index]]", "yield portion"),
             ("fences stay in a text that is cut anywhere", "if not holds_fence(line))", "if True)"),
             (
                 "a cut may open a fence",

@@ -8,7 +8,7 @@ tests/sections/allocation_reference.py for the same rules written slowly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import floor, lcm
 from typing import NamedTuple
@@ -133,36 +133,22 @@ def _in_order(
     """
     seats = _seats(claims, members, money)
     while True:
-        spent, short = _in_line(claims, members, money, grants, spend, seats=seats, stops=stops)
+        reserved = sum(seats.values())
+        spent, short = 0, False
+        for i in members:
+            claim = claims[i]
+            reserved -= seats.get(i, 0)
+            offer = min(claim.wanted, money - spent - reserved - claim.toll)
+            grants[i] = min(spend(i, offer), offer) if 0 < claim.least <= offer else 0
+            spent += grants[i] + claim.toll if grants[i] else 0
+            short = short or offer < claim.wanted
+            if stops and short:
+                break
         useless = [i for i in seats if not grants[i]]
         if not useless:
             return spent, short
         for i in useless:
             del seats[i]
-
-
-def _in_line(
-    claims: Sequence[Claim],
-    members: Sequence[int],
-    money: int,
-    grants: list[int],
-    spend: Spend,
-    *,
-    seats: Mapping[int, int],
-    stops: bool,
-) -> tuple[int, bool]:
-    reserved = sum(seats.values())
-    spent, short = 0, False
-    for i in members:
-        claim = claims[i]
-        reserved -= seats.get(i, 0)
-        offer = min(claim.wanted, money - spent - reserved - claim.toll)
-        grants[i] = min(spend(i, offer), offer) if 0 < claim.least <= offer else 0
-        spent += grants[i] + claim.toll if grants[i] else 0
-        short = short or offer < claim.wanted
-        if stops and short:
-            break
-    return spent, short
 
 
 def _in_shares(

@@ -30,11 +30,6 @@ _SMOOTH = ("head", "tail", "ends")
 """Ways to cut that use all of their grant but for a token or two."""
 
 
-def marked(section: Section, meter: BaseMeter) -> int:
-    """Return the fewest tokens that a cut of a section can have: its marker and one more."""
-    return meter.count(getattr(truncator(section.keep, section.marker), "marker", None) or "") + 1
-
-
 def records(section: Section, marker: str | None) -> Records:
     """Return the truncator of a section's entries."""
     from brim.truncate.records import Records
@@ -51,8 +46,6 @@ class Draft:
     meter: BaseMeter
     budget: int
     summarise: Summarise | None = None
-    marked: int = 1
-    """The fewest tokens that a cut of it can have."""
     text: str = ""
     """The whole content; empty if the section is not enabled."""
     count: int = 0
@@ -98,7 +91,6 @@ class Draft:
         """Use another marker from now on, unless the section has a truncator of its own."""
         if isinstance(self.section.keep, str):
             self.section = replace(self.section, marker=marker)
-            self.marked = marked(self.section, self.meter)
             self.measure(self.count)
 
     @property
@@ -169,6 +161,12 @@ class Draft:
             handle(text or section.text),
             self.ceiling,
         )
+
+    @property
+    def marked(self) -> int:
+        """The fewest tokens that a cut of it can have: its marker and one more."""
+        marker = getattr(truncator(self.section.keep, self.section.marker), "marker", None)
+        return self.meter.count(marker or "") + 1
 
     @property
     def _floor(self) -> int | Fraction:

@@ -16,32 +16,14 @@ _PLACE = re.compile(r"\{\{|\}\}|\{([^{}\n]+)\}")
 
 
 @dataclass(frozen=True, slots=True)
-class PageRow:
-    """Sections one after the other, with a separator between those that are present."""
+class Layout:
+    """Sections one after the other with separators between them, or in the places of a template."""
 
     names: tuple[str, ...]
     """The sections, in the order of the page."""
-    separator: str
-    fixed: str = ""
-    """Text that is in the prompt whatever the sections are."""
-
-    def pieces(self, texts: Mapping[str, str]) -> list[str]:
-        """Return the texts that are present, by section name, in order and with separators between."""
-        pieces: list[str] = []
-        for name in self.names:
-            if name in texts:
-                pieces += (self.separator, texts[name]) if pieces else (texts[name],)
-        return pieces
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """A text with a place for each section, written `{name}`; `{{` and `}}` are braces."""
-
-    literals: tuple[str, ...]
-    """The template's own text before, between and after the places."""
-    names: tuple[str, ...]
     separator: str = ""
+    literals: tuple[str, ...] = ()
+    """The template's own text before, between and after the places; empty if there is no template."""
 
     @property
     def fixed(self) -> str:
@@ -49,26 +31,31 @@ class Template:
         return "".join(self.literals)
 
     def pieces(self, texts: Mapping[str, str]) -> list[str]:
-        """Return the literals with the texts in their places; the place of an absent section is empty."""
-        pieces = [self.literals[0]]
-        for name, literal in zip(self.names, self.literals[1:], strict=True):
-            pieces += (texts.get(name, ""), literal)
+        """Return the prompt in pieces, given the texts that are present by the name of their section.
+
+        An absent section has no separator, or leaves its place empty.
+        """
+        pieces = [*self.literals[:1]]
+        if self.literals:
+            for name, literal in zip(self.names, self.literals[1:], strict=True):
+                pieces += (texts.get(name, ""), literal)
+            return pieces
+        for name in self.names:
+            if name in texts:
+                pieces += (self.separator, texts[name]) if pieces else (texts[name],)
         return pieces
 
 
-Layout = PageRow | Template
-
-
 def layout(names: Sequence[str], *, separator: str, template: str | None) -> Layout:
-    """Return the layout of the named sections, in that order or in the places of a template.
+    """Return the layout of the named sections, in that order, or in the places `{name}` of a template.
 
     Raises:
         InvalidValue: the template names an unknown section, names one twice, or leaves one out.
     """
-    return PageRow(tuple(names), separator) if template is None else _parsed(template, names)
+    return Layout(tuple(names), separator) if template is None else _parsed(template, names)
 
 
-def _parsed(template: str, known: Sequence[str]) -> Template:
+def _parsed(template: str, known: Sequence[str]) -> Layout:
     literals, names, at = [""], [], 0
     for match in _PLACE.finditer(template):
         literals[-1] += template[at : match.start()]
@@ -88,4 +75,4 @@ def _parsed(template: str, known: Sequence[str]) -> Template:
     missing = [name for name in known if name not in names]
     if missing:
         raise InvalidValue("template", template, f"text with a place for every section; {{{missing[0]}}} is missing")
-    return Template(tuple(literals), tuple(names))
+    return Layout(tuple(names), literals=tuple(literals))

@@ -16,7 +16,7 @@ from brim.receipts.receipt import Capture, Part, Receipt, losses
 from brim.receipts.section import Section
 from brim.sections import budget_section
 from brim.sections.allocation import Claim, allocate, essential
-from brim.sections.draft import Draft, Summarise, marked
+from brim.sections.draft import Draft, Summarise
 from brim.sections.layout import Layout, layout
 from brim.sections.stages import HARD, bordered, staged
 
@@ -83,14 +83,11 @@ class SectionFit:
 
     def _drafts(self) -> list[Draft]:
         """Return the sections, each counted once, those without a known count together."""
-        marks: dict[Any, int] = {}
-        drafts = []
-        for section in self.sections:
-            look = (section.keep if isinstance(section.keep, str) else id(section.keep), section.marker)
-            if look not in marks:
-                marks[look] = marked(section, self.meter)
-            rank = _rank(section, higher=self.options["direction"] == "higher")
-            drafts.append(Draft(section, rank, self.meter, self.budget, self.summarise, marks[look], section.text))
+        higher = self.options["direction"] == "higher"
+        drafts = [
+            Draft(section, _rank(section, higher=higher), self.meter, self.budget, self.summarise, section.text)
+            for section in self.sections
+        ]
         for draft in drafts:
             if not draft.section.enabled:
                 draft.text, draft.state, draft.reason = "", "disabled", "it is not enabled"

@@ -45,16 +45,15 @@ def _python(page: LineSelection, found: Outline, limit: int, meter: Meter) -> Cu
     """
     spans = [(body.start, body.stop) for body in found.bodies]
     bodies = _smallest_first(page, spans)
-    units = [unit.spans for unit in sorted(found.units, key=lambda unit: not unit.is_import)]
     brief = _elided(page, found, summaries=False)
     around = between(spans, len(page))
     cut = (
         keep(page, bodies, limit, meter, fixed=around, gap=_elided(page, found, summaries=True))
         or keep(page, bodies, limit, meter, fixed=around, gap=brief)
-        or keep(page, units, limit, meter, gap=brief)
+        or keep(page, found.statements, limit, meter, gap=brief)
     )
     if cut is None or parse(cut.text) is None:
-        smallest = min((page.render(unit, brief) for unit in units), key=len)
+        smallest = min((page.render(spans, brief) for spans in found.statements), key=len)
         raise refusal(page.text, meter.count(smallest), limit, meter)
     return cut
 

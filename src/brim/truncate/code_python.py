@@ -11,8 +11,8 @@ import re
 import warnings
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from threading import Lock
+from typing import NamedTuple
 
 from brim.truncate.line_selection import Span, between
 
@@ -22,39 +22,32 @@ _LONGEST_SUMMARY = 120
 _LONE_RETURN = re.compile("\r(?!\n)")
 _BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Import = ast.Import | ast.ImportFrom
 
 _one_at_a_time = Lock()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FunctionBody:
-    """The lines of a function that an ellipsis can stand for."""
+class FunctionBody(NamedTuple):
+    """The lines of a function that an ellipsis can replace."""
 
     start: int
     stop: int
     indent: str
     summary: str
-    """The first line of a docstring that goes with the body, as a docstring of its own, or nothing."""
+    """The first line of a docstring in the body, as a docstring of its own, or empty."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Unit:
-    """A statement of a module or a class without its bodies, and the heads of the classes it stands in."""
+class Outline(NamedTuple):
+    """What can be left out of a Python source."""
 
-    spans: tuple[Span, ...]
-    is_import: bool
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Outline:
-    """The bodies and the units of a source, in order."""
-
-    bodies: tuple[FunctionBody, ...]
-    units: tuple[Unit, ...]
+    bodies: Sequence[FunctionBody]
+    """In order."""
+    statements: Sequence[Sequence[Span]]
+    """Each statement of the module and its classes without bodies, with the heads of its classes; imports first."""
 
 
 def outline(text: str) -> Outline | None:
-    """Return what can be left out of a Python source, or `None` when `text` is not one."""
+    """Return what can be left out of a Python source, or `None` if `text` is not one."""
     # A lone carriage return ends a line for Python and for nobody else: the numbers would not agree.
     tree = parse(text) if len(text) <= _MOST and not _LONE_RETURN.search(text) else None
     if tree is None:
@@ -62,11 +55,11 @@ def outline(text: str) -> Outline | None:
     lines = text.split("\n")
     if not tree.body:
         count = len(lines) - text.endswith("\n")
-        comments = (Unit(spans=((line, line + 1),), is_import=False) for line in range(count))
-        return Outline(bodies=(), units=tuple(comments))
+        return Outline([], [[(line, line + 1)] for line in range(count)])
     found = (_body(node, lines) for node in _functions(tree))
-    bodies = tuple(sorted((body for body in found if body), key=lambda body: body.start))
-    return Outline(bodies=bodies, units=tuple(_units(tree, lines, bodies)))
+    bodies = sorted((body for body in found if body), key=lambda body: body.start)
+    statements = sorted(_spans(tree, lines, bodies), key=lambda pair: not isinstance(pair[0], _Import))
+    return Outline(bodies, [spans for _, spans in statements])
 
 
 def parse(text: str) -> ast.Module | None:
@@ -107,7 +100,7 @@ def _body(node: _Function, lines: Sequence[str]) -> FunctionBody | None:
         else:
             summary = _summary(first.value.value, indent)
     stop = last.end_lineno or last.lineno
-    return FunctionBody(start=start, stop=stop, indent=indent, summary=summary) if start < stop else None
+    return FunctionBody(start, stop, indent, summary) if start < stop else None
 
 
 def _top(node: ast.stmt) -> int:
@@ -145,8 +138,10 @@ def _summary(docstring: str, indent: str) -> str:
     return f'{indent}"""{line}"""\n' if line and plain and len(line) <= _LONGEST_SUMMARY else ""
 
 
-def _units(tree: ast.Module, lines: Sequence[str], bodies: Sequence[FunctionBody]) -> Iterator[Unit]:
-    """Yield the statements of the module and of its classes, in order."""
+def _spans(
+    tree: ast.Module, lines: Sequence[str], bodies: Sequence[FunctionBody]
+) -> Iterator[tuple[ast.stmt, list[Span]]]:
+    """Yield the statements of the module and of its classes in order, each with its lines outside of bodies."""
     starts = [body.start for body in bodies]
     scopes: list[tuple[Iterator[tuple[Span, ast.stmt]], tuple[Span, ...]]] = [(_statements(tree.body, 0, lines), ())]
     while scopes:
@@ -158,7 +153,7 @@ def _units(tree: ast.Module, lines: Sequence[str], bodies: Sequence[FunctionBody
                 break
             inner = bodies[bisect_left(starts, start) : bisect_left(starts, stop)]
             kept = between(((body.start, body.stop) for body in inner), stop, start)
-            yield Unit(spans=(*kept, *heads), is_import=isinstance(node, ast.Import | ast.ImportFrom))
+            yield node, [*kept, *heads]
         else:
             scopes.pop()
 

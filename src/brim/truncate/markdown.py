@@ -40,46 +40,36 @@ class Markdown(BaseTruncator):
 
 def _ranked(page: LineSelection, found: Sequence[Block], fair: int) -> Iterator[list[Span]]:
     """Yield the spans that are kept together, most important first: the outline, then each block with its headings."""
-    paths = _paths(found)
+    paths = _headings(found)
     headings = [index for index, block in enumerate(found) if block.kind == "heading"]
     room = fair // _OUTLINE_SHARE
     outline: set[int] = set()
     for index in sorted(headings, key=lambda index: (found[index].level, index)):
-        room -= page.size([(found[index].start, found[index].stop)])
+        span = (found[index].start, found[index].stop)
+        room -= page.size([span])
         if room < 0:
             break
         outline.add(index)
-        yield _spans(found, paths, index)
+        yield [span, *paths[index]]
     for index, block in enumerate(found):
         if index in outline:
             continue
-        path = _spans(found, paths, index)[1:]
         for portion in _portions(page, block, fair):
-            yield [*portion, *path]
+            yield [*portion, *paths[index]]
 
 
-def _paths(found: Sequence[Block]) -> list[int | None]:
-    """Return the index of the heading above each block."""
-    above: list[int | None] = []
-    open_headings: list[int] = []
-    for index, block in enumerate(found):
+def _headings(found: Sequence[Block]) -> list[list[Span]]:
+    """Return the spans of the headings above each block."""
+    paths = []
+    above: list[Block] = []
+    for block in found:
         if block.kind == "heading":
-            while open_headings and found[open_headings[-1]].level >= block.level:
-                open_headings.pop()
-        above.append(open_headings[-1] if open_headings else None)
+            while above and above[-1].level >= block.level:
+                above.pop()
+        paths.append([(heading.start, heading.stop) for heading in above])
         if block.kind == "heading":
-            open_headings.append(index)
-    return above
-
-
-def _spans(found: Sequence[Block], paths: Sequence[int | None], index: int) -> list[Span]:
-    """Return the spans of a block and of the headings above it."""
-    spans: list[Span] = []
-    at: int | None = index
-    while at is not None:
-        spans.append((found[at].start, found[at].stop))
-        at = paths[at]
-    return spans
+            above.append(block)
+    return paths
 
 
 def _portions(page: LineSelection, block: Block, fair: int) -> Iterator[list[Span]]:
