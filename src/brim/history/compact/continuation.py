@@ -1,8 +1,8 @@
-"""What one context hands to the next, so that work goes on where it stopped.
+"""The continuation that one context hands to the next, so that work continues where it stopped.
 
-It is extracted, not written: every line was said so, and rules stand word for word. A fact that nobody mentions again
-fades, slowly where people said it. The value holds more than its text shows, so that what had no room in one context
-can come back in another.
+It is extracted, not written: every line is verbatim. A fact that is not mentioned again loses weight, slowly if a
+person stated it. The value holds more than its text shows, so that a fact without room in one context can come back
+in another.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue
-from brim.history.compact.facts import KINDS, SPOKEN, Fact, Said, harvest, sentences
+from brim.history.compact.facts import HEADINGS, KINDS, Fact, FactLine, Said, affordable, harvest, listing, sentences
 from brim.history.compact.secrets import redact
 from brim.history.note import MARK as NOTE
 from brim.meter import Meter
@@ -29,20 +29,18 @@ MARK = "[CONTINUATION]"
 """How the text of a continuation begins."""
 MOST_FINDINGS = 300
 MOST_LINES = 60
-"""Things done, left to do, or ruled, that are carried on."""
+"""Reports, tasks and rules that are carried on, of each."""
 MOST_LINEAGE = 16
 _GOAL_SHARE = 3
-"""The part of the limit, one in so many, that the goal is cut to where it alone takes more."""
-_ITEM = 2
-"""About the units that it takes to list something."""
+"""A goal that takes more than this part of the limit, one in so many, is cut to it."""
 _DONE_SHARE = (3, 5)
-"""The part of a task's words that a report of something done must have for the task to be done."""
+"""The part of a task's words that a report must have for the task to count as done."""
 _FIRST = 4
-"""Things done and left to do that are told before the facts."""
+"""Tasks and reports that come before the facts, of each."""
 _PRINTED = 12
-"""Facts that only a tool printed, or that were mentioned in passing, of which more would be noise."""
+"""Facts that only a tool printed, or that were mentioned in passing; more would be noise."""
 _LONGEST = 240
-"""Characters of a report of something done."""
+"""Characters of a report."""
 _RESOURCES = ("path", "url")
 _MUST_DECAY, _DECAY = 2, 8
 """How much a fact loses for each context in which it is not mentioned again; less if people stated it."""
@@ -53,57 +51,51 @@ _DONE = re.compile(
     r"|\[x\]|✓|✅|已完成|完成了|修复了",
     re.I,
 )
-_GROUPS = (
-    ("constraint", "Rules"),
-    ("todo", "Left to do"),
-    ("decision", "Decisions"),
-    ("error", "Errors"),
-    ("question", "Open questions"),
-    ("path", "Paths"),
-    ("url", "Addresses"),
-    ("id", "Ids"),
-    ("number", "Numbers"),
-    ("done", "Done"),
-)
-"""The kinds of lines and their headings, in the order in which they stand."""
+# The tasks stand second, and the work done last.
+_HEADINGS = {"constraint": "", "todo": ""} | HEADINGS | {"todo": "Left to do", "done": "Done"}
+
+
+class _Line(NamedTuple):
+    kind: str
+    text: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CarriedFact:
-    """A fact that is carried on."""
+    """A fact that goes from one context to the next."""
 
     kind: str
     """One of the kinds of facts."""
     text: str
     weight: int
-    """What it weighed when it was last said."""
+    """Its weight when it was last mentioned."""
     must: bool
-    """Whether it is served before all that is not so: people said it, or the model in its own words."""
+    """Whether it comes before all others: a person, or the model in its own words, stated it."""
     handle: str = ""
-    """The message in which it was said."""
+    """The message that states it."""
     age: int = 0
-    """Contexts since it was last said."""
+    """Contexts since it was last mentioned."""
 
     @property
     def worth(self) -> int:
-        """What it weighs now."""
+        """Its weight now."""
         return self.weight - self.age * (_MUST_DECAY if self.must else _DECAY)
 
     @classmethod
     def of(cls, fact: Fact) -> CarriedFact:
-        """Return what is carried on of a fact."""
+        """Return a fact as it is carried on."""
         return cls(kind=fact.kind, text=fact.text, weight=fact.weight, must=fact.must, handle=fact.handle)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the value as JSON values."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], place: str = "finding") -> CarriedFact:
-        """Return what `to_dict` wrote.
+        """Return the value that `to_dict` wrote.
 
         Raises:
-            InvalidValue: it is not what `to_dict` writes.
+            InvalidValue: the values are not those of `to_dict`.
         """
         kinds = {"kind": str, "text": str, "weight": int, "must": bool, "handle": str, "age": int}
         names = [each.name for each in fields(cls)]
@@ -119,31 +111,31 @@ class CarriedFact:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Continuation:
-    """What the next context has to know."""
+    """What the next context needs to know."""
 
     goal: str
-    """What all of it is for, in the words it was given in."""
+    """The goal of the work, verbatim."""
     accomplished: tuple[str, ...] = ()
-    """What was done, the newest last."""
+    """Reports of work done, the newest last."""
     remaining: tuple[str, ...] = ()
-    """What is left to do, the newest last."""
+    """Tasks left to do, the newest last."""
     findings: tuple[CarriedFact, ...] = ()
-    """Decisions, errors, ids, numbers and open questions, the worthiest first."""
+    """Decisions, errors, ids, numbers and open questions, the most important first."""
     constraints: tuple[str, ...] = ()
-    """What the user ruled, word for word, the oldest first."""
+    """Rules of the user, verbatim, the oldest first."""
     resources: tuple[CarriedFact, ...] = ()
-    """Paths and addresses, the worthiest first."""
+    """Paths and addresses, the most important first."""
     lineage: tuple[str, ...] = ()
     """The contexts before this one, each by the handle of its continuation's text, the newest last."""
     iteration: int = 0
     sub_tick: int = 0
 
     def text(self, meter: BaseMeter | None = None, limit: int | None = None) -> str:
-        """Return it for a prompt, in at most `limit` units; without a limit, all of it.
+        """Return the text for a prompt, in at most `limit` tokens; without a limit, all of it.
 
         Raises:
             DoesNotFit: not even the goal's first words fit.
-            InvalidType: a limit without a meter.
+            InvalidType: there is a limit and no meter.
         """
         if limit is None:
             return self._written(self.goal, list(self._items()))
@@ -151,14 +143,8 @@ class Continuation:
             raise InvalidType("meter", meter, "the meter of the limit")
         units("limit", limit)
         goal = self._goal(meter, limit)
-        chosen, told = [], f"{goal}\n"
         room = limit - meter.load(self._written(goal, []))
-        for kind, text in self._items():
-            cost = meter.load(text) + _ITEM
-            if text not in told and cost <= room:
-                chosen.append((kind, text))
-                room -= cost
-                told += f"{text}\n" if kind in SPOKEN else ""
+        chosen = affordable(self._items(), room, meter, f"{goal}\n")
         text = self._written(goal, chosen)
         while meter.load(text) > limit and chosen:
             del chosen[-max(1, (meter.load(text) - limit) // 40) :]
@@ -166,7 +152,7 @@ class Continuation:
         return text
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the value as JSON values."""
         told: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
         for name in ("findings", "resources"):
             told[name] = [finding.to_dict() for finding in told[name]]
@@ -174,10 +160,10 @@ class Continuation:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Continuation:
-        """Return what `to_dict` wrote.
+        """Return the value that `to_dict` wrote.
 
         Raises:
-            InvalidValue: it is not what `to_dict` writes.
+            InvalidValue: the values are not those of `to_dict`.
         """
         names = [each.name for each in fields(cls)]
         if not isinstance(values, Mapping) or sorted(values) != sorted(names):
@@ -194,32 +180,26 @@ class Continuation:
         return cls(**told)
 
     def _goal(self, meter: BaseMeter, limit: int) -> str:
-        """Return the goal, cut where it alone would take the room of all else."""
+        """Return the goal, cut if it would take the room of everything else."""
         most = max(1, limit // _GOAL_SHARE)
         if meter.load(self.goal) <= most:
             return self.goal
         return truncator("ends").truncate(self.goal, most, meter).text
 
-    def _items(self) -> Iterator[tuple[str, str]]:
-        """Yield what can be told, the weightiest first."""
-        yield from (("constraint", text) for text in self.constraints)
-        yield from (("todo", text) for text in reversed(self.remaining[-_FIRST:]))
-        yield from (("done", text) for text in reversed(self.accomplished[-_FIRST:]))
-        facts = sorted([*self.findings, *self.resources], key=lambda finding: (not finding.must, -finding.worth))
-        yield from ((finding.kind, finding.text) for finding in facts if finding.must)
-        yield from (("todo", text) for text in reversed(self.remaining[:-_FIRST]))
-        yield from (("done", text) for text in reversed(self.accomplished[:-_FIRST]))
-        yield from [(finding.kind, finding.text) for finding in facts if not finding.must][:_PRINTED]
+    def _items(self) -> Iterator[FactLine]:
+        """Yield the lines, the most important first."""
+        yield from (_Line("constraint", text) for text in self.constraints)
+        yield from (_Line("todo", text) for text in reversed(self.remaining[-_FIRST:]))
+        yield from (_Line("done", text) for text in reversed(self.accomplished[-_FIRST:]))
+        facts = sorted([*self.findings, *self.resources], key=lambda fact: (not fact.must, -fact.worth))
+        yield from (fact for fact in facts if fact.must)
+        yield from (_Line("todo", text) for text in reversed(self.remaining[:-_FIRST]))
+        yield from (_Line("done", text) for text in reversed(self.accomplished[:-_FIRST]))
+        yield from [fact for fact in facts if not fact.must][:_PRINTED]
 
-    def _written(self, goal: str, items: Sequence[tuple[str, str]]) -> str:
-        lines = [f"{MARK} iteration {self.iteration}, sub-tick {self.sub_tick}", f"Goal: {goal}"]
-        for kind, heading in _GROUPS:
-            texts = [text for each, text in items if each == kind]
-            if texts and kind in (*SPOKEN, "done"):
-                lines += [f"{heading}:", *(f"- {text}" for text in texts)]
-            elif texts:
-                lines.append(f"{heading}: {'; '.join(texts)}")
-        return "\n".join(lines)
+    def _written(self, goal: str, lines: Sequence[FactLine]) -> str:
+        head = [f"{MARK} iteration {self.iteration}, sub-tick {self.sub_tick}", f"Goal: {goal}"]
+        return "\n".join([*head, *listing(lines, _HEADINGS)])
 
 
 def continuation(
@@ -233,21 +213,21 @@ def continuation(
     sub_tick: int | None = None,
     format: Format | None = None,
 ) -> Continuation:
-    """Return what the next context has to know of this one and, through `previous`, of those before.
+    """Return what the next context needs to know of this one and, through `previous`, of those before.
 
     Args:
-        messages: the context that ends, in any wire shape. System messages are sent anew each time and a continuation
-            in it is known from `previous`, so neither is read.
-        goal: what all of it is for.
-        meter: what measures the limit.
-        limit: units that the text will have; the value itself holds more.
-        previous: what this context was handed.
-        iteration: the iteration that goes on; without it, that of `previous`.
+        messages: the messages of the context that ends. System messages are sent again each time, and a continuation
+            among them is known from `previous`, so neither is read.
+        goal: the goal of the work.
+        meter: the meter of the limit.
+        limit: the most tokens of the text; the value itself holds more.
+        previous: the continuation that this context began with.
+        iteration: the iteration that continues; without it, that of `previous`.
         sub_tick: the sub-tick that begins; without it, the one after that of `previous`.
-        shape: `openai`, `responses` or `anthropic`; without it, what the messages look like.
+        format: the format of the messages; without it, it is recognised.
 
     Raises:
-        InvalidValue: an argument or a message that cannot be.
+        InvalidValue: an argument or a message is invalid.
     """
     if not isinstance(goal, str):
         raise InvalidType("goal", goal, "a text")
@@ -276,7 +256,7 @@ def continuation(
 
 
 def carried(old: Iterable[CarriedFact], new: Sequence[CarriedFact], most: int) -> tuple[CarriedFact, ...]:
-    """Return the new findings and the old ones, a context older unless they were said again, the worthiest first."""
+    """Return new and old facts, the most important first; an old one ages unless it is mentioned again."""
     said = {(finding.kind, finding.text): finding for finding in new}
     known = {}
     for finding in old:
@@ -292,12 +272,12 @@ def carried(old: Iterable[CarriedFact], new: Sequence[CarriedFact], most: int) -
 
 
 def _is_rule(kind: str, role: str) -> bool:
-    """Return whether a fact is a rule of the user's; what the model tells itself is none."""
+    """Return whether a fact is a rule of the user, not one of the model's own."""
     return kind == "constraint" and role == "user"
 
 
 def _said(messages: Sequence[Any], format: Format | None) -> list[Said]:
-    """Return what was said in a context, without what was there before it began."""
+    """Return the texts of a context, without system messages, continuation and note."""
     chosen = wire(format_of(messages) or "openai" if format is None else format)
     said = []
     for i, raw in enumerate(messages):
@@ -312,18 +292,18 @@ def _said(messages: Sequence[Any], format: Format | None) -> list[Said]:
 
 
 def _done(said: Sequence[Said]) -> list[str]:
-    """Return what the model reports as done, in order."""
+    """Return the model's reports of work done, in order."""
     spoken = [text for one in said if one.role == "assistant" for text in sentences(redact(one.text))]
     return [text for text in spoken if _DONE.search(text) and not text.endswith("?") and len(text) <= _LONGEST]
 
 
 def _joined(old: Sequence[str], new: Sequence[str]) -> tuple[str, ...]:
-    """Return two lists as one, each text once, at its last place among the new ones or its first among the old."""
+    """Return two lists as one, each text once."""
     return tuple(dict.fromkeys([*old, *new]))
 
 
 def _open(old: Sequence[str], new: Sequence[str], done: Sequence[str]) -> tuple[str, ...]:
-    """Return the tasks that no report says are done."""
+    """Return the tasks that no report completes."""
     reports = [set(terms(text)) for text in done]
     return tuple(text for text in dict.fromkeys([*old, *new]) if not _is_done(set(terms(text)), reports))
 

@@ -7,36 +7,34 @@ read back by its headings, so that facts go from one to the next unchanged.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from brim.history.compact.facts import SPOKEN, Fact, Said, harvest, ranked, sentences
+from brim.history.compact.facts import (
+    HEADINGS,
+    ITEM,
+    SPOKEN,
+    Fact,
+    Said,
+    affordable,
+    harvest,
+    listing,
+    ranked,
+    sentences,
+)
 from brim.history.compact.secrets import redact
 from brim.history.forms import level_of
-from brim.meter import DEFAULT, meter
+from brim.meter import DEFAULT
+from brim.meter import meter as meter_named
 from brim.meter.base import BaseMeter, checked_limit
 from brim.meter.words import terms
 from brim.receipts.receipt import handle
 from brim.truncate import shortened
 
-_HEADINGS = {
-    "constraint": "Rules",
-    "decision": "Decisions",
-    "todo": "To do",
-    "error": "Errors",
-    "question": "Open questions",
-    "path": "Paths",
-    "url": "Addresses",
-    "id": "Ids",
-    "number": "Numbers",
-}
-"""The headings of a summary, in the order in which they stand."""
 _SAID = "Said"
-_KIND_OF = {heading: kind for kind, heading in _HEADINGS.items()}
+_KIND_OF = {heading: kind for kind, heading in HEADINGS.items()}
 _FACTS_SHARE = (3, 5)
 """The part of the limit that facts may take before the sentences are served."""
-_ITEM = 2
-"""About the units that it takes to list something: a dash or a comma, and a line break."""
 _REPEATED = (3, 5)
 """The part of a sentence's words, all said already, that makes it not worth saying."""
 _ROLE_WORTH = {"user": 15, "assistant": 10, "system": 10, "tool": 3}
@@ -68,7 +66,7 @@ def summarise(text: str, limit: int, meter: BaseMeter | None = None) -> str:
     Raises:
         InvalidValue: `limit` is not a whole number of at least zero.
     """
-    return condensed(_parted(text), limit, meter or _default())
+    return condensed(_parted(text), limit, meter or meter_named(DEFAULT))
 
 
 def condensed(said: Sequence[Said], limit: int, meter: BaseMeter, previous: str = "") -> str:
@@ -83,14 +81,14 @@ def condensed(said: Sequence[Said], limit: int, meter: BaseMeter, previous: str 
     facts = _merged(carried, harvest([*earlier, *said], _MOST_FACTS))
     lines = _lines([*earlier, *said], len(earlier))
     room = limit * _FACTS_SHARE[0] // _FACTS_SHARE[1]
-    kept = _affordable(facts, room, meter)
+    kept = affordable(facts, room, meter)
     spent = sum(_cost(fact.text, meter) for fact in kept)
     spoken = _best(lines, [fact.text for fact in kept], limit - spent, meter)
     spent += sum(_cost(line.text, meter) for line in spoken)
     taken = set(map(id, kept))
     late = [fact for fact in facts if fact.must and id(fact) not in taken]
     told = "\n".join([*(fact.text for fact in kept if fact.kind in SPOKEN), *(line.text for line in spoken)])
-    kept += _affordable(late, limit - spent, meter, told)
+    kept += affordable(late, limit - spent, meter, told)
     return _within(kept, spoken, limit, meter)
 
 
@@ -120,7 +118,7 @@ def summary_input(said: Sequence[Said], previous: str, limit: int, meter: BaseMe
 
 def listed(facts: Sequence[Fact], limit: int, meter: BaseMeter) -> str:
     """Return as many facts as fit, by kind; empty where none does."""
-    return _within(_affordable(facts, limit, meter), [], limit, meter)
+    return _within(affordable(facts, limit, meter), [], limit, meter)
 
 
 def read_back(text: str) -> tuple[list[Fact], list[str]]:
@@ -152,23 +150,8 @@ def _merged(carried: Sequence[Fact], found: Sequence[Fact]) -> list[Fact]:
     return ranked([*found, *(fact for fact in carried if (fact.kind, fact.text) not in known)])
 
 
-def _affordable(facts: Sequence[Fact], room: int, meter: BaseMeter, told: str = "") -> list[Fact]:
-    """Return the first facts that fit into the room, without those in what was told or in a kept sentence."""
-    kept: list[Fact] = []
-    for fact in facts:
-        if fact.text in told:
-            continue
-        cost = _cost(fact.text, meter)
-        if cost <= room:
-            kept.append(fact)
-            room -= cost
-            if fact.kind in SPOKEN:
-                told += f"{fact.text}\n"
-    return kept
-
-
 def _cost(text: str, meter: BaseMeter) -> int:
-    return meter.load(text) + _ITEM
+    return meter.load(text) + ITEM
 
 
 def _lines(said: Sequence[Said], earlier: int) -> list[SummaryLine]:
@@ -192,13 +175,13 @@ def _best(lines: Sequence[SummaryLine], told: Sequence[str], room: int, meter: B
     chosen: list[SummaryLine] = []
     for line in sorted(lines, key=lambda line: (-_worth(line, common, len(lines)), -line.at)):
         again = len(line.words & covered) * _REPEATED[1] >= len(line.words) * _REPEATED[0]
-        cost = _cost(line.text, meter) + _ITEM
+        cost = _cost(line.text, meter) + ITEM
         if again or cost > room:
             continue
         chosen.append(line)
         covered |= line.words
         room -= cost
-        if room <= 2 * _ITEM:
+        if room <= 2 * ITEM:
             break
     return sorted(chosen)
 
@@ -222,22 +205,10 @@ def _within(facts: list[Fact], lines: list[SummaryLine], limit: int, meter: Base
 
 
 def _written(facts: Sequence[Fact], lines: Sequence[SummaryLine]) -> str:
-    told = [row for kind in _HEADINGS for row in _rows(kind, [fact for fact in facts if fact.kind == kind])]
+    rows = listing(sorted(facts, key=lambda fact: fact.at))
     if lines:
-        told += [f"{_SAID}:", *(f"- {line.role}: {line.text}" if line.role else f"- {line.text}" for line in lines)]
-    return "\n".join(told)
-
-
-def _rows(kind: str, facts: Sequence[Fact]) -> Iterator[str]:
-    """Yield the rows of one kind: sentences below each other, atoms beside each other, as they were said."""
-    if not facts:
-        return
-    texts = [fact.text for fact in sorted(facts, key=lambda fact: fact.at)]
-    if kind not in SPOKEN:
-        yield f"{_HEADINGS[kind]}: {'; '.join(texts)}"
-        return
-    yield f"{_HEADINGS[kind]}:"
-    yield from (f"- {text}" for text in texts)
+        rows += [f"{_SAID}:", *(f"- {line.role}: {line.text}" if line.role else f"- {line.text}" for line in lines)]
+    return "\n".join(rows)
 
 
 def _named(line: str) -> Said:
@@ -257,7 +228,3 @@ def _parted(text: str) -> list[Said]:
         if block.strip():
             found.append(Said(role, block, handle(block)))
     return found
-
-
-def _default() -> BaseMeter:
-    return meter(DEFAULT)

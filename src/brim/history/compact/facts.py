@@ -1,45 +1,52 @@
-"""The facts in what was said: paths, ids, addresses, numbers, errors, decisions, rules, open questions, tasks.
+"""The facts in messages: paths, ids, addresses, numbers, errors, decisions, rules, open questions, tasks.
 
-Prose can be said again in fewer words; a path or a number cannot. So facts are found first, by patterns alone, told
-apart by kind, and ranked: what people decided before what they mentioned, and that before what a tool printed.
+Prose can be put in fewer words; a path or a number cannot. So facts are found first, by patterns alone, and ranked:
+what people decided before what they mentioned, and that before what a tool printed.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from brim.history.compact.secrets import redact
+from brim.meter.base import BaseMeter
 
 KINDS = ("constraint", "decision", "error", "todo", "url", "path", "id", "number", "question")
 """The kinds of facts, the weightiest first."""
 SPOKEN = ("constraint", "decision", "error", "todo", "question")
 """Kinds that are whole sentences."""
+_ATOMS = ("url", "path", "id", "number")
 
-_WEIGHTS = {
-    "constraint": 90,
-    "decision": 80,
-    "error": 60,
-    "todo": 60,
-    "url": 50,
-    "path": 50,
-    "id": 50,
-    "number": 40,
-    "question": 35,
+HEADINGS = {
+    "constraint": "Rules",
+    "decision": "Decisions",
+    "todo": "To do",
+    "error": "Errors",
+    "question": "Open questions",
+    "path": "Paths",
+    "url": "Addresses",
+    "id": "Ids",
+    "number": "Numbers",
 }
+"""The headings under which facts are listed, in order."""
+ITEM = 2
+"""About the tokens that it takes to list something: a dash or a semicolon, and a line break."""
+
+_WEIGHTS = dict(zip(KINDS, (90, 80, 60, 60, 50, 50, 50, 40, 35), strict=True))
 _ROLES = {"system": 10, "user": 20, "assistant": 10, "tool": -20}
-"""What it adds to a fact who said it: a tool prints many numbers that nobody asked for."""
+"""What the role adds to a fact's weight: a tool prints many numbers that nobody needs."""
 _PRINTED = 2
-"""What each further fact of a kind weighs less, where a tool printed it."""
+"""How much less each further fact of a kind weighs if a tool printed it."""
 _MOST_TEXT = 40_000
-"""Characters of a message that are searched: its start and its end, where there are more."""
+"""Characters of a message that are searched: of a longer one, its start and its end."""
 _MOST_OF_ONE = 60
 """Facts that one message can give."""
 _LONGEST = 240
-"""Characters of a sentence that is kept as it was said."""
+"""Characters of a sentence that is kept verbatim."""
 
 _END = re.compile(r"(?<=[.!?][\"')\]])\s+|(?<=[.!?])\s+(?=[^a-z\s])|(?<=[。！？；])")
 """The end of a sentence; a small letter after the stop means that it was an abbreviation."""
@@ -77,11 +84,11 @@ _NUMBER = re.compile(
     r"((?:[ ]?%|[ ]?[^\W\d_]{1,12}(?:/[^\W\d_]{1,4})?\b)?)"
 )
 _BEFORE = re.compile(r"(?:[^\W\d_][\w'-]*(?:[ \t]*[=:][ \t]*|[ \t]+)){1,3}\Z")
-"""Up to three words before a number. They are looked for once there is one: most words stand before none."""
+"""Up to three words before a number. The search begins at a number, since most words stand before none."""
 _NEAR = 120
 """Characters before a number in which its words are looked for."""
 _ENDLESS = re.compile(r"[\w.@+/\\=&%?~:'-]{240,}")
-"""What is longer than any name: an encoded file, say. To look for names in it would take forever."""
+"""Longer than any name, such as an encoded file, in which a search for names would take too long."""
 _UNIT = re.compile(
     r"\s?(?:%|[kmgt]?i?b|bytes?|tokens?|chars?|characters?|ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?|weeks?"
     r"|months?|years?|k|m|bn?|rows?|lines?|files?|times?|tests?|retries|requests?|users?|px|hz|khz|mhz|ghz|km|cm|mm|kg|g"
@@ -125,12 +132,27 @@ _PASSING = re.compile(
     r"|(?:that|this|it) took\b|(?:it |that )?(?:took|ran|finished) (?:in )?\d",
     re.I,
 )
-"""How a model tells what it is about to do, or how long it took: what is named there is no more than looked at."""
+"""How a model announces what it does next, or how long it took: names in it are mentioned in passing."""
 _QUESTION = re.compile(r"[?？][\"')\]]*$")
 
 
+class FactLine(Protocol):
+    """A line of a list of facts."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of fact."""
+
+    @property
+    def text(self) -> str:
+        """The fact."""
+
+
+Listed = TypeVar("Listed", bound=FactLine)
+
+
 class Said(NamedTuple):
-    """Something that was said, and where to find it again."""
+    """The text of a message, and its handle."""
 
     role: str
     text: str
@@ -144,36 +166,36 @@ class Fact:
     kind: str
     """One of `KINDS`."""
     text: str
-    """As it was said, without what surrounds it."""
+    """The fact verbatim, without its surroundings."""
     handle: str
-    """The message in which it was said first."""
+    """The first message that states it."""
     role: str
-    """Who said it; the weightiest, where several did."""
+    """The role of the message; of several, the weightiest."""
     at: int
-    """The number of that message, in the order given."""
+    """The number of that message."""
     times: int = 1
-    """In how many messages it was said."""
+    """In how many messages it is stated."""
 
     @property
     def weight(self) -> int:
-        """How much it would be missed."""
+        """How important it is to keep it."""
         return _WEIGHTS[self.kind] + _ROLES.get(self.role, 0) + 5 * min(self.times - 1, 4)
 
     @property
     def must(self) -> bool:
-        """Whether a summary may not leave it out: people, or the model in its own words, said it."""
+        """Whether a summary may not leave it out: a person, or the model in its own words, stated it."""
         return self.role != "tool" and self.kind != "question"
 
 
 def harvest(said: Iterable[Said], most: int = 200) -> list[Fact]:
-    """Return the facts in what was said, each once, the weightiest first and the newest first among equals.
+    """Return the facts in messages, each once, the weightiest first and the newest first among equals.
 
-    Secrets are no facts: what is found has none.
+    Secrets are removed first.
     """
     found: dict[tuple[str, str], Fact] = {}
     for at, one in enumerate(said):
-        for role, said_so in _apart(one.role, redact(_searched(one.text))):
-            for kind, text in _facts(role, said_so):
+        for role, part in _parts(one.role, redact(_searched(one.text))):
+            for kind, text in _facts(role, part):
                 key = kind, text.casefold() if kind in SPOKEN else text
                 known = found.get(key)
                 if known is None:
@@ -206,6 +228,30 @@ def ranked(facts: Iterable[Fact]) -> list[Fact]:
     return [found[i] for _, i in sorted(keys)]
 
 
+def affordable(facts: Iterable[Listed], room: int, meter: BaseMeter, text: str = "") -> list[Listed]:
+    """Return the first facts that fit into the room, without those in a text or in a sentence before them."""
+    kept = []
+    for fact in facts:
+        cost = meter.load(fact.text) + ITEM
+        if fact.text not in text and cost <= room:
+            kept.append(fact)
+            room -= cost
+            text += f"{fact.text}\n" if fact.kind in SPOKEN else ""
+    return kept
+
+
+def listing(facts: Sequence[FactLine], headings: Mapping[str, str] = HEADINGS) -> list[str]:
+    """Return facts as lines under their headings: sentences below each other, names and numbers in one line."""
+    lines = []
+    for kind, heading in headings.items():
+        texts = [fact.text for fact in facts if fact.kind == kind]
+        if texts and kind in _ATOMS:
+            lines.append(f"{heading}: {'; '.join(texts)}")
+        elif texts:
+            lines += [f"{heading}:", *(f"- {text}" for text in texts)]
+    return lines
+
+
 def uncovered(facts: Sequence[Fact], text: str) -> list[Fact]:
     """Return the facts that a text does not mention."""
     folded = " ".join(text.casefold().split())
@@ -217,8 +263,8 @@ def _searched(text: str) -> str:
     return text if len(text) <= _MOST_TEXT else f"{text[:half]}\n{text[-half:]}"
 
 
-def _apart(role: str, text: str) -> Iterator[tuple[str, str]]:
-    """Yield what was said, and apart from it what the model says of what it is about to do: that fades like output."""
+def _parts(role: str, text: str) -> Iterator[tuple[str, str]]:
+    """Yield a text, and separately what the model announces in it, which weighs no more than a tool's output."""
     passing = [each for each in sentences(text) if _PASSING.match(each)] if role == "assistant" else []
     for each in passing:
         text = text.replace(each, " ", 1)
@@ -239,7 +285,7 @@ def _facts(role: str, text: str) -> Iterator[tuple[str, str]]:
 
 
 def _spoken(role: str, text: str) -> Iterator[tuple[str, str]]:
-    """Yield the sentences that are facts as a whole; what a tool prints decides and asks nothing."""
+    """Yield the sentences that are facts as a whole; of a tool's, only errors."""
     for sentence in sentences(text):
         if len(sentence) > _LONGEST:
             continue
@@ -264,7 +310,7 @@ def _kind_of(sentence: str, role: str) -> str | None:
 
 
 def _atoms(text: str) -> Iterator[tuple[str, str]]:
-    """Yield addresses, paths, ids and numbers; what was taken for one is not looked at again."""
+    """Yield addresses, paths, ids and numbers; a match is not searched again."""
     text = _ENDLESS.sub("\x00", text)
     for kind, pattern in (("url", _URL), ("path", _PATH), ("id", _ID)):
         spans = []
@@ -291,10 +337,10 @@ def _blanked(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def _numbered(words: str, number: str, unit: str) -> str | None:
-    """Return a number with its unit and the words before it, or `None` where it is the number of nothing."""
+    """Return a number with its unit and the words before it, or `None` if it has neither."""
     while words and words.split(maxsplit=1)[0].casefold() in _IDLE:
         words = words.lstrip().partition(" ")[2] if " " in words.strip() else ""
-    told = unit if unit and (_UNIT.match(unit) or not words) else ""
-    if not words.strip() and not _UNIT.match(told):
+    unit = unit if unit and (_UNIT.match(unit) or not words) else ""
+    if not words.strip() and not _UNIT.match(unit):
         return None
-    return " ".join(f"{words}{number}{told}".split())
+    return " ".join(f"{words}{number}{unit}".split())
