@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import brim
-from brim.history.options import Options
 from generated import run
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "api.md"
@@ -27,7 +26,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Fit a history": ("fit_messages", "History", "Fitted", "Stable", "CachePrices"),
     "Count and cut": ("meter", "Meter", "Window", "cut", "Cut", "Truncator"),
     "What happened": ("Receipt", "Part", "Loss", "Change", "Capture", "replay"),
-    "Over time": ("Session", "Status", "Shares", "Loop", "Tick", "Step", "Outcome", "open_store"),
+    "Over time": ("Session", "Conversations", "Status", "Shares", "Loop", "Tick", "Step", "Outcome", "open_store"),
     "Flows and settings": ("load_config", "Curator", "Pack"),
     "Clients": ("wrap",),
     "Errors": (
@@ -45,9 +44,6 @@ _HEAD = """\
 All public names of `import brim`. Names with a leading underscore, and modules that are not named here or in the
 guides, may change from release to release.
 """
-BESIDE = {"fit_messages": (Options, "What may be asked of one fit, each by name:")}
-"""Values whose fields stand with a function that takes them by name."""
-
 _FIELD_LIMIT = 90
 _LINE = 100
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
@@ -85,9 +81,6 @@ def _entry(name: str) -> Iterator[str]:
     if isinstance(node, _Definition):
         yield _code(_signature(node, prefix="brim."))
         yield from _told(ast.get_docstring(node))
-        if name in BESIDE:
-            yield f"{BESIDE[name][1]}\n"
-            yield from _table(_node(BESIDE[name][0]))
         return
     if node is None:
         yield from _told(inspect.getdoc(found))
