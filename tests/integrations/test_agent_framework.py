@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import brim
-from brim.integrations.agent_framework import BrimCompaction, _messages
+from brim.integrations.agent_framework import BrimCompaction
 from integrations.pictures import PICTURE
 
 SYSTEM = "You look things up. Answer with one word when you are done."
@@ -165,7 +165,7 @@ def test_what_the_provider_keeps_is_sent_as_it_came(upstream):
 
 def fitted(given, budget, model="gpt-5"):
     mine = BrimCompaction(window=budget)
-    return _messages(mine._fitted(given, model, {}, None), given)
+    return mine._call(given, model, {}, None).messages
 
 
 def test_a_cut_result_keeps_its_id_and_its_properties():

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from pydantic import PrivateAttr
 
 import brim
-from brim.integrations.blocks import blocks_wired
-from brim.integrations.google_adk import BrimPlugin, _made, _spoken
+from brim.integrations.google_adk import TRANSLATION, BrimPlugin
+from integrations.translations import fitted, rewritten
 
 WINDOW = 4_000
 GOAL = "Find out why the harbour is silting up."
@@ -74,8 +74,8 @@ class Scripted(BaseLlm):
             for tool in asked.config.tools or ()
             for each in tool.function_declarations
         ]
-        beside, _ = history.beside(tools or None, asked.config.system_instruction)
-        return sum(beside.values()) + history.book.fixed + history.book.total
+        beside, _ = history.extra_units(tools or None, asked.config.system_instruction)
+        return sum(beside.values()) + history.turns.fixed + history.turns.total
 
 
 def told(content, place):
@@ -167,7 +167,7 @@ def test_the_session_shows_receipts_and_usage(tmp_path):
     assert plugin.conversations.last.receipt.used <= WINDOW
     kinds = [entry.kind for entry in store.entries("s1/surveyor")]
     assert kinds.count("prompt") == kinds.count("usage") == 6
-    assert plugin._asked == {}
+    assert plugin._calls == {}
 
 
 def test_an_estimate_is_corrected_by_the_usage():
@@ -200,7 +200,7 @@ def test_another_error_is_not_touched():
     plugin = BrimPlugin(WINDOW, meter="gpt-5")
     with pytest.raises(ConnectionError, match="the line is down"):
         run(model, [plugin])
-    assert plugin._asked == {}
+    assert plugin._calls == {}
 
 
 def test_a_session_goes_on_over_several_questions():
@@ -255,22 +255,16 @@ def histories(draw):
 @given(histories())
 def test_messages_come_back_as_they_were(contents):
     before = [content.model_copy(deep=True) for content in contents]
-    spoken = _spoken(contents)
-    raws = blocks_wired(spoken)
-    assert json.loads(json.dumps(raws)) == raws
-    assert [_made(raw, contents, spoken) for raw in raws] == contents == before
+    assert rewritten(TRANSLATION, contents, "anthropic") == contents == before
 
 
 @settings(max_examples=60, deadline=None)
 @given(histories(), st.integers(60, 2_000))
 def test_what_is_left_is_legal_and_of_the_same_kind(contents, window):
-    plugin = BrimPlugin(window, meter="gpt-5")
-    spoken = _spoken(contents)
     try:
-        asked = plugin.conversations.request(blocks_wired(spoken), format="anthropic")
+        sent = fitted(TRANSLATION, contents, window)
     except brim.DoesNotFit:
         return
-    sent = asked.written(contents, lambda raw: _made(raw, contents, spoken))
     check_pairs(sent)
     assert all(isinstance(part, types.Part) for content in sent for part in content.parts)
     own = [part.function_call for content in contents for part in content.parts if part.function_call]
@@ -299,9 +293,7 @@ def test_what_is_cut_keeps_all_else():
         types.Content(role="model", parts=[types.Part(function_call=types.FunctionCall(id="1", name="look"))]),
         types.Content(role="user", parts=[types.Part(function_response=response, part_metadata={"kept": 1})]),
     ]
-    spoken = _spoken(contents)
-    asked = BrimPlugin(1_000, meter="gpt-5").conversations.request(blocks_wired(spoken), format="anthropic")
-    sent = asked.written(contents, lambda raw: _made(raw, contents, spoken))
+    sent = fitted(TRANSLATION, contents, 1_000)
     assert sent[0] is contents[0]
     assert sent[1] is contents[1]
     part = sent[2].parts[0]
@@ -317,8 +309,6 @@ def test_a_text_that_was_cut_has_no_signature_and_a_whole_one_keeps_it():
         types.Part(text="so", thought_signature=b"b"),
     ]
     contents = [types.Content(role="user", parts=[types.Part(text=GOAL)]), types.Content(role="model", parts=parts)]
-    spoken = _spoken(contents)
-    asked = BrimPlugin(500, meter="gpt-5").conversations.request(blocks_wired(spoken), format="anthropic")
-    sent = asked.written(contents, lambda raw: _made(raw, contents, spoken))
+    sent = fitted(TRANSLATION, contents, 500)
     assert [part.thought_signature for part in sent[1].parts] == [None, b"b"]
     assert parts[0].thought_signature == b"a"

@@ -21,9 +21,9 @@ from openai import BadRequestError
 from pydantic import BaseModel
 
 import brim
-from brim.integrations.langchain import BrimMiddleware, _asked, _changed, _spoken
-from brim.integrations.parts import unwired, wired
+from brim.integrations.langchain import TRANSLATION, BrimMiddleware, _request
 from integrations.pictures import PICTURE
+from integrations.translations import fitted, rewritten
 
 SYSTEM = "You look things up. Answer with one word when you are done."
 TASK = "Look at all the numbers, one by one, and remember 7341."
@@ -165,7 +165,7 @@ def test_a_cut_result_keeps_its_id_its_name_and_its_artifact(upstream):
         sent.append(request)
         return model.invoke(request.messages)
 
-    mine.wrap_model_call(_asked(model, [HumanMessage(TASK), AIMessage("", tool_calls=[call]), result], []), keep)
+    mine.wrap_model_call(_request(model, [HumanMessage(TASK), AIMessage("", tool_calls=[call]), result], []), keep)
     cut = sent[0].messages[-1]
     assert len(cut.content) < 3_000
     assert (cut.tool_call_id, cut.name, cut.artifact, cut.id, cut.status) == (
@@ -185,7 +185,9 @@ def test_cut_arguments_are_cut_wherever_they_stand():
     raw = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": json.dumps(args)}}
     said = AIMessage([block], tool_calls=[call], additional_kwargs={"tool_calls": [raw], "seen": 1}, id="m2")
     sent = []
-    asked = _asked(SimpleNamespace(model="gpt-5"), [HumanMessage(TASK), said, ToolMessage("ok", tool_call_id="c1")], [])
+    asked = _request(
+        SimpleNamespace(model="gpt-5"), [HumanMessage(TASK), said, ToolMessage("ok", tool_call_id="c1")], []
+    )
     BrimMiddleware(window=600).wrap_model_call(asked, sent.append)
     cut = sent[0].messages[1]
     assert len(str(cut.tool_calls[0]["args"])) < 3_000
@@ -206,7 +208,7 @@ def test_thinking_of_claude_that_stands_after_a_cut_is_not_sent():
         messages += [thought(i), ToolMessage("word " * 100, tool_call_id=f"c{i}")]
     sent = []
     model = SimpleNamespace(model="claude-opus-5-5")
-    BrimMiddleware(window=2_500).wrap_model_call(_asked(model, messages, []), sent.append)
+    BrimMiddleware(window=2_500).wrap_model_call(_request(model, messages, []), sent.append)
     kept = [message for message in sent[0].messages if isinstance(message, AIMessage)]
     assert 0 < len(kept) < 12
     assert [block["type"] for message in kept for block in message.content] == ["text", "tool_use"] * len(kept)
@@ -219,7 +221,7 @@ def test_the_form_of_the_answer_is_counted():
 
         found: list[str]
 
-    request = replace(_asked(SimpleNamespace(model="gpt-5"), [HumanMessage(TASK)], [look]), response_format=None)
+    request = replace(_request(SimpleNamespace(model="gpt-5"), [HumanMessage(TASK)], [look]), response_format=None)
     formed = replace(request, response_format=ToolStrategy(Answer))
     mine = BrimMiddleware(window=3_000)
     mine.wrap_model_call(request, lambda sent: None)
@@ -274,27 +276,19 @@ def histories(draw) -> list[AnyMessage]:
 @given(messages=histories(), format=st.sampled_from(["openai", "anthropic"]))
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_what_was_not_cut_comes_back_as_it_was(messages, format):
-    spoken = [_spoken(message) for message in messages]
-    for message, each in zip(messages, spoken, strict=True):
-        whole = _changed(message, [part.text for part in each.parts])
-        if message.additional_kwargs.get("tool_calls") is None or whole.tool_calls == message.tool_calls:
-            assert whole == message
-    request = brim.Conversations(100_000, model="gpt-5").request(wired(spoken, format), format=format)
-    back = unwired(request, spoken, messages, _changed, HumanMessage)
-    assert not request.changed
+    assert rewritten(TRANSLATION, messages, format) == messages
+    back = fitted(TRANSLATION, messages, 100_000, format)
     assert all(after is before for before, after in zip(messages, back, strict=True))
 
 
 @given(messages=histories(), format=st.sampled_from(["openai", "anthropic"]), budget=st.integers(60, 400))
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 def test_what_is_cut_stays_legal_and_its_own(messages, format, budget):
-    spoken = [_spoken(message) for message in messages]
-    conversations = brim.Conversations(budget, model="gpt-5", tool_limit="25%")
+    said = TRANSLATION._replace(say=lambda text: HumanMessage(text, id="brim"))
     try:
-        request = conversations.request(wired(spoken, format), format=format)
+        back = fitted(said, messages, budget, format, tool_limit="25%")
     except brim.DoesNotFit:
         return
-    back = unwired(request, spoken, messages, _changed, lambda text: HumanMessage(text, id="brim"))
     waiting: list[str] = []
     for message in back:
         if isinstance(message, ToolMessage):

@@ -27,10 +27,8 @@ from llama_index.core.workflow import Context, JsonSerializer
 from llama_index.llms.openai_like import OpenAILike
 
 import brim
-from brim.integrations.llama_index import BrimLLM, BrimMemory
-from brim.integrations.llama_messages import changed, spoken
-from brim.integrations.parts import unwired, wired
-from brim.sessions.conversations import Conversations
+from brim.integrations.llama_index import TRANSLATION, BrimLLM, BrimMemory
+from integrations.translations import fitted, rewritten
 
 WINDOW = 4_000
 GOAL = "Find out why the harbour is silting up."
@@ -239,12 +237,7 @@ def histories(draw):
 @given(messages=histories())
 def test_messages_come_back_as_they_were(format, messages):
     before = [message.model_copy(deep=True) for message in messages]
-    told = spoken(messages)
-    raws = wired(told, format)
-    assert json.loads(json.dumps(raws)) == raws
-    for message, each in zip(messages, told, strict=True):
-        assert changed(message, [part.text for part in each.parts]) == message
-    assert messages == before
+    assert rewritten(TRANSLATION, messages, format) == messages == before
 
 
 @pytest.mark.parametrize("format", ["openai", "anthropic"])
@@ -252,18 +245,16 @@ def test_messages_come_back_as_they_were(format, messages):
 @given(messages=histories(), window=st.integers(60, 2_000))
 def test_what_is_left_is_legal(format, messages, window):
     before = [message.model_copy(deep=True) for message in messages]
-    told = spoken(messages)
     try:
-        asked = Conversations(window, meter="gpt-5").request(wired(told, format), format=format)
+        sent = fitted(TRANSLATION, messages, window, format)
     except brim.DoesNotFit:
         return
-    sent = unwired(asked, told, messages, changed, lambda text: ChatMessage(role="user", content=text))
     assert messages == before
     waiting: list = []
-    for message, each in zip(sent, spoken(sent), strict=True):
+    for message, each in zip(sent, TRANSLATION.read(sent), strict=True):
         assert (message.role == "tool") == bool(waiting)
         if waiting:
-            assert each.answers == waiting.pop(0)
+            assert each.call_id == waiting.pop(0)
             assert message.additional_kwargs["x"] == 1
         waiting += [part.id for part in each.parts if part.kind == "call"]
     assert waiting == []

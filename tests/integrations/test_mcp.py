@@ -219,5 +219,5 @@ def test_it_listens_on_this_machine_alone(host):
 def test_a_store_that_is_not_there_is_no_store(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["mcp", "--store", "sqlite:///none.db"]) == 2
-    assert "there is no such store" in capsys.readouterr().err
+    assert "this store does not exist" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

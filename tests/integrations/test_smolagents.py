@@ -15,9 +15,10 @@ from smolagents.models import ChatMessage, MessageRole
 from smolagents.monitoring import LogLevel
 
 import brim
-from brim.integrations.parts import unwired, wired
-from brim.integrations.smolagents import _changed, _say, _spoken, fit_steps
+from brim.integrations.messages import to_wire
+from brim.integrations.smolagents import TRANSLATION, fit_steps
 from brim.sessions.conversations import Conversations
+from integrations.translations import fitted, rewritten
 
 WINDOW = 6_000
 GOAL = "Find out why the harbour is silting up."
@@ -212,12 +213,9 @@ def histories(draw):
 @given(messages=histories())
 def test_messages_come_back_as_they_were(format, messages):
     before = copy.deepcopy(messages)
-    told = _spoken(messages)
-    raws = wired(told, format)
-    assert json.loads(json.dumps(raws)) == raws
-    for message, each in zip(messages, told, strict=True):
-        made = _changed(message, [part.text for part in each.parts])
-        assert made == (message if message.content is not None else said(MessageRole.USER, []))
+    back = rewritten(TRANSLATION, messages, format)
+    for message, each in zip(messages, back, strict=True):
+        assert each == (message if message.content is not None else said(MessageRole.USER, []))
     assert messages == before
 
 
@@ -226,15 +224,14 @@ def test_messages_come_back_as_they_were(format, messages):
 @given(messages=histories(), window=st.integers(60, 2_000))
 def test_what_is_left_keeps_calls_and_what_came_of_them_together(format, messages, window):
     before = copy.deepcopy(messages)
-    told = _spoken(messages)
+    told = TRANSLATION.read(messages)
     try:
-        asked = Conversations(window, meter="gpt-5").request(wired(told, format), format=format)
+        sent = fitted(TRANSLATION, messages, window, format)
     except brim.DoesNotFit:
         return
-    sent = unwired(asked, told, messages, _changed, _say)
     assert messages == before
     calls = sum(each.role == "assistant" and any(part.kind == "call" for part in each.parts) for each in told)
-    left = [each for each in _spoken(sent) if any(part.kind == "call" for part in each.parts)]
+    left = [each for each in TRANSLATION.read(sent) if any(part.kind == "call" for part in each.parts)]
     assert len(left) <= calls
     for message in sent:
         assert message.role in (MessageRole.USER, MessageRole.SYSTEM) or message.raw == {"kept": 1}
@@ -243,7 +240,7 @@ def test_what_is_left_keeps_calls_and_what_came_of_them_together(format, message
 def test_a_picture_is_counted_by_its_size():
     def units(width, height):
         content = [{"type": "image", "image": PIL.Image.new("RGB", (width, height))}]
-        raws = wired(_spoken([said(MessageRole.USER, content)]), "openai")
+        raws = to_wire(TRANSLATION.read([said(MessageRole.USER, content)]), "openai")
         return Conversations(100_000, model="gpt-4o").request(raws, format="openai").receipt.used
 
     assert units(2_000, 1_000) > units(200, 100) > 85

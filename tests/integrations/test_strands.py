@@ -14,11 +14,12 @@ from strands import Agent, tool
 from strands.agent.conversation_manager import NullConversationManager, SlidingWindowConversationManager
 from strands.models.openai import OpenAIModel
 from strands.session.file_session_manager import FileSessionManager
+from strands.types.events import ModelStopReason
 from strands.types.exceptions import ContextWindowOverflowException
 
 import brim
-from brim.integrations.blocks import blocks_wired
-from brim.integrations.strands import BrimConversationManager, _made, _spoken, _usage
+from brim.integrations.strands import TRANSLATION, BrimConversationManager, _usage
+from integrations.translations import fitted, rewritten
 
 WINDOW = 4_000
 GOAL = "Find out why the harbour is silting up."
@@ -141,6 +142,10 @@ def test_a_session_goes_on_in_another_process(upstream, tmp_path):
     assert session.status().prompts == 47
 
 
+def stopped(usage):
+    return ModelStopReason("end_turn", {"role": "assistant", "content": []}, usage, {"latencyMs": 1})
+
+
 @pytest.mark.parametrize(
     ("usage", "told"),
     [
@@ -150,11 +155,11 @@ def test_a_session_goes_on_in_another_process(upstream, tmp_path):
     ids=["cached-within", "cached-apart"],
 )
 def test_the_whole_prompt_is_counted_wherever_the_cache_is(usage, told):
-    assert _usage(usage)["input_tokens"] == told
+    assert _usage(stopped(usage))["input_tokens"] == told
 
 
 def test_no_usage_is_none():
-    assert _usage({"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}) is None
+    assert _usage(stopped({"inputTokens": 0, "outputTokens": 0, "totalTokens": 0})) is None
 
 
 texts = st.text(max_size=30)
@@ -200,23 +205,17 @@ def histories(draw):
 @given(histories())
 def test_messages_come_back_as_they_were(messages):
     before = copy.deepcopy(messages)
-    spoken = [_spoken(message) for message in messages]
-    raws = blocks_wired(spoken)
-    assert json.loads(json.dumps(raws)) == raws
-    assert [_made(raw, messages, spoken) for raw in raws] == messages == before
+    assert rewritten(TRANSLATION, messages, "anthropic") == messages == before
 
 
 @settings(max_examples=80, deadline=None)
 @given(histories(), st.integers(60, 2_000))
 def test_what_is_left_is_legal_and_takes_turns(messages, window):
     before = copy.deepcopy(messages)
-    spoken = [_spoken(message) for message in messages]
-    manager = BrimConversationManager(window, meter="gpt-5")
     try:
-        asked = manager.conversations.request(blocks_wired(spoken), format="anthropic")
+        sent = fitted(TRANSLATION, messages, window)
     except brim.DoesNotFit:
         return
-    sent = asked.written(messages, lambda raw: _made(raw, messages, spoken))
     assert messages == before
     waiting: list[str] = []
     for place, message in enumerate(sent):
@@ -235,11 +234,7 @@ def test_what_is_cut_keeps_all_else():
         {"role": "assistant", "content": [{"toolUse": {"toolUseId": "1", "name": "look", "input": {"number": 1}}}]},
         {"role": "user", "content": [{"toolResult": result}], "tracking_id": "b"},
     ]
-    spoken = [_spoken(message) for message in messages]
-    asked = BrimConversationManager(1_000, meter="gpt-5").conversations.request(
-        blocks_wired(spoken), format="anthropic"
-    )
-    sent = asked.written(messages, lambda raw: _made(raw, messages, spoken))
+    sent = fitted(TRANSLATION, messages, 1_000)
     assert sent[0] is messages[0]
     assert sent[1] is messages[1]
     left = sent[2]["content"][0]["toolResult"]

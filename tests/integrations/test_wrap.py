@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import brim
 from brim.cli import main
 from brim.errors import DoesNotFit, InvalidType
-from brim.sessions.call import ClientCall
+from brim.integrations.client_call import ClientCall
 from brim.sessions.conversation import bare
 from brim.sessions.conversations import Conversations
 
@@ -451,12 +451,11 @@ def test_a_message_that_is_cut_leaves_its_mark_of_the_cache():
         {"role": "assistant", "content": [call]},
         {"role": "user", "content": [said]},
     ]
-    made = ClientCall.of({"model": "claude-sonnet-5", "messages": messages}, "anthropic")
-    request = made.fit(Conversations(WINDOW))
-    task, spoken, cut = made.written(request)["messages"]
+    made = ClientCall.of({"model": "claude-sonnet-5", "messages": messages}, "anthropic", Conversations(WINDOW))
+    task, spoken, cut = made.fields["messages"]
     assert task is messages[0]
     assert spoken is messages[1]
-    assert request.places == [0, 1, None]
+    assert made.request.places == [0, 1, None]
     assert "cache_control" not in cut["content"][0]
     assert cut["content"][0]["tool_use_id"] == "c1"
     assert spoken["content"][0]["input"] == call["input"]
@@ -557,9 +556,9 @@ def flat(lists):
 @given(messages=chat_messages())
 def test_what_is_sent_whole_is_the_callers_own_and_what_is_cut_keeps_the_rest(messages):
     before = json.dumps(messages)
-    call = ClientCall.of({"model": "gpt-5", "messages": messages, "seed": 3}, "openai")
-    request = call.fit(Conversations(1_200, model="gpt-5"))
-    written = call.written(request)
+    conversations = Conversations(1_200, model="gpt-5")
+    call = ClientCall.of({"model": "gpt-5", "messages": messages, "seed": 3}, "openai", conversations)
+    request, written = call.request, call.fields
     assert json.dumps(messages) == before, "what was given is not changed"
     assert written["seed"] == 3
     assert brim.meter("gpt-5").count_messages([bare(raw) for raw in written["messages"]]) <= 1_200

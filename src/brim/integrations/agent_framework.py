@@ -1,22 +1,21 @@
-"""Microsoft Agent Framework: a middleware under which every call of the model fits; a compaction strategy as well.
+"""Microsoft Agent Framework: a middleware that fits every call of the model; a compaction strategy as well.
 
-`Agent(..., middleware=[BrimCompaction()])` is all. As a middleware it sees the tools and what the answers report, and
-changes nothing but the call. As `compaction_strategy=` it sees the messages alone, and marks what is left out.
+`Agent(..., middleware=[BrimCompaction()])` is all. As a middleware it sees the tools and the reported usage, and
+changes nothing but the call. As `compaction_strategy=` it sees only the messages, and marks those it leaves out.
 """
 
 from __future__ import annotations
 
 import asyncio
 import copy
-import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
+from typing import Any
 
 from brim.integrations import missing
-from brim.integrations.parts import MessagePart, Spoken, format_for, unwired, wired
+from brim.integrations.calls import TranslatedCall, arun, astream, usage_of
+from brim.integrations.messages import FrameworkMessage, KeptPart, MessagePart, Translation, json_text, write_parts
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
-from brim.sessions.request import FittedRequest
 
 try:
     from agent_framework import EXCLUDE_REASON_KEY, EXCLUDED_KEY, ChatMiddleware, Content, Message, ResponseStream
@@ -24,14 +23,14 @@ try:
 except ImportError as error:
     raise missing("agent-framework") from error
 
-_MINE = "_brim"
-"""Marks what brim has put into a list of messages, and why it has left out others."""
+_MARK = "_brim"
+"""Marks the messages that brim has added to a list, and is the reason why it left out others."""
 _UNSENT = ("usage", "function_approval_request", "function_approval_response", "oauth_consent_request")
-_ROLES = ("system", "user", "assistant", "tool")
+_ROLES = {"system": "system", "developer": "system", "assistant": "assistant"}
 
 
 class BrimCompaction(ChatMiddleware):
-    """Fits each call of the model into its window, learns from what the answer reports, and tries a refused one again.
+    """Fits each call into the model's window, records the reported usage, and retries a refused call once.
 
     The id of the agent's session names that of brim.
     """
@@ -49,157 +48,90 @@ class BrimCompaction(ChatMiddleware):
         """Begin.
 
         Args:
-            window: what the model holds; without it, what the catalogue knows of each model.
-            model: the model, where the call does not name it: as a compaction strategy it never does.
-            instructions: those of the agent, for a compaction strategy, which is not told of them.
+            window: the window of the model; by default that of the catalogue.
+            model: the model, if the call does not name it: as a compaction strategy it never does.
+            instructions: those of the agent, which a compaction strategy does not see.
             tools: its tools, likewise.
-            conversations: where the sessions live, if they are shared with something else.
+            conversations: the conversations to use, if they are shared.
             settings: further arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
         """
-        self.conversations = Conversations(window, **settings) if conversations is None else conversations
+        self.conversations = conversations or Conversations(window, **settings)
         self._model = model
-        self._beside = {"instructions": instructions, "tools": tools}
+        self._options = {"instructions": instructions, "tools": tools}
 
     async def process(self, context: Any, call_next: Callable[[], Awaitable[None]]) -> None:
-        """Call the model with what fits; one whose history the provider keeps is called as it came."""
+        """Call the model with the messages that fit; a call whose history the provider keeps is left as it is."""
         options = context.options or {}
         if options.get("conversation_id"):
             return await call_next()
-        given = list(context.messages)
         model = options.get("model") or getattr(context.client, "model", None) or self._model
-        fitted = await asyncio.to_thread(
-            self._fitted, given, model, options, getattr(context.session, "session_id", None)
-        )
-        context.messages = _messages(fitted, given)
+        session = getattr(context.session, "session_id", None)
+        call = await asyncio.to_thread(self._call, context.messages, model, options, session)
+
+        async def send(call: TranslatedCall) -> Any:
+            context.messages = call.messages
+            await call_next()
+            return context.result
+
         if context.stream:
-            await call_next()
-            context.result = _streamed(context, call_next, fitted, given)
-            return None
-        try:
-            await call_next()
-        except Exception as error:  # Whatever a provider raises may tell of an overflow; all else goes on.
-            fitted = await _smaller(context, fitted, given, error)
-            await call_next()
-        await asyncio.to_thread(fitted.answered, _usage(context.result))
+            context.result = _streamed(call, await send(call), send)
+        else:
+            await arun(call, send, _usage)
         return None
 
     async def __call__(self, messages: list[Any]) -> bool:
-        """Mark what does not fit as left out, and put in what stands for it; return whether that changed anything."""
+        """Mark messages that do not fit as left out, and add what replaces them; return whether anything changed."""
         before = _included(messages)
-        own = [message for message in messages if _MINE not in message.additional_properties]
+        own = [message for message in messages if _MARK not in message.additional_properties]
         for message in own:
-            if message.additional_properties.get(EXCLUDE_REASON_KEY) == _MINE:
+            if message.additional_properties.get(EXCLUDE_REASON_KEY) == _MARK:
                 message.additional_properties[EXCLUDED_KEY] = False
-        given = _included(own)
-        fitted = await asyncio.to_thread(self._fitted, given, self._model, self._beside, None)
-        sent = _messages(fitted, given)
-        whole = {id(message) for message in given}
-        stay = {id(message) for message in sent if id(message) in whole}
-        for message in given:
-            if id(message) not in stay:
-                message.additional_properties |= {EXCLUDED_KEY: True, EXCLUDE_REASON_KEY: _MINE}
+        included = _included(own)
+        call = await asyncio.to_thread(self._call, included, self._model, self._options, None)
+        sent = call.messages
+        known, kept = {*map(id, included)}, {*map(id, sent)}
+        for message in included:
+            if id(message) not in kept:
+                message.additional_properties |= {EXCLUDED_KEY: True, EXCLUDE_REASON_KEY: _MARK}
         for message in sent:
-            if id(message) not in whole:
-                message.additional_properties |= {_MINE: True, EXCLUDED_KEY: False}
+            if id(message) not in known:
+                message.additional_properties |= {_MARK: True, EXCLUDED_KEY: False}
         messages[:] = _merged(own, sent)
-        after = _included(messages)
-        return [*map(id, before)] != [*map(id, after)]
+        return [*map(id, before)] != [*map(id, _included(messages))]
 
-    def _fitted(self, given: Sequence[Any], model: str | None, options: Any, name: str | None) -> FittedRequest:
-        return self.conversations.request(
-            wired([_spoken(item) for item in _items(given)], format_for(model)),
+    def _call(self, messages: Sequence[Any], model: str | None, options: Any, session: str | None) -> TranslatedCall:
+        return TranslatedCall(
+            self.conversations,
+            TRANSLATION,
+            messages,
             model=model,
             tools=[*map(_tool, options.get("tools") or ())] or None,
             system=options.get("instructions") or None,
-            format=format_for(model),
             answer=options.get("max_tokens"),
-            session=name,
+            session=session,
         )
 
 
-async def _smaller(context: Any, fitted: FittedRequest, given: list[Any], error: Exception) -> FittedRequest:
-    """Return a smaller request after a refusal, and put it into the call; any other error goes on."""
-    smaller = await asyncio.to_thread(fitted.refused, error)
-    if smaller is None:
-        raise error
-    context.messages = _messages(smaller, given)
-    return smaller
+def _streamed(call: TranslatedCall, answer: Any, send: Callable[[TranslatedCall], Awaitable[Any]]) -> Any:
+    """Return the stream of an answer, which begins again if its request was refused before the first update."""
+    first = call.request
 
-
-def _streamed(context: Any, call_next: Callable[[], Awaitable[None]], fitted: FittedRequest, given: list[Any]) -> Any:
-    """Return the stream of an answer, which begins once more where its request was refused before anything came."""
-    answer = context.result
-
-    async def updates() -> AsyncIterator[Any]:
-        nonlocal fitted, answer
-        begun = False
-        try:
-            async for update in answer:
-                begun = True
-                yield update
-        except Exception as error:  # As above; what has begun to come cannot be taken back.
-            if begun:
-                raise
-            fitted = await _smaller(context, fitted, given, error)
-        else:
-            return
-        await call_next()
-        answer = context.result
-        async for update in answer:
-            yield update
+    async def updates(call: TranslatedCall) -> AsyncIterable[Any]:
+        nonlocal answer
+        if call.request is not first:
+            answer = await send(call)
+        return answer  # type: ignore[no-any-return]
 
     async def final(_: Any) -> Any:
         whole = await answer.get_final_response()
-        await asyncio.to_thread(fitted.answered, _usage(whole))
+        await asyncio.to_thread(call.answered, _usage(whole))
         return whole
 
-    return ResponseStream(updates(), finalizer=final)
-
-
-class FrameworkItem(NamedTuple):
-    """What becomes one message of a provider: a message, or one of the results in it."""
-
-    at: int | None
-    """Which message of the list it belongs to; `None` for what brim says."""
-    message: Any
-    """The message, with nothing in it but this."""
-
-
-def _items(given: Sequence[Any]) -> list[FrameworkItem]:
-    return [FrameworkItem(at, each) for at, message in enumerate(given) for each in _split(message)]
-
-
-def _split(message: Any) -> list[Any]:
-    """Return a message of several results as one for each."""
-    if message.role != "tool" or len(message.contents) < 2:
-        return [message]
-    return [_copied(message, contents=[content]) for content in message.contents]
-
-
-def _messages(fitted: FittedRequest, given: list[Any]) -> list[Any]:
-    """Return what is sent: results of one message together again, and a message that is whole is the caller's own."""
-    if not fitted.changed:
-        return given
-    items = _items(given)
-    spoken = [_spoken(item) for item in items]
-    out: list[FrameworkItem] = []
-    for item in unwired(fitted, spoken, items, _changed, lambda text: FrameworkItem(None, Message("user", [text]))):
-        if out and item.at is not None and item.at == out[-1].at:
-            joined = [*out[-1].message.contents, *item.message.contents]
-            out[-1] = FrameworkItem(item.at, _copied(item.message, contents=joined))
-        else:
-            out.append(item)
-    return [item.message if item.at is None else _own(item.message, given[item.at]) for item in out]
-
-
-def _own(message: Any, given: Any) -> Any:
-    """Return the caller's own message, if this one has all that is in it."""
-    same = [*map(id, message.contents)] == [*map(id, given.contents)]
-    return given if same else message
+    return ResponseStream(astream(call, updates), finalizer=final)
 
 
 def _merged(own: Sequence[Any], sent: Sequence[Any]) -> list[Any]:
-    """Return all messages in their order, with what brim has made where it stands in what is sent."""
+    """Return all messages in their order, with those that brim has added at their places."""
     places = {id(message): at for at, message in enumerate(own)}
     out: list[Any] = []
     done = 0
@@ -219,74 +151,71 @@ def _tool(tool: Any) -> Any:
 
 
 def _usage(answer: Any) -> dict[str, Any] | None:
-    """Return what an answer reports; nothing where it reports nothing."""
+    """Return the usage that an answer reports; `None` if it reports none."""
     usage = getattr(answer, "usage_details", None) or {}
-    if not usage.get("input_token_count"):
-        return None
-    read, made = usage.get("cache_read_input_token_count"), usage.get("cache_creation_input_token_count")
-    told = {"input_tokens": usage["input_token_count"], "output_tokens": usage.get("output_token_count")}
-    return {**told, "input_tokens_details": {"cached_tokens": read, "cache_write_tokens": made}}
+    return usage_of(
+        usage.get("input_token_count"),
+        usage.get("output_token_count"),
+        usage.get("cache_read_input_token_count"),
+        usage.get("cache_creation_input_token_count"),
+    )
 
 
-def _spoken(item: FrameworkItem) -> Spoken:
-    message = item.message
-    role = message.role if message.role in _ROLES else "system" if message.role == "developer" else "user"
-    contents = message.contents
-    if role == "tool" and contents and contents[0].type == "function_result":
-        return Spoken(role, tuple(map(_part, _returned(contents[0]))), contents[0].call_id or "")
-    if role == "tool":
-        role = "user"
-    return Spoken(role, tuple(map(_part, contents)), name=message.author_name or "")
+def _read(messages: Sequence[Any]) -> list[FrameworkMessage]:
+    return [
+        FrameworkMessage(_ROLES.get(each.role, "user"), tuple(map(_part, each.contents)), name=each.author_name or "")
+        for each in messages
+    ]
 
 
-def _returned(content: Any) -> list[Any]:
-    said = content.result
-    text = said if isinstance(said, str) else "" if said is None else json.dumps(said, default=str)
-    return list(content.items or [Content.from_text(text)])
-
-
-def _part(content: Any) -> MessagePart:
+def _part(content: Any) -> MessagePart | FrameworkMessage:
     kind = content.type
     if kind == "text":
         return MessagePart("text", content.text or "")
+    if kind == "function_result":
+        return FrameworkMessage("tool", tuple(map(_part, _result_items(content))), content.call_id or "")
     if kind == "text_reasoning":
-        sealed = not content.text and content.protected_data
-        return MessagePart(
-            "thinking", content.protected_data if sealed else content.text or "", name="sealed" if sealed else ""
-        )
+        if not content.text and content.protected_data:
+            return MessagePart("thinking", content.protected_data, name="sealed")
+        return MessagePart("thinking", content.text or "")
     if kind == "function_call":
-        said = content.arguments
-        text = said if isinstance(said, str) else json.dumps(dict(said or {}), ensure_ascii=False)
+        arguments = content.arguments
+        text = arguments if isinstance(arguments, str) else json_text(dict(arguments or {}))
         return MessagePart("call", text, content.call_id or "", content.name or "")
     if kind in ("data", "uri"):
         media = str(content.media_type or "").split("/")[0]
         return MessagePart(media if media in ("image", "audio") else "file", content.uri or "")
-    return MessagePart("text") if kind in _UNSENT else MessagePart("other", json.dumps(content.to_dict(), default=str))
+    return MessagePart("text") if kind in _UNSENT else MessagePart("other", json_text(content.to_dict()))
 
 
-def _changed(item: FrameworkItem, texts: Sequence[str | None]) -> FrameworkItem:
-    """Return a copy of an item in which its parts say what they are told to; all else stays."""
-    message, spoken = item.message, _spoken(item)
-    inside = _returned(message.contents[0]) if spoken.role == "tool" else message.contents
-    told = zip(inside, spoken.parts, texts, strict=True)
-    kept = [each if text == part.text else _with(each, part, text) for each, part, text in told if text is not None]
-    if spoken.role == "tool":
-        text = "\n".join(each.text for each in kept if each.type == "text")
-        kept = [_copied(message.contents[0], items=kept, result=text)]
-    return FrameworkItem(item.at, _copied(message, contents=kept))
+def _result_items(content: Any) -> list[Any]:
+    result = content.result
+    return list(content.items or [Content.from_text("" if result is None else json_text(result))])
 
 
-def _with(content: Any, part: MessagePart, text: str) -> Any:
-    """Return a copy of a content that says something else; what is no text becomes one."""
-    if part.kind in ("text", "call"):
-        return _copied(content, **{"text" if part.kind == "text" else "arguments": text})
-    return Content.from_text(text)
+def _write(message: Any, kept: Sequence[KeptPart]) -> Any:
+    return _copied(message, contents=write_parts(kept, message.contents, _write_content))
 
 
-def _copied(value: Any, **new: Any) -> Any:
-    """Return a copy of a message or a content with other fields; what it says of itself is its own."""
-    made = copy.copy(value)
-    made.additional_properties = dict(value.additional_properties)
-    for name, each in new.items():
-        setattr(made, name, each)
-    return made
+def _write_content(content: Any, kept: KeptPart) -> Any:
+    """Return a copy of a content with its new text; a content that has no text is replaced by one."""
+    if kept.inside is not None:
+        items = write_parts(kept.inside, _result_items(content), _write_content)
+        return _copied(content, items=items, result="\n".join(each.text for each in items if each.type == "text"))
+    text = kept.text or ""
+    fields = {"text": "text", "function_call": "arguments"}
+    if content is None or content.type not in fields:
+        return Content.from_text(text)
+    return _copied(content, **{fields[content.type]: text})
+
+
+def _copied(value: Any, **fields: Any) -> Any:
+    """Return a copy of a message or a content with other fields and its own properties."""
+    copied = copy.copy(value)
+    copied.additional_properties = dict(value.additional_properties)
+    for name, each in fields.items():
+        setattr(copied, name, each)
+    return copied
+
+
+TRANSLATION = Translation(_read, _write, lambda text: Message("user", [text]))

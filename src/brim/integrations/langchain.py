@@ -1,7 +1,7 @@
-"""LangChain and LangGraph: a middleware under which every call of the model fits.
+"""LangChain and LangGraph: a middleware that fits every call of the model.
 
-`create_agent(..., middleware=[BrimMiddleware()])` is all. What the agent keeps in its state stays whole: only what is
-sent to the model is fitted, before each call.
+`create_agent(..., middleware=[BrimMiddleware()])` is all. The agent's state stays whole: only the messages that are
+sent to the model are fitted, before each call.
 """
 
 from __future__ import annotations
@@ -12,11 +12,18 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from brim.integrations import missing
-from brim.integrations.content import arguments, part_of, told
-from brim.integrations.parts import MessagePart, Spoken, format_for, unwired, wired
+from brim.integrations.calls import TranslatedCall, arun, function_tool, run, usage_of
+from brim.integrations.content import read_block, read_call, write_block
+from brim.integrations.messages import (
+    FrameworkMessage,
+    KeptPart,
+    MessagePart,
+    Translation,
+    joined_text,
+    write_parts,
+)
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
-from brim.sessions.request import FittedRequest
 
 try:
     from langchain.agents.middleware import AgentMiddleware, ModelRequest
@@ -27,13 +34,12 @@ except ImportError as error:
     raise missing("langchain") from error
 
 _ROLES = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system", "developer": "system"}
-Sent = tuple[FittedRequest, Any]
 
 
 class BrimMiddleware(AgentMiddleware):
-    """Fits each call of the model into its window, learns from what the answer reports, and tries a refused one again.
+    """Fits each call into the model's window, records the reported usage, and retries a refused call once.
 
-    The run's `thread_id` names the session, where there is one.
+    The run's `thread_id` names the session.
     """
 
     def __init__(
@@ -42,78 +48,51 @@ class BrimMiddleware(AgentMiddleware):
         """Begin.
 
         Args:
-            window: what the model holds; without it, what the catalogue knows of each model.
-            conversations: where the sessions live, if they are shared with something else.
+            window: the window of the model; by default that of the catalogue.
+            conversations: the conversations to use, if they are shared.
             settings: further arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
         """
         super().__init__()
-        self.conversations = Conversations(window, **settings) if conversations is None else conversations
+        self.conversations = conversations or Conversations(window, **settings)
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
-        """Call the model with what fits."""
-        fitted, sent = self._fitted(request)
-        try:
-            answer = handler(sent)
-        except Exception as error:  # Whatever a provider raises may tell of an overflow; all else goes on.
-            fitted, sent = self._smaller(request, fitted, error)
-            answer = handler(sent)
-        fitted.answered(_usage(answer))
-        return answer
+        """Call the model with a request that fits."""
+        return run(self._call(request), lambda call: handler(_override(request, call)), _usage)
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
-        """Call the model with what fits; the fit is made in a thread."""
-        fitted, sent = await asyncio.to_thread(self._fitted, request)
-        try:
-            answer = await handler(sent)
-        except Exception as error:  # Whatever a provider raises may tell of an overflow; all else goes on.
-            fitted, sent = await asyncio.to_thread(self._smaller, request, fitted, error)
-            answer = await handler(sent)
-        await asyncio.to_thread(fitted.answered, _usage(answer))
-        return answer
+        """Call the model with a request that fits; the fit runs in a thread."""
+        call = await asyncio.to_thread(self._call, request)
+        return await arun(call, lambda call: handler(_override(request, call)), _usage)
 
     def invoke(self, model: Any, messages: Sequence[Any], tools: Sequence[Any] = ()) -> Any:
-        """Return what a model answers to what fits of the messages, in a graph of your own."""
-        return self.wrap_model_call(_asked(model, messages, tools), lambda sent: _bound(sent).invoke(_all(sent)))
+        """Return the answer of a model to the messages that fit, for a graph of your own."""
+        request = _request(model, messages, tools)
+        return self.wrap_model_call(request, lambda sent: _bound(sent).invoke(_all_messages(sent)))
 
     async def ainvoke(self, model: Any, messages: Sequence[Any], tools: Sequence[Any] = ()) -> Any:
-        """Return what a model answers to what fits of the messages, in a graph of your own."""
+        """Return the answer of a model to the messages that fit, for a graph of your own."""
+        request = _request(model, messages, tools)
+        return await self.awrap_model_call(request, lambda sent: _bound(sent).ainvoke(_all_messages(sent)))
 
-        async def call(sent: Any) -> Any:
-            return await _bound(sent).ainvoke(_all(sent))
-
-        return await self.awrap_model_call(_asked(model, messages, tools), call)
-
-    def _fitted(self, request: Any) -> Sent:
-        model = _name(request.model)
-        spoken = [_spoken(message) for message in request.messages]
+    def _call(self, request: Any) -> TranslatedCall:
         system = request.system_message
-        fitted = self.conversations.request(
-            wired(spoken, format_for(model)),
-            model=model,
+        return TranslatedCall(
+            self.conversations,
+            TRANSLATION,
+            request.messages,
+            model=_model_name(request.model),
             tools=_tools(request) or None,
             system=None if system is None else system.content,
-            format=format_for(model),
             answer=request.model_settings.get("max_tokens") or getattr(request.model, "max_tokens", None),
             session=_thread(),
         )
-        return fitted, _override(request, fitted, spoken)
-
-    def _smaller(self, request: Any, fitted: FittedRequest, error: Exception) -> Sent:
-        """Return a smaller request after a refusal; any other error goes on."""
-        smaller = fitted.refused(error)
-        if smaller is None:
-            raise error
-        return smaller, _override(request, smaller, [_spoken(message) for message in request.messages])
 
 
-def _override(request: Any, fitted: FittedRequest, spoken: Sequence[Spoken]) -> Any:
-    if not fitted.changed:
-        return request
-    said = unwired(fitted, spoken, request.messages, _changed, lambda text: HumanMessage(content=text))
-    return request.override(messages=said)
+def _override(request: Any, call: TranslatedCall) -> Any:
+    return request.override(messages=call.messages) if call.request.changed else request
 
 
-def _asked(model: Any, messages: Sequence[Any], tools: Sequence[Any]) -> Any:
+def _request(model: Any, messages: Sequence[Any], tools: Sequence[Any]) -> Any:
     first = messages[0] if messages and isinstance(messages[0], SystemMessage) else None
     rest = list(messages if first is None else messages[1:])
     return ModelRequest(model=model, messages=rest, system_message=first, tools=list(tools))
@@ -123,14 +102,14 @@ def _bound(request: Any) -> Any:
     return request.model.bind_tools(request.tools) if request.tools else request.model
 
 
-def _all(request: Any) -> list[Any]:
+def _all_messages(request: Any) -> list[Any]:
     return [*([request.system_message] if request.system_message else []), *request.messages]
 
 
-def _name(model: Any) -> str | None:
+def _model_name(model: Any) -> str | None:
     model = getattr(model, "bound", model)
-    named = (getattr(model, key, None) for key in ("model_name", "model", "model_id"))
-    return next((name for name in named if isinstance(name, str) and name), None)
+    names = (getattr(model, key, None) for key in ("model_name", "model", "model_id"))
+    return next((name for name in names if isinstance(name, str) and name), None)
 
 
 def _thread() -> str | None:
@@ -139,54 +118,49 @@ def _thread() -> str | None:
     An agent that a tool runs has none, since several may run at a time.
     """
     try:
-        told = get_config().get("configurable", {})
+        config = get_config().get("configurable", {})
     except RuntimeError:  # Called outside of a graph.
         return None
-    nodes = [step.split(":")[0] for step in str(told.get("checkpoint_ns") or "").split("|")[:-1]]
-    thread = told.get("thread_id")
+    nodes = [step.split(":")[0] for step in str(config.get("checkpoint_ns") or "").split("|")[:-1]]
+    thread = config.get("thread_id")
     return None if thread is None or "tools" in nodes else "/".join([str(thread), *nodes])
 
 
 def _tools(request: Any) -> list[dict[str, Any]]:
-    """Return the tools as they are sent, and the form of the answer, which is sent as one or like one."""
+    """Return the tools, and the schema of the answer, which is sent as a tool or like one."""
     tools = [tool if isinstance(tool, dict) else convert_to_openai_tool(tool) for tool in request.tools]
     form = request.response_format
-    for spec in getattr(form, "schema_specs", None) or filter(None, [getattr(form, "schema_spec", None)]):
-        said = {"name": spec.name, "description": spec.description, "parameters": spec.json_schema}
-        tools.append({"type": "function", "function": said})
-    return tools
+    specs = getattr(form, "schema_specs", None) or filter(None, [getattr(form, "schema_spec", None)])
+    return [*tools, *(function_tool(spec.name, spec.description, spec.json_schema) for spec in specs)]
 
 
 def _usage(answer: Any) -> dict[str, Any] | None:
-    """Return what an answer reports; nothing where it reports nothing."""
+    """Return the usage that an answer reports; `None` if it reports none."""
     answer = getattr(answer, "model_response", answer)
-    said = [each for each in getattr(answer, "result", [answer]) if isinstance(each, AIMessage)]
-    usage: Any = said[-1].usage_metadata if said else None
-    if not usage or not usage.get("input_tokens"):
-        return None
+    answers = [each for each in getattr(answer, "result", [answer]) if isinstance(each, AIMessage)]
+    usage: Any = (answers[-1].usage_metadata if answers else None) or {}
     details = usage.get("input_token_details") or {}
-    cache = {"cached_tokens": details.get("cache_read"), "cache_write_tokens": details.get("cache_creation")}
-    told = {"input_tokens": usage["input_tokens"], "output_tokens": usage.get("output_tokens")}
-    return {**told, "input_tokens_details": cache}
+    return usage_of(
+        usage.get("input_tokens"),
+        usage.get("output_tokens"),
+        details.get("cache_read"),
+        details.get("cache_creation"),
+    )
 
 
-def _spoken(message: BaseMessage) -> Spoken:
-    """Return what a message is made of: a part for each block, and one for each call that is no block."""
+def _read(message: BaseMessage) -> FrameworkMessage:
+    """Return a message with a part for each block, and one for each call that is not a block."""
     calls = {call.get("id") or "": call for call in _calls(message)}
-    parts = [part_of(block, calls) for block in _blocks(message)]
+    parts = [read_block(block, calls) for block in _blocks(message)]
     shown = {part.id for part in parts if part.kind == "call"}
-    parts += [
-        MessagePart("call", arguments(call["args"]), name, call["name"] or "")
-        for name, call in calls.items()
-        if name not in shown
-    ]
+    parts += [read_call(call) for name, call in calls.items() if name not in shown]
     thought = message.additional_kwargs.get("reasoning_content")
     if isinstance(thought, str) and thought:
         parts.append(MessagePart("thinking", thought))
     role = _ROLES.get(message.type) or _ROLES.get(getattr(message, "role", ""), getattr(message, "role", "user"))
     role = role if role in ("system", "user", "assistant", "tool") else "user"
-    answers = getattr(message, "tool_call_id", "") if role == "tool" else ""
-    return Spoken(role, tuple(parts), answers, "" if role == "tool" else message.name or "")
+    call_id = getattr(message, "tool_call_id", "") if role == "tool" else ""
+    return FrameworkMessage(role, tuple(parts), call_id, "" if role == "tool" else message.name or "")
 
 
 def _blocks(message: BaseMessage) -> list[Any]:
@@ -198,27 +172,27 @@ def _calls(message: BaseMessage) -> list[Any]:
     return [*message.tool_calls, *message.invalid_tool_calls] if isinstance(message, AIMessage) else []
 
 
-def _changed(message: BaseMessage, texts: Sequence[str | None]) -> BaseMessage:
-    """Return a copy of a message in which its parts say what they are told to; all else stays."""
-    parts, blocks = _spoken(message).parts, _blocks(message)
-    shown = zip(blocks, parts, texts, strict=False)
-    content: Any = [
-        block if text == part.text else told(block, part, text) for block, part, text in shown if text is not None
-    ]
-    if isinstance(message.content, str):
-        content = content[0] if content else ""
-    update: dict[str, Any] = {"content": content}
-    calls = {part.id: (part.text, text) for part, text in zip(parts, texts, strict=True) if part.kind == "call"}
-    if any(said != text for said, text in calls.values()):
+def _write(message: BaseMessage, kept: Sequence[KeptPart]) -> BaseMessage:
+    """Return a copy of a message with its kept parts."""
+    parts, blocks = _read(message).parts, _blocks(message)
+    shown = [each for each in kept if each.at is None or each.at < len(blocks)]
+    content = message.content
+    update: dict[str, Any] = {
+        "content": joined_text(shown, content) if isinstance(content, str) else write_parts(shown, blocks, write_block)
+    }
+    texts = {each.at: each.text for each in kept}
+    calls = {part.id: at for at, part in enumerate(parts) if part.kind == "call"}
+    if any(texts.get(at, "") is not None for at in calls.values()):
         for key in ("tool_calls", "invalid_tool_calls"):
-            update[key] = [_called(call, *calls[call.get("id") or ""]) for call in getattr(message, key)]
-            update[key] = [call for call in update[key] if call is not None]
-    thinks = any(part.kind == "thinking" and text for part, text in zip(parts, texts, strict=True))
+            update[key] = [
+                call if texts[at] is None else {**call, "args": json.loads(texts[at] or "")}
+                for call in getattr(message, key)
+                if (at := calls[call.get("id") or ""]) in texts
+            ]
+    thinks = any(part.kind == "thinking" and at in texts for at, part in enumerate(parts))
     gone = ["tool_calls"] * ("tool_calls" in update) + ["reasoning_content"] * (not thinks)
     update["additional_kwargs"] = {key: value for key, value in message.additional_kwargs.items() if key not in gone}
     return message.model_copy(update=update)
 
 
-def _called(call: Any, said: str, text: str | None) -> Any:
-    """Return a call with other arguments; nothing where it went."""
-    return None if text is None else call if said == text else {**call, "args": json.loads(text)}
+TRANSLATION = Translation(lambda messages: [*map(_read, messages)], _write, lambda text: HumanMessage(content=text))

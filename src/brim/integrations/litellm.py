@@ -1,8 +1,8 @@
-"""LiteLLM: a callback under which every call fits, in the SDK, in a Router and in the proxy.
+"""LiteLLM: a callback that fits every call, in the SDK, in a Router and in the proxy.
 
-LiteLLM asks its callbacks once for each attempt, when the deployment is chosen and nothing is sent yet. That is where
-a call is fitted, so the model is the real one and a fallback to a smaller one is fitted anew. A plain
-`litellm.completion`, which is not async, asks nobody: `hook.completion` takes its place.
+LiteLLM runs its callbacks once for each attempt, when the deployment is chosen and nothing is sent yet. A call is
+fitted there, so the model is the real one and a fallback to a smaller model is fitted anew. A plain
+`litellm.completion`, which is sync, runs no callback: `hook.completion` takes its place.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from uuid import uuid4
 
 from brim.errors import InvalidType
 from brim.integrations import missing
+from brim.integrations.calls import arun, run
+from brim.integrations.client_call import ClientCall
 from brim.meter.window import Window
-from brim.sessions.call import ClientCall
 from brim.sessions.conversations import Conversations
 from brim.sessions.request import FittedRequest
 from brim.settings import load_config
 from brim.store import Store
+from brim.wire import Format
 
 try:
     import litellm
@@ -30,19 +32,19 @@ try:
 except ImportError as error:
     raise missing("litellm") from error
 
-_FORMATS = {
+_FORMATS: dict[str, Format] = {
     "completion": "openai",
     "acompletion": "openai",
     "responses": "responses",
     "aresponses": "responses",
     "anthropic_messages": "anthropic",
 }
-"""The shape of the messages by the kind of call."""
+"""The format of the messages by the type of the call."""
 _MOST = 4_096
-"""Calls that are remembered, the oldest going first: of one that was given up nothing more is heard."""
+"""Calls that are remembered, the oldest dropped first: nothing is reported for a call that was given up."""
 _ID = "litellm_call_id"
-_own: ContextVar[bool] = ContextVar("brim_own", default=False)
-"""Whether a call is one of the hook itself, which fits it and learns from it."""
+_fitted: ContextVar[bool] = ContextVar("brim_fitted", default=False)
+"""Whether the hook itself makes the call, and has fitted it."""
 
 
 class BrimHook(CustomLogger):
@@ -54,139 +56,121 @@ class BrimHook(CustomLogger):
         """Begin with no conversations.
 
         Args:
-            window: what the models hold and what of it a prompt may use; without it, that of the settings, or the
-                window of each model.
-            store: where the sessions are kept, or its URL; without it, the `store.url` of the settings, or memory.
+            window: the window of the models and the share of it that a prompt may use; by default that of the
+                settings, or the window of each model.
+            store: a store for the sessions, or its URL; by default the `store.url` of the settings, or memory.
             settings: further arguments of `Conversations`: `meter`, `summarise`, `on_notice`, ...
 
         Raises:
             StoreError: the store cannot be opened.
         """
         super().__init__()
-        given = {"window": window, "store": store, **settings}
-        asked = {name: value for name, value in given.items() if value is not None}
-        self.brim: Conversations = load_config().resolve().conversations(**asked)
+        options = {"window": window, "store": store, **settings}
+        options = {name: value for name, value in options.items() if value is not None}
+        self.brim: Conversations = load_config().resolve().conversations(**options)
         """The conversations: `hook.brim.last.receipt`, `hook.brim.sessions`."""
-        self._open: OrderedDict[str, FittedRequest] = OrderedDict()
-        self._told: OrderedDict[str, dict[str, str]] = OrderedDict()
+        self._open: OrderedDict[str, ClientCall] = OrderedDict()
+        """Calls whose usage is not reported yet."""
+        self._headers: OrderedDict[str, dict[str, str]] = OrderedDict()
         self._warned = False
 
-    def completion(self, **asked: Any) -> Any:
-        """Call `litellm.completion` with what fits; an overflow is tried once more, smaller.
+    def completion(self, **fields: Any) -> Any:
+        """Call `litellm.completion` with a request that fits; an overflow is retried once with a smaller one.
 
         Raises:
-            DoesNotFit: what has to stay is bigger than the budget.
+            DoesNotFit: the required messages exceed the budget.
         """
-        call, asked = _named(asked)
-        request = self._fitted(call, asked)
-        try:
-            return self._answered(asked, litellm.completion(**call.written(request)))
-        except litellm.BadRequestError as error:
-            if (smaller := request.refused(error)) is None:
-                raise
-            self._keep(asked, smaller)
-            return self._answered(asked, litellm.completion(**call.written(smaller)))
+        fields = {_ID: str(uuid4()), **fields}
+        answer = run(self._own_call(fields), lambda call: litellm.completion(**call.fields))
+        return self._answered(fields, answer)
 
-    async def acompletion(self, **asked: Any) -> Any:
-        """Call `litellm.acompletion` with what fits; an overflow is tried once more, smaller.
+    async def acompletion(self, **fields: Any) -> Any:
+        """Call `litellm.acompletion` with a request that fits; an overflow is retried once with a smaller one.
 
         Raises:
-            DoesNotFit: what has to stay is bigger than the budget.
+            DoesNotFit: the required messages exceed the budget.
         """
-        call, asked = _named(asked)
-        request = await asyncio.to_thread(self._fitted, call, asked)
-        token = _own.set(True)
+        fields = {_ID: str(uuid4()), **fields}
+        call = await asyncio.to_thread(self._own_call, fields)
+        token = _fitted.set(True)
         try:
-            return self._answered(asked, await litellm.acompletion(**call.written(request)))
-        except litellm.BadRequestError as error:
-            if (smaller := await asyncio.to_thread(request.refused, error)) is None:
-                raise
-            self._keep(asked, smaller)
-            return self._answered(asked, await litellm.acompletion(**call.written(smaller)))
+            return self._answered(fields, await arun(call, lambda call: litellm.acompletion(**call.fields)))
         finally:
-            _own.reset(token)
+            _fitted.reset(token)
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
-        """Return the call with what fits; called by LiteLLM for each attempt."""
+        """Return the fields of a call that fits; LiteLLM runs it for each attempt."""
         format = _FORMATS.get(str(getattr(call_type, "value", call_type)))
-        if format is None or _own.get() or kwargs.get(_ID) in self._open:  # a call inside a call is fitted already
+        if format is None or _fitted.get() or kwargs.get(_ID) in self._open:  # a call inside a call is fitted already
             return None
-        call = ClientCall.of(_whole(kwargs), format)
+        call = await asyncio.to_thread(self._call, _with_model(kwargs), format)
         if call is None:
             return None
-        request = await asyncio.to_thread(self._fitted, call, kwargs)
-        written = call.written(request)
-        return {**kwargs, **{key: written[key] for key in ("messages", "input") if key in written}}
+        return {**kwargs, **{key: call.fields[key] for key in ("messages", "input") if key in call.fields}}
 
     async def async_post_call_success_deployment_hook(self, request_data: Any, response: Any, *_: Any) -> None:
-        """Learn from an answer; called by LiteLLM."""
+        """Record the usage of an answer; LiteLLM runs it."""
         self._answered(request_data, response)
 
     async def async_post_call_failure_deployment_hook(
         self, request_data: Mapping[str, Any], exception: Exception, *_: Any, **__: Any
     ) -> None:
-        """Learn from a refusal, so that the next attempt is smaller; called by LiteLLM."""
-        request = None if _own.get() else self._open.pop(str(request_data.get(_ID)), None)
-        if request is not None:
-            await asyncio.to_thread(request.refused, exception)
+        """Learn from a refusal, so that the next attempt is smaller; LiteLLM runs it."""
+        call = None if _fitted.get() else self._open.pop(str(request_data.get(_ID)), None)
+        if call is not None:
+            await asyncio.to_thread(call.shrink, exception)
 
     def log_pre_api_call(self, model: Any, messages: Any, kwargs: Any) -> None:  # noqa: ARG002
-        """Warn, once, of a call that no callback could fit; called by LiteLLM."""
+        """Warn, once, of a call that no callback could fit; LiteLLM runs it."""
         if not self._warned and kwargs.get("call_type") == "completion" and kwargs.get(_ID) not in self._open:
             self._warned = True
-            told = "litellm.completion asks no callback before it sends, so this call is not fitted"
-            warnings.warn(f"{told}: call hook.completion, or await litellm.acompletion", stacklevel=2)
+            problem = "litellm.completion runs no callback before it sends, so this call is not fitted"
+            warnings.warn(f"{problem}: call hook.completion, or await litellm.acompletion", stacklevel=2)
 
     def log_success_event(self, kwargs: Any, response_obj: Any, *_: Any, **__: Any) -> None:
-        """Learn from an answer that was streamed; called by LiteLLM."""
+        """Record the usage of a streamed answer; LiteLLM runs it."""
         self._answered(kwargs, response_obj)
 
     async def async_log_success_event(self, kwargs: Any, response_obj: Any, *_: Any, **__: Any) -> None:
-        """Learn from an answer that was streamed; called by LiteLLM."""
+        """Record the usage of a streamed answer; LiteLLM runs it."""
         self._answered(kwargs, response_obj)
 
     async def async_post_call_response_headers_hook(
         self, data: dict[str, Any], *_: Any, **__: Any
     ) -> dict[str, str] | None:
-        """Return what the answer's headers say of the fit; called by LiteLLM's proxy."""
-        return self._told.get(str(data.get(_ID)))
+        """Return headers of the answer that describe the fit; LiteLLM's proxy runs it."""
+        return self._headers.get(str(data.get(_ID)))
 
-    def _fitted(self, call: ClientCall, asked: Mapping[str, Any]) -> FittedRequest:
-        request = call.fit(self.brim, _session(asked))
-        self._keep(asked, request)
-        return request
+    def _own_call(self, fields: Mapping[str, Any]) -> ClientCall:
+        call = self._call(fields, "openai")
+        if call is None:
+            raise InvalidType("messages", fields.get("messages"), "a list of messages")
+        return call
 
-    def _keep(self, asked: Mapping[str, Any], request: FittedRequest) -> None:
-        if asked.get(_ID) is None:
-            return
-        key = str(asked[_ID])
-        self._open[key], self._told[key] = request, _headers(request)
-        for known in (self._open, self._told):
-            while len(known) > _MOST:
-                known.popitem(last=False)
+    def _call(self, fields: Mapping[str, Any], format: Format) -> ClientCall | None:
+        """Return a call that fits, and remember it by its id; `None` if its messages are not in its fields."""
+        call = ClientCall.of(fields, format, self.brim, _session(fields))
+        if call is not None and fields.get(_ID) is not None:
+            key = str(fields[_ID])
+            self._open[key], self._headers[key] = call, _headers(call.request)
+            for known in (self._open, self._headers):
+                while len(known) > _MOST:
+                    known.popitem(last=False)
+        return call
 
-    def _answered(self, asked: Mapping[str, Any], response: Any) -> Any:
-        """Take the usage of an answer, once, if it is the provider's; a stream has none before it ends."""
+    def _answered(self, fields: Mapping[str, Any], response: Any) -> Any:
+        """Record the usage of an answer, once, if it is the provider's; a stream has none before it ends."""
         usage = response.get("usage") if isinstance(response, Mapping) else getattr(response, "usage", None)
-        if usage is not None and (request := self._open.pop(str(asked.get(_ID)), None)) and _is_told(asked, usage):
-            request.answered(usage)
+        if usage is not None and (call := self._open.pop(str(fields.get(_ID)), None)) and _is_counted(fields, usage):
+            call.answered(usage)
         return response
 
 
-def _named(asked: Mapping[str, Any]) -> tuple[ClientCall, dict[str, Any]]:
-    """Return a call by keywords, with an id by which its answer is known."""
-    known = {_ID: str(uuid4()), **asked}
-    call = ClientCall.of(known, "openai")
-    if call is None:
-        raise InvalidType("messages", asked.get("messages"), "a list of messages")
-    return call, known
-
-
-def _whole(kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the fields of a call, with the model that it was asked for by place.
+def _with_model(kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the fields of a call with its model, which may be a positional argument.
 
     Raises:
-        InvalidType: the messages were given by place, where no callback can change them.
+        InvalidType: the messages are a positional argument, which no callback can change.
     """
     log = kwargs.get("litellm_logging_obj")
     if not any(key in kwargs for key in ("messages", "input")) and getattr(log, "messages", None):
@@ -194,11 +178,11 @@ def _whole(kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"model": getattr(log, "model", None), **kwargs}
 
 
-def _session(asked: Mapping[str, Any]) -> str | None:
-    """Return the session that a call names; keys of a proxy share none."""
-    metadata = [each for key in ("litellm_metadata", "metadata") if isinstance(each := asked.get(key), Mapping)]
-    found = [asked.get("litellm_session_id"), *(each.get("session_id") for each in metadata)]
-    name = next((str(each) for each in found if each), None)
+def _session(fields: Mapping[str, Any]) -> str | None:
+    """Return the session that a call names; the keys of a proxy share none."""
+    metadata = [each for key in ("litellm_metadata", "metadata") if isinstance(each := fields.get(key), Mapping)]
+    names = [fields.get("litellm_session_id"), *(each.get("session_id") for each in metadata)]
+    name = next((str(each) for each in names if each), None)
     key = next((str(each["user_api_key_hash"]) for each in metadata if each.get("user_api_key_hash")), "")
     return f"{key[:12]}.{name}" if name and key else name
 
@@ -216,18 +200,18 @@ def _headers(request: FittedRequest) -> dict[str, str]:
     }
 
 
-def _is_told(asked: Mapping[str, Any], usage: Any) -> bool:
-    """Return whether the provider has counted; LiteLLM makes up what a stream of chat does not report."""
+def _is_counted(fields: Mapping[str, Any], usage: Any) -> bool:
+    """Return whether the provider has counted; LiteLLM estimates what a chat stream does not report."""
     values = usage if isinstance(usage, Mapping) else vars(usage)
     if not (values.get("prompt_tokens") or values.get("input_tokens")):
         return False
-    options = {**asked, **(asked.get("optional_params") or {})}
+    options = {**fields, **(fields.get("optional_params") or {})}
     reports = (options.get("stream_options") or {}).get("include_usage")
     return bool(reports or not options.get("stream") or "input_tokens" in values)
 
 
 def __getattr__(name: str) -> BrimHook:
-    """Return `hook`, made by the settings, for a proxy whose configuration names it."""
+    """Return `hook`, made from the settings, for a proxy whose configuration names it."""
     if name != "hook":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found: BrimHook = globals().setdefault("hook", BrimHook())

@@ -1,30 +1,39 @@
-"""LlamaIndex: a model that only ever gets what fits, and a memory that keeps everything and gives what fits.
+"""LlamaIndex: a model that gets only what fits, and a memory that keeps everything and returns what fits.
 
 An agent keeps the calls of a run outside of its memory until the run ends, so a memory alone cannot keep the run within
-the window. `BrimLLM` stands around the model, where messages, system prompt and tools are all known; `BrimMemory` is
-for chat engines, and for agents beside it.
+the window. `BrimLLM` wraps the model, where messages, system prompt and tools are all known; `BrimMemory` is for chat
+engines, and for agents together with it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
-from typing import Any, NamedTuple
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from io import IOBase
+from pathlib import Path
+from typing import Any
 
 from brim.errors import UnknownName
 from brim.integrations import missing
-from brim.integrations.llama_messages import changed
-from brim.integrations.llama_messages import spoken as read
-from brim.integrations.parts import Spoken, format_for, unwired, wired
+from brim.integrations.calls import TranslatedCall, arun, astream, run, stream
+from brim.integrations.messages import (
+    FrameworkMessage,
+    KeptPart,
+    MessagePart,
+    Translation,
+    data_uri,
+    json_text,
+    write_parts,
+)
 from brim.meter import meter as meter_of
 from brim.meter.estimate import OTHER
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
-from brim.sessions.request import FittedRequest
 from brim.wire import plain
 
 try:
-    from llama_index.core.base.llms.types import ChatMessage, MessageRole
+    from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock, ToolCallBlock
     from llama_index.core.bridge.pydantic import PrivateAttr, SerializeAsAny
     from llama_index.core.llms import LLM
     from llama_index.core.llms.function_calling import FunctionCallingLLM
@@ -33,18 +42,26 @@ try:
 except ImportError as error:
     raise missing("llama-index") from error
 
-
-class _Sent(NamedTuple):
-    """A request, and its messages as LlamaIndex has them."""
-
-    request: FittedRequest
-    messages: list[Any]
-    given: list[Any]
-    spoken: list[Spoken]
+_ROLES = {
+    "system": "system",
+    "developer": "system",
+    "assistant": "assistant",
+    "chatbot": "assistant",
+    "model": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+_MEDIA = {
+    "image": ("image", "image"),
+    "audio": ("audio", "audio"),
+    "video": ("file", "video"),
+    "document": ("file", "data"),
+}
+"""The kind of each block of media, and the field of its bytes."""
 
 
 class BrimLLM(FunctionCallingLLM):
-    """A model that gets what fits its window: its usage is learned from, and a refused call is made once more."""
+    """A model that gets what fits its window: the usage is recorded, and a refused call is retried once."""
 
     llm: SerializeAsAny[LLM]
     _conversations: Conversations = PrivateAttr()
@@ -59,13 +76,13 @@ class BrimLLM(FunctionCallingLLM):
         conversations: Conversations | None = None,
         **settings: Any,
     ) -> None:
-        """Stand around a model.
+        """Wrap a model.
 
         Args:
             llm: the model.
-            window: what it holds; without it, what the catalogue knows of it.
-            session: the name of the conversation, where there is one; without it, it is told by its messages.
-            conversations: where the sessions live, if they are shared with something else.
+            window: its window; by default that of the catalogue.
+            session: the name of the conversation; without it, the one whose messages a call begins with.
+            conversations: the conversations to use, if they are shared.
             settings: further arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
         """
         super().__init__(
@@ -80,87 +97,51 @@ class BrimLLM(FunctionCallingLLM):
 
     @property
     def conversations(self) -> Conversations:
-        """The conversations that were had with it."""
+        """The conversations with the model."""
         return self._conversations
 
     @property
     def metadata(self) -> Any:
-        """What the model says of itself."""
+        """The metadata of the model."""
         return self.llm.metadata
 
     def chat(self, messages: Sequence[Any], **kwargs: Any) -> Any:
-        """Call the model with what fits."""
-        sent = self._fitted(messages, kwargs)
-        try:
-            answer = self.llm.chat(sent.messages, **kwargs)
-        except Exception as error:  # Whatever a provider raises may tell of an overflow; all else goes on.
-            sent = _smaller(sent, error)
-            answer = self.llm.chat(sent.messages, **kwargs)
-        sent.request.answered(_usage(answer))
-        return answer
+        """Call the model with the messages that fit."""
+        return run(self._call(messages, kwargs), lambda call: self.llm.chat(call.messages, **kwargs), _usage)
 
     async def achat(self, messages: Sequence[Any], **kwargs: Any) -> Any:
-        """Call the model with what fits; the fit is made in a thread."""
-        sent = await asyncio.to_thread(self._fitted, messages, kwargs)
-        try:
-            answer = await self.llm.achat(sent.messages, **kwargs)
-        except Exception as error:  # As above.
-            sent = await asyncio.to_thread(_smaller, sent, error)
-            answer = await self.llm.achat(sent.messages, **kwargs)
-        await asyncio.to_thread(sent.request.answered, _usage(answer))
-        return answer
+        """Call the model with the messages that fit; the fit runs in a thread."""
+        call = await asyncio.to_thread(self._call, messages, kwargs)
+        return await arun(call, lambda call: self.llm.achat(call.messages, **kwargs), _usage)
 
-    def stream_chat(self, messages: Sequence[Any], **kwargs: Any) -> Generator[Any, None, None]:
-        """Call the model with what fits, and yield its answer as it comes."""
-        sent, answer = self._fitted(messages, kwargs), None
-        try:
-            for answer in self.llm.stream_chat(sent.messages, **kwargs):
-                yield answer
-        except Exception as error:  # As above.
-            if answer is not None:
-                raise
-            sent = _smaller(sent, error)
-            for answer in self.llm.stream_chat(sent.messages, **kwargs):
-                yield answer
-        sent.request.answered(_usage(answer))
+    def stream_chat(self, messages: Sequence[Any], **kwargs: Any) -> Iterator[Any]:
+        """Call the model with the messages that fit, and yield its answer as it comes."""
+        call = self._call(messages, kwargs)
+        return stream(call, lambda call: self.llm.stream_chat(call.messages, **kwargs), _usage)
 
-    async def astream_chat(self, messages: Sequence[Any], **kwargs: Any) -> AsyncGenerator[Any, None]:
-        """Call the model with what fits, and return its answer as it comes."""
-        sent = await asyncio.to_thread(self._fitted, messages, kwargs)
-
-        async def told(sent: _Sent) -> AsyncGenerator[Any, None]:
-            answer = None
-            try:
-                async for answer in await self.llm.astream_chat(sent.messages, **kwargs):
-                    yield answer
-            except Exception as error:  # As above.
-                if answer is not None:
-                    raise
-                sent = await asyncio.to_thread(_smaller, sent, error)
-                async for answer in await self.llm.astream_chat(sent.messages, **kwargs):
-                    yield answer
-            await asyncio.to_thread(sent.request.answered, _usage(answer))
-
-        return told(sent)
+    async def astream_chat(self, messages: Sequence[Any], **kwargs: Any) -> AsyncIterator[Any]:
+        """Call the model with the messages that fit, and return its answer as it comes."""
+        call = await asyncio.to_thread(self._call, messages, kwargs)
+        return astream(call, lambda call: self.llm.astream_chat(call.messages, **kwargs), _usage)
 
     def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
-        """Pass a text on as it is."""
+        """Pass a text to the model as it is."""
         return self.llm.complete(prompt, formatted=formatted, **kwargs)
 
     async def acomplete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
-        """Pass a text on as it is."""
+        """Pass a text to the model as it is."""
         return await self.llm.acomplete(prompt, formatted=formatted, **kwargs)
 
     def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
-        """Pass a text on as it is."""
+        """Pass a text to the model as it is."""
         return self.llm.stream_complete(prompt, formatted=formatted, **kwargs)
 
     async def astream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
-        """Pass a text on as it is."""
+        """Pass a text to the model as it is."""
         return await self.llm.astream_complete(prompt, formatted=formatted, **kwargs)
 
     def get_tool_calls_from_response(self, response: Any, **kwargs: Any) -> Any:
-        """Return the calls in an answer, as the model reads them."""
+        """Return the tool calls of an answer."""
         return self.llm.get_tool_calls_from_response(response, **kwargs)
 
     def _prepare_chat_with_tools(self, tools: Any, tool_required: bool = False, **kwargs: Any) -> Any:
@@ -169,15 +150,20 @@ class BrimLLM(FunctionCallingLLM):
     def _validate_chat_with_tools_response(self, response: Any, tools: Any, **kwargs: Any) -> Any:
         return self.llm._validate_chat_with_tools_response(response, tools, **kwargs)
 
-    def _fitted(self, messages: Sequence[Any], kwargs: Mapping[str, Any]) -> _Sent:
-        tools = [tool for tool in kwargs.get("tools") or () if isinstance(tool, Mapping)]
-        answer = kwargs.get("max_tokens") or getattr(self.llm, "max_tokens", None)
-        asked = {"model": self.metadata.model_name, "tools": tools or None, "answer": answer, "session": self._session}
-        return _fitted(self._conversations, messages, asked)
+    def _call(self, messages: Sequence[Any], kwargs: Mapping[str, Any]) -> TranslatedCall:
+        return TranslatedCall(
+            self._conversations,
+            TRANSLATION,
+            messages,
+            model=self.metadata.model_name,
+            tools=[tool for tool in kwargs.get("tools") or () if isinstance(tool, Mapping)] or None,
+            answer=kwargs.get("max_tokens") or getattr(self.llm, "max_tokens", None),
+            session=self._session,
+        )
 
 
 class BrimMemory(BaseChatStoreMemory):
-    """A memory that keeps every message, and gives what of them fits."""
+    """A memory that keeps every message, and returns those that fit."""
 
     window: int | None = None
     model: str | None = None
@@ -203,21 +189,21 @@ class BrimMemory(BaseChatStoreMemory):
         """Begin with the messages that the chat store has.
 
         Args:
-            window: what the model holds; without it, what the catalogue knows of `model`, and without that no bound.
+            window: the window of the model; by default that of the catalogue, and none for an unknown model.
             model: the model that gets the messages.
-            tools: the tools that are sent along, which a memory does not see.
-            aside: further units of the prompt that a memory does not see: the system prompt of an agent, and room for
-                the calls of a run.
-            session: the name of the conversation; without it, it is told by its messages.
-            conversations: where the sessions live, if they are shared with something else.
-            chat_store: where LlamaIndex keeps the messages.
-            chat_store_key: their name there.
+            tools: the tools that are sent, which a memory does not see.
+            aside: further tokens of the prompt that a memory does not see: the system prompt of an agent, and room
+                for the calls of a run.
+            session: the name of the conversation; without it, the one whose messages these begin with.
+            conversations: the conversations to use, if they are shared.
+            chat_store: the chat store of LlamaIndex that keeps the messages.
+            chat_store_key: their key there.
             settings: further arguments of `Conversations`: `store`, `meter`, `summarise`, ...
         """
         size = window.size if isinstance(window, Window) else window
         stored = {"chat_store": chat_store or SimpleChatStore(), "chat_store_key": chat_store_key}
         super().__init__(window=size, model=model, session=session, aside=aside, **stored)
-        self._meter = _scale(settings.get("meter") or model)
+        self._meter = _meter_of(settings.get("meter") or model)
         self._conversations = conversations or Conversations(window, model=model, **settings)
         self._tools = [each if isinstance(each, Mapping) else each.metadata.to_openai_tool() for each in tools]
 
@@ -234,74 +220,152 @@ class BrimMemory(BaseChatStoreMemory):
         return made
 
     def to_dict(self, **_: Any) -> dict[str, Any]:
-        """Return it as JSON values, as the context of a workflow keeps it: its messages, and what it goes by."""
+        """Return the memory as JSON values, as the context of a workflow keeps it: messages and options."""
         messages = [message.model_dump(mode="json") for message in self.get_all()]
-        told = {name: getattr(self, name) for name in ("window", "model", "session", "aside", "chat_store_key")}
-        return {**told, "messages": messages, "class_name": self.class_name()}
+        options = {name: getattr(self, name) for name in ("window", "model", "session", "aside", "chat_store_key")}
+        return {**options, "messages": messages, "class_name": self.class_name()}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any], **kwargs: Any) -> BrimMemory:
-        """Return the memory that `to_dict` wrote; the tools and a store of brim's are given again."""
-        told = {key: value for key, value in data.items() if key not in ("class_name", "messages")}
+        """Return the memory that `to_dict` wrote; the tools and the store are passed again."""
+        options = {key: value for key, value in data.items() if key not in ("class_name", "messages")}
         messages = [ChatMessage.model_validate(message) for message in data["messages"]]
-        return cls.from_defaults(messages, **told, **kwargs)
+        return cls.from_defaults(messages, **options, **kwargs)
 
     @property
     def conversations(self) -> Conversations:
-        """What it gave, as conversations."""
+        """The conversations that it has fitted."""
         return self._conversations
 
     def tokenizer_fn(self, text: str) -> range:
-        """Return as many numbers as a text has units: chat engines count so what they add."""
+        """Return as many numbers as a text has tokens, by which chat engines count their additions."""
         return range(self._meter.count(text))
 
     def get(self, input: str | None = None, initial_token_count: int = 0, **_: Any) -> list[Any]:  # noqa: A002, ARG002
-        """Return what fits.
+        """Return the messages that fit.
 
         Args:
-            input: the newest question; it is not looked at.
-            initial_token_count: units that the caller adds to it.
+            input: the newest question, which is ignored.
+            initial_token_count: tokens that the caller adds.
         """
-        return self._given(self.get_all(), initial_token_count)
+        return self._fitted(self.get_all(), initial_token_count)
 
     async def aget(self, input: str | None = None, initial_token_count: int = 0, **_: Any) -> list[Any]:  # noqa: A002, ARG002
-        """Return what fits; the fit is made in a thread."""
-        return await asyncio.to_thread(self._given, await self.aget_all(), initial_token_count)
+        """Return the messages that fit; the fit runs in a thread."""
+        return await asyncio.to_thread(self._fitted, await self.aget_all(), initial_token_count)
 
-    def _given(self, messages: Sequence[Any], more: int) -> list[Any]:
-        asked = {"model": self.model, "tools": self._tools or None, "session": self.session}
-        return _fitted(self._conversations, messages, {**asked, "aside": self.aside + more}).messages
+    def _fitted(self, messages: Sequence[Any], extra: int) -> list[Any]:
+        call = TranslatedCall(
+            self._conversations,
+            TRANSLATION,
+            messages,
+            model=self.model,
+            tools=self._tools or None,
+            session=self.session,
+            aside=self.aside + extra,
+        )
+        return call.messages
 
 
-def _scale(meter: Any) -> Any:
+def _meter_of(meter: Any) -> Any:
     try:
         return meter_of(meter or OTHER) if meter is None or isinstance(meter, str) else meter
-    except UnknownName:  # Nothing is known of the model, as with the conversations.
+    except UnknownName:  # The model is unknown, and `Conversations` estimates too.
         return meter_of(OTHER)
 
 
-def _fitted(conversations: Conversations, messages: Sequence[Any], asked: Mapping[str, Any]) -> _Sent:
-    given, format = list(messages), format_for(asked["model"])
-    spoken = read(given)
-    return _sent(conversations.request(wired(spoken, format), format=format, **asked), given, spoken)
-
-
-def _smaller(sent: _Sent, error: Exception) -> _Sent:
-    """Return a smaller request after a refusal; any other error goes on."""
-    smaller = sent.request.refused(error)
-    if smaller is None:
-        raise error
-    return _sent(smaller, sent.given, sent.spoken)
-
-
-def _sent(request: FittedRequest, given: list[Any], spoken: list[Spoken]) -> _Sent:
-    said = unwired(request, spoken, given, changed, lambda text: ChatMessage(role=MessageRole.USER, content=text))
-    return _Sent(request, said if request.changed else given, given, spoken)
-
-
 def _usage(answer: Any) -> Any:
-    """Return what an answer reports; nothing where it reports nothing that is known."""
+    """Return the usage that an answer reports; `None` if it reports none that is known."""
     raw = plain(getattr(answer, "raw", None))
     usage = plain(raw.get("usage") if isinstance(raw, Mapping) else None) or getattr(answer, "additional_kwargs", None)
     known = isinstance(usage, Mapping) and any(usage.get(key) for key in ("prompt_tokens", "input_tokens"))
     return usage if known else None
+
+
+def _read(messages: Sequence[Any]) -> list[FrameworkMessage]:
+    """Return messages with their parts. Calls may have no id: a result then answers the first that waits."""
+    read, waiting = [], list[str]()
+    for place, message in enumerate(messages):
+        role, call_id = _ROLES.get(message.role.value, "user"), ""
+        parts = _parts(message, place)
+        if role == "tool":
+            named = message.additional_kwargs.get("tool_call_id")
+            call_id = named if named in waiting or not waiting else waiting[0]
+            waiting = [call for call in waiting if call != call_id]
+        waiting += [part.id for part in parts if part.kind == "call"]
+        read.append(FrameworkMessage(role, tuple(parts), call_id or ""))
+    return read
+
+
+def _parts(message: Any, place: int) -> list[MessagePart]:
+    """Return a part for each block, and one for each call that is not a block."""
+    parts = [_part(block, f"{place}.{at}") for at, block in enumerate(message.blocks)]
+    shown = {part.id for part in parts if part.kind == "call"}
+    for call in _calls(message):
+        named = call.get("function") or {}
+        if call.get("id") not in shown:
+            parts.append(
+                MessagePart("call", named.get("arguments") or "", call.get("id") or "", named.get("name") or "")
+            )
+    return parts
+
+
+def _calls(message: Any) -> list[Any]:
+    """Return the calls that older integrations of models keep outside of the blocks."""
+    return [plain(call) for call in message.additional_kwargs.get("tool_calls") or ()]
+
+
+def _part(block: Any, key: str) -> MessagePart:
+    kind = block.block_type
+    if kind == "text":
+        return MessagePart("text", block.text)
+    if kind == "thinking":
+        return MessagePart("thinking", block.content or "")
+    if kind == "tool_call":
+        return MessagePart("call", json_text(block.tool_kwargs), block.tool_call_id or key, block.tool_name)
+    if kind in _MEDIA:
+        named, field = _MEDIA[kind]
+        detail = getattr(block, "detail", None) or "" if kind == "image" else ""
+        return MessagePart(named, _address(block, getattr(block, field)), name=detail)
+    return MessagePart("other", block.model_dump_json(exclude_none=True))
+
+
+def _address(block: Any, data: Any) -> str:
+    """Return the address of media, or their data as one."""
+    if block.url:
+        return str(block.url)
+    if isinstance(data, IOBase):
+        data.seek(0)
+        return data_uri(None, data.read())
+    if data:  # It is encoded already.
+        return f"data:application/octet-stream;base64,{data.decode()}"
+    return data_uri(None, Path(block.path).read_bytes() if block.path else b"")
+
+
+def _write(message: Any, kept: Sequence[KeptPart]) -> Any:
+    """Return a copy of a message with its kept parts."""
+    count = len(message.blocks)
+    blocks = write_parts([each for each in kept if each.at is None or each.at < count], message.blocks, _write_block)
+    update: dict[str, Any] = {"blocks": blocks}
+    parts = _parts(message, 0)
+    if len(parts) > count:
+        texts = {parts[each.at].id: each.text for each in kept if each.at is not None and each.at >= count}
+        calls = [_write_call(call, texts[call["id"]]) for call in _calls(message) if call["id"] in texts]
+        update["additional_kwargs"] = {**message.additional_kwargs, "tool_calls": calls}
+    return message.model_copy(update=update)
+
+
+def _write_call(call: dict[str, Any], text: str | None) -> dict[str, Any]:
+    return call if text is None else {**call, "function": {**call["function"], "arguments": text}}
+
+
+def _write_block(block: Any, kept: KeptPart) -> Any:
+    """Return a copy of a block with its new text; a block that has no text is replaced by one."""
+    text = kept.text or ""
+    if isinstance(block, ToolCallBlock):
+        arguments = text if isinstance(block.tool_kwargs, str) else json.loads(text)
+        return block.model_copy(update={"tool_kwargs": arguments})
+    return block.model_copy(update={"text": text}) if isinstance(block, TextBlock) else TextBlock(text=text)
+
+
+TRANSLATION = Translation(_read, _write, lambda text: ChatMessage(role=MessageRole.USER, content=text))

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 from brim.errors import BrimError, InvalidType, InvalidValue, check_choice
 from brim.files.json_body import body_of
-from brim.history.request_body import LISTS, RequestBody, request_of
+from brim.history.request_body import RequestBody, request_of
 from brim.hosts import LOOPBACK, listener
 from brim.integrations import missing
 from brim.meter import DEFAULT, meter
@@ -30,6 +30,7 @@ from brim.sessions.dropped_texts import DroppedTexts
 from brim.sessions.overview import overview
 from brim.sessions.recall_tool import answered
 from brim.store import Store
+from brim.wire.base import MESSAGE_KEYS
 
 try:
     import uvicorn
@@ -227,7 +228,7 @@ def _request(given: Mapping[str, Any]) -> RequestBody:
     """Return the request that these fields make, read as that of a file is."""
     text = json.dumps({key: value for key, value in given.items() if value is not None}, ensure_ascii=False)
     _sized(text)
-    return request_of(body_of(text, "the request", LISTS))
+    return request_of(body_of(text, "the request", MESSAGE_KEYS))
 
 
 def _section(row: Mapping[str, Any]) -> Section:

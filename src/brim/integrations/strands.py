@@ -1,7 +1,7 @@
-"""Strands Agents: a conversation manager under which every call of the model fits.
+"""Strands Agents: a conversation manager that fits every call of the model.
 
-`Agent(..., conversation_manager=BrimConversationManager())` is all. It removes nothing from `agent.messages`: it stands
-around each call of the model, where the whole request is known, and only what is sent is fitted.
+`Agent(..., conversation_manager=BrimConversationManager())` is all. It removes nothing from `agent.messages`: it wraps
+each call of the model, where the whole request is known, and fits only what is sent.
 """
 
 from __future__ import annotations
@@ -13,11 +13,19 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from brim.integrations import missing
-from brim.integrations.blocks import BlockMessage, RemainingBlock, Result, blocks_wired, remains
-from brim.integrations.parts import MessagePart
+from brim.integrations.calls import TranslatedCall, astream, usage_of
+from brim.integrations.messages import (
+    FrameworkMessage,
+    KeptPart,
+    MessagePart,
+    Translation,
+    data_uri,
+    json_text,
+    json_values,
+    write_parts,
+)
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
-from brim.sessions.request import FittedRequest
 
 try:
     from strands.agent.conversation_manager import ConversationManager
@@ -31,7 +39,7 @@ _MEDIA = {"image": "image", "document": "file", "video": "file", "audio": "file"
 
 
 class BrimConversationManager(ConversationManager):
-    """Fits each call of the model into its window, learns from the usage that comes back, and retries a refused one."""
+    """Fits each call into the model's window, records the reported usage, and retries a refused call once."""
 
     def __init__(
         self,
@@ -44,10 +52,9 @@ class BrimConversationManager(ConversationManager):
         """Begin.
 
         Args:
-            window: what the model holds; without it, what the catalogue knows of each model.
-            session: the name of the conversation, where the manager has one agent; without it, the agent's session and
-                its id.
-            conversations: where the sessions live, if they are shared with something else.
+            window: the window of the model; by default that of the catalogue.
+            session: the name of the conversation, for a manager of one agent; by default the agent's session and id.
+            conversations: the conversations to use, if they are shared.
             settings: further arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
         """
         super().__init__()
@@ -55,72 +62,57 @@ class BrimConversationManager(ConversationManager):
         self._session = session
 
     def register_hooks(self, registry: Any, **kwargs: Any) -> None:
-        """Stand around the calls of the model as soon as there is an agent."""
+        """Wrap the calls of the model as soon as there is an agent."""
         super().register_hooks(registry, **kwargs)
         registry.add_callback(AgentInitializedEvent, self._join)
 
     def apply_management(self, agent: Any, **_: Any) -> None:
-        """Leave the agent's messages whole."""
+        """Leave the agent's messages as they are."""
 
     def reduce_context(self, agent: Any, e: Exception | None = None, **_: Any) -> None:  # noqa: ARG002
-        """Say that nothing helps: a call that was refused has been tried once more with less.
+        """Raise the error: a refused call was already retried with a smaller request.
 
         Raises:
-            ContextWindowOverflowException: as it came.
+            ContextWindowOverflowException: `e`.
         """
         if e is not None:
             raise e
 
     def _join(self, event: Any) -> None:
-        event.agent.add_middleware(InvokeModelStage, self._call)
+        event.agent.add_middleware(InvokeModelStage, self._invoke)
 
-    async def _call(self, context: Any, call: Callable[[Any], AsyncIterator[Any]]) -> AsyncIterator[Any]:
-        """Call the model with what fits; after a refusal once more, with less."""
-        given = list(context.messages)
-        spoken, first = await asyncio.to_thread(self._fitted, context, given)
-        fitted: FittedRequest | None = first
-        begun = False
-        while fitted is not None:
-            sent = context
-            if fitted.changed:
-                sent = context.replace(messages=fitted.written(given, lambda raw: _made(raw, given, spoken)))
-            try:
-                async for event in call(sent):
-                    begun = True
-                    if isinstance(event, ModelStopReason):
-                        await asyncio.to_thread(fitted.answered, _usage(event.usage))
-                    yield event
-            except Exception as error:  # Whatever a provider raises may tell of an overflow; all else goes on.
-                fitted = None if begun else await asyncio.to_thread(fitted.refused, error)
-                if fitted is None:
-                    raise
-            else:
-                return
+    async def _invoke(self, context: Any, model: Callable[[Any], AsyncIterator[Any]]) -> AsyncIterator[Any]:
+        async def send(call: TranslatedCall) -> AsyncIterator[Any]:
+            return model(context.replace(messages=call.messages) if call.request.changed else context)
 
-    def _fitted(self, context: Any, given: Sequence[Any]) -> tuple[list[BlockMessage], FittedRequest]:
-        spoken = [_spoken(message) for message in given]
+        call = await asyncio.to_thread(self._call, context)
+        async for event in astream(call, send, _usage):
+            yield event
+
+    def _call(self, context: Any) -> TranslatedCall:
         config = context.model.get_config()
         config = config if isinstance(config, Mapping) else vars(config)
-        asked = config.get("params") or {}
-        request = self.conversations.request(
-            blocks_wired(spoken),
+        params = config.get("params") or {}
+        return TranslatedCall(
+            self.conversations,
+            TRANSLATION,
+            context.messages,
             model=config.get("model_id"),
             tools=[_tool(spec) for spec in context.tool_specs] or None,
             system=_system(context.system_prompt) or None,
             format="anthropic",
-            answer=config.get("max_tokens") or asked.get("max_tokens") or asked.get("max_completion_tokens"),
-            session=self._session or _name(context.agent),
+            answer=config.get("max_tokens") or params.get("max_tokens") or params.get("max_completion_tokens"),
+            session=self._session or _session(context.agent),
         )
-        return spoken, request
 
 
-def _name(agent: Any) -> str | None:
+def _session(agent: Any) -> str | None:
     session = getattr(agent, "session_id", None)
     return None if session is None else f"{session}/{agent.agent_id}"
 
 
-def _system(told: Any) -> str:
-    return told if isinstance(told, str) else "\n".join(block["text"] for block in told or () if "text" in block)
+def _system(prompt: Any) -> str:
+    return prompt if isinstance(prompt, str) else "\n".join(block["text"] for block in prompt or () if "text" in block)
 
 
 def _tool(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,87 +120,60 @@ def _tool(spec: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": spec["name"], "description": spec["description"], "input_schema": schema.get("json", schema)}
 
 
-def _usage(usage: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a usage of which the input is the whole prompt: some models count apart what was cached."""
-    whole, said = usage.get("totalTokens") or 0, usage.get("outputTokens") or 0
-    told = max(whole - said, usage.get("inputTokens") or 0)
-    cached = {
-        "cached_tokens": usage.get("cacheReadInputTokens"),
-        "cache_write_tokens": usage.get("cacheWriteInputTokens"),
-    }
-    return {"input_tokens": told, "output_tokens": said, "input_tokens_details": cached} if told else None
+def _usage(event: Any) -> dict[str, Any] | None:
+    """Return the usage of the last event; some models count cached tokens apart from the input."""
+    if not isinstance(event, ModelStopReason):
+        return None
+    usage: Mapping[str, Any] = event.usage
+    answer = usage.get("outputTokens") or 0
+    prompt = max((usage.get("totalTokens") or 0) - answer, usage.get("inputTokens") or 0)
+    return usage_of(prompt, answer, usage.get("cacheReadInputTokens"), usage.get("cacheWriteInputTokens"))
 
 
-def _spoken(message: Mapping[str, Any]) -> BlockMessage:
-    """Return what a message is made of."""
-    return BlockMessage(message["role"], tuple(_block(block) for block in message["content"]))
+def _read(messages: Sequence[Mapping[str, Any]]) -> list[FrameworkMessage]:
+    return [FrameworkMessage(each["role"], tuple(_part(block) for block in each["content"])) for each in messages]
 
 
-def _block(block: Mapping[str, Any]) -> MessagePart | Result:
+def _part(block: Mapping[str, Any]) -> MessagePart | FrameworkMessage:
     if "toolResult" in block:
         result = block["toolResult"]
-        return Result(result["toolUseId"], tuple(_part(part) for part in result["content"]))
+        return FrameworkMessage("tool", tuple(_part(part) for part in result["content"]), result["toolUseId"])
     if "toolUse" in block:
         use = block["toolUse"]
-        return MessagePart("call", _json(use["input"]), use["toolUseId"], use["name"])
+        return MessagePart("call", json_text(use["input"]), use["toolUseId"], use["name"])
     if "reasoningContent" in block:
         thought = block["reasoningContent"]
         if "redactedContent" in thought:
-            return MessagePart("thinking", _coded(thought["redactedContent"]), name="sealed")
+            return MessagePart("thinking", base64.b64encode(thought["redactedContent"]).decode(), name="sealed")
         return MessagePart("thinking", (thought.get("reasoningText") or {}).get("text") or "")
-    return _part(block)
-
-
-def _part(block: Mapping[str, Any]) -> MessagePart:
     if isinstance(block.get("text"), str):
         return MessagePart("text", block["text"])
     if "json" in block:
-        return MessagePart("text", _json(block["json"]))
+        return MessagePart("text", json_text(block["json"]))
     for key, kind in _MEDIA.items():
         if key in block:
             source = block[key].get("source") or {}
-            where = (source.get("location") or source.get("s3Location") or {}).get("uri")
-            data = f"data:{key}/{block[key].get('format', '')};base64,{_coded(source.get('bytes') or b'')}"
-            return MessagePart(kind, where or data)
-    return MessagePart("other", _json(block))
+            address = (source.get("location") or source.get("s3Location") or {}).get("uri")
+            return MessagePart(kind, address or data_uri(f"{key}/{block[key].get('format', '')}", source.get("bytes")))
+    return MessagePart("other", json_text(block))
 
 
-def _made(raw: Any, given: Sequence[Any], spoken: Sequence[BlockMessage]) -> Any:
-    """Return a message that brim has changed, or a new one with what it has to say."""
-    place, left = remains(raw, spoken)
-    if place is None:
-        return {"role": "user", "content": [{"text": each.text} for each in left]}
-    return {**given[place], "content": [_kept(given[place]["content"], each) for each in left]}
+def _write(message: Any, kept: Sequence[KeptPart]) -> Any:
+    return {**message, "content": write_parts(kept, message["content"], _write_block)}
 
 
-def _kept(own: Sequence[Any], left: RemainingBlock) -> Any:
-    """Return what is left of a block."""
-    if left.at is None:
-        return {"text": left.text}
-    block = own[left.at]
-    if left.inside is not None:
-        content = [_kept(block["toolResult"]["content"], each) for each in left.inside]
+def _write_block(block: Any, kept: KeptPart) -> Any:
+    """Return a copy of a block with its new content; a block that has no text is replaced by one."""
+    if kept.inside is not None:
+        content = write_parts(kept.inside, block["toolResult"]["content"], _write_block)
         return {**block, "toolResult": {**block["toolResult"], "content": content}}
-    if left.text is None:
-        return block
-    if "toolUse" in block:
-        return {**block, "toolUse": {**block["toolUse"], "input": json.loads(left.text)}}
-    if "json" in block:
-        return _values(left.text)
-    return {**block, "text": left.text}
+    text = kept.text or ""
+    if block is not None and "toolUse" in block:
+        return {**block, "toolUse": {**block["toolUse"], "input": json.loads(text)}}
+    if block is not None and "json" in block:
+        values = json_values(text)
+        return {"text": text} if isinstance(values, str) else {"json": values}
+    return {**(block if block is not None and "text" in block else {}), "text": text}
 
 
-def _values(said: str) -> dict[str, Any]:
-    """Return values that were cut; as a text where what is left is no JSON."""
-    try:
-        return {"json": json.loads(said)}
-    except ValueError:
-        return {"text": said}
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _coded(data: bytes) -> str:
-    return base64.b64encode(data).decode()
+TRANSLATION = Translation(_read, _write, lambda text: {"role": "user", "content": [{"text": text}]})

@@ -1,0 +1,336 @@
+"""Translates the messages of a framework to a provider's wire format, and what a fit kept of them back.
+
+A framework reads each of its messages into parts. In the wire format every message and every part carries its place,
+which is neither counted nor sent: whatever brim cuts, clears or drops, the original is found again and keeps
+everything that was not cut.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from brim.sessions.request import FittedRequest
+from brim.wire import Format
+
+_PLACE, _PART = "place", "part"
+"""Keys of the place of a message and of a part; neither is counted."""
+
+
+class MessagePart(NamedTuple):
+    """One part of a message."""
+
+    kind: str
+    """`text`, `thinking`, `call`, `image`, `audio` or `file`; `other` is counted and never cut."""
+    text: str = ""
+    """The text, the arguments of a call as JSON, the address or the data of media, or the JSON of any other part."""
+    id: str = ""
+    """The id that joins a call to its result."""
+    name: str = ""
+    """The name of the called tool, the detail of an image, or `sealed` for encrypted thinking."""
+
+
+class FrameworkMessage(NamedTuple):
+    """One message of a framework."""
+
+    role: str
+    """`system`, `user`, `assistant` or `tool`."""
+    parts: tuple[Any, ...]
+    """Its parts: each a `MessagePart`, or a `FrameworkMessage` that is sent on its own, as one of several results."""
+    call_id: str = ""
+    """The id of the call that a tool result answers."""
+    name: str = ""
+    """The name of the author."""
+
+
+class KeptPart(NamedTuple):
+    """One part of a message after a fit; parts that were dropped have none."""
+
+    at: int | None
+    """The index of the part; `None` for a text that brim added."""
+    text: str | None = None
+    """The new text; `None` if the part is unchanged."""
+    inside: tuple[KeptPart, ...] | None = None
+    """What was kept of a part that is a message itself; `None` if it is unchanged."""
+
+
+class Translation(NamedTuple):
+    """How a framework's messages are read and written."""
+
+    read: Callable[[Sequence[Any]], list[FrameworkMessage]]
+    """Reads all messages of a request, one for one."""
+    write: Callable[[Any, Sequence[KeptPart]], Any]
+    """Returns a copy of a message that has only the kept parts."""
+    say: Callable[[str], Any]
+    """Returns a new message of the user."""
+
+
+class _Run(NamedTuple):
+    """A part that is a message itself, or the run of parts between two of these."""
+
+    place: int
+    """The index of the framework's message."""
+    start: int
+    """The index of the first part there."""
+    nested: bool
+    message: FrameworkMessage
+
+    @property
+    def role(self) -> str:
+        """The role in a message of Anthropic, where tool results are the user's."""
+        return "user" if self.message.role == "tool" else self.message.role
+
+
+def format_for(model: str | None) -> Format:
+    """Return the wire format whose rules the model's provider has: `openai` or `anthropic`."""
+    return "anthropic" if model is not None and "claude" in model.casefold() else "openai"
+
+
+def to_wire(messages: Sequence[FrameworkMessage], format: Format) -> list[dict[str, Any]]:
+    """Return messages in the wire format `openai` or `anthropic`, each with its place."""
+    write = _anthropic if format == "anthropic" else _chat
+    return [{**write(runs), _PLACE: at} for at, runs in enumerate(_wire_runs(messages, format))]
+
+
+def from_wire(
+    request: FittedRequest,
+    messages: Sequence[FrameworkMessage],
+    format: Format,
+    originals: Sequence[Any],
+    translation: Translation,
+) -> list[Any]:
+    """Return what a request sends as messages of the framework; unchanged ones are the originals.
+
+    Args:
+        request: the request that was made of `to_wire(messages, format)`.
+        messages: the framework's messages as they were read.
+        format: the wire format.
+        originals: the framework's messages, one for each.
+        translation: writes changed messages.
+    """
+    known = _wire_runs(messages, format)
+
+    def place_of(row: tuple[Mapping[str, Any], int | None]) -> int | None:
+        at = row[0].get(_PLACE)
+        return None if at is None else known[at][0].place
+
+    out: list[Any] = []
+    for place, group in groupby(zip(request.messages, request.places, strict=True), place_of):
+        if place is None:
+            out += [translation.say(_said(raw)) for raw, _ in group]
+            continue
+        kept: list[KeptPart] = []
+        for raw, own in group:
+            runs = known[raw[_PLACE]]
+            kept += [part for run in runs for part in _whole(run)] if own is not None else _kept(raw, runs)
+        whole = [KeptPart(at) for at in range(len(messages[place].parts))]
+        out.append(originals[place] if kept == whole else translation.write(originals[place], kept))
+    return out
+
+
+def write_parts(kept: Sequence[KeptPart], contents: Sequence[Any], write: Callable[[Any, KeptPart], Any]) -> list[Any]:
+    """Return the kept parts of a message, unchanged ones as they are.
+
+    Args:
+        kept: what was kept.
+        contents: the framework's parts, one for each that was read.
+        write: returns a copy of a part with its new text; it gets `None` for a text that brim added.
+    """
+    return [
+        write(None, each)
+        if each.at is None
+        else contents[each.at]
+        if each.text is None and each.inside is None
+        else write(contents[each.at], each)
+        for each in kept
+    ]
+
+
+def joined_text(kept: Sequence[KeptPart], text: str) -> str:
+    """Return what was kept of a message whose only part is this text, as one text."""
+    return "\n\n".join(text if each.text is None else each.text for each in kept)
+
+
+def json_text(value: Any) -> str:
+    """Return a value as JSON; a text stays as it is, and objects that JSON does not know become texts."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def json_values(text: str) -> Any:
+    """Return the values of a JSON text; the text itself if it is not JSON."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def data_uri(kind: str | None, data: bytes | None) -> str:
+    """Return data as an address."""
+    return f"data:{kind or 'application/octet-stream'};base64,{base64.b64encode(data or b'').decode()}"
+
+
+def _wire_runs(messages: Sequence[FrameworkMessage], format: Format) -> list[list[_Run]]:
+    """Return the runs of parts in each message of the wire format: one in Chat Completions, several in Anthropic."""
+    runs: list[_Run] = []
+    for place, message in enumerate(messages):
+        if not message.parts:
+            runs.append(_Run(place, 0, False, message))
+        for nested, group in groupby(enumerate(message.parts), lambda each: isinstance(each[1], FrameworkMessage)):
+            parts = list(group)
+            if nested:
+                runs += [_Run(place, at, True, part) for at, part in parts]
+            else:
+                runs.append(_Run(place, parts[0][0], False, message._replace(parts=tuple(part for _, part in parts))))
+    if format != "anthropic":
+        return [[run] for run in runs]
+    return [list(group) for _, group in groupby(runs, lambda run: (run.place, run.role))]
+
+
+def _chat(runs: Sequence[_Run]) -> dict[str, Any]:
+    """Return a message of Chat Completions, which has calls and thinking outside of the content."""
+    message = runs[0].message
+    content: list[tuple[int, MessagePart]] = []
+    thoughts: list[str] = []
+    calls: list[Any] = []
+    for at, part in enumerate(message.parts):
+        if part.kind == "call":
+            function = {"name": part.name, "arguments": part.text}
+            calls.append({"id": part.id, "type": "function", "function": function})
+        elif part.kind == "thinking":
+            thoughts.append(part.text)
+        else:
+            content.append((at, part))
+    raw: dict[str, Any] = {"role": message.role, "content": _content(content, _chat_block, 0)}
+    if message.name:
+        raw["name"] = message.name
+    if message.role == "tool":
+        raw["tool_call_id"] = message.call_id
+    if thoughts:
+        raw["reasoning_content"] = "\n".join(thoughts)
+    if calls:
+        raw["tool_calls"] = calls
+        raw["content"] = raw["content"] or None
+    return raw
+
+
+def _anthropic(runs: Sequence[_Run]) -> dict[str, Any]:
+    """Return a message of Anthropic; a system prompt is counted wherever it stands."""
+    blocks: list[Any] = []
+    for at, run in enumerate(runs):
+        if run.message.role == "tool":
+            content = _content([*enumerate(run.message.parts)], _anthropic_block, at)
+            blocks.append(
+                {"type": "tool_result", "tool_use_id": run.message.call_id, "content": content, _PART: [at, None]}
+            )
+        else:
+            blocks += [{**_anthropic_block(part), _PART: [at, i]} for i, part in enumerate(run.message.parts)]
+    return {"role": runs[0].role, "content": blocks}
+
+
+def _content(
+    parts: Sequence[tuple[int, MessagePart]], block: Callable[[MessagePart], dict[str, Any]], run: int
+) -> str | list[Any]:
+    """Return the content of a message: a string if it is one text."""
+    if not parts or (len(parts) == 1 and parts[0][1].kind == "text"):
+        return parts[0][1].text if parts else ""
+    return [{**block(part), _PART: [run, at]} for at, part in parts]
+
+
+def _chat_block(part: MessagePart) -> dict[str, Any]:
+    kind, text = part.kind, part.text
+    if kind == "text":
+        return {"type": "text", "text": text}
+    if kind == "image":
+        detail = {"detail": part.name} if part.name else {}
+        return {"type": "image_url", "image_url": {"url": text, **detail}}
+    if kind == "audio":
+        return {"type": "input_audio", "input_audio": {"data": text}}
+    if kind == "file":
+        return {"type": "file", "file": {"file_data": text}}
+    return {"type": kind, "value": text}
+
+
+def _anthropic_block(part: MessagePart) -> dict[str, Any]:
+    kind, text = part.kind, part.text
+    if kind == "text":
+        return {"type": "text", "text": text}
+    if kind == "thinking":
+        sealed = part.name == "sealed"
+        return {"type": "redacted_thinking", "data": text} if sealed else {"type": "thinking", "thinking": text}
+    if kind == "call":
+        return {"type": "tool_use", "id": part.id, "name": part.name, "input": json_values(text)}
+    if kind in ("image", "file"):
+        return {"type": "image" if kind == "image" else "document", "source": {"type": "url", "url": text}}
+    return {"type": kind, "value": text}
+
+
+def _said(raw: Mapping[str, Any]) -> str:
+    """Return the text of a message that brim added."""
+    content = raw.get("content")
+    return content if isinstance(content, str) else "\n\n".join(block.get("text") or "" for block in content or ())
+
+
+def _whole(run: _Run) -> list[KeptPart]:
+    return [KeptPart(run.start + at) for at in range(1 if run.nested else len(run.message.parts))]
+
+
+def _kept(raw: Mapping[str, Any], runs: Sequence[_Run]) -> list[KeptPart]:
+    """Return what a message of the wire format kept of the parts of the framework's message."""
+    content = raw.get("content") or ""
+    contents: list[Any] = [None] * len(runs)
+    added: list[KeptPart] = []
+    if isinstance(content, str):
+        contents[0] = content
+    for block in content if isinstance(content, list) else ():
+        at, _ = block.get(_PART) or (None, None)
+        if at is None:
+            added.append(KeptPart(None, str(block.get("text") or "")))
+        elif block["type"] == "tool_result":
+            contents[at] = block.get("content") or ""
+        else:
+            contents[at] = [*(contents[at] or ()), block]
+    return [part for run, each in zip(runs, contents, strict=True) for part in _kept_run(raw, run, each)] + added
+
+
+def _kept_run(raw: Mapping[str, Any], run: _Run, content: str | list[Any] | None) -> list[KeptPart]:
+    parts = run.message.parts
+    texts: dict[int, str] = {}
+    added: list[KeptPart] = []
+    if isinstance(content, str):
+        first = next((at for at, part in enumerate(parts) if part.kind == "text"), None)
+        if first is not None:
+            texts[first] = content
+        elif content:
+            added.append(KeptPart(None, content))
+    for block in content if isinstance(content, list) else ():
+        if _PART in block:
+            at = block[_PART][1]
+            texts[at] = _block_text(block, parts[at])
+        else:
+            added.append(KeptPart(None, str(block.get("text") or "")))
+    calls = {call["id"]: call["function"]["arguments"] for call in raw.get("tool_calls") or ()}
+    for at, part in enumerate(parts):
+        if part.kind == "call" and part.id in calls:
+            texts[at] = calls[part.id]
+        elif part.kind == "thinking" and "reasoning_content" in raw:
+            texts[at] = part.text
+    start = 0 if run.nested else run.start
+    kept = [KeptPart(start + at, None if text == parts[at].text else text) for at, text in sorted(texts.items())]
+    kept += added
+    if not run.nested:
+        return kept
+    changed = kept != [KeptPart(at) for at in range(len(parts))]
+    return [] if content is None else [KeptPart(run.start, inside=tuple(kept) if changed else None)]
+
+
+def _block_text(block: Mapping[str, Any], part: MessagePart) -> str:
+    """Return the text of a part of which the block is kept."""
+    if part.kind == "text":
+        return str(block.get("text") or "")
+    if part.kind != "call":
+        return part.text
+    values = block.get("input")
+    return part.text if values == json_values(part.text) else json.dumps(values, ensure_ascii=False)
