@@ -31,7 +31,7 @@ input is reported in one line that starts with `brim:` and names the value and i
 | exit code | means |
 |---|---|
 | 0 | done |
-| 1 | the answer is no: over budget (`check`), does not fit (`fit`, `demo`, `replay`), failed (`flow`), a problem (`doctor`) |
+| 1 | the answer is no: over budget (`check`), does not fit (`fit`, `demo`, `replay`), failed (`flow`), wrong (`doctor`) |
 | 2 | invalid input: an unknown name, an unreadable or binary file, malformed YAML, an invalid value |
 | 130 | interrupted with Ctrl-C |
 | 141 | the reader of the output closed it, as in `brim count . \\| head -1` |
@@ -52,7 +52,7 @@ stages:                          # what to shorten first, in this order, until t
 hard_marker: null                # the marker of text that is cut after all stages
 sections:
   - name: rules
-    text: Be brief.              # or file: a path relative to this file; entries: a list; files: a pattern, each an entry
+    text: Be brief.              # or file: a path from here; entries: a list; files: a pattern, each an entry
     priority: required           # or high, medium, low, or a whole number
   - name: lessons
     entries: [Read before you write., Run the tests.]

@@ -121,7 +121,7 @@ REFUSED = [
     ("count", "*.zip", "*.zip: no file matches this pattern"),
     ("count", "prompt.md", "--model", "gpt-55", "'gpt-55'"),
     ("count", "prompt.md", "--threshold", "x", "--threshold must be a whole number"),
-    ("check", "prompt.md", "prompt.md: nothing to check it against"),
+    ("check", "prompt.md", "prompt.md: there is no budget"),
     ("check", "nowhere.md", "--budget", "5", "nowhere.md: no such file"),
     ("check", "*.zip", "--budget", "5", "*.zip: no file matches"),
     ("check", "prompt.md", "--budget", "-1", "--budget must be a whole number of at least 0, not -1"),

@@ -58,7 +58,7 @@ def test_a_step_that_fails_is_an_answer_of_no(brim, here, flow):
 def test_a_run_can_be_reported(brim, here, flow):
     (here / "replies.yaml").write_text("- The plan.\n- {error: too long, status: 400}\n")
     assert brim("flow", "run", flow, "--script", "replies.yaml").code == 1
-    assert "1 calls answered with HTTP 400, 1 steps failed" in brim("flow", "report", "runs").out
+    assert "1 calls refused with HTTP 400, 1 steps failed" in brim("flow", "report", "runs").out
     assert json.loads(brim("flow", "report", "runs", "--flow", "build", "--json").out)["refused"] == 1
     none = brim("flow", "report", "elsewhere")
     assert (none.code, none.err) == (2, "brim: elsewhere: it has no receipts: they are in RUN_BASE/FLOW/receipts\n")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from brim.cli.output import complain, measured, counted, whole, write_files
+from brim.cli.output import complain, counted, measured, whole, write_files
 from brim.errors import InvalidValue, SourceError
 
 

@@ -61,7 +61,7 @@ def test_every_screen_is_of_use_when_it_is_empty_and_loads_the_demo(chromium, al
             at.go(screen, workspace="mine")
             assert at.page.locator("main").inner_text().strip(), screen
             if screen not in ("lab", "models", "doctor"):
-                at.page.get_by_role("button", name="Load the demo").click()
+                at.page.get_by_role("button", name="Open the demo").click()
                 at.page.wait_for_selector(".card")
                 assert "workspace=demo" in at.page.url
 

@@ -60,14 +60,14 @@ def test_the_wire_shows_what_was_sent_cut_and_left_out_and_the_body_itself(chrom
     _, fitted = recorded(alone.folder, format)
     with tab(chromium, alone) as at:
         at.go("sent_prompt", workspace="mine", session="s")
-        sent = at.page.locator(".wire > li:has(details):not(.left-out)")
+        sent = at.page.locator(".sent > li:has(details):not(.dropped)")
         assert sent.count() == len(fitted.messages)
-        gone = at.page.locator(".wire > .left-out")
+        gone = at.page.locator(".sent > .dropped")
         assert gone.count() > 0
         gone.first.locator("summary").press("Enter")
         assert gone.first.locator("details > p").inner_text()
-        at.page.get_by_label("only what differs").check()
-        at.page.wait_for_function("() => !document.querySelector('.wire > .as-it-came')")
+        at.page.get_by_label("only differences").check()
+        at.page.wait_for_function("() => !document.querySelector('.sent > .unchanged')")
         at.page.get_by_role("button", name="Raw JSON").click()
         at.page.wait_for_selector("pre.tall")
         body = json.loads(at.page.locator("pre.tall").inner_text())

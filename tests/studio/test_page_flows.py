@@ -70,7 +70,7 @@ def test_an_override_made_in_the_page_is_in_the_file_in_config_show_and_in_the_n
         assert history_of(folder, "review").receipt["used_chars"] == had["used_chars"]
 
         at.page.get_by_role("button", name="Undo (2)").click()
-        at.page.wait_for_selector("text=Taken back")
+        at.page.wait_for_selector("text=Reverted")
         assert path.read_text(encoding="utf-8") == after
         at.page.get_by_role("button", name="Undo (1)").click()
         at.page.wait_for_selector("button:disabled >> text=Undo")
@@ -103,7 +103,7 @@ def test_a_guardrail_speaks_beside_its_budget_and_before_it_is_saved(chromium, a
         form.locator("input").fill("700")
         form.get_by_role("button", name="Show the change").click()
         at.page.wait_for_selector(".diff .guard >> text=below minimum 10,000")
-        at.page.get_by_role("button", name="Leave it").click()
+        at.page.get_by_role("button", name="Cancel").click()
         form.locator("input").fill("")
         assert form.get_by_role("button", name="Show the change").is_disabled()
 
@@ -116,8 +116,8 @@ def test_a_change_is_tried_on_what_was_recorded_before_it_is_saved(chromium, alo
         form = at.page.locator("form.budget").first
         form.locator("input").fill("30000")
         form.get_by_role("button", name="Show the change").click()
-        at.page.get_by_role("button", name="Try it on what was recorded").click()
-        table = at.page.get_by_role("region", name="Tried on what was recorded")
+        at.page.get_by_role("button", name="Preview on recorded sessions").click()
+        table = at.page.get_by_role("region", name="Preview on recorded sessions")
         table.wait_for()
         assert "orders-incident" in table.inner_text()
         assert "0 overflows" in table.inner_text()

@@ -119,7 +119,7 @@ def test_the_lab_is_worked_by_keys_alone_and_every_place_has_a_link(chromium, se
         for _ in range(8):
             at.page.keyboard.press("Tab")
             stops.add(at.page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.textContent.trim()"))
-        assert {"Which pieces", "Another policy beside it", "Pieces"} <= stops
+        assert {"Which pieces", "Compare with another policy", "Pieces"} <= stops
         assert at.page.locator("[role=table]").get_attribute("aria-rowcount") == "1"
         at.go("lab", workspace="demo", budget="3100")
         at.page.wait_for_selector(f"[data-used='{fitted(3_100).used}'][data-budget='3100']")
@@ -130,14 +130,14 @@ def test_a_budget_that_is_too_small_says_what_it_takes_and_goes_there(chromium, 
         fitted(10)
     with tab(chromium, served) as at:
         at.go("lab", workspace="demo", budget="10")
-        at.page.get_by_role("button", name=f"Raise it to {caught.value.needed:,}").click()
+        at.page.get_by_role("button", name=f"Raise the budget to {caught.value.needed:,}").click()
         at.page.wait_for_selector(f"[data-budget='{caught.value.needed}']")
 
 
 def test_two_policies_stand_side_by_side_and_only_what_differs_is_marked(chromium, served):
     with tab(chromium, served) as at:
         at.go("lab", workspace="demo", budget="2600")
-        at.page.get_by_label("Another policy beside it").select_option("policy:stop")
+        at.page.get_by_label("Compare with another policy").select_option("policy:stop")
         at.page.wait_for_selector(".piece.differs")
         given = lab_source.sample_receipt().capture
         other = brim.fit(list(given.sections), 2_600, model=given.model, policy="stop").receipt
@@ -150,7 +150,7 @@ def test_two_policies_stand_side_by_side_and_only_what_differs_is_marked(chromiu
         assert at.page.locator(".piece.differs b").all_inner_texts() == differ
         at.page.get_by_label("Which pieces").select_option("differ")
         at.page.wait_for_function("n => document.querySelectorAll('.piece').length === n", arg=len(differ))
-        assert f"uses {other.used:,}" in at.page.locator(".strip").inner_text()
+        assert f"{other.used:,} used" in at.page.locator(".strip").inner_text()
         assert "beside=policy%3Astop" in at.page.url
 
 
@@ -159,7 +159,7 @@ def test_a_case_is_saved_as_files_that_the_command_line_runs(chromium, served, t
 
     with tab(chromium, served) as at:
         at.go("lab", workspace="demo", budget="2600")
-        at.page.get_by_role("button", name="Save as a test case").click()
+        at.page.get_by_role("button", name="Save as test files").click()
         at.page.wait_for_selector(".saved .file")
         commands = at.page.locator(".saved code").all_inner_texts()
         for i in range(2):

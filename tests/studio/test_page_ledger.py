@@ -17,9 +17,9 @@ def test_what_was_dropped_is_found_poured_back_and_in_the_next_prompt(chromium, 
         at.page.keyboard.press("/")
         at.page.keyboard.type("certificate")
         row = at.page.locator("section[aria-label=Search] li").first
-        row.get_by_role("button", name="Restore").click()
-        row.get_by_role("button", name="Pour it back").click()
-        at.page.wait_for_selector("text=Poured back")
+        row.get_by_role("button", name="Restore…").click()
+        row.get_by_role("button", name="Restore", exact=True).click()
+        at.page.wait_for_selector("text=Restored:")
         session = brim.Session.open(SESSION, store=alone.studio.workspace("demo").store())
         assert "certificate" in json.dumps(session.messages[-1])
         assert "Restored from earlier" in session.prompt().text
@@ -59,7 +59,7 @@ def test_each_edit_tells_before_after_and_trigger_with_what_left_beside_the_summ
                 assert f"{edit['before']:,}" in told
                 assert f"{edit['after']:,}" in told
                 assert "trigger" in told
-                assert "What stands for it" in told
+                assert "Replaced by" in told
         at.page.locator(".texts button.plain").first.click()
         at.page.wait_for_selector(".texts pre")
 
@@ -67,6 +67,6 @@ def test_each_edit_tells_before_after_and_trigger_with_what_left_beside_the_summ
 def test_the_search_goes_across_all_sessions(chromium, served):
     with tab(chromium, served) as at:
         at.go("ledger", workspace="demo", session=SESSION, words="Batch checked")
-        at.page.wait_for_selector("text=Nothing that left this session has these words")
+        at.page.wait_for_selector("text=No dropped text of this session has these words")
         at.page.get_by_label("in all sessions").check()
         at.page.wait_for_selector("section[aria-label=Search] li a >> text=orders-recount")

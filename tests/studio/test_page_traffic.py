@@ -51,7 +51,7 @@ def many(folder, count=10_000):
 def test_ten_thousand_receipts_are_listed_filtered_and_opened_at_once(chromium, alone, capsys):
     many(alone.folder)
     mine = alone.studio.mine
-    mine.index.rows(mine)  # As the command does while the browser opens.
+    mine.index.rows()  # As the command does while the browser opens.
     with tab(chromium, alone) as at:
         at.go("doctor", workspace="mine")
         rows = "document.querySelectorAll('.receipt').length"

@@ -9,7 +9,7 @@ import typer
 
 from brim.cli import options
 from brim.cli.output import console, counted, emit, measured, show, table, whole
-from brim.doctor.prompt_files import BudgetRule, Judged, judge, read_rules
+from brim.doctor.prompt_files import BudgetRule, CheckResult, check_files, read_rules
 from brim.errors import InvalidValue
 
 
@@ -46,7 +46,7 @@ def run(
         for option, value in (("--budget", budget), ("--model", model), ("--meter", meter)):
             if value is not None:
                 raise InvalidValue(option, value, "left out with --config")
-    judged = judge(rules)
+    judged = check_files(rules)
     if json:
         verdicts = [{**asdict(verdict), "left": verdict.left, "ok": verdict.ok} for verdict in judged.verdicts]
         emit({"ok": not judged.over, "files": verdicts, "skipped": list(judged.skipped)})
@@ -56,7 +56,7 @@ def run(
         raise typer.Exit(1)
 
 
-def _show(judged: Judged) -> None:
+def _show(judged: CheckResult) -> None:
     out = console()
     numbers = ("count", "budget", "left")
     notes = ("note",) if any(verdict.losses for verdict in judged.verdicts) else ()

@@ -31,17 +31,18 @@ def run(
 
     Example: brim doctor --receipts runs
     """
-    from brim.doctor.checks import CHECKS, examined
+    from brim.doctor.diagnosis import diagnose
+    from brim.doctor.finding import CHECKS
     from brim.settings import load_config
 
     mute_settings()
     loaded = load_config(config)
     read = [] if receipts is None else list(read_receipts(receipts, ("*", "receipts"), ("receipts",), ()))
-    found = examined(loaded, read, profile)
+    found = diagnose(loaded, read, profile)
     wrong = sum(finding.level == "wrong" for finding in found)
     if json:
         values = {"healthy": not wrong, "findings": [finding.to_dict() for finding in found]}
-        emit({**values, "files": loaded.files, "receipts": len(read), "checks": CHECKS})
+        emit({**values, "files": loaded.files, "receipts": len(read), "checks": list(CHECKS)})
     else:
         _print(found, wrong, f"{counted(len(loaded.files), 'settings file')} and {counted(len(read), 'receipt')}")
     if wrong:

@@ -56,8 +56,8 @@ def run(
 
     Example: brim flow run flows/build.yaml --model-url http://127.0.0.1:8101/v1 --model llama --run-base runs
     """
-    from brim.flows.run import run_flow
     from brim.flows import flow_of
+    from brim.flows.run import run_flow
 
     mute_settings()
     config, found = flow_of(flow, name)
@@ -100,8 +100,8 @@ def report(
     """
     from glob import escape
 
-    from brim.flows.step_receipts import safe
     from brim.flows.run_report import report as summarise
+    from brim.flows.step_receipts import safe
 
     place = ("*" if name is None else escape(safe(name)), "receipts")
     found = summarise(receipt for _, receipt in read_receipts(run_base, place))

@@ -15,7 +15,15 @@ from itertools import count
 from shutil import copytree
 from typing import Any
 
+from brim.flows.run import run_flow
+from brim.meter import catalogue, meter
+from brim.meter.window import Window
+from brim.sessions import Session
+from brim.sessions.loop import Loop, Step
+from brim.settings import load_config
+from brim.store import META, open_store
 from brim.studio.workspace import FILE, Workspace
+from brim.testing import Scripted
 
 _START = 1_790_000_000.0
 """The start of the demo, in seconds since 1970."""
@@ -24,34 +32,8 @@ _STEP = 128
 """Tokens by which the simulated cache grows."""
 _CACHED = 8
 """Prompts in the simulated cache."""
-_SYSTEM = (
-    "You are the engineer on call for the orders service. Find out what is wrong, say what you know and what you only "
-    "suspect, and change nothing in production before somebody has agreed to it."
-)
-_TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": name,
-            "description": description,
-            "parameters": {"type": "object", "properties": {"what": {"type": "string", "description": "Which one."}}},
-        },
-    }
-    for name, description in (
-        ("read_log", "Read the newest lines of a service's log."),
-        ("query_metrics", "Read a metric of the last hour, minute by minute."),
-        ("read_file", "Read a file of the repository."),
-    )
-]
-_SERVICES = ("checkout", "payments", "inventory", "shipping", "search", "mail")
-_FINDINGS = (
-    "The queue of {service} grows by 40 orders a minute since 14:07.",
-    "{service} retries without a pause, so each failure becomes five requests.",
-    "The pool of {service} has 20 connections and 20 are in use.",
-    "We decided to leave {service} as it is and to slow its callers down.",
-    "The certificate of {service} is fine until March; it is not the cause.",
-    "Ticket OPS-{number} asks for a limit on retries in {service}.",
-)
+_TEXTS = json.loads(files("brim.studio").joinpath("demo_texts.json").read_text("utf-8"))
+_SERVICES, _FINDINGS = _TEXTS["services"], _TEXTS["findings"]
 
 
 def _clock() -> Callable[[], float]:
@@ -61,8 +43,6 @@ def _clock() -> Callable[[], float]:
 
 def record(folder: str) -> Workspace:
     """Record the demo in an empty directory, and return its workspace."""
-    from brim.store import open_store
-
     url = FILE + os.path.join(folder, "demo.db")
     clock = _clock()
     with open_store(url, clock=clock) as store, store.transaction():
@@ -80,8 +60,6 @@ class _Provider:
     """
 
     def __init__(self, model: str, tools: list[dict[str, Any]] | None = None) -> None:
-        from brim.meter import catalogue, meter
-
         self._meter = meter(model)
         self._tools = tools
         self._units: dict[str, int] = {}
@@ -116,12 +94,9 @@ def _same(one: list[str], other: list[str]) -> int:
 
 def _session(store: Any, clock: Callable[[], float]) -> None:
     """Record a session that crosses the warning line, is compacted twice, and has one result shortened."""
-    from brim.meter.window import Window
-    from brim.sessions import Session
-
     window = Window(32_000, reserve=2_000, cap=0.20, warn=0.15)
     session = Session(window, model=_MODEL, store=store, id="orders-incident", clock=clock, capture=True)
-    provider = _Provider(_MODEL, _TOOLS)
+    provider = _Provider(_MODEL, _TEXTS["tools"])
     for i in range(34):
         question, call, result, answer = turn(i)
         session.add(question)
@@ -137,8 +112,7 @@ def _session(store: Any, clock: Callable[[], float]) -> None:
 
 def _prompt(session: Any, provider: _Provider, answer: str) -> None:
     """Record a prompt and its usage."""
-    memory = ["The on-call rota changes at 18:00.", "Nadia owns payments; ask her before anything is restarted there."]
-    fitted = session.prompt(system=_SYSTEM, tools=_TOOLS, memory=memory)
+    fitted = session.prompt(**{name: _TEXTS[name] for name in ("system", "tools", "memory")})
     session.record_usage(provider.usage(fitted.messages, answer))
 
 
@@ -152,16 +126,11 @@ def turn(i: int) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[s
         "type": "function",
         "function": {"name": "read_log", "arguments": f'{{"what": "{service}"}}'},
     }
+    question = _TEXTS["questions"][i % len(_TEXTS["questions"])].format(service=service)
     lines = 600 if i == 9 else chance.randint(8, 26)
     log = "\n".join(_line(chance, service, n) for n in range(lines))
-    questions = (
-        f"What does {service} say?",
-        f"Is {service} part of it?",
-        f"Look at {service} again, its error rate moved.",
-        f"Before we go on: could {service} be the cause rather than the victim?",
-    )
     return (
-        {"role": "user", "content": questions[i % len(questions)]},
+        {"role": "user", "content": question},
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": f"call-{i}", "content": log},
         {
@@ -180,9 +149,6 @@ def _line(chance: random.Random, service: str, n: int) -> str:
 
 def _loop(store: Any, clock: Callable[[], float]) -> None:
     """Record a loop whose iterations continue in fresh contexts."""
-    from brim.meter.window import Window
-    from brim.sessions.loop import Loop, Step
-
     done = 0
     provider = _Provider(_MODEL)
 
@@ -205,8 +171,6 @@ def _loop(store: Any, clock: Callable[[], float]) -> None:
 
 def _gateway(store: Any) -> None:
     """Write the recorded documents of a gateway."""
-    from brim.store import META
-
     recorded = json.loads(files("brim.studio").joinpath("demo_gateway.json").read_text("utf-8"))
     for name, prompts in recorded["sessions"].items():
         for body in prompts:
@@ -216,10 +180,6 @@ def _gateway(store: Any) -> None:
 
 def _flows(folder: str) -> None:
     """Copy the settings and the flows, and run both flows with answers from here."""
-    from brim.flows.run import run_flow
-    from brim.settings import load_config
-    from brim.testing import Scripted
-
     with as_file(files("brim.studio").joinpath("demo_project")) as project:
         copytree(project, folder, dirs_exist_ok=True)
     answers = list(_answers())

@@ -11,16 +11,15 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 from brim.errors import SourceError, UnknownName
+from brim.settings.changes import SettingChange
+from brim.settings.config import Config
+from brim.settings.loader import load
+from brim.store import Store, open_store
 from brim.studio.receipt_index import ReceiptIndex
-
-if TYPE_CHECKING:
-    from brim.settings.changes import SettingChange
-    from brim.settings.config import Config
-    from brim.store import Store
 
 FILE = "sqlite:///"
 _MOST_PLANS = 50
@@ -57,8 +56,6 @@ class Workspace:
         Raises:
             StoreError: the store cannot be opened.
         """
-        from brim.store import open_store
-
         with self.lock:
             if self._store is None:
                 if self.url.startswith(FILE) and not os.path.isfile(self.url.removeprefix(FILE)):
@@ -88,8 +85,6 @@ class Workspace:
         Raises:
             SourceError: a file is invalid.
         """
-        from brim.settings.loader import load
-
         return load(self.config, os.environ, {}, replaced)
 
     def cache(self, name: str, value: Any) -> None:

@@ -40,7 +40,7 @@ def test_a_file_that_somebody_else_changed_is_not_overwritten(alone):
         file.write("# mine\n")
     status, told = alone.post("save", plan=plan["id"])
     assert status == 400
-    assert "changed by somebody else" in told["problem"]
+    assert "changed in the meantime" in told["problem"]
 
 
 def test_a_value_that_cannot_be_is_refused_with_the_sentence_of_the_settings(served):

@@ -10,7 +10,8 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
-from brim.doctor.checks import CHECKS, examined
+from brim.doctor.diagnosis import diagnose
+from brim.doctor.finding import CHECKS
 from brim.meter import DEFAULT
 from brim.meter.vocabularies import BUILT_IN, VOCABULARIES
 from brim.store.sqlite import has_wal_bug
@@ -27,7 +28,7 @@ def doctor(workspace: Workspace, access: StudioAccess) -> dict[str, Any]:
     """Return what is wrong and what could be better, and facts about the studio."""
     receipts = workspace.index.files.receipts()[:_MOST_RECEIPTS]
     config = workspace.settings()
-    findings = examined(config, [(each.flow, each.values) for each in receipts])
+    findings = diagnose(config, [(each.flow, each.values) for each in receipts])
     facts = {
         **_store_facts(workspace),
         "receipts of flows": os.path.abspath(workspace.runs),

@@ -1,6 +1,6 @@
-// The one place that talks to the server. What it refuses comes back as an error with the server's own sentence.
+// Requests to the server. A refused request throws an error with the server's message.
 import { effect, signal } from "@preact/signals";
-import { desk } from "./route";
+import { workspace } from "./route";
 
 export class Refused extends Error {
   constructor(
@@ -19,18 +19,18 @@ async function answer<T>(response: Response): Promise<T> {
   return body as T;
 }
 
-export async function get<T>(view: string, asked: Record<string, string> = {}): Promise<T> {
-  const query = new URLSearchParams({ desk: desk.value, ...asked });
+export async function get<T>(view: string, fields: Record<string, string> = {}): Promise<T> {
+  const query = new URLSearchParams({ workspace: workspace.value, ...fields });
   return answer<T>(await fetch(`/api/${view}?${query}`, { credentials: "same-origin" }));
 }
 
-export async function post<T>(view: string, asked: Record<string, unknown> = {}): Promise<T> {
+export async function post<T>(view: string, fields: Record<string, unknown> = {}): Promise<T> {
   return answer<T>(
     await fetch(`/api/${view}`, {
       method: "POST",
       credentials: "same-origin",
       headers: { "content-type": "application/json" },
-      body: JSON.stringify({ desk: desk.value, ...asked }),
+      body: JSON.stringify({ workspace: workspace.value, ...fields }),
     }),
   );
 }
@@ -41,32 +41,31 @@ export interface Loaded<T> {
   loading: boolean;
 }
 
-// Whatever was saved or poured back makes every view that is open read again.
+// Incremented by every write, so that all open views load again.
 export const changed = signal(0);
 
 /**
- * Returns a signal with what a view shows, read again when what is asked changes. A screen is made anew for another
- * desk, so what it has loaded asks nothing more of that one; only what `follows` does.
+ * Returns a signal with the values of a view, loaded again when its request changes. A screen is created anew for
+ * another workspace, so it does not load from that one, unless it `follows` the workspace.
  */
-export function load<T>(ask: () => { view: string; asked?: Record<string, string> } | null, follows = false) {
+export function load<T>(request: () => { view: string; fields?: Record<string, string> } | null, follows = false) {
   const state = signal<Loaded<T>>({ value: null, problem: null, loading: true });
   let newest = 0;
-  let shown = desk.peek();
+  let shown = workspace.peek();
   const stop = effect(() => {
     void changed.value;
-    if (shown !== desk.value) {
+    if (shown !== workspace.value) {
       if (!follows) return;
-      // What was read from the other desk says nothing of this one.
-      shown = desk.value;
+      shown = workspace.value;
       state.value = { value: null, problem: null, loading: true };
     }
-    const asked = ask();
+    const wanted = request();
     const mine = ++newest;
-    if (asked === null) {
+    if (wanted === null) {
       state.value = { value: null, problem: null, loading: false };
       return;
     }
-    get<T>(asked.view, asked.asked).then(
+    get<T>(wanted.view, wanted.fields).then(
       (value) => {
         if (mine === newest) state.value = { value, problem: null, loading: false };
       },

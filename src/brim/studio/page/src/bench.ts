@@ -1,4 +1,4 @@
-// Asks for one fit after the other, always the newest that was wanted. What is the same at any budget comes once.
+// Requests one fit after the other, always for the latest budget. What is the same at any budget is sent once.
 import { signal } from "@preact/signals";
 import { post } from "./api";
 import type { Fit, Pieces } from "./types";
@@ -6,7 +6,7 @@ import type { Fit, Pieces } from "./types";
 const REST = 180;
 const FEW = 24;
 
-/** For each piece that is not there, the budget at which it is, and whether one unit less does not do. */
+/** For each dropped piece, the budget at which it returns, and whether it is dropped at one less. */
 export type Back = Record<string, [number, boolean]>;
 export type Shown = Fit & { pieces: Pieces };
 
@@ -20,28 +20,28 @@ export function bench(source: string, first: number | null, beside: string, rest
   let pieces: Pieces | undefined;
   let choices: Record<string, string[]> = {};
   let key = "";
-  let asked = 0;
+  let requested = 0;
   let busy = false;
   let timer = 0;
   let ended = false;
 
   async function one(units: number | null, given: Record<string, string> | undefined): Promise<Fit> {
-    const told = await post<Fit>("fit", { source, budget: units, choices: given, known: key });
-    if (told.pieces) [pieces, choices, key] = [told.pieces, told.choices ?? {}, told.key];
-    return told.fits ? { ...told, pieces: pieces!, choices } : told;
+    const loaded = await post<Fit>("fit", { source, budget: units, choices: given, known: key });
+    if (loaded.pieces) [pieces, choices, key] = [loaded.pieces, loaded.choices ?? {}, loaded.key];
+    return loaded.fits ? { ...loaded, pieces: pieces!, choices } : loaded;
   }
 
   async function pump() {
     if (busy) return;
     busy = true;
     let done = -1;
-    while (done !== asked) {
-      done = asked;
+    while (done !== requested) {
+      done = requested;
       const units = budget.peek();
       const [name, value] = compared.split(":");
       const given = name && value ? { [name]: value } : undefined;
       try {
-        // The first answer has the pieces, so only later ones are asked two at a time.
+        // The first answer has the pieces, so only later ones are requested two at a time.
         const both = pieces ? await Promise.all([one(units, undefined), given && one(units, given)]) : [await one(units, undefined), undefined];
         const second = given && !both[1] ? await one(units, given) : both[1];
         back.value = {};
@@ -54,7 +54,7 @@ export function bench(source: string, first: number | null, beside: string, rest
     }
     busy = false;
     clearTimeout(timer);
-    // A screen that was left in the meantime writes no address any more.
+    // A screen that was left in the meantime must not change the address.
     if (!ended) timer = window.setTimeout(() => void rest(), REST);
   }
 
@@ -64,7 +64,7 @@ export function bench(source: string, first: number | null, beside: string, rest
     rested(now.budget);
     if (!now.fits) return;
     await seek(now.budget);
-    // What a first look did not find to the unit is looked for one by one, where that is soon done.
+    // Budgets that are not exact yet are searched one by one, if they are few.
     const left = Object.entries(back.peek()).filter(([, [, exact]]) => !exact);
     for (const [name] of left.length <= FEW ? left : []) {
       if (busy || fit.peek() !== now) return;
@@ -72,10 +72,10 @@ export function bench(source: string, first: number | null, beside: string, rest
     }
   }
 
-  /** Looks for the budgets that bring pieces back; for one of them alone, until it is known to the unit. */
+  /** Searches the budgets at which pieces return; for one piece, until the budget is exact. */
   async function seek(units: number, name?: string) {
-    const told = await post<{ budget: number; returns: Back }>("returns", { source, budget: units, name }).catch(() => null);
-    if (told && !busy && fit.peek()?.budget === told.budget) back.value = { ...back.peek(), ...told.returns };
+    const loaded = await post<{ budget: number; returns: Back }>("returns", { source, budget: units, name }).catch(() => null);
+    if (loaded && !busy && fit.peek()?.budget === loaded.budget) back.value = { ...back.peek(), ...loaded.returns };
   }
 
   return {
@@ -87,13 +87,13 @@ export function bench(source: string, first: number | null, beside: string, rest
     seek,
     want(units: number | null) {
       budget.value = units;
-      asked += 1;
+      requested += 1;
       clearTimeout(timer);
       void pump();
     },
     compare(with_: string) {
       compared = with_;
-      asked += 1;
+      requested += 1;
       void pump();
     },
     end: () => ((ended = true), clearTimeout(timer)),

@@ -1,55 +1,55 @@
-// Context now: what fills the window, what each part costs and what frees it, down to the text.
+// Context now: what fills the window, what each part costs, and what makes it smaller.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { changed, get, load } from "./api";
 import { Bar, dollars, Empty, Failed, Head, Long, n, Problem, share, Waiting } from "./parts";
-import { asked, go, link } from "./route";
+import { params, go, link } from "./route";
 import type { Context, Piece, Session } from "./types";
 import { Chip, type Key, keys, Vessel } from "./vessel";
 
 const EVERY = 4000;
 
 export function ContextNow({ session }: { sessions: Session[]; session: string | null }) {
-  const found = useMemo(() => load<Context>(() => (session ? { view: "context", asked: { session } } : null)), [session]);
+  const found = useMemo(() => load<Context>(() => (session ? { view: "context", fields: { session } } : null)), [session]);
   useEffect(() => {
     const timer = setInterval(() => document.visibilityState === "visible" && (changed.value += 1), EVERY);
     return () => (clearInterval(timer), found.stop());
   }, [found]);
   const { value, problem, loading } = found.state.value;
-  if (problem) return <Failed title="Context now" told={problem} />;
+  if (problem) return <Failed title="Context now" text={problem} />;
   if (!session || (!loading && !value))
     return (
       <Empty>
         <h1>No sessions yet</h1>
         <p>
-          A session writes itself down when it has a store: <code>brim.Session(model=…, store=brim.open_store("sqlite:///brim.db"))</code>.
+          A session with a store is recorded: <code>brim.Session(model=…, store=brim.open_store("sqlite:///brim.db"))</code>.
         </p>
       </Empty>
     );
-  return value ? <Shown told={value} /> : <Waiting />;
+  return value ? <Shown loaded={value} /> : <Waiting />;
 }
 
-function Shown({ told }: { told: Context }) {
-  const { status, rows } = told;
+function Shown({ loaded }: { loaded: Context }) {
+  const { status, rows } = loaded;
   const letters = keys(rows.map((row) => row.name));
-  const chosen = asked.value.get("category");
+  const chosen = params.value.get("category");
   const choose = (name: string | null) => go("context", { category: name === chosen ? null : name });
   return (
     <>
-      <Head title={told.id}>
+      <Head title={loaded.id}>
         <p class="lead">
-          {status.model ?? "no model named"} · <b>{n(status.used)}</b> of <b>{n(status.budget)}</b> {status.unit} usable (
-          {share(status.used, status.budget)}) · raw window {n(status.window)} ({share(status.used, status.window)}) ·{" "}
+          {status.model ?? "no model named"} · <b>{n(status.used)}</b> of <b>{n(status.budget)}</b> {status.unit} (
+          {share(status.used, status.budget)}) · window {n(status.window)} ({share(status.used, status.window)}) ·{" "}
           <span class={`badge ${status.exact ? "good" : "soft"}`}>{status.exact ? "exact" : "estimated"}</span>
           {status.used >= status.warning && <span class="badge warn">over the warning line of {n(status.warning)}</span>}
         </p>
-        {told.kind === "loop" && (
+        {loaded.kind === "loop" && (
           <p class="lead">
-            Loop: {told.iterations ?? 0} iterations, {status.sub_ticks} sub-ticks, {told.ended ? `ended: ${told.ended}` : "not ended"}. {told.goal}
+            Loop: {loaded.iterations ?? 0} iterations, {status.sub_ticks} sub-ticks, {loaded.ended ? `ended: ${loaded.ended}` : "not ended"}. {loaded.goal}
           </p>
         )}
       </Head>
-      {told.problem && <Problem told={told.problem} />}
+      {loaded.problem && <Problem text={loaded.problem} />}
       <section class="split" aria-label="What fills the context">
         <div class="card">
           <Vessel
@@ -62,24 +62,24 @@ function Shown({ told }: { told: Context }) {
             chosen={chosen}
             onChoose={choose}
           />
-          <Facts told={told} />
+          <Facts loaded={loaded} />
         </div>
         <div class="card">
-          <Categories told={told} letters={letters} chosen={chosen} choose={choose} />
-          <Sums told={told} />
+          <Categories loaded={loaded} letters={letters} chosen={chosen} choose={choose} />
+          <Sums loaded={loaded} />
         </div>
       </section>
-      <Pieces session={told.id} pieces={told.pieces} letters={letters} chosen={chosen} unit={status.unit} />
+      <Pieces session={loaded.id} pieces={loaded.pieces} letters={letters} chosen={chosen} unit={status.unit} />
     </>
   );
 }
 
-function Facts({ told: { status, settings } }: { told: Context }) {
+function Facts({ loaded: { status, settings } }: { loaded: Context }) {
   const facts: [string, string][] = [
-    ["Free below the brim", n(Math.max(0, status.budget - status.used))],
+    ["Free", n(Math.max(0, status.budget - status.used))],
     ["Peak", n(status.peak)],
-    ["Provider counted", n(status.reported)],
-    ["Kept for the answer", n(settings?.window.reserve)],
+    ["Counted by the provider", n(status.reported)],
+    ["Reserved for the answer", n(settings?.window.reserve)],
   ];
   return (
     <dl class="facts">
@@ -94,13 +94,13 @@ function Facts({ told: { status, settings } }: { told: Context }) {
 }
 
 interface CategoriesProps {
-  told: Context;
+  loaded: Context;
   letters: Map<string, Key>;
   chosen: string | null;
   choose: (name: string) => void;
 }
 
-function Categories({ told: { status, rows, pieces }, letters, chosen, choose }: CategoriesProps) {
+function Categories({ loaded: { status, rows, pieces }, letters, chosen, choose }: CategoriesProps) {
   const free = Math.max(0, status.budget - status.used);
   return (
     <table class="wide">
@@ -108,9 +108,9 @@ function Categories({ told: { status, rows, pieces }, letters, chosen, choose }:
         <tr>
           <th>Category</th>
           <th class="num">{status.unit}</th>
-          <th class="num">of the brim</th>
+          <th class="num">of the budget</th>
           <th class="num">cost</th>
-          <th>What frees it</th>
+          <th>What makes it smaller</th>
         </tr>
       </thead>
       <tbody>
@@ -128,31 +128,31 @@ function Categories({ told: { status, rows, pieces }, letters, chosen, choose }:
               )}
             </th>
             <td class="num" data-name={status.unit}>{n(row.units)}</td>
-            <td class="num" data-name="of the brim">{share(row.units, status.budget)}</td>
+            <td class="num" data-name="of the budget">{share(row.units, status.budget)}</td>
             <td class="num" data-name="cost">{dollars(row.cost_usd)}</td>
-            <td class="soft" data-name="freed by">{row.frees}</td>
+            <td class="soft" data-name="smaller by">{row.frees}</td>
           </tr>
         ))}
         <tr>
           <th scope="row"><span class="chip free" aria-hidden="true">·</span> free</th>
           <td class="num" data-name={status.unit}>{n(free)}</td>
-          <td class="num" data-name="of the brim">{share(free, status.budget)}</td>
+          <td class="num" data-name="of the budget">{share(free, status.budget)}</td>
           <td />
-          <td class="soft">nothing to free: it is</td>
+          <td class="soft">available for new messages</td>
         </tr>
       </tbody>
     </table>
   );
 }
 
-/** Says what the rows add up to, by brim's count and by the provider's. */
-function Sums({ told: { id, status, difference } }: { told: Context }) {
+/** The sum of the rows, by brim's count and by the provider's. */
+function Sums({ loaded: { id, status, difference } }: { loaded: Context }) {
   return (
     <p class="soft">
       {difference
-        ? `The rows add up to ${n(status.used + difference)}: ${n(status.used)} by brim's count, and ${n(difference)} that the provider counted for the last prompt beyond it.`
-        : `The rows add up to ${n(status.used)}${difference === 0 ? ", and the provider counted the last prompt just so" : "; the provider has told no count of the last prompt"}.`}{" "}
-      Context size now; the <a href={link("timeline")}>timeline</a> has it per call, the <a href={link("wire")}>wire</a> what was sent. To try another budget:{" "}
+        ? `The rows add up to ${n(status.used + difference)}: ${n(status.used)} by brim's count, and ${n(difference)} more that the provider counted for the last prompt.`
+        : `The rows add up to ${n(status.used)}${difference === 0 ? ", and the provider counted the last prompt the same" : "; the provider reported no count for the last prompt"}.`}{" "}
+      This is the current size; the <a href={link("timeline")}>timeline</a> shows it for each call, and the <a href={link("sent_prompt")}>sent prompt</a> what was sent. To try another budget:{" "}
       <a href={link("lab", { source: `session:${id}` })}>open it in the budget lab</a>.
     </p>
   );
@@ -190,7 +190,7 @@ function Pieces({ session, pieces, letters, chosen, unit }: PiecesProps) {
           onInput={(event) => (words.value = event.currentTarget.value)}
         />
         <select aria-label="Order" value={order.value} onChange={(event) => (order.value = event.currentTarget.value)}>
-          <option value="order">in order</option>
+          <option value="order">in prompt order</option>
           <option value="size">largest first</option>
         </select>
         {chosen && <button onClick={() => go("context", { category: null })}>all categories</button>}
@@ -233,7 +233,7 @@ function Whole({ session, piece, unit, close }: { session: string; piece: Piece;
           <button
             onClick={() =>
               get<{ text: string }>("piece", { session, at: String(piece.at) }).then(
-                (told) => (rest.value = told.text),
+                (loaded) => (rest.value = loaded.text),
                 (error: Error) => (problem.value = error.message),
               )
             }
@@ -243,9 +243,9 @@ function Whole({ session, piece, unit, close }: { session: string; piece: Piece;
         )}
         <button onClick={close}>Close</button>
       </div>
-      {problem.value && <Problem told={problem.value} />}
+      {problem.value && <Problem text={problem.value} />}
       <pre tabIndex={0}>{text}</pre>
-      {piece.chars > text.length && <p class="soft">The first {n(text.length)} of {n(piece.chars)} characters, which are those that are searched.</p>}
+      {piece.chars > text.length && <p class="soft">The first {n(text.length)} of {n(piece.chars)} characters, which are the ones that the search covers.</p>}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-// Doctor: what is wrong, what could be better, what to type; and facts about this studio.
+// Doctor: problems and advice with the commands that fix them, and facts about this studio.
 import { useEffect, useMemo } from "preact/hooks";
 import { load } from "./api";
 import { Head, Problem, Waiting } from "./parts";
@@ -13,26 +13,26 @@ interface Finding {
   commands: string[];
 }
 
-interface Told {
+interface Loaded {
   healthy: boolean;
   findings: Finding[];
   checks: string[];
   files: string[];
   receipts: number;
-  facts: { name: string; told: string }[];
+  facts: { name: string; text: string }[];
 }
 
 export function Doctor(_: { sessions: Session[]; session: string | null }) {
-  const found = useMemo(() => load<Told>(() => ({ view: "doctor" })), []);
+  const found = useMemo(() => load<Loaded>(() => ({ view: "doctor" })), []);
   useEffect(() => found.stop, [found]);
   const { value, problem } = found.state.value;
-  if (problem) return <Problem told={problem} />;
+  if (problem) return <Problem text={problem} />;
   if (!value) return <Waiting />;
   return (
     <>
       <Head title="Doctor">
         <p class="lead">
-          <span class={`badge ${value.healthy ? "good" : "dropped"}`}>{value.healthy ? "healthy" : "something is wrong"}</span> {value.checks.length} checks over {value.files.length} files of settings and {value.receipts} receipts
+          <span class={`badge ${value.healthy ? "good" : "dropped"}`}>{value.healthy ? "healthy" : "problems found"}</span> {value.checks.length} checks over {value.files.length} settings files and {value.receipts} receipts
         </p>
       </Head>
       {value.findings.map((finding) => (
@@ -44,12 +44,12 @@ export function Doctor(_: { sessions: Session[]; session: string | null }) {
           {finding.commands.map((line) => <pre key={line} tabIndex={0}>{line}</pre>)}
         </section>
       ))}
-      {value.findings.length === 0 && <section class="card"><p>Nothing to put right.</p></section>}
+      {value.findings.length === 0 && <section class="card"><p>No problems found.</p></section>}
       <section class="card">
         <h2>This studio</h2>
         <dl class="facts list">
           {value.facts.map((fact) => (
-            <div key={fact.name}><dt>{fact.name}</dt><dd>{fact.told}</dd></div>
+            <div key={fact.name}><dt>{fact.name}</dt><dd>{fact.text}</dd></div>
           ))}
         </dl>
       </section>

@@ -1,10 +1,10 @@
-// Flows: flow, step, inspector. The context budget that holds, where it comes from, and how to change it.
+// Flows: the context budget of a flow or a step, where it comes from, and how to change it.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { changed, load, post } from "./api";
 import { dollars, Empty, Head, n, Problem, shown, Waiting } from "./parts";
-import { asked, link } from "./route";
-import type { Flows as Told, Plan, Session, Setting, Side, Sums, Tryout } from "./types";
+import { params, link } from "./route";
+import type { Flows as Loaded, Plan, Preview, Session, Setting, Side, Sums } from "./types";
 
 const BUDGETS = ["context_budget_chars", "history_max_recent_chars", "history_max_older_chars"];
 const TITLES: Record<string, string> = {
@@ -20,22 +20,22 @@ interface Settings {
 }
 
 export function Flows(_: { sessions: Session[]; session: string | null }) {
-  const found = useMemo(() => load<Told>(() => ({ view: "flows" })), []);
+  const found = useMemo(() => load<Loaded>(() => ({ view: "flows" })), []);
   useEffect(() => found.stop, [found]);
   const { value, problem } = found.state.value;
-  if (problem) return <Problem told={problem} />;
+  if (problem) return <Problem text={problem} />;
   if (!value) return <Waiting />;
-  const flow = asked.value.get("flow") ?? "";
-  const step = asked.value.get("step") ?? "";
+  const flow = params.value.get("flow") ?? "";
+  const step = params.value.get("step") ?? "";
   return (
     <>
       <Head title="Flows">
-        <p class="lead" title={value.path}>{value.path ? `Settings of ${value.path.split("/").pop()} and ${value.files.length - 1} more files` : "No brim.yaml here: what you see are the defaults."}</p>
+        <p class="lead" title={value.path}>{value.path ? `Settings of ${value.path.split("/").pop()} and ${value.files.length - 1} more files` : "No brim.yaml here: these are the defaults."}</p>
       </Head>
       {value.flows.length === 0 && (
         <Empty>
           <h2>No flows yet</h2>
-          <p>Put one into <code>flows/NAME.yaml</code> beside <code>brim.yaml</code>: steps, and budgets for each of them.</p>
+          <p>Add <code>flows/NAME.yaml</code> next to <code>brim.yaml</code>: its steps, and their budgets.</p>
         </Empty>
       )}
       <section class="split flows">
@@ -46,13 +46,13 @@ export function Flows(_: { sessions: Session[]; session: string | null }) {
           {value.flows.map((each) => (
             <div key={each.name}>
               <a href={link("flows", { flow: each.name, step: null })} aria-current={flow === each.name && !step ? "true" : undefined}>
-                <b>{each.name}</b> {each.own > 0 && <span class="badge over">{each.own} own</span>}
+                <b>{each.name}</b> {each.own > 0 && <span class="badge over">{each.own} set</span>}
               </a>
               <ol>
                 {each.steps.map((one) => (
                   <li key={one.id}>
                     <a href={link("flows", { flow: each.name, step: one.id })} aria-current={flow === each.name && step === one.id ? "true" : undefined}>
-                      {one.id} <span class="soft">{one.agent}</span> {one.own > 0 && <span class="badge over">{one.own} own</span>}
+                      {one.id} <span class="soft">{one.agent}</span> {one.own > 0 && <span class="badge over">{one.own} set</span>}
                     </a>
                   </li>
                 ))}
@@ -60,44 +60,44 @@ export function Flows(_: { sessions: Session[]; session: string | null }) {
             </div>
           ))}
         </nav>
-        <Inspector key={`${flow} ${step}`} flow={flow} step={step} told={value} />
+        <Inspector key={`${flow} ${step}`} flow={flow} step={step} loaded={value} />
       </section>
     </>
   );
 }
 
-function Inspector({ flow, step, told }: { flow: string; step: string; told: Told }) {
-  const found = useMemo(() => load<Settings>(() => ({ view: "settings", asked: { flow, step } })), [flow, step]);
+function Inspector({ flow, step, loaded }: { flow: string; step: string; loaded: Loaded }) {
+  const found = useMemo(() => load<Settings>(() => ({ view: "settings", fields: { flow, step } })), [flow, step]);
   useEffect(() => found.stop, [found]);
   const plan = useSignal<Plan | null>(null);
   const said = useSignal<string | null>(null);
   const wrong = useSignal<string | null>(null);
   const only = useSignal(true);
   const { value, problem } = found.state.value;
-  const here = told.flows.find((each) => each.name === flow);
+  const here = loaded.flows.find((each) => each.name === flow);
   const one = here?.steps.find((each) => each.id === step);
-  if (problem) return <Problem told={problem} />;
+  if (problem) return <Problem text={problem} />;
   if (!value) return <Waiting />;
   const place = { flow: flow || null, step: step || null };
   const look = async (key: string, text: string | null) => {
     said.value = wrong.value = null;
     plan.value = await post<Plan>("plan", { key, value: text, ...place }).catch((error: Error) => ((wrong.value = error.message), null));
     if (plan.value && !plan.value.changed) {
-      said.value = "It is so already.";
+      said.value = "It already has this value.";
       plan.value = null;
     }
   };
   const save = async () => {
     const id = plan.value?.id;
     plan.value = null;
-    await post<Plan>("save", { id }).then(
+    await post<Plan>("save", { plan: id }).then(
       (done) => ((said.value = `Saved to ${done.path}.`), (changed.value += 1)),
       (error: Error) => (wrong.value = error.message),
     );
   };
   const undo = async () => {
     await post<Plan>("undo").then(
-      (done) => ((said.value = `Taken back in ${done.path}.`), (wrong.value = null), (changed.value += 1)),
+      (done) => ((said.value = `Reverted in ${done.path}.`), (wrong.value = null), (changed.value += 1)),
       (error: Error) => (wrong.value = error.message),
     );
   };
@@ -109,7 +109,7 @@ function Inspector({ flow, step, told }: { flow: string; step: string; told: Tol
           <h2 id="budget">Context Budget</h2>
           <span class="soft">{step ? `${flow} / ${step}` : flow || "the project"}</span>
           {value.preset && <span class="badge good">preset {value.preset}</span>}
-          <button disabled={told.saved === 0} onClick={() => void undo()}>Undo{told.saved ? ` (${told.saved})` : ""}</button>
+          <button disabled={loaded.saved === 0} onClick={() => void undo()}>Undo{loaded.saved ? ` (${loaded.saved})` : ""}</button>
         </div>
         {one?.task && <p class="soft">{one.task}</p>}
         {here && !step && here.description && <p class="soft">{here.description}</p>}
@@ -119,13 +119,13 @@ function Inspector({ flow, step, told }: { flow: string; step: string; told: Tol
           return row && <Budget key={`${key} ${shown(row.value)} ${row.own}`} row={row} look={look} />;
         })}
         <div class="presets" role="group" aria-label="Presets">
-          {Object.entries(told.presets).map(([name, budgets]) => (
+          {Object.entries(loaded.presets).map(([name, budgets]) => (
             <button key={name} aria-pressed={value.preset === name} title={Object.values(budgets).map(n).join(" / ")} onClick={() => void look("budgets.preset", name)}>
               {name} <small>{n(budgets.context_budget_chars)}</small>
             </button>
           ))}
         </div>
-        {wrong.value && <Problem told={wrong.value} />}
+        {wrong.value && <Problem text={wrong.value} />}
         {said.value && <p role="status" class="said">{said.value}</p>}
         {plan.value && <Diff key={plan.value.id} plan={plan.value} place={place} save={() => void save()} leave={() => (plan.value = null)} />}
       </section>
@@ -146,7 +146,7 @@ function Inspector({ flow, step, told }: { flow: string; step: string; told: Tol
                   <td class="soft">{row.over && row.over.origin !== "defaults" ? `${shown(row.over.value)} (${row.over.origin})` : ""}</td>
                 </tr>
               ))}
-              {rows.length === 0 && <tr><td colSpan={4} class="soft">Nothing but the defaults.</td></tr>}
+              {rows.length === 0 && <tr><td colSpan={4} class="soft">Only defaults.</td></tr>}
             </tbody>
           </table>
         </div>
@@ -162,13 +162,13 @@ interface DiffProps {
   leave: () => void;
 }
 
-/** What a change is, line by line, and what it would do, before it is made. */
+/** A change as a diff, and its effect on recorded sessions, before it is made. */
 function Diff({ plan, place, save, leave }: DiffProps) {
-  const tried = useSignal<Tryout | null>(null);
+  const tried = useSignal<Preview | null>(null);
   const wrong = useSignal<string | null>(null);
   const at = useRef<HTMLHeadingElement>(null);
   useEffect(() => at.current?.focus(), []);
-  const look = () => post<Tryout>("tryout", { id: plan.id, ...place }).then((told) => (tried.value = told), (error: Error) => (wrong.value = error.message));
+  const look = () => post<Preview>("preview", { plan: plan.id, ...place }).then((loaded) => (tried.value = loaded), (error: Error) => (wrong.value = error.message));
   return (
     <div class="diff" role="group" aria-label="What changes">
       <h3 tabIndex={-1} ref={at}>What changes</h3>
@@ -180,37 +180,37 @@ function Diff({ plan, place, save, leave }: DiffProps) {
       {plan.warnings.map((warning) => <p class="guard" role="note" key={warning}>{warning}</p>)}
       <div class="tools">
         <button class="main" onClick={save}>Save</button>
-        <button onClick={() => void look()}>Try it on what was recorded</button>
-        <button onClick={leave}>Leave it</button>
+        <button onClick={() => void look()}>Preview on recorded sessions</button>
+        <button onClick={leave}>Cancel</button>
       </div>
-      {wrong.value && <Problem told={wrong.value} />}
-      {tried.value && <Tried told={tried.value} />}
+      {wrong.value && <Problem text={wrong.value} />}
+      {tried.value && <Tried loaded={tried.value} />}
     </div>
   );
 }
 
-/** The recorded conversations under the settings as they are and as they would be. */
-function Tried({ told }: { told: Tryout }) {
-  if (!told.rows.length) return <p class="soft">The store has no conversation to try it on.</p>;
+/** The recorded sessions under the current and the changed settings. */
+function Tried({ loaded }: { loaded: Preview }) {
+  if (!loaded.rows.length) return <p class="soft">The store has no session for a preview.</p>;
   const cell = (side: Side, all: number) => (
     <td title={side.problem}>
-      {side.fits === true ? <>{n(side.used)} <small>of {n(side.budget)} {side.unit}</small><br /><small class="soft">{n(side.kept)} of {n(all)} messages</small></> : <span class="badge dropped">{side.fits === false ? "does not fit" : "cannot be tried"}</span>}
+      {side.fits === true ? <>{n(side.used)} <small>of {n(side.budget)} {side.unit}</small><br /><small class="soft">{n(side.kept)} of {n(all)} messages</small></> : <span class="badge dropped">{side.fits === false ? "does not fit" : "cannot be previewed"}</span>}
     </td>
   );
   const sum = (sums: Sums) => <td>{sums.used === null ? "" : `${n(sums.used)} ${sums.unit}`}<br /><small class="soft">{sums.overflows} overflows · {sums.lost_pins} pins lost · cost {dollars(sums.cost_usd)}</small></td>;
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Tried on what was recorded">
+    <div class="scroll" tabIndex={0} role="region" aria-label="Preview on recorded sessions">
       <table>
-        <thead><tr><th>conversation, fitted as a whole</th><th>as it is</th><th>as it would be</th></tr></thead>
+        <thead><tr><th>session</th><th>now</th><th>after the change</th></tr></thead>
         <tbody>
-          {told.rows.map((row) => (
+          {loaded.rows.map((row) => (
             <tr key={row.id}>
               <th scope="row">{row.id}</th>
               {cell(row.before, row.messages)}
               {cell(row.after, row.messages)}
             </tr>
           ))}
-          <tr class="sum"><th scope="row">together</th>{sum(told.before)}{sum(told.after)}</tr>
+          <tr class="sum"><th scope="row">total</th>{sum(loaded.before)}{sum(loaded.after)}</tr>
         </tbody>
       </table>
     </div>
@@ -235,7 +235,7 @@ function Budget({ row, look }: { row: Setting; look: (key: string, text: string 
       </div>
       <p class="soft">
         <Origin row={row} /> {row.where && <span class="clip">{row.where}</span>}{" "}
-        {row.over && <>stands above {shown(row.over.value)} ({row.over.origin})</>}
+        {row.over && <>overrides {shown(row.over.value)} ({row.over.origin})</>}
       </p>
       {row.warnings.map((warning) => <p class="guard" role="note" key={warning}>{warning}</p>)}
     </form>

@@ -1,9 +1,9 @@
-// Gateway: what gateways that write to this store did, as it happens. Nothing is asked of them: the store tells.
+// Gateway: the traffic of the gateways that write to this store, read from the store.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { changed, load } from "./api";
 import { Bar, Empty, Head, Long, n, Problem, shown, Waiting, when } from "./parts";
-import { asked, go } from "./route";
+import { params, go } from "./route";
 import type { Session } from "./types";
 
 interface Request {
@@ -36,10 +36,10 @@ interface One {
   overhead_ms: { p50: number | null; p99: number | null };
 }
 
-interface Told {
+interface Loaded {
   gateways: One[];
   requests: Request[];
-  talks: { id: string; updated: number; model: string; before: number | null; used: number; budget: number }[];
+  sessions: { id: string; updated: number; model: string; before: number | null; used: number; budget: number }[];
   settings: Record<string, unknown>;
 }
 
@@ -47,7 +47,7 @@ const EVERY = 2000;
 const ms = (value: number | null | undefined) => (value === null || value === undefined ? "unknown" : `${value.toFixed(value < 10 ? 2 : 0)} ms`);
 
 export function Gateway(_: { sessions: Session[]; session: string | null }) {
-  const found = useMemo(() => load<Told>(() => ({ view: "gateway" })), []);
+  const found = useMemo(() => load<Loaded>(() => ({ view: "gateway" })), []);
   useEffect(() => found.stop, [found]);
   const live = useSignal(true);
   useEffect(() => {
@@ -56,17 +56,17 @@ export function Gateway(_: { sessions: Session[]; session: string | null }) {
     return () => clearInterval(timer);
   }, [live.value]);
   const { value, problem } = found.state.value;
-  if (problem) return <Problem told={problem} />;
+  if (problem) return <Problem text={problem} />;
   if (!value) return <Waiting />;
-  if (!value.gateways.length && !value.talks.length)
+  if (!value.gateways.length && !value.sessions.length)
     return (
       <Empty>
         <h1>No gateway traffic yet</h1>
-        <p><code>brim gateway --upstream URL --store sqlite:///brim.db</code> writes down what it does: numbers and names, never a text.</p>
+        <p><code>brim gateway --upstream URL --store sqlite:///brim.db</code> records its traffic: numbers and names, never texts.</p>
       </Empty>
     );
-  const words = (asked.value.get("text") ?? "").toLowerCase().split(/\s+/).filter(Boolean);
-  const only = asked.value.get("only") ?? "";
+  const words = (params.value.get("text") ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+  const only = params.value.get("only") ?? "";
   const rows = value.requests.filter(
     (each) =>
       (only !== "cut" || !!each.edits) &&
@@ -74,7 +74,7 @@ export function Gateway(_: { sessions: Session[]; session: string | null }) {
       words.every((word) => `${each.id} ${each.route} ${each.model} ${each.status} ${each.gateway}`.toLowerCase().includes(word)),
   );
   const most = Math.max(1, ...value.requests.map((each) => each.before ?? 0));
-  const open = asked.value.get("request");
+  const open = params.value.get("request");
   const one = value.requests.find((each) => each.id === open);
   return (
     <>
@@ -82,16 +82,16 @@ export function Gateway(_: { sessions: Session[]; session: string | null }) {
         <p class="lead">
           {value.gateways.map((each) => each.address).join(", ") || "a gateway"} · policy {shown(value.settings.policy)}
         </p>
-        <label class="check"><input type="checkbox" checked={live.value} onChange={(event) => (live.value = event.currentTarget.checked)} /> look again every two seconds</label>
+        <label class="check"><input type="checkbox" checked={live.value} onChange={(event) => (live.value = event.currentTarget.checked)} /> update every two seconds</label>
       </Head>
       {value.gateways.map((each) => <Sums one={each} key={each.address} />)}
       <section class="card" aria-label="Newest requests">
         <div class="tools">
-          <input type="search" class="grow" data-search placeholder="Id, route, model, status  ( / )" aria-label="Search requests" value={asked.value.get("text") ?? ""} onInput={(event) => go("gateway", { text: event.currentTarget.value }, true)} />
+          <input type="search" class="grow" data-search placeholder="Id, route, model, status  ( / )" aria-label="Search requests" value={params.value.get("text") ?? ""} onInput={(event) => go("gateway", { text: event.currentTarget.value }, true)} />
           <select aria-label="Which requests" value={only} onChange={(event) => go("gateway", { only: event.currentTarget.value }, true)}>
             <option value="">all requests</option>
-            <option value="cut">those that were cut</option>
-            <option value="wrong">those that failed</option>
+            <option value="cut">shortened requests</option>
+            <option value="wrong">failed requests</option>
           </select>
         </div>
         <Long
@@ -129,13 +129,13 @@ function Sums({ one }: { one: One }) {
       <dl class="facts">
         <div><dt>listens on</dt><dd>{one.address}</dd></div>
         <div><dt>requests since {when(one.since)}</dt><dd>{n(all)}</dd></div>
-        <div><dt>ended well</dt><dd>{n(one.ends.ok ?? 0)}</dd></div>
-        <div><dt>did not</dt><dd>{wrong.length ? wrong.map(([name, count]) => `${n(count)} ${name.replaceAll("_", " ")}`).join(", ") : "none"}</dd></div>
+        <div><dt>succeeded</dt><dd>{n(one.ends.ok ?? 0)}</dd></div>
+        <div><dt>failed</dt><dd>{wrong.length ? wrong.map(([name, count]) => `${n(count)} ${name.replaceAll("_", " ")}`).join(", ") : "none"}</dd></div>
         <div><dt>time added, p50</dt><dd>{ms(one.overhead_ms.p50)}</dd></div>
         <div><dt>time added, p99</dt><dd>{ms(one.overhead_ms.p99)}</dd></div>
         <div><dt>newest request</dt><dd>{when(one.written)}</dd></div>
       </dl>
-      <p class="soft">p50 and p99 are of the newest {n(one.newest)} requests.</p>
+      <p class="soft">p50 and p99 of the newest {n(one.newest)} requests.</p>
     </section>
   );
 }
@@ -149,20 +149,20 @@ function Detail({ each }: { each: Request }) {
     ["model", each.model || "unknown"],
     ["status", `${each.status}${each.refused ? ", refused by the gateway" : ""}`],
     ["policy", each.policy ?? "unknown"],
-    ["came with", n(each.before)],
-    ["went with", n(each.after)],
-    ["brim", n(each.budget)],
-    ["counted", each.method ?? "not"],
+    ["tokens received", n(each.before)],
+    ["tokens sent", n(each.after)],
+    ["budget", n(each.budget)],
+    ["counted by", each.method ?? "not counted"],
     ["messages edited", n(each.edits)],
-    ["sent again, smaller", each.retried ? "yes" : "no"],
-    ["passed on as it came", each.passed || "no"],
+    ["retried with fewer tokens", each.retried ? "yes" : "no"],
+    ["passed through unchanged", each.passed || "no"],
     ["time added", ms(each.overhead_ms)],
-    ["until the answer began", ms(each.first_ms)],
+    ["time to the first byte", ms(each.first_ms)],
   ];
   return (
     <section class="card" aria-label="One request">
       <h2>Request</h2>
-      <dl class="facts many">{facts.map(([name, told]) => <div key={name}><dt>{name}</dt><dd>{told}</dd></div>)}</dl>
+      <dl class="facts many">{facts.map(([name, loaded]) => <div key={name}><dt>{name}</dt><dd>{loaded}</dd></div>)}</dl>
     </section>
   );
 }

@@ -1,18 +1,18 @@
-// Budget lab: move the brim and see what stays, what spills, why, and at which budget it comes back.
+// Budget lab: move the budget, and see what is kept, what is dropped, why, and at which budget it returns.
 import { useEffect, useMemo } from "preact/hooks";
 import { load } from "./api";
 import { bench, type Bench, type Shown } from "./bench";
 import { Failed, Head, n, Problem, Waiting } from "./parts";
 import { Kept } from "./pieces";
-import { asked, go } from "./route";
+import { params, go } from "./route";
 import type { Fit, Preset, Session, Sources } from "./types";
 
 export function Lab(_: { sessions: Session[]; session: string | null }) {
   const sources = useMemo(() => load<Sources>(() => ({ view: "sources" })), []);
   useEffect(() => sources.stop, [sources]);
   const found = sources.state.value;
-  const source = asked.value.get("source") ?? found.value?.sources[0]?.id ?? null;
-  if (found.problem) return <Failed title="Budget lab" told={found.problem} />;
+  const source = params.value.get("source") ?? found.value?.sources[0]?.id ?? null;
+  if (found.problem) return <Failed title="Budget lab" text={found.problem} />;
   if (!source) return <Waiting />;
   return (
     <>
@@ -34,34 +34,34 @@ export function Lab(_: { sessions: Session[]; session: string | null }) {
   );
 }
 
-/** The budget that the address names, if it names one. */
+/** The budget in the address, or null. */
 function named(): number | null {
-  const told = asked.value.get("budget");
-  return told !== null && /^\d{1,9}$/.test(told) ? Number(told) : null;
+  const loaded = params.value.get("budget");
+  return loaded !== null && /^\d{1,9}$/.test(loaded) ? Number(loaded) : null;
 }
 
 function Work({ source, presets }: { source: string; presets: Preset[] }) {
-  const told = named();
-  const beside = asked.value.get("beside") ?? "";
+  const loaded = named();
+  const beside = params.value.get("beside") ?? "";
   const work = useMemo(
-    () => bench(source, told, beside, (budget) => go("lab", { source: asked.peek().get("source"), budget: String(budget) }, true)),
+    () => bench(source, loaded, beside, (budget) => go("lab", { source: params.peek().get("source"), budget: String(budget) }, true)),
     [source],
   );
-  // The slider writes the address once it rests; an address that changed by itself moves the slider.
+  // The slider changes the address once it stops; an address that the user changed moves the slider.
   useEffect(() => {
-    if (told !== work.budget.peek() || !work.fit.peek()) work.want(told);
-  }, [work, told]);
+    if (loaded !== work.budget.peek() || !work.fit.peek()) work.want(loaded);
+  }, [work, loaded]);
   useEffect(() => work.compare(beside), [work, beside]);
   useEffect(() => work.end, [work]);
   const fit = work.fit.value;
-  // The same picture is not drawn again while the slider moves: only once the next fit is there.
+  // While the slider moves, the pieces are drawn again only when the next fit has arrived.
   const kept = useMemo(() => fit?.fits && <Kept work={work} fit={fit as Shown} source={source} beside={beside} />, [fit, work.back.value, work.other.value, beside]);
-  if (work.problem.value && !fit) return <Problem told={work.problem.value} />;
+  if (work.problem.value && !fit) return <Problem text={work.problem.value} />;
   if (!fit) return <Waiting />;
   return (
     <>
       <Knobs work={work} fit={fit} presets={presets} />
-      {work.problem.value && <Problem told={work.problem.value} />}
+      {work.problem.value && <Problem text={work.problem.value} />}
       {fit.fits ? kept : <Over fit={fit} set={work.want} />}
     </>
   );
@@ -82,7 +82,7 @@ function Knobs({ work, fit, presets }: { work: Bench; fit: Fit; presets: Preset[
           step={1}
           value={now}
           aria-label="Budget"
-          aria-valuetext={`${n(now)} ${fit.unit ?? "units"}`}
+          aria-valuetext={`${n(now)} ${fit.unit ?? "tokens"}`}
           onInput={(event) => set(Number(event.currentTarget.value))}
           onKeyDown={(event) => {
             const way = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
@@ -96,17 +96,17 @@ function Knobs({ work, fit, presets }: { work: Bench; fit: Fit; presets: Preset[
         <span>Budget</span>
         <input type="number" min={0} value={now} onInput={(event) => event.currentTarget.value && set(Number(event.currentTarget.value))} />
       </label>
-      <div class="presets" role="group" aria-label="Budgets by name">
+      <div class="presets" role="group" aria-label="Named budgets">
         <button aria-pressed={now === fit.recorded} title={n(fit.recorded)} onClick={() => set(fit.recorded)}>
-          as recorded
+          recorded budget
         </button>
-        {presets.map(({ name, budget, told }) => (
-          <button key={name} aria-pressed={now === budget} title={told} onClick={() => set(budget)}>
+        {presets.map(({ name, budget, about }) => (
+          <button key={name} aria-pressed={now === budget} title={about} onClick={() => set(budget)}>
             {name}
           </button>
         ))}
       </div>
-      <p class="soft hint">Arrow keys move it by 1, with Shift by 128, with Ctrl by 1,024. / finds a piece.</p>
+      <p class="soft hint">Arrow keys move the budget by 1, with Shift by 128, with Ctrl by 1,024. / searches the pieces.</p>
     </section>
   );
 }
@@ -115,9 +115,9 @@ function Over({ fit, set }: { fit: Fit; set: (units: number) => void }) {
   return (
     <section class="card">
       <h2>It does not fit</h2>
-      <Problem told={fit.problem ?? ""} />
+      <Problem text={fit.problem ?? ""} />
       <button class="main" onClick={() => set(fit.needed ?? 0)}>
-        Raise it to {n(fit.needed)}
+        Raise the budget to {n(fit.needed)}
       </button>
     </section>
   );

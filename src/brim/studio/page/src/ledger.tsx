@@ -1,37 +1,37 @@
-// Ledger: every edit of the context, the removed text beside what stands for it, and the way back.
+// Ledger: every edit of the context, with the removed texts, which can be restored or pinned.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { changed, get, load, post } from "./api";
 import { Empty, Head, n, Problem, share, Waiting, when } from "./parts";
-import { asked, go, link } from "./route";
-import type { Edit, Found, Left, Session } from "./types";
+import { params, go, link } from "./route";
+import type { Edit, Found, Removed, Session } from "./types";
 
-const NAMES: Record<string, string> = { compaction: "Compaction", sub_tick: "Sub-tick", restart: "Begun anew", cut: "Result cut", "left out": "Turns left out" };
+const NAMES: Record<string, string> = { compaction: "Compaction", sub_tick: "Sub-tick", restart: "Restart", shortened: "Result shortened", dropped: "Turns dropped" };
 
 export function Ledger({ session }: { sessions: Session[]; session: string | null }) {
-  const found = useMemo(() => load<Session & { edits: Edit[]; pins: Left[] }>(() => (session ? { view: "ledger", asked: { session } } : null)), [session]);
+  const found = useMemo(() => load<Session & { edits: Edit[]; pins: Removed[] }>(() => (session ? { view: "ledger", fields: { session } } : null)), [session]);
   useEffect(() => found.stop, [found]);
   const { value, problem, loading } = found.state.value;
-  if (problem) return <Problem told={problem} />;
+  if (problem) return <Problem text={problem} />;
   if (!session || (!loading && !value))
     return (
       <Empty>
-        <h1>Nothing has left a prompt yet</h1>
-        <p>Whatever a session compacts, cuts or leaves out is listed here and can be poured back.</p>
+        <h1>Nothing was dropped yet</h1>
+        <p>Texts that a session compacts, shortens or drops are listed here and can be restored.</p>
       </Empty>
     );
   if (!value) return <Waiting />;
-  const number = Number(asked.value.get("edit") ?? value.edits[0]?.number);
+  const number = Number(params.value.get("edit") ?? value.edits[0]?.number);
   const edit = value.edits.find((each) => each.number === number);
   return (
     <>
       <Head title={value.id}>
-        <p class="lead">{value.edits.length} edits. What left the prompt is kept, and can be poured back.</p>
+        <p class="lead">{value.edits.length} edits. Dropped texts are stored, and can be restored.</p>
       </Head>
       {value.pins.length > 0 && (
         <section class="card" aria-label="Pinned">
           <h2>Pinned</h2>
-          <p class="soft">Every prompt of this session holds these, whole, until they are unpinned.</p>
+          <p class="soft">Every prompt of this session includes these texts until they are unpinned.</p>
           <ul class="texts">
             {value.pins.map((each) => (
               <Text key={each.handle} handle={each.handle} excerpt={each.excerpt} chars={each.chars} session={value.id} pinned />
@@ -42,7 +42,7 @@ export function Ledger({ session }: { sessions: Session[]; session: string | nul
       <Search session={value.id} pins={value.pins} />
       {value.edits.length === 0 ? (
         <Empty>
-          <h2>Nothing has left this session's prompt</h2>
+          <h2>This session has dropped nothing</h2>
         </Empty>
       ) : (
         <section class="split ledger">
@@ -64,8 +64,8 @@ export function Ledger({ session }: { sessions: Session[]; session: string | nul
   );
 }
 
-function Search({ session, pins }: { session: string; pins: Left[] }) {
-  const words = useSignal(asked.value.get("words") ?? "");
+function Search({ session, pins }: { session: string; pins: Removed[] }) {
+  const words = useSignal(params.value.get("words") ?? "");
   const wide = useSignal(false);
   const found = useSignal<Found[] | null>(null);
   const problem = useSignal<string | null>(null);
@@ -77,7 +77,7 @@ function Search({ session, pins }: { session: string; pins: Left[] }) {
     }
     const timer = setTimeout(() => {
       get<{ found: Found[] }>("search", wide.value ? { query } : { query, session }).then(
-        (told) => ((found.value = told.found), (problem.value = null)),
+        (loaded) => ((found.value = loaded.found), (problem.value = null)),
         (error: Error) => (problem.value = error.message),
       );
     }, 150);
@@ -86,25 +86,25 @@ function Search({ session, pins }: { session: string; pins: Left[] }) {
   return (
     <section class="card" aria-label="Search">
       <div class="tools">
-        <input type="search" class="grow" data-search placeholder="Search what was dropped  ( / )" aria-label="Search what was dropped" value={words.value} onInput={(event) => ((words.value = event.currentTarget.value), go("ledger", { words: words.value }, true))} />
+        <input type="search" class="grow" data-search placeholder="Search dropped texts  ( / )" aria-label="Search dropped texts" value={words.value} onInput={(event) => ((words.value = event.currentTarget.value), go("ledger", { words: words.value }, true))} />
         <label class="check"><input type="checkbox" checked={wide.value} onChange={(event) => (wide.value = event.currentTarget.checked)} /> in all sessions</label>
       </div>
-      {problem.value && <Problem told={problem.value} />}
+      {problem.value && <Problem text={problem.value} />}
       {found.value && (
         <ul class="texts" aria-live="polite">
           {found.value.map((each) => (
             <Text key={each.handle} handle={each.handle} excerpt={each.excerpt} session={each.session} of={each.session === session ? undefined : each.session} pinned={pins.some((pin) => pin.handle === each.handle)} />
           ))}
-          {found.value.length === 0 && <li class="soft">Nothing that left {wide.value ? "any session" : "this session"} has these words.</li>}
+          {found.value.length === 0 && <li class="soft">No dropped text of {wide.value ? "any session" : "this session"} has these words.</li>}
         </ul>
       )}
     </section>
   );
 }
 
-const TRIGGERS: Record<string, string> = { line: "the line was reached", sub_tick: "a sub-tick of the loop", asked: "it was asked for", overflow: "the provider refused the prompt" };
+const TRIGGERS: Record<string, string> = { line: "the compaction line was reached", sub_tick: "a sub-tick of the loop", asked: "requested", overflow: "the provider refused the prompt" };
 
-function Detail({ edit, session, pins }: { edit: Edit; session: string; pins: Left[] }) {
+function Detail({ edit, session, pins }: { edit: Edit; session: string; pins: Removed[] }) {
   const freed = edit.before !== null && edit.after !== null ? edit.before - edit.after : null;
   return (
     <div class="card">
@@ -116,11 +116,11 @@ function Detail({ edit, session, pins }: { edit: Edit; session: string; pins: Le
         {edit.before !== null && <div><dt>before</dt><dd>{n(edit.before)}</dd></div>}
         {edit.after !== null && <div><dt>after</dt><dd>{n(edit.after)}</dd></div>}
         {freed !== null && freed > 0 && <div><dt>freed</dt><dd>{n(freed)} ({share(freed, edit.before!)})</dd></div>}
-        {edit.replaced !== null && <div><dt>behind the summary</dt><dd>{n(edit.replaced)} messages</dd></div>}
+        {edit.replaced !== null && <div><dt>replaced by the summary</dt><dd>{n(edit.replaced)} messages</dd></div>}
       </dl>
       <div class="beside">
         <div>
-          <h3>What left</h3>
+          <h3>Removed</h3>
           <ul class="texts">
             {edit.texts.map((each) => (
               <Text key={each.handle} handle={each.handle} excerpt={each.excerpt} chars={each.chars} session={session} pinned={pins.some((pin) => pin.handle === each.handle)} />
@@ -130,7 +130,7 @@ function Detail({ edit, session, pins }: { edit: Edit; session: string; pins: Le
         </div>
         {edit.summary && (
           <div>
-            <h3>What stands for it</h3>
+            <h3>Replaced by</h3>
             <pre tabIndex={0}>{edit.summary}</pre>
           </div>
         )}
@@ -144,14 +144,14 @@ interface TextProps {
   excerpt: string;
   chars?: number;
   session: string;
-  /** The session that keeps it, where that is another one. */
+  /** The session of the text, if it is another one. */
   of?: string | undefined;
   pinned?: boolean;
 }
 
 function Text({ handle, excerpt, chars, session, of, pinned }: TextProps) {
   const text = useSignal<string | null>(null);
-  const told = useSignal<string | null>(null);
+  const notice = useSignal<string | null>(null);
   const asking = useSignal(false);
   const open = async () => {
     if (text.value !== null) text.value = null;
@@ -159,14 +159,14 @@ function Text({ handle, excerpt, chars, session, of, pinned }: TextProps) {
   };
   const restore = async () => {
     asking.value = false;
-    told.value = await post<{ units: number }>("restore", { session, handle }).then(
-      (done) => ((changed.value += 1), `Poured back: ${n(done.units)} units, in the next prompt.`),
+    notice.value = await post<{ units: number }>("restore", { session, handle }).then(
+      (done) => ((changed.value += 1), `Restored: ${n(done.units)} tokens in the next prompt.`),
       (error: Error) => error.message,
     );
   };
-  const hold = async () => {
-    told.value = await post<{ units: number }>(pinned ? "unpin" : "pin", { session, handle }).then(
-      (done) => ((changed.value += 1), pinned ? "Unpinned." : `Pinned: ${n(done.units)} units, in every prompt from the next on.`),
+  const pin = async () => {
+    notice.value = await post<{ units: number }>(pinned ? "unpin" : "pin", { session, handle }).then(
+      (done) => ((changed.value += 1), pinned ? "Unpinned." : `Pinned: ${n(done.units)} tokens in every prompt from now on.`),
       (error: Error) => error.message,
     );
   };
@@ -181,18 +181,18 @@ function Text({ handle, excerpt, chars, session, of, pinned }: TextProps) {
         {of && <a href={link("ledger", { session: of, edit: null })}>{of}</a>}
         {asking.value ? (
           <>
-            <span>It becomes the session's newest message. A program that has the session open must open it again.</span>
-            <button class="main" onClick={() => void restore()}>Pour it back</button>
-            <button onClick={() => (asking.value = false)}>Leave it</button>
+            <span>It becomes the newest message of the session. A program that has the session open must reopen it.</span>
+            <button class="main" onClick={() => void restore()}>Restore</button>
+            <button onClick={() => (asking.value = false)}>Cancel</button>
           </>
         ) : (
           <>
-            <button onClick={() => (asking.value = true)}>Restore</button>
-            <button aria-pressed={pinned} onClick={() => void hold()}>{pinned ? "Unpin" : "Pin"}</button>
+            <button onClick={() => (asking.value = true)}>Restore…</button>
+            <button aria-pressed={pinned} onClick={() => void pin()}>{pinned ? "Unpin" : "Pin"}</button>
           </>
         )}
       </div>
-      {told.value && <p role="status">{told.value}</p>}
+      {notice.value && <p role="status">{notice.value}</p>}
       {text.value !== null && <pre tabIndex={0}>{text.value}</pre>}
     </li>
   );

@@ -1,4 +1,4 @@
-// The frame around the screens: where one is, which desk, which session, light or dark.
+// The frame around the screens: navigation, workspace, session, theme.
 import { signal } from "@preact/signals";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
@@ -13,9 +13,9 @@ import { Ledger } from "./ledger";
 import { Models } from "./models";
 import { Problem, Waiting } from "./parts";
 import { Receipts } from "./receipts";
-import { asked, begins, desk, go, link, screen, SCREENS } from "./route";
+import { params, first, workspace, go, link, screen, SCREENS } from "./route";
 import { Timeline } from "./timeline";
-import { Wire } from "./wire";
+import { SentPrompt } from "./sent_prompt";
 import type { Session } from "./types";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
@@ -25,7 +25,7 @@ const theme = signal(localStorage.getItem("brim-theme") ?? "auto");
 
 const VIEWS: Record<string, (props: { sessions: Session[]; session: string | null }) => preact.JSX.Element> = {
   context: ContextNow,
-  wire: Wire,
+  sent_prompt: SentPrompt,
   lab: Lab,
   timeline: Timeline,
   ledger: Ledger,
@@ -36,12 +36,12 @@ const VIEWS: Record<string, (props: { sessions: Session[]; session: string | nul
   gateway: Gateway,
   doctor: Doctor,
 };
-const OF_SESSIONS = ["context", "wire", "timeline", "ledger", "cache"];
+const OF_SESSIONS = ["context", "sent_prompt", "timeline", "ledger", "cache"];
 
 function Studio() {
   const found = sessions.value;
   const all = found.value?.sessions ?? [];
-  const session = asked.value.get("session") ?? all[0]?.id ?? null;
+  const session = params.value.get("session") ?? all[0]?.id ?? null;
   const View = VIEWS[screen.value];
   const named = SCREENS.find(([name]) => name === screen.value)?.[1];
   useEffect(() => {
@@ -51,7 +51,7 @@ function Studio() {
   return (
     <div class="frame">
       <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.getElementById("main")?.focus())}>
-        Go to the content
+        Skip to the content
       </a>
       <nav class="rail" aria-label="Screens">
         <a class="brand" href={link("context")}>
@@ -83,19 +83,19 @@ function Studio() {
             </label>
           )}
           <span class="grow" />
-          <div class="switch" role="group" aria-label="What to look at">
+          <div class="switch" role="group" aria-label="Workspace">
             {["mine", "demo"].map((name) => (
               <button
                 key={name}
-                aria-pressed={desk.value === name}
-                onClick={() => go(screen.value, { desk: name, session: null, source: null, id: null, flow: null, step: null })}
+                aria-pressed={workspace.value === name}
+                onClick={() => go(screen.value, { workspace: name, session: null, source: null, id: null, flow: null, step: null })}
               >
-                {name === "mine" ? "Mine" : "Demo"}
+                {name === "mine" ? "My project" : "Demo"}
               </button>
             ))}
           </div>
           <label>
-            <span class="away">Light or dark</span>
+            <span class="away">Theme</span>
             <select
               value={theme.value}
               onChange={(event) => {
@@ -110,13 +110,13 @@ function Studio() {
           </label>
         </div>
         <main id="main" tabIndex={-1}>
-          {found.problem && <Problem told={found.problem} />}
+          {found.problem && <Problem text={found.problem} />}
           {found.loading ? (
             <Waiting />
           ) : View ? (
-            <View key={`${screen.value} ${desk.value}`} sessions={all} session={session} />
+            <View key={`${screen.value} ${workspace.value}`} sessions={all} session={session} />
           ) : (
-            <Problem told={`There is no screen called ${screen.value}.`} />
+            <Problem text={`There is no screen called ${screen.value}.`} />
           )}
         </main>
       </div>
@@ -135,6 +135,6 @@ theme.subscribe((value) => {
   if (value === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = value;
 });
-get<{ begins: string }>("about", { desk: "mine" })
-  .then((told) => (begins.value = told.begins))
+get<{ first: string }>("about", { workspace: "mine" })
+  .then((about) => (first.value = about.first))
   .finally(() => render(<Studio />, document.getElementById("studio")!));

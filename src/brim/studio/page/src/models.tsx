@@ -1,9 +1,9 @@
-// Models: what is known of each, from where, and how well brim counts for it.
+// Models: the catalogue with its sources, and how well brim counts for each model.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { load } from "./api";
 import { Head, Long, n, Problem, Waiting } from "./parts";
-import { asked, desk, go } from "./route";
+import { params, workspace, go } from "./route";
 import type { Session } from "./types";
 
 interface Model {
@@ -33,10 +33,10 @@ export function Models(_: { sessions: Session[]; session: string | null }) {
   useEffect(() => found.stop, [found]);
   const only = useSignal(false);
   const { value, problem } = found.state.value;
-  if (problem) return <Problem told={problem} />;
+  if (problem) return <Problem text={problem} />;
   if (!value) return <Waiting />;
-  const text = asked.value.get("text") ?? "";
-  const open = asked.value.get("model");
+  const text = params.value.get("text") ?? "";
+  const open = params.value.get("model");
   const wanted = text.toLowerCase().split(/\s+/).filter(Boolean);
   const rows = value.models.filter((model) => (!only.value || model.error || model.measured) && wanted.every((word) => `${model.id} ${model.provider} ${model.aliases.join(" ")}`.toLowerCase().includes(word)));
   const one = value.models.find((model) => model.id === open);
@@ -44,12 +44,12 @@ export function Models(_: { sessions: Session[]; session: string | null }) {
   return (
     <>
       <Head title="Models">
-        <p class="lead">{n(rows.length)} of {n(value.models.length)}. Prices are US dollars for a million tokens.{desk.value === "demo" && " The demo's provider counts by the same meter, so nothing is wrong by there."}</p>
+        <p class="lead">{n(rows.length)} of {n(value.models.length)}. Prices are US dollars for a million tokens.{workspace.value === "demo" && " The demo's provider counts with the same meter, so its errors are 0."}</p>
       </Head>
       <section class="card">
         <div class="tools">
-          <input type="search" class="grow" data-search placeholder="Name or maker  ( / )" aria-label="Search models" value={text} onInput={(event) => go("models", { text: event.currentTarget.value }, true)} />
-          <label class="check"><input type="checkbox" checked={only.value} onChange={(event) => (only.value = event.currentTarget.checked)} /> only those that were measured here</label>
+          <input type="search" class="grow" data-search placeholder="Name or provider  ( / )" aria-label="Search models" value={text} onInput={(event) => go("models", { text: event.currentTarget.value }, true)} />
+          <label class="check"><input type="checkbox" checked={only.value} onChange={(event) => (only.value = event.currentTarget.checked)} /> only measured models</label>
         </div>
         {one && (
           <dl class="facts many">
@@ -65,20 +65,20 @@ export function Models(_: { sessions: Session[]; session: string | null }) {
                 ["cached input", price(one.prices?.cached_read)],
                 ["writing to the cache", price(one.prices?.cache_write)],
                 ["prompt and answer share the window", yes(one.shared)],
-                ["cached without being asked", yes(one.cache?.automatic)],
+                ["cached automatically", yes(one.cache?.automatic)],
                 ["cached from", one.cache?.minimum ? `${n(one.cache.minimum)} tokens` : "unknown"],
                 ["cached for", one.cache?.ttl.length ? one.cache.ttl.map((each) => `${n(each)} s`).join(", ") : "unknown"],
                 ["breakpoints", n(one.cache?.breakpoints)],
-                ["counting error, mean", one.error ? `${percent(one.error.mean)} of ${n(one.error.calls)} calls` : "not measured here"],
-                ["counting error, 95 of 100 calls below", one.error ? percent(one.error.p95) : "not measured here"],
-                ["counted too low by at most", one.error ? percent(one.error.under) : "not measured here"],
+                ["counting error, mean", one.error ? `${percent(one.error.mean)} of ${n(one.error.calls)} calls` : "not measured"],
+                ["counting error, 95th percentile", one.error ? percent(one.error.p95) : "not measured"],
+                ["largest undercount", one.error ? percent(one.error.under) : "not measured"],
                 ["calibrated", one.measured ? `by ${n(one.measured.calls)} calls, margin ${percent(one.measured.margin / 1e6)}` : "no"],
                 ["source", one.source || "unknown"],
                 ["date", one.date ?? "unknown"],
                 ["other names", one.aliases.join(", ") || "none"],
               ] as const
-            ).map(([name, told]) => (
-              <div key={name}><dt>{name}</dt><dd>{told}</dd></div>
+            ).map(([name, loaded]) => (
+              <div key={name}><dt>{name}</dt><dd>{loaded}</dd></div>
             ))}
           </dl>
         )}
@@ -92,7 +92,7 @@ export function Models(_: { sessions: Session[]; session: string | null }) {
                 <div>
                   <b>{model.id}</b> {model.error && <span class={`badge ${model.error.p95 > 0.02 ? "warn" : "good"}`}>error {percent(model.error.p95)}</span>}
                 </div>
-                <span class="clip soft">{model.provider ?? "unknown maker"} · {model.vocabulary ?? "no public vocabulary"} · {model.source}{model.date ? `, ${model.date}` : ""}</span>
+                <span class="clip soft">{model.provider ?? "unknown provider"} · {model.vocabulary ?? "no public vocabulary"} · {model.source}{model.date ? `, ${model.date}` : ""}</span>
               </span>
               <span class="num">{model.window_text}<small> window</small></span>
               <span class="num">{price(model.prices?.input)}<small> in</small></span>

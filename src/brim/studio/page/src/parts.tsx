@@ -1,8 +1,8 @@
-// Small pieces that several screens are made of.
+// Components that several screens share.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { desk, go, screen } from "./route";
+import { workspace, go, screen } from "./route";
 
 export const n = (value: number | null | undefined): string =>
   value === null || value === undefined ? "unknown" : value.toLocaleString("en");
@@ -40,29 +40,29 @@ export function Empty({ children }: { children: ComponentChildren }) {
         <path class="brim" d="M8 20h48" />
       </svg>
       <div>{children}</div>
-      {desk.value !== "demo" && (
-        <button class="main" onClick={() => go(screen.value, { desk: "demo", session: null })}>
-          Load the demo
+      {workspace.value !== "demo" && (
+        <button class="main" onClick={() => go(screen.value, { workspace: "demo", session: null })}>
+          Open the demo
         </button>
       )}
     </div>
   );
 }
 
-export function Problem({ told }: { told: string }) {
+export function Problem({ text }: { text: string }) {
   return (
     <p class="problem" role="alert">
-      {told}
+      {text}
     </p>
   );
 }
 
-/** A screen that could not be read: it keeps its heading, so that one knows where one is. */
-export function Failed({ title, told }: { title: string; told: string }) {
+/** A screen that could not be loaded, with its heading. */
+export function Failed({ title, text }: { title: string; text: string }) {
   return (
     <>
       <Head title={title} />
-      <Problem told={told} />
+      <Problem text={text} />
     </>
   );
 }
@@ -70,7 +70,7 @@ export function Failed({ title, told }: { title: string; told: string }) {
 export function Waiting() {
   return (
     <p class="waiting" role="status">
-      Reading…
+      Loading…
     </p>
   );
 }
@@ -91,7 +91,7 @@ interface ListProps<T> {
   row: (item: T, i: number) => ComponentChildren;
 }
 
-/** A list of thousands of rows of which only those in sight are drawn. */
+/** A list of thousands of rows; only the visible ones are drawn. */
 export function Long<T>({ items, height, label, row }: ListProps<T>) {
   const top = useSignal(0);
   const view = useSignal(600);

@@ -1,4 +1,4 @@
-// What a budget keeps: the strip with the sums, the vessel, and every piece, dropped ones included.
+// The fit at a budget: its sums, the drawing, and every piece with its state.
 import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import type { Back, Bench, Shown } from "./bench";
@@ -21,7 +21,7 @@ export function Kept({ work, fit, source, beside }: KeptProps) {
   const other = work.other.value?.fits ? (work.other.value as Shown) : null;
   const chosen = useSignal<string | null>(null);
   const letters = useMemo(() => keys(fit.pieces.groups), [fit.pieces]);
-  const { shares, spilled } = poured(fit);
+  const { shares, spilled } = filled(fit);
   return (
     <>
       <Strip fit={fit} other={other} beside={beside} />
@@ -49,8 +49,8 @@ export function Kept({ work, fit, source, beside }: KeptProps) {
   );
 }
 
-/** Sums what each group uses, and what of it lies beside the vessel. */
-function poured(fit: Shown) {
+/** Returns the tokens that each group uses, and those that are dropped. */
+function filled(fit: Shown) {
   const { groups, group, sizes } = fit.pieces;
   const used = new Array<number>(groups.length).fill(0);
   const lost = new Array<number>(groups.length).fill(0);
@@ -59,7 +59,7 @@ function poured(fit: Shown) {
     lost[at]! += Math.max(0, sizes[i]! - fit.now.used[i]!);
   });
   const shares = groups.map((name, i) => ({ name, units: used[i]! })).filter((each) => each.units > 0);
-  if (fit.joins > 0) shares.push({ name: "between the pieces", units: fit.joins });
+  if (fit.joins > 0) shares.push({ name: "separators", units: fit.joins });
   return { shares, spilled: groups.map((name, i) => ({ name, units: lost[i]! })).filter((each) => each.units > 0) };
 }
 
@@ -89,11 +89,11 @@ function Strip({ fit, other, beside }: { fit: Shown; other: Shown | null; beside
         <div>
           <dt>Dropped</dt>
           <dd>
-            {n(fit.dropped)} <small>of {n(fit.pieces.names.length)} pieces, {n(fit.lost)} {fit.unit} spilled</small>
+            {n(fit.dropped)} <small>of {n(fit.pieces.names.length)} pieces, {n(fit.lost)} {fit.unit} dropped</small>
           </dd>
         </div>
         <div>
-          <dt title="Leading pieces that stand in the recorded prompt just so">Cached prefix kept</dt>
+          <dt title="Leading pieces that are the same in the recorded prompt">Unchanged prefix</dt>
           <dd>
             {n(fit.prefix)} <small>of {n(fit.prefix_of)}</small>
           </dd>
@@ -115,19 +115,19 @@ function Strip({ fit, other, beside }: { fit: Shown; other: Shown | null; beside
       </dl>
       {other && (
         <p class="soft beside-sums">
-          <b>{named}</b>, beside it: uses {n(other.used)} ({signedUnits(other.used - fit.used)}), drops {n(other.dropped)}, keeps {n(other.prefix)} of the cached prefix, costs {dollars(other.cost_usd)}.
+          With <b>{named}</b>: {n(other.used)} used ({signed(other.used - fit.used)}), {n(other.dropped)} dropped, {n(other.prefix)} of the prefix unchanged, cost {dollars(other.cost_usd)}.
         </p>
       )}
-      {fit.warnings.map((told) => (
-        <p class="guard" key={told}>
-          {told}
+      {fit.warnings.map((loaded) => (
+        <p class="guard" key={loaded}>
+          {loaded}
         </p>
       ))}
     </section>
   );
 }
 
-const signedUnits = (value: number) => `${value < 0 ? "-" : "+"}${n(Math.abs(value))}`;
+const signed = (value: number) => `${value < 0 ? "-" : "+"}${n(Math.abs(value))}`;
 
 interface ListProps extends KeptProps {
   other: Shown | null;
@@ -162,19 +162,19 @@ function List({ work, fit, other, source, beside, letters, chosen }: ListProps) 
           {rows.length === names.length ? `${n(names.length)} pieces` : `${n(rows.length)} of ${n(names.length)} pieces`}
         </h2>
         <button aria-expanded={saving.value} onClick={() => (saving.value = !saving.value)}>
-          Save as a test case
+          Save as test files
         </button>
       </div>
       {saving.value && <Saved source={source} budget={fit.budget} />}
       <div class="tools">
-        <input type="search" placeholder="Find a piece  ( / )" aria-label="Find a piece" data-search value={find.value} onInput={(event) => (find.value = event.currentTarget.value)} />
+        <input type="search" placeholder="Search the pieces  ( / )" aria-label="Search the pieces" data-search value={find.value} onInput={(event) => (find.value = event.currentTarget.value)} />
         <select aria-label="Which pieces" value={only.value} onChange={(event) => (only.value = event.currentTarget.value)}>
           <option value="all">all</option>
-          <option value="lost">that lost something</option>
+          <option value="lost">shortened or dropped</option>
           <option value="dropped">dropped</option>
-          {other && <option value="differ">that differ</option>}
+          {other && <option value="differ">different</option>}
         </select>
-        <select aria-label="Another policy beside it" value={beside} onChange={(event) => go("lab", { source, beside: event.currentTarget.value }, true)}>
+        <select aria-label="Compare with another policy" value={beside} onChange={(event) => go("lab", { source, beside: event.currentTarget.value }, true)}>
           <option value="">compare with…</option>
           {Object.entries(fit.choices ?? {}).map(([name, values]) =>
             values.map((each) => (
@@ -185,14 +185,14 @@ function List({ work, fit, other, source, beside, letters, chosen }: ListProps) 
           )}
         </select>
       </div>
-      {problem && <p class="guard">Beside it: {problem}</p>}
+      {problem && <p class="guard">The comparison: {problem}</p>}
       <Long
         items={rows}
         height={62}
         label="Pieces"
         row={(i) => <Line work={work} fit={fit} other={other && differs(i) ? other : null} i={i} at={letters.get(groups[group[i]!]!)} back={back[names[i]!]} />}
       />
-      {!rows.length && <p class="soft">No piece is like that.</p>}
+      {!rows.length && <p class="soft">No piece matches.</p>}
     </>
   );
 }
@@ -239,15 +239,15 @@ function Line({ work, fit, other, i, at, back }: LineProps) {
   );
 }
 
-/** The budget at which a piece is back: to be gone to, or to be found to the unit first. */
+/** The budget at which a piece returns: a button that sets it, or that searches for the exact one. */
 function Returns({ name, back, work, budget }: { name: string; back: Back[string]; work: Bench; budget: number }) {
   const [units, exact] = back;
   return exact ? (
-    <button class="badge back" title={`Move the brim to ${n(units)}`} onClick={() => work.want(units)}>
+    <button class="badge back" title={`Set the budget to ${n(units)}`} onClick={() => work.want(units)}>
       returns at {n(units)}
     </button>
   ) : (
-    <button class="badge back" title="Find it to the unit" onClick={() => void work.seek(budget, name)}>
+    <button class="badge back" title="Find the exact budget" onClick={() => void work.seek(budget, name)}>
       returns at or below {n(units)}
     </button>
   );

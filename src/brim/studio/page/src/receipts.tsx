@@ -1,32 +1,32 @@
-// Receipts: every prompt and every step, filtered, opened, and two of them side by side.
+// Receipts: every prompt and step, with filters, details and a comparison of two.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { load } from "./api";
 import { Bar, Empty, Head, Long, n, Problem, share, shown, Waiting, when } from "./parts";
-import { asked, go, link } from "./route";
+import { params, go, link } from "./route";
 import type { Part, Receipt, Session } from "./types";
 
 interface Listed {
   receipts: Receipt[];
   found: number;
   all: number;
-  from: number;
+  start: number;
   models: string[];
 }
 
 export function Receipts(_: { sessions: Session[]; session: string | null }) {
   const query = () => {
-    const told: Record<string, string> = {};
-    for (const name of ["text", "kind", "lost", "model", "status", "from"]) if (asked.value.get(name)) told[name] = asked.value.get(name)!;
-    return told;
+    const loaded: Record<string, string> = {};
+    for (const name of ["text", "kind", "lost", "model", "status", "start"]) if (params.value.get(name)) loaded[name] = params.value.get(name)!;
+    return loaded;
   };
-  const found = useMemo(() => load<Listed>(() => ({ view: "receipts", asked: query() })), []);
+  const found = useMemo(() => load<Listed>(() => ({ view: "receipts", fields: query() })), []);
   useEffect(() => found.stop, [found]);
   const picked = useSignal<string[]>([]);
   const { value, problem } = found.state.value;
-  const id = asked.value.get("id");
-  const beside = asked.value.get("beside");
-  if (problem) return <Problem told={problem} />;
+  const id = params.value.get("id");
+  const beside = params.value.get("beside");
+  if (problem) return <Problem text={problem} />;
   if (!value) return <Waiting />;
   if (value.all === 0)
     return (
@@ -35,7 +35,7 @@ export function Receipts(_: { sessions: Session[]; session: string | null }) {
         <p>Sessions write one for each prompt, <code>brim flow run</code> one for each step.</p>
       </Empty>
     );
-  const set = (change: Record<string, string | null>) => go("receipts", { from: null, ...change }, true);
+  const set = (change: Record<string, string | null>) => go("receipts", { start: null, ...change }, true);
   const pick = (each: string) => (picked.value = picked.value.includes(each) ? picked.value.filter((one) => one !== each) : [...picked.value, each].slice(-2));
   return (
     <>
@@ -46,23 +46,23 @@ export function Receipts(_: { sessions: Session[]; session: string | null }) {
       </Head>
       <section class="card">
         <div class="tools">
-          <input type="search" class="grow" data-search placeholder="Session, flow, agent, model  ( / )" aria-label="Search receipts" value={asked.value.get("text") ?? ""} onInput={(event) => set({ text: event.currentTarget.value })} />
-          <select aria-label="Kind" value={asked.value.get("kind") ?? ""} onChange={(event) => set({ kind: event.currentTarget.value })}>
+          <input type="search" class="grow" data-search placeholder="Session, flow, agent, model  ( / )" aria-label="Search receipts" value={params.value.get("text") ?? ""} onInput={(event) => set({ text: event.currentTarget.value })} />
+          <select aria-label="Kind" value={params.value.get("kind") ?? ""} onChange={(event) => set({ kind: event.currentTarget.value })}>
             <option value="">prompts and steps</option>
             <option value="prompt">prompts</option>
             <option value="step">steps of flows</option>
           </select>
-          <select aria-label="Model" value={asked.value.get("model") ?? ""} onChange={(event) => set({ model: event.currentTarget.value })}>
+          <select aria-label="Model" value={params.value.get("model") ?? ""} onChange={(event) => set({ model: event.currentTarget.value })}>
             <option value="">any model</option>
             {value.models.map((name) => <option key={name} value={name}>{name}</option>)}
           </select>
-          <select aria-label="How it ended" value={asked.value.get("status") ?? ""} onChange={(event) => set({ status: event.currentTarget.value })}>
-            <option value="">however it ended</option>
-            <option value="ok">steps that ended well</option>
-            <option value="failed">steps that failed</option>
+          <select aria-label="Status" value={params.value.get("status") ?? ""} onChange={(event) => set({ status: event.currentTarget.value })}>
+            <option value="">any status</option>
+            <option value="ok">successful steps</option>
+            <option value="failed">failed steps</option>
           </select>
           <label class="check">
-            <input type="checkbox" checked={asked.value.get("lost") === "1"} onChange={(event) => set({ lost: event.currentTarget.checked ? "1" : null })} /> lost something
+            <input type="checkbox" checked={params.value.get("lost") === "1"} onChange={(event) => set({ lost: event.currentTarget.checked ? "1" : null })} /> shortened or dropped
           </label>
           <button disabled={picked.value.length !== 2} onClick={() => go("receipts", { id: picked.value[0]!, beside: picked.value[1]! })}>
             Compare {picked.value.length} of 2
@@ -78,7 +78,7 @@ export function Receipts(_: { sessions: Session[]; session: string | null }) {
               <a class="what" href={link("receipts", { id: row.id, beside: null })}>
                 <div>
                   <b>{row.title}</b>{" "}
-                  {row.truncated && <span class="badge warn">lost something</span>}
+                  {row.truncated && <span class="badge warn">shortened</span>}
                   {row.status === "failed" && <span class="badge dropped">failed</span>}
                 </div>
                 <span class="clip soft">{when(row.at)} · {row.model ?? "no model named"}</span>
@@ -88,12 +88,12 @@ export function Receipts(_: { sessions: Session[]; session: string | null }) {
             </div>
           )}
         />
-        {value.found === 0 && <p class="soft">None of the {n(value.all)} receipts is like that.</p>}
+        {value.found === 0 && <p class="soft">None of the {n(value.all)} receipts matches.</p>}
         {value.found > value.receipts.length && (
           <div class="tools">
-            <button disabled={value.from === 0} onClick={() => go("receipts", { from: String(Math.max(0, value.from - 500)) })}>Newer</button>
-            <span class="soft">{n(value.from + 1)} to {n(value.from + value.receipts.length)}</span>
-            <button disabled={value.from + value.receipts.length >= value.found} onClick={() => go("receipts", { from: String(value.from + 500) })}>Older</button>
+            <button disabled={value.start === 0} onClick={() => go("receipts", { start: String(Math.max(0, value.start - 500)) })}>Newer</button>
+            <span class="soft">{n(value.start + 1)} to {n(value.start + value.receipts.length)}</span>
+            <button disabled={value.start + value.receipts.length >= value.found} onClick={() => go("receipts", { start: String(value.start + 500) })}>Older</button>
           </div>
         )}
       </section>
@@ -103,10 +103,10 @@ export function Receipts(_: { sessions: Session[]; session: string | null }) {
 }
 
 function One({ id }: { id: string }) {
-  const found = useMemo(() => load<{ id: string; values: Record<string, unknown>; parts: Part[]; replayable: boolean }>(() => ({ view: "receipt", asked: { id } })), [id]);
+  const found = useMemo(() => load<{ id: string; values: Record<string, unknown>; parts: Part[]; replayable: boolean }>(() => ({ view: "receipt", fields: { receipt: id } })), [id]);
   useEffect(() => found.stop, [found]);
   const { value, problem } = found.state.value;
-  if (problem) return <Problem told={problem} />;
+  if (problem) return <Problem text={problem} />;
   if (!value) return <Waiting />;
   const small = Object.entries(value.values).filter(([, each]) => each === null || typeof each !== "object");
   return (
@@ -142,7 +142,7 @@ function One({ id }: { id: string }) {
           </table>
         </div>
       ) : (
-        <p class="soft">Only the sums were kept. A session with capture=True keeps the whole receipt of each prompt.</p>
+        <p class="soft">Only the sums were recorded. A session with capture=True keeps the whole receipt of each prompt.</p>
       )}
       <details>
         <summary>As JSON</summary>
@@ -153,10 +153,10 @@ function One({ id }: { id: string }) {
 }
 
 function Compare({ before, after }: { before: string; after: string }) {
-  const found = useMemo(() => load<{ rows: { name: string; before: Part | null; after: Part | null; same: boolean }[] }>(() => ({ view: "compare", asked: { before, after } })), [before, after]);
+  const found = useMemo(() => load<{ rows: { name: string; before: Part | null; after: Part | null; same: boolean }[] }>(() => ({ view: "compare", fields: { before, after } })), [before, after]);
   useEffect(() => found.stop, [found]);
   const { value, problem } = found.state.value;
-  if (problem) return <Problem told={problem} />;
+  if (problem) return <Problem text={problem} />;
   if (!value) return <Waiting />;
   const rows = value.rows.filter((row) => !row.same);
   const cell = (part: Part | null) => (part ? <><span class={`badge ${part.state}`}>{part.state}</span> {n(part.used)} {part.size !== null && <small>({share(part.used ?? 0, part.size)})</small>}</> : <span class="soft">absent</span>);

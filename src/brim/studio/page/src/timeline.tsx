@@ -1,10 +1,10 @@
-// Timeline: units of each prompt by category, with the brim and the warning line, and what happened when.
+// Timeline: the tokens of each prompt by category, with the budget, the warning line and the events.
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { load } from "./api";
 import { dollars, Empty, Head, n, Problem, share, Waiting, when } from "./parts";
-import { asked, go } from "./route";
-import type { Mark, Point, Session, Timeline as Told } from "./types";
+import { params, go } from "./route";
+import type { Mark, Point, Session, Timeline as Loaded } from "./types";
 import { Chip, keys } from "./vessel";
 
 const ORDER = ["system", "tools", "memory", "summary", "user", "assistant", "tool results", "framing"];
@@ -12,10 +12,10 @@ const SIGNS: Record<string, string> = { compaction: "C", sub_tick: "S", warning:
 const NAMES: Record<string, string> = { compaction: "compaction", sub_tick: "sub-tick", warning: "warning line", overflow: "overflow", iteration: "iteration" };
 
 export function Timeline({ session }: { sessions: Session[]; session: string | null }) {
-  const found = useMemo(() => load<Told>(() => (session ? { view: "timeline", asked: { session } } : null)), [session]);
+  const found = useMemo(() => load<Loaded>(() => (session ? { view: "timeline", fields: { session } } : null)), [session]);
   useEffect(() => found.stop, [found]);
   const { value, problem, loading } = found.state.value;
-  if (problem) return <Problem told={problem} />;
+  if (problem) return <Problem text={problem} />;
   if (!session || (!loading && !value?.points.length))
     return (
       <Empty>
@@ -23,33 +23,33 @@ export function Timeline({ session }: { sessions: Session[]; session: string | n
         <p>Each call of <code>session.prompt()</code> adds a point, each compaction and sub-tick a mark.</p>
       </Empty>
     );
-  return value ? <Shown told={value} /> : <Waiting />;
+  return value ? <Shown loaded={value} /> : <Waiting />;
 }
 
 const VIEWS = [
   ["context", "Context size"],
   ["call", "Each call"],
-  ["sum", "Summed up"],
+  ["sum", "Total so far"],
 ] as const;
 
-function Shown({ told }: { told: Told }) {
-  const view = asked.value.get("view") ?? "context";
-  const names = ORDER.filter((name) => told.points.some((point) => point.categories[name]));
+function Shown({ loaded }: { loaded: Loaded }) {
+  const view = params.value.get("view") ?? "context";
+  const names = ORDER.filter((name) => loaded.points.some((point) => point.categories[name]));
   const letters = keys(names);
-  const reported = told.points.filter((point) => point.input !== null).length;
-  const costs = told.points.map((point) => point.cost_usd);
+  const reported = loaded.points.filter((point) => point.input !== null).length;
+  const costs = loaded.points.map((point) => point.cost_usd);
   const spent = costs.length && costs.every((each) => each !== null) ? costs.reduce((sum, each) => sum! + each!, 0) : null;
   return (
     <>
-      <Head title={told.id}>
+      <Head title={loaded.id}>
         <p class="lead">
-          {told.points.length} prompts · {told.status.compactions} compactions · {told.status.sub_ticks} sub-ticks · peak {n(told.status.peak)} of {n(told.lines.budget)} {told.status.unit} · cost {dollars(spent)}
+          {loaded.points.length} prompts · {loaded.status.compactions} compactions · {loaded.status.sub_ticks} sub-ticks · peak {n(loaded.status.peak)} of {n(loaded.lines.budget)} {loaded.status.unit} · cost {dollars(spent)}
         </p>
       </Head>
       <section class="card" aria-label="Over time">
         <div class="tools">
-          <h2>{view === "call" ? "What each call took, as the provider reported it" : view === "sum" ? "What all calls took, summed up" : "Context size at each prompt"}</h2>
-          <div class="switch" role="group" aria-label="What is drawn">
+          <h2>{view === "call" ? "Tokens of each call, as the provider reported them" : view === "sum" ? "Tokens of all calls so far" : "Context size at each prompt"}</h2>
+          <div class="switch" role="group" aria-label="Chart">
             {VIEWS.map(([name, title]) => (
               <button key={name} aria-pressed={view === name} onClick={() => go("timeline", { view: name === "context" ? null : name }, true)}>
                 {title}
@@ -65,56 +65,56 @@ function Shown({ told }: { told: Told }) {
                   <Chip at={letters.get(name)} /> {name}
                 </li>
               ))}
-              <li><span class="line brim" aria-hidden="true" /> brim {n(told.lines.budget)}</li>
-              <li><span class="line warn" aria-hidden="true" /> warning {n(told.lines.warning)}</li>
-              {told.marks.some((mark) => mark.kind === "compaction") && <li><span class="sign compaction small" aria-hidden="true">C</span> compaction</li>}
-              {told.marks.some((mark) => mark.kind === "sub_tick") && <li><span class="sign sub_tick small" aria-hidden="true">S</span> sub-tick</li>}
+              <li><span class="line brim" aria-hidden="true" /> budget {n(loaded.lines.budget)}</li>
+              <li><span class="line warn" aria-hidden="true" /> warning {n(loaded.lines.warning)}</li>
+              {loaded.marks.some((mark) => mark.kind === "compaction") && <li><span class="sign compaction small" aria-hidden="true">C</span> compaction</li>}
+              {loaded.marks.some((mark) => mark.kind === "sub_tick") && <li><span class="sign sub_tick small" aria-hidden="true">S</span> sub-tick</li>}
             </ul>
-            <Area told={told} names={names} letters={letters} />
-            {told.kind === "loop" && <Lane told={told} />}
+            <Area loaded={loaded} names={names} letters={letters} />
+            {loaded.kind === "loop" && <Lane loaded={loaded} />}
             {reported > 0 && (
               <>
-                <h2>Share of each prompt that came from the cache</h2>
-                <Cached told={told} />
+                <h2>Share of each prompt that was cached</h2>
+                <Cached loaded={loaded} />
               </>
             )}
           </>
         ) : reported === 0 ? (
-          <p class="soft">Unknown: nobody reported what the calls took. <code>session.record_usage(answer)</code> does.</p>
+          <p class="soft">Unknown: no usage was recorded. <code>session.record_usage(answer)</code> records it.</p>
         ) : (
           <>
             <ul class="legend">
               {PARTS.map((part) => <li key={part.name}><span class="swatch" style={{ background: `var(${part.ink})` }} aria-hidden="true" /> {part.name}</li>)}
             </ul>
-            <Tokens told={told} summed={view === "sum"} key={view} />
+            <Tokens loaded={loaded} summed={view === "sum"} key={view} />
           </>
         )}
       </section>
-      <section class="card" aria-label="What happened">
-        <h2>What happened</h2>
+      <section class="card" aria-label="Events">
+        <h2>Events</h2>
         <ol class="marks">
-          {told.marks.map((mark) => (
+          {loaded.marks.map((mark) => (
             <li key={`${mark.kind}${mark.number}`}>
               <span class={`sign ${mark.kind}`} aria-hidden="true">{SIGNS[mark.kind] ?? "·"}</span>
               <span>
                 <b>{NAMES[mark.kind] ?? mark.kind}</b> <span class="soft">at prompt {mark.prompt}, {when(mark.at)}</span>
                 <br />
-                {mark.told}
+                {mark.text}
               </span>
             </li>
           ))}
         </ol>
-        {!told.marks.length && <p class="soft">Nothing but prompts so far.</p>}
+        {!loaded.marks.length && <p class="soft">No events so far.</p>}
       </section>
       <details class="card">
         <summary>The prompts as a table</summary>
         <div class="scroll" tabIndex={0} role="region" aria-label="Prompts">
           <table>
             <thead>
-              <tr><th class="num">prompt</th><th>when</th><th class="num">used</th><th class="num">of the brim</th><th class="num">reported</th><th class="num">cached</th><th class="num">answer</th><th class="num">cost</th></tr>
+              <tr><th class="num">prompt</th><th>when</th><th class="num">used</th><th class="num">of the budget</th><th class="num">reported</th><th class="num">cached</th><th class="num">answer</th><th class="num">cost</th></tr>
             </thead>
             <tbody>
-              {told.points.map((point, i) => (
+              {loaded.points.map((point, i) => (
                 <tr key={point.number}>
                   <td class="num">{i + 1}</td>
                   <td>{when(point.at)}</td>
@@ -134,22 +134,22 @@ function Shown({ told }: { told: Told }) {
   );
 }
 
-/** A loop as one lane: iterations side by side, a notch wherever one went on in a fresh context. */
-function Lane({ told }: { told: Told }) {
-  const total = Math.max(1, told.points.length);
-  const ends = told.marks.filter((mark) => mark.kind === "iteration").map((mark) => mark.prompt);
+/** A loop as one lane: its iterations, with a notch at each sub-tick. */
+function Lane({ loaded }: { loaded: Loaded }) {
+  const total = Math.max(1, loaded.points.length);
+  const ends = loaded.marks.filter((mark) => mark.kind === "iteration").map((mark) => mark.prompt);
   const open = (ends.at(-1) ?? 0) < total;
   const bounds = [0, ...ends, ...(open ? [total] : [])];
   const at = (prompt: number) => `${(100 * prompt) / total}%`;
   return (
-    <div class="lane" role="img" aria-label={`One lane: ${ends.length} iterations with ${told.status.sub_ticks} sub-ticks`}>
+    <div class="lane" role="img" aria-label={`One lane: ${ends.length} iterations with ${loaded.status.sub_ticks} sub-ticks`}>
       {bounds.slice(1).map((end, i) => (
         <span key={i} class={`iteration${open && i === bounds.length - 2 ? " open" : ""}`} style={{ left: at(bounds[i]!), width: at(end - bounds[i]!) }}>
           {i + 1}
         </span>
       ))}
-      {told.marks.filter((mark) => mark.kind === "sub_tick").map((mark) => (
-        <span key={mark.number} class="notch" style={{ left: at(mark.prompt) }} title={mark.told}>S</span>
+      {loaded.marks.filter((mark) => mark.kind === "sub_tick").map((mark) => (
+        <span key={mark.number} class="notch" style={{ left: at(mark.prompt) }} title={mark.text}>S</span>
       ))}
     </div>
   );
@@ -164,9 +164,9 @@ function axes(unit = ""): uPlot.Axis[] {
   return [{ ...base, grid: { show: false }, size: 34 }, { ...base, size: 62, space: unit ? 24 : 30, values: (_, marks) => marks.map((each) => (each === null ? "" : each.toLocaleString("en") + unit)) }];
 }
 
-/** Prompts stand in the middle of their column, so that the lane below them has the same columns. */
-function frame(told: Told, width: number, height: number): Pick<uPlot.Options, "width" | "height" | "padding"> & { x: uPlot.Scale } {
-  return { width, height, padding: [14, 12, 0, 0], x: { time: false, range: [0.5, told.points.length + 0.5] } };
+/** Prompts are in the middle of their column, so that the lane below has the same columns. */
+function frame(loaded: Loaded, width: number, height: number): Pick<uPlot.Options, "width" | "height" | "padding"> & { x: uPlot.Scale } {
+  return { width, height, padding: [14, 12, 0, 0], x: { time: false, range: [0.5, loaded.points.length + 0.5] } };
 }
 
 function draw(marks: Mark[]): (plot: uPlot) => void {
@@ -202,20 +202,20 @@ function draw(marks: Mark[]): (plot: uPlot) => void {
   };
 }
 
-function Area({ told, names, letters }: { told: Told; names: string[]; letters: ReturnType<typeof keys> }) {
+function Area({ loaded, names, letters }: { loaded: Loaded; names: string[]; letters: ReturnType<typeof keys> }) {
   const make = (width: number): [uPlot.Options, uPlot.AlignedData] => {
-    const { height, padding, x } = frame(told, width, 280);
-    const prompts = told.points.map((_, i) => i + 1);
+    const { height, padding, x } = frame(loaded, width, 280);
+    const prompts = loaded.points.map((_, i) => i + 1);
     const stack = names.map(() => [] as number[]);
-    for (const point of told.points) {
+    for (const point of loaded.points) {
       let sum = 0;
       names.forEach((name, i) => stack[i]!.push((sum += point.categories[name] ?? 0)));
     }
-    const budgets = told.points.map((point) => point.budget);
+    const budgets = loaded.points.map((point) => point.budget);
     const series: uPlot.Series[] = [
       {},
       ...[...names].reverse().map((name) => ({ label: name, fill: letters.get(name)!.colour, stroke: ink("--paper"), width: 0.6, points: { show: false } })),
-      { label: "brim", stroke: ink("--brim"), width: 2, points: { show: false } },
+      { label: "budget", stroke: ink("--brim"), width: 2, points: { show: false } },
       { label: "warning", stroke: ink("--warn"), width: 1.5, dash: [6, 5], points: { show: false } },
     ];
     const top = Math.max(...budgets) * 1.08;
@@ -229,33 +229,33 @@ function Area({ told, names, letters }: { told: Told; names: string[]; letters: 
         series,
         legend: { show: false },
         cursor: { y: false },
-        hooks: { draw: [draw(told.marks)] },
+        hooks: { draw: [draw(loaded.marks)] },
       },
-      [prompts, ...stack.reverse(), budgets, prompts.map(() => told.lines.warning)],
+      [prompts, ...stack.reverse(), budgets, prompts.map(() => loaded.lines.warning)],
     ];
   };
-  return <Plot make={make} told={told} label={`The context size of ${told.points.length} prompts by category`} />;
+  return <Plot make={make} loaded={loaded} label={`The context size of ${loaded.points.length} prompts by category`} />;
 }
 
 const PARTS = [
-  { name: "prompt, from the cache", ink: "--cached", of: (point: Point) => point.cached ?? 0 },
+  { name: "prompt, cached", ink: "--cached", of: (point: Point) => point.cached ?? 0 },
   { name: "prompt, not cached", ink: "--water", of: (point: Point) => (point.input ?? 0) - (point.cached ?? 0) },
   { name: "answer", ink: "--spill", of: (point: Point) => point.output ?? 0 },
 ];
 
-/** What the provider reported, call by call or summed up: never drawn over the size of the context. */
-function Tokens({ told, summed }: { told: Told; summed: boolean }) {
+/** The reported tokens, call by call or summed up; a chart of its own, since they are not the context size. */
+function Tokens({ loaded, summed }: { loaded: Loaded; summed: boolean }) {
   const make = (width: number): [uPlot.Options, uPlot.AlignedData] => {
     const sums = PARTS.map(() => 0);
     const stack = PARTS.map(() => [] as number[]);
-    for (const point of told.points) {
+    for (const point of loaded.points) {
       let height = 0;
       PARTS.forEach((part, i) => {
         sums[i] = summed ? sums[i]! + part.of(point) : part.of(point);
         stack[i]!.push((height += sums[i]!));
       });
     }
-    const { height, padding, x } = frame(told, width, 300);
+    const { height, padding, x } = frame(loaded, width, 300);
     const bars = uPlot.paths.bars!({ size: [0.8, 24] });
     const series: uPlot.Series[] = [
       {},
@@ -264,30 +264,30 @@ function Tokens({ told, summed }: { told: Told; summed: boolean }) {
     const top = Math.max(1, ...stack.at(-1)!) * 1.08;
     return [
       { width, height, padding, scales: { x, y: { range: [0, top] } }, axes: axes(), series, legend: { show: false }, cursor: { y: false } },
-      [told.points.map((_, i) => i + 1), ...stack.reverse()],
+      [loaded.points.map((_, i) => i + 1), ...stack.reverse()],
     ];
   };
-  return <Plot make={make} told={told} label={summed ? "Tokens of all calls so far" : "Tokens of each call"} />;
+  return <Plot make={make} loaded={loaded} label={summed ? "Tokens of all calls so far" : "Tokens of each call"} />;
 }
 
-function Cached({ told }: { told: Told }) {
+function Cached({ loaded }: { loaded: Loaded }) {
   const make = (width: number): [uPlot.Options, uPlot.AlignedData] => [
     {
       width,
       height: 120,
       padding: [14, 12, 0, 0],
-      scales: { x: frame(told, width, 120).x, y: { range: [0, 100] } },
+      scales: { x: frame(loaded, width, 120).x, y: { range: [0, 100] } },
       axes: axes(" %"),
       series: [{}, { stroke: ink("--water"), fill: ink("--wash"), width: 1.5, points: { show: false } }],
       legend: { show: false },
       cursor: { y: false },
     },
-    [told.points.map((_, i) => i + 1), told.points.map((point) => (point.cached === null ? null : (100 * point.cached) / Math.max(1, point.input ?? point.used)))],
+    [loaded.points.map((_, i) => i + 1), loaded.points.map((point) => (point.cached === null ? null : (100 * point.cached) / Math.max(1, point.input ?? point.used)))],
   ];
-  return <Plot make={make} told={told} label="The share of each prompt that was found in the cache, in percent" />;
+  return <Plot make={make} loaded={loaded} label="The share of each prompt that was cached, in percent" />;
 }
 
-function Plot({ make, told, label }: { make: (width: number) => [uPlot.Options, uPlot.AlignedData]; told: Told; label: string }) {
+function Plot({ make, loaded, label }: { make: (width: number) => [uPlot.Options, uPlot.AlignedData]; loaded: Loaded; label: string }) {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const at = box.current;
@@ -304,6 +304,6 @@ function Plot({ make, told, label }: { make: (width: number) => [uPlot.Options, 
     const theme = new MutationObserver(again);
     theme.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
     return () => (seen.disconnect(), theme.disconnect(), plot?.destroy());
-  }, [told]);
+  }, [loaded]);
   return <div class="plot" ref={box} role="img" aria-label={label} />;
 }

@@ -1,4 +1,4 @@
-// What the server answers, as far as the page reads it.
+// The answers of the server, as far as the page reads them.
 
 export interface Status {
   model: string | null;
@@ -32,7 +32,7 @@ export interface Session {
 }
 
 export interface Piece {
-  /** The place of a message, or the name of what stands beside them. */
+  /** The index of a message, or the name of a part that is not a message. */
   at: number | string;
   category: string;
   role: string;
@@ -44,7 +44,7 @@ export interface Piece {
 }
 
 export interface Context extends Session {
-  /** What the provider counted beyond the last prompt; unknown where it told nothing. */
+  /** Tokens that the provider counted beyond brim's count of the last prompt; null if it reported none. */
   difference: number | null;
   rows: { name: string; units: number; cost_usd: number | null; frees: string }[];
   pieces: Piece[];
@@ -67,7 +67,7 @@ export interface Point {
 
 export interface Mark {
   kind: string;
-  told: string;
+  text: string;
   number: number;
   at: number;
   prompt: number;
@@ -79,7 +79,7 @@ export interface Timeline extends Session {
   lines: { budget: number; window: number; warning: number };
 }
 
-export interface Left {
+export interface Removed {
   handle: string;
   chars: number;
   excerpt: string;
@@ -95,7 +95,7 @@ export interface Edit {
   reason: string;
   summary: string | null;
   replaced: number | null;
-  texts: Left[];
+  texts: Removed[];
   more: number;
 }
 
@@ -105,7 +105,7 @@ export interface Found {
   excerpt: string;
 }
 
-/** What is the same of the pieces of a prompt at any budget, as columns. */
+/** What is the same for the pieces of a prompt at any budget, as columns. */
 export interface Pieces {
   names: string[];
   priorities: string[];
@@ -116,7 +116,7 @@ export interface Pieces {
   excerpts: string[];
 }
 
-/** What a budget makes of the pieces, as columns; states and reasons are told once each. */
+/** The state of each piece at a budget, as columns; each state and reason is listed once. */
 export interface Now {
   used: number[];
   state: number[];
@@ -154,7 +154,7 @@ export interface Fit {
   choices?: Record<string, string[]>;
 }
 
-export interface WireRow {
+export interface SentRow {
   role: string;
   state: string;
   units: number;
@@ -167,7 +167,7 @@ export interface WireRow {
   prefix: number | null;
 }
 
-export interface Wire extends Session {
+export interface SentPrompt extends Session {
   prompts: { number: number; at: number; used: number }[];
   format: string | null;
   number: number;
@@ -177,8 +177,8 @@ export interface Wire extends Session {
   exact: boolean;
   kept: boolean;
   before: Record<string, number>;
-  rows: WireRow[];
-  rulers: { after: number; units: number; told: string }[];
+  rows: SentRow[];
+  rulers: { after: number; units: number; text: string }[];
   body: string;
   curl: string;
 }
@@ -186,7 +186,7 @@ export interface Wire extends Session {
 export interface Preset {
   name: string;
   budget: number;
-  told: string;
+  about: string;
 }
 
 export interface Sources {
@@ -194,10 +194,10 @@ export interface Sources {
   presets: Preset[];
 }
 
-export interface Case {
+export interface Export {
   used: number;
   budget: number;
-  files: { name: string; text: string; run: string[]; told: string }[];
+  files: { name: string; text: string; run: string[]; about: string }[];
 }
 
 export interface Receipt {
@@ -228,7 +228,7 @@ export interface Setting {
   origin: string;
   where: string;
   override: boolean;
-  /** The key that sets it in this very place: its own, or that of a preset; empty where nothing does. */
+  /** The key that sets it in this layer: its own, or that of a preset; empty if nothing does. */
   own: string;
   warnings: string[];
   over: { value: unknown; origin: string } | null;
@@ -280,7 +280,7 @@ export interface Sums {
   cost_usd: number | null;
 }
 
-export interface Tryout {
+export interface Preview {
   rows: { id: string; messages: number; before: Side; after: Side }[];
   before: Sums;
   after: Sums;

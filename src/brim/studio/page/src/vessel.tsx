@@ -1,4 +1,4 @@
-// The vessel: cells that rise to the brim and never above it. The same letters and colours as in the terminal.
+// The drawing of a budget: cells that rise to the brim. The letters and colours are those of the terminal.
 export const COLOURS = ["#56b4e9", "#e69f00", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#8fa8ff", "#c0c0c0"];
 const LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
@@ -7,7 +7,7 @@ export interface Key {
   colour: string;
 }
 
-/** Returns a letter and a colour for each name: one of its own letters where that is free. */
+/** Returns a letter and a colour for each name: a letter of the name if one is free. */
 export function keys(names: readonly string[]): Map<string, Key> {
   const taken = new Map<string, Key>();
   const used = new Set<string>();
@@ -31,14 +31,14 @@ export interface Share {
   units: number;
 }
 
-/** Returns one name for each cell that is filled: the share that holds the middle of the cell. */
+/** Returns a name for each filled cell: the share at the middle of the cell. */
 export function cells(shares: readonly Share[], scale: number, count: number): string[] {
   const found: string[] = [];
   const size = Math.max(1, scale);
-  let poured = 0;
+  let total = 0;
   for (const share of shares) {
-    poured += share.units;
-    const end = Math.floor((2 * poured * count + size) / (2 * size));
+    total += share.units;
+    const end = Math.floor((2 * total * count + size) / (2 * size));
     while (found.length < end) found.push(share.name);
   }
   return found;
@@ -48,9 +48,9 @@ interface Props {
   shares: readonly Share[];
   spilled?: readonly Share[];
   letters: Map<string, Key>;
-  /** Units up to the brim. */
+  /** The budget. */
   brim: number;
-  /** Units of the whole picture's height. */
+  /** Tokens of the full height. */
   scale: number;
   warning?: number | undefined;
   columns?: number;
@@ -69,7 +69,7 @@ interface Region {
   path: string;
 }
 
-/** Returns the areas of the names that fill cells, row by row from the floor up: one path for each run of cells. */
+/** Returns the areas of the names, row by row from the bottom: one path for each run of cells. */
 function regions(names: readonly string[], columns: number, x: number, floor: number): Region[] {
   const found: Region[] = [];
   for (let start = 0, end = 0; start < names.length; start = end) {
@@ -77,7 +77,7 @@ function regions(names: readonly string[], columns: number, x: number, floor: nu
     let path = "";
     for (let at = start; at < end; ) {
       const row = Math.floor(at / columns);
-      // Whole rows that lie on each other are one rectangle.
+      // Adjacent whole rows are one rectangle.
       const rows = at % columns === 0 ? Math.max(1, Math.floor((end - at) / columns)) : 1;
       const stop = Math.min(end, (row + rows) * columns);
       const wide = rows > 1 ? columns : stop - at;
@@ -91,7 +91,7 @@ function regions(names: readonly string[], columns: number, x: number, floor: nu
 
 export function Vessel(props: Props) {
   const { shares, spilled = [], letters, brim, scale, warning, columns = 24, rows = 16, unit } = props;
-  // The brim lies on a row's edge, and the cells below it hold just the budget: so no cell can cross it.
+  // The brim is the edge of a row, and the cells below it are exactly the budget, so no cell crosses it.
   const below = Math.max(1, Math.min(rows, Math.round((rows * brim) / Math.max(1, scale))));
   const width = columns * CELL;
   const height = rows * CELL;
@@ -105,12 +105,12 @@ export function Vessel(props: Props) {
   const total = width + 2 * PAD + (side ? side * CELL + 3 * PAD : 0);
   const used = shares.reduce((sum, share) => sum + share.units, 0);
   const lost = spilled.reduce((sum, share) => sum + share.units, 0);
-  const told =
+  const label =
     `A vessel with ${used.toLocaleString("en")} of ${brim.toLocaleString("en")} ${unit}` +
-    (lost ? `; ${lost.toLocaleString("en")} lie beside it` : "");
+    (lost ? `; ${lost.toLocaleString("en")} dropped` : "");
   const faint = (name: string) => (props.chosen != null && props.chosen !== name ? " faint" : "");
   return (
-    <svg class="vessel" viewBox={`0 0 ${total} ${floor + PAD + 8}`} role="img" aria-label={told}>
+    <svg class="vessel" viewBox={`0 0 ${total} ${floor + PAD + 8}`} role="img" aria-label={label}>
       <defs>
         {[...letters.values(), OTHER].map((key, i) => (
           <Cell key={i} id={`in-${i}`} at={key} x={PAD} y={floor} />
@@ -137,7 +137,7 @@ export function Vessel(props: Props) {
       ))}
       {side > 0 && (
         <text class="spill-name" x={left} y={floor - Math.ceil(puddle.length / SIDE) * CELL - 6}>
-          spilled {lost.toLocaleString("en")}
+          dropped {lost.toLocaleString("en")}
         </text>
       )}
       {side > 0 && <line class="floor" x1={width + 3 * PAD} x2={total} y1={floor + 1} y2={floor + 1} />}
@@ -147,7 +147,7 @@ export function Vessel(props: Props) {
 
 const OTHER: Key = { letter: "+", colour: "#ffffff" };
 
-/** Returns the place of a name's pattern; what has no letter of its own shares the last. */
+/** Returns the index of a name's pattern; names without a letter share the last. */
 function place(letters: Map<string, Key>, name: string): number {
   const found = [...letters.keys()].indexOf(name);
   return found < 0 ? letters.size : found;

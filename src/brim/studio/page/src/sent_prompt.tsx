@@ -1,57 +1,57 @@
-// Wire: the body as it was sent, what became of each message on the way, and where a cache could begin.
+// Sent prompt: the body as it was sent, what happened to each message, and where a cached prefix may end.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { load } from "./api";
 import { Empty, Failed, Head, n, share, Waiting, when } from "./parts";
-import { asked, go, link } from "./route";
+import { params, go, link } from "./route";
 import { download } from "./saved";
-import type { Session, Wire as Told, WireRow } from "./types";
+import type { SentPrompt as Loaded, SentRow, Session } from "./types";
 
 const FORMATS: Record<string, string> = { openai: "Chat Completions", responses: "Responses", anthropic: "Messages" };
 
-export function Wire({ session }: { sessions: Session[]; session: string | null }) {
-  const number = asked.value.get("number");
+export function SentPrompt({ session }: { sessions: Session[]; session: string | null }) {
+  const number = params.value.get("number");
   const found = useMemo(
-    () => load<Told>(() => (session ? { view: "wire", asked: { session, ...(number ? { number } : {}) } } : null)),
+    () => load<Loaded>(() => (session ? { view: "sent_prompt", fields: { session, ...(number ? { number } : {}) } } : null)),
     [session, number],
   );
   useEffect(() => found.stop, [found]);
   const { value, problem, loading } = found.state.value;
-  if (problem) return <Failed title="Wire" told={problem} />;
+  if (problem) return <Failed title="Sent prompt" text={problem} />;
   if (loading) return <Waiting />;
   if (!session || !value?.format)
     return (
       <Empty>
-        <h1>No prompt was kept</h1>
+        <h1>No prompt was captured</h1>
         <p>
-          A session keeps what it sends when it is told to: <code>brim.Session(…, store=store, capture=True)</code>.
+          A session keeps the prompts that it sends if it captures them: <code>brim.Session(…, store=store, capture=True)</code>.
           {session && (
             <>
               {" "}
-              What fills <a href={link("context")}>{session}</a> now is known without it.
+              The current context of <a href={link("context")}>{session}</a> is known without it.
             </>
           )}
         </p>
       </Empty>
     );
-  return <Shown told={value} />;
+  return <Shown loaded={value} />;
 }
 
-function Shown({ told }: { told: Told }) {
-  const view = asked.value.get("view") ?? "messages";
-  const lost = told.rows.filter((row) => row.state === "left out").length;
-  const cut = told.rows.filter((row) => row.state === "cut").length;
+function Shown({ loaded }: { loaded: Loaded }) {
+  const view = params.value.get("view") ?? "messages";
+  const lost = loaded.rows.filter((row) => row.state === "dropped").length;
+  const cut = loaded.rows.filter((row) => row.state === "shortened").length;
   return (
     <>
-      <Head title="Wire">
+      <Head title="Sent prompt">
         <p class="lead">
-          {FORMATS[told.format!]} · <b>{n(told.used)}</b> of <b>{n(told.budget)}</b> {told.unit} usable ({share(told.used, told.budget)}) ·{" "}
-          <span class={`badge ${told.exact ? "good" : "soft"}`}>{told.exact ? "exact" : "estimated"}</span>
+          {FORMATS[loaded.format!]} · <b>{n(loaded.used)}</b> of <b>{n(loaded.budget)}</b> {loaded.unit} ({share(loaded.used, loaded.budget)}) ·{" "}
+          <span class={`badge ${loaded.exact ? "good" : "soft"}`}>{loaded.exact ? "exact" : "estimated"}</span>
         </p>
         <label class="inline">
           <span>Prompt</span>
-          <select value={told.number} onChange={(event) => go("wire", { number: event.currentTarget.value })}>
-            {told.prompts.map((each) => (
+          <select value={loaded.number} onChange={(event) => go("sent_prompt", { number: event.currentTarget.value })}>
+            {loaded.prompts.map((each) => (
               <option key={each.number} value={each.number}>
                 #{each.number}, {when(each.at)}, {n(each.used)}
               </option>
@@ -59,71 +59,71 @@ function Shown({ told }: { told: Told }) {
           </select>
         </label>
       </Head>
-      {!told.kept && <p class="guard">This prompt was written by an older brim, which did not keep what it sent: it is fitted again here, without memory.</p>}
+      {!loaded.kept && <p class="guard">This prompt was recorded by an older version of brim, which did not keep what it sent: it is fitted again here, without memory.</p>}
       <section class="card" aria-label="What was sent">
         <div class="tools">
-          <div class="switch" role="group" aria-label="How to look at it">
+          <div class="switch" role="group" aria-label="Format">
             {["messages", "json", "curl"].map((name) => (
-              <button key={name} aria-pressed={view === name} onClick={() => go("wire", { view: name })}>
+              <button key={name} aria-pressed={view === name} onClick={() => go("sent_prompt", { view: name })}>
                 {name === "messages" ? "Messages" : name === "json" ? "Raw JSON" : "As curl"}
               </button>
             ))}
           </div>
           <span class="grow" />
           <span class="soft">
-            {n(told.rows.filter((row) => row.sent !== null).length)} sent, {n(cut)} cut, {n(lost)} left out
+            {n(loaded.rows.filter((row) => row.sent !== null).length)} sent, {n(cut)} shortened, {n(lost)} dropped
           </span>
         </div>
-        {view === "json" ? <Raw text={told.body} name={`prompt-${told.number}.json`} /> : view === "curl" ? <Curl text={told.curl} /> : <Messages told={told} />}
+        {view === "json" ? <Raw text={loaded.body} name={`prompt-${loaded.number}.json`} /> : view === "curl" ? <Curl text={loaded.curl} /> : <Messages loaded={loaded} />}
       </section>
     </>
   );
 }
 
-function Messages({ told }: { told: Told }) {
+function Messages({ loaded }: { loaded: Loaded }) {
   const only = useSignal(false);
-  const most = Math.max(1, ...told.rows.map((row) => row.units));
-  const rows = only.value ? told.rows.filter((row) => row.state !== "as it came") : told.rows;
+  const most = Math.max(1, ...loaded.rows.map((row) => row.units));
+  const rows = only.value ? loaded.rows.filter((row) => row.state !== "unchanged") : loaded.rows;
   return (
     <>
       <label class="check">
-        <input type="checkbox" checked={only.value} onChange={(event) => (only.value = event.currentTarget.checked)} /> only what differs from what the session held
+        <input type="checkbox" checked={only.value} onChange={(event) => (only.value = event.currentTarget.checked)} /> only differences from the session
       </label>
-      <ol class="wire">
-        {Object.entries(told.before).map(([name, units]) => (
-          <li key={name} class="aside">
+      <ol class="sent">
+        {Object.entries(loaded.before).map(([name, units]) => (
+          <li key={name} class="fixed">
             <b>{name}</b> <span class="soft">before the messages</span> <span class="num">{n(units)}</span>
           </li>
         ))}
-        <Rulers told={told} after={-1} />
+        <Rulers loaded={loaded} after={-1} />
         {rows.map((row) => (
           <>
             <Line key={`${row.sent} ${row.from}`} row={row} most={most} />
-            {row.sent !== null && <Rulers told={told} after={row.sent} />}
+            {row.sent !== null && <Rulers loaded={loaded} after={row.sent} />}
           </>
         ))}
       </ol>
-      {!rows.length && <p class="soft">It was sent just as the session held it.</p>}
+      {!rows.length && <p class="soft">It was sent without changes.</p>}
     </>
   );
 }
 
-function Rulers({ told, after }: { told: Told; after: number }) {
+function Rulers({ loaded, after }: { loaded: Loaded; after: number }) {
   return (
     <>
-      {told.rulers
+      {loaded.rulers
         .filter((each) => each.after === after)
         .map((each) => (
-          <li key={each.told} class="ruler">
-            <span>{each.told}</span> <b class="num">{n(each.units)}</b>
+          <li key={each.text} class="ruler">
+            <span>{each.text}</span> <b class="num">{n(each.units)}</b>
           </li>
         ))}
     </>
   );
 }
 
-/** One message; the deeper its tint, the more of the prompt it takes. */
-function Line({ row, most }: { row: WireRow; most: number }) {
+/** One message; the stronger its tint, the larger it is. */
+function Line({ row, most }: { row: SentRow; most: number }) {
   const name = row.summary ? "summary" : row.role;
   const state = row.state.replaceAll(" ", "-");
   const tint = Math.round((100 * row.units) / most);
@@ -133,7 +133,7 @@ function Line({ row, most }: { row: WireRow; most: number }) {
         <summary>
           <span class="tint" style={{ opacity: `${0.15 + (0.85 * tint) / 100}` }} aria-hidden="true" />
           <b>{name}</b>
-          {row.state !== "as it came" && <span class={`badge ${state}`}>{row.state}</span>}
+          {row.state !== "unchanged" && <span class={`badge ${state}`}>{row.state}</span>}
           <span class="clip soft">{row.text.slice(0, 160) || "(no text)"}</span>
           <span class="num">
             {n(row.units)}
@@ -168,7 +168,7 @@ function Curl({ text }: { text: string }) {
       <div class="tools">
         <Copy text={text} />
         <span class="soft">
-          The key is left to <code>$API_KEY</code> and the server to <code>$BASE_URL</code>; what looks like a secret in the body is taken out.
+          The key is left to <code>$API_KEY</code> and the server to <code>$BASE_URL</code>; secrets in the body are redacted.
         </span>
       </div>
       <pre tabIndex={0} class="tall">
