@@ -1,10 +1,10 @@
-"""What a loop is for and where it ends; it is written down, so that whoever resumes it need not repeat it."""
+"""The goal and the limits of a loop; they are stored, so that a resumed loop has them too."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Literal
 
 from brim.amounts import fraction, units
 from brim.errors import InvalidType, InvalidValue, check_choice
@@ -12,15 +12,16 @@ from brim.meter.window import Window
 from brim.sessions.loop.progress import Progress
 
 BOUNDARIES = ("silent", "visible")
+_CHANGES = ("handoff_share", "max_iterations", "max_sub_ticks", "max_steps", "max_cost", "max_seconds", "boundary")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """What a loop is for and where it ends."""
+    """The goal and the limits of a loop."""
 
     goal: str
     tick_cap: float | str = 0.15
-    """The share of the window from which a tick goes on in a fresh context."""
+    """The share of the window at which a tick continues in a fresh context."""
     handoff_share: float = 0.25
     """The share of a tick's budget that a continuation may take."""
     max_iterations: int = 20
@@ -32,8 +33,8 @@ class Limits:
     """US dollars."""
     max_seconds: float | None = None
     """Time of all steps."""
-    boundary: str = "silent"
-    """Whether the user is told of sub-ticks (`visible`) or not."""
+    boundary: Literal["silent", "visible"] = "silent"
+    """Whether the user gets a notice of each sub-tick (`visible`) or not."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.goal, str) or not self.goal.strip():
@@ -49,7 +50,7 @@ class Limits:
         check_choice("boundary", self.boundary, BOUNDARIES)
 
     def reached(self, progress: Progress) -> str | None:
-        """Return the limit on iterations, cost or time that is reached, if one is."""
+        """Return the limit on iterations, cost or time that is reached; `None` if none is."""
         if progress.iterations >= self.max_iterations:
             return "max_iterations"
         if self.max_cost is not None and progress.cost >= self.max_cost:
@@ -63,7 +64,7 @@ class Limits:
 
         Raises:
             InvalidValue: there is neither a window nor a model.
-            UnknownName: no such model.
+            UnknownName: the model is unknown.
         """
         if window is None and model is not None:
             window = Window.of(model)
@@ -82,7 +83,13 @@ class Limits:
         return {slot.name: getattr(self, slot.name) for slot in fields(self)}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Limits:
-        """Return what `to_dict` wrote; what another version knows and this one does not is left out."""
+    def of(cls, values: Mapping[str, Any], changes: Mapping[str, Any]) -> Limits:
+        """Return the limits of `values`, without those that this version does not know, and with changes.
+
+        Raises:
+            InvalidValue: a change is unknown or invalid.
+        """
+        for name in changes:
+            check_choice("an argument", name, _CHANGES)
         known = {slot.name for slot in fields(cls)}
-        return cls(**{name: value for name, value in values.items() if name in known})
+        return cls(**{name: value for name, value in {**values, **changes}.items() if name in known})

@@ -1,24 +1,26 @@
-"""What passes between a loop and who acts for it: a tick goes out, a step comes back, an outcome at the end."""
+"""The values that a loop and its `act` exchange: a tick, a step, and the outcome at the end."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from brim.errors import InvalidType, InvalidValue, check_choice
 from brim.history.compact.continuation import Continuation
+from brim.llm import Usage, cost
+from brim.sessions.usage import reported
 
 ENDS = ("continue", "iteration", "goal")
-"""What a step ends: nothing yet, its iteration, or the whole loop since the goal is reached."""
+"""What a step ends: nothing, its iteration, or the loop because the goal is reached."""
 
 ENDED = ("goal", "max_iterations", "max_sub_ticks", "max_steps", "max_cost", "max_seconds", "stopped", "paused")
-"""Why a loop ended. What is paused or ended by a limit can be resumed."""
+"""Why a loop ended. A loop that is paused or ended by a limit can be resumed."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Tick:
-    """What the next step has to work with."""
+    """The input of the next step."""
 
     messages: list[Any]
     """The prompt: it fits the tick's budget."""
@@ -26,21 +28,21 @@ class Tick:
     iteration: int
     """Counted from 1."""
     sub_tick: int
-    """How often this iteration went on in a fresh context; 0 in its first."""
+    """How often this iteration continued in a fresh context; 0 in its first."""
     state: dict[str, Any]
-    """What lasts: change it, or return another with the step."""
+    """State that lasts: change it, or return another with the step."""
     results: Sequence[Any]
-    """What the steps so far have found."""
+    """The results of the steps so far."""
     system: Any = None
-    """The system prompt, where it is sent apart from the messages."""
+    """The system prompt, if it is not one of the messages."""
     tools: Sequence[Mapping[str, Any]] | None = None
     used: int = 0
-    """Units of the prompt."""
+    """Tokens of the prompt."""
     budget: int = 0
     continuation: Continuation | None = None
-    """What the last context handed over."""
+    """The handoff of the last context."""
     emitted: bool = False
-    """To be set once a tool call has gone out: from then on the step is not tried again."""
+    """Set it once a tool call was sent: from then on the step is not retried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,17 +50,17 @@ class Step:
     """One model call with the results of its tools."""
 
     messages: Sequence[Any] = ()
-    """What was said: the model's answer, and the results of what it called."""
-    end: str = "continue"
+    """The model's answer, and the results of its tool calls."""
+    end: Literal["continue", "iteration", "goal"] = "continue"
     """One of `ENDS`."""
     result: Any = None
-    """What was found, as JSON values; the loop collects it."""
+    """A result as JSON values; the loop collects it."""
     state: Mapping[str, Any] | None = None
-    """What lasts from here on; without it, the tick's own as it was left."""
+    """State that lasts; by default that of the tick."""
     usage: Any = None
-    """What the provider reported for the call; it corrects the meter, and gives the cost where none is told."""
+    """The usage that the provider reported; it corrects the meter, and prices the step if `cost` is unknown."""
     cost: float | None = None
-    """What the step cost, in US dollars; without it, by the usage and the model's prices."""
+    """US dollars of the step; by default computed from the usage and the model's prices."""
 
     def __post_init__(self) -> None:
         check_choice("Step end", self.end, ENDS)
@@ -69,10 +71,19 @@ class Step:
         ):
             raise InvalidValue("Step cost", self.cost, "US dollars, 0 or more")
 
+    def dollars(self, model: str | None) -> float:
+        """Return the US dollars of the step: its `cost`, or by its usage and the prices of a model; unknown is 0."""
+        if self.cost is not None:
+            return float(self.cost)
+        if self.usage is None or model is None:
+            return 0.0
+        usage = reported(self.usage)
+        return cost(model, Usage(input=usage.input, output=usage.output)) or 0.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of a loop; from outside it is one loop, whatever its sub-ticks."""
+    """The outcome of a loop; from outside it is one loop, whatever its sub-ticks."""
 
     id: str
     ended: str
@@ -80,12 +91,12 @@ class Outcome:
     iterations: int
     """Iterations that were finished."""
     sub_ticks: int
-    """How often it went on in a fresh context; that uses no iteration."""
+    """How often it continued in a fresh context; that uses no iteration."""
     steps: int
     results: list[Any] = field(default_factory=list)
     state: dict[str, Any] = field(default_factory=dict)
     cost: float = 0.0
-    """US dollars of all steps, as far as they told."""
+    """US dollars of all steps, as far as known."""
     seconds: float = 0.0
     """Time that the steps took."""
 
