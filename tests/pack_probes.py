@@ -33,7 +33,7 @@ def _enabled(project):
 
 def _model(project):
     reasons = [_pack(project, text).reason for text in ("curator: {}\n", "curator: {model: tiny}\n")]
-    assert reasons[0].startswith("there is no curator's model")
+    assert reasons[0].startswith("curator.model is not set")
     assert reasons[1].startswith("curator.model is set without curator.url")
 
 
@@ -69,7 +69,7 @@ def _trail(project):
 def _pin(project):
     history = [{"step_id": "a", "agent": "code-critic", "output": "x" * 8_000}, {"step_id": "b", "output": "y" * 8_000}]
     history.append({"step_id": "c", "agent": "doc-writer", "output": "z" * 8_000})
-    text = "budgets: {{context_budget_chars: 10000}}\nhistory: {{selection: priority, pin_most_recent: {}}}\n"
+    text = "budgets: {{context_budget_chars: 10000}}\nhistory: {{selection: priority, agents: flow, pin_most_recent: {}}}\n"
     packs = [Curator(project(text.format(pinned))).prepare(STEP, history) for pinned in ("true", "false")]
     assert ["zzz" in pack.text for pack in packs] == [True, False]
     assert ["xxx" in pack.text for pack in packs] == [False, True]

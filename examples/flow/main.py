@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 from brim.errors import ModelError
-from brim.flows import Ran, report, run_flow
-from brim.flows.source import flow_of
+from brim.flows import StepOutcome, flow_of, report, run_flow
 from brim.llm import Messages, Reply
 from brim.testing import Scripted
 
@@ -44,7 +43,7 @@ class Curator:
         return self._answers.complete(messages, system)
 
 
-def tell(ran: Ran) -> None:
+def tell(ran: StepOutcome) -> None:
     """Print what a step had to work with."""
     told = ran.receipt
     seen = told["context_truncation"]

@@ -16,7 +16,7 @@ from server import METER, TOOLS, WINDOW, Client, Server
 
 import brim
 from brim.errors import ModelError
-from brim.flows.report import report
+from brim.flows import report
 from brim.sessions.memory import EpisodicMemory
 from brim.testing import Scripted
 

@@ -1,7 +1,7 @@
 import pytest
 
 from brim import SourceError
-from brim.doctor.prompt_files import BudgetRule, judge, read_rules
+from brim.doctor.prompt_files import BudgetRule, check_files, read_rules
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def prompts(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("prompts")
 def test_each_file_is_held_against_its_budget():
-    judged = judge([BudgetRule(files=("prompts",), budget=15, meter="chars")])
+    judged = check_files([BudgetRule(files=("prompts",), budget=15, meter="chars")])
     assert [(each.path, each.count, each.left, each.ok) for each in judged.verdicts] == [
         ("prompts/a.md", 10, 5, True),
         ("prompts/b.md", 30, -15, False),
@@ -28,34 +28,34 @@ def test_each_file_is_held_against_its_budget():
 
 @pytest.mark.usefixtures("prompts")
 def test_a_file_of_sections_has_its_own_budget_and_may_not_fit():
-    assert judge([BudgetRule(files=("prompts/d.yaml",))]).verdicts[0].budget == 20
+    assert check_files([BudgetRule(files=("prompts/d.yaml",))]).verdicts[0].budget == 20
     with open("prompts/d.yaml", "a") as file:
         file.write("policy: stop\n")
-    verdict = judge([BudgetRule(files=("prompts/d.yaml",), budget=5)]).verdicts[0]
+    verdict = check_files([BudgetRule(files=("prompts/d.yaml",), budget=5)]).verdicts[0]
     assert (verdict.ok, verdict.losses) == (True, 1)
     with open("prompts/d.yaml", "w") as file:
         file.write("meter: chars\nbudget: 5\nsections: [{name: a, text: 0123456789a, priority: required}]\n")
-    verdict = judge([BudgetRule(files=("prompts/d.yaml",))]).verdicts[0]
+    verdict = check_files([BudgetRule(files=("prompts/d.yaml",))]).verdicts[0]
     assert (verdict.count, verdict.budget, verdict.ok, verdict.unit) == (11, 5, False, "chars")
 
 
 @pytest.mark.usefixtures("prompts")
 def test_a_plain_prompt_needs_a_budget():
-    with pytest.raises(SourceError, match=r"prompts/a\.md: nothing to check it against"):
-        judge([BudgetRule(files=("prompts/a.md",))])
+    with pytest.raises(SourceError, match=r"prompts/a\.md: there is no budget"):
+        check_files([BudgetRule(files=("prompts/a.md",))])
 
 
 @pytest.mark.usefixtures("prompts")
 def test_nothing_to_judge_is_refused():
     with pytest.raises(SourceError, match="no prompt file to check"):
-        judge([BudgetRule(files=("prompts/*.png",), budget=5)])
+        check_files([BudgetRule(files=("prompts/*.png",), budget=5)])
 
 
 def test_a_file_of_checks_starts_from_where_it_lies(prompts, tmp_path_factory, monkeypatch):
     path = prompts / "checks.yaml"
     path.write_text("checks:\n  - {files: 'prompts/*.md', budget: 20, meter: chars}\n  - {files: [prompts/d.yaml]}\n")
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
-    judged = judge(read_rules(str(path)))
+    judged = check_files(read_rules(str(path)))
     assert [each.ok for each in judged.verdicts] == [True, False, True]
 
 
@@ -71,7 +71,7 @@ REFUSED = {
     "a model that is a number": (
         "checks:\n  - files: '*.md'\n    model: 5\n",
         3,
-        "checks[0].model must be a text, not 5",
+        "checks[0].model must be a string, not 5",
     ),
 }
 

@@ -4,7 +4,7 @@ import re
 import pytest
 
 import brim
-from brim.flows.source import flow_of
+from brim.flows import flow_of
 from examples.running import ROOT, run
 
 
@@ -79,7 +79,7 @@ def test_what_a_step_is_taught_stands_first_in_its_pack():
 
 @pytest.mark.requirement("X6")
 def test_every_agent_of_the_examples_has_a_class_and_the_doctor_knows_no_other():
-    from brim.doctor.checks import examined
+    from brim.doctor.diagnosis import diagnose
 
     config, _ = flow_of(str(ROOT / "flow" / "flows" / "build.yaml"))
-    assert {finding.check for finding in examined(config)} <= {"setting out of bounds"}
+    assert {finding.check for finding in diagnose(config)} <= {"setting out of bounds"}

@@ -29,7 +29,7 @@ def test_the_same_run_without_fitting_is_refused(told):
 @pytest.mark.requirement("S0.18", "S0.17")
 def test_the_report_and_an_event_are_printed(told):
     assert re.search(r"^252 prompts, \d+ near their budget", told, re.MULTILINE)
-    assert "0 calls answered with HTTP 400" in told
+    assert "0 calls refused with HTTP 400" in told
     assert "'event': 'prompt_assembled', 'agent': 'worker'" in told
     assert "'rule_id': 'V-2300" in told
 

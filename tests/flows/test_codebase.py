@@ -66,7 +66,7 @@ def test_what_is_no_part_of_the_codebase_is_left_out_and_what_could_be_is_told(r
         "logo.png": "not text",
         "pipe": "not a regular file",
         "server.key": "it looks like a secret",
-        "two\nlines.txt": "its name cannot be shown",
+        "two\nlines.txt": "its name is not printable",
     }
     assert found.left_out == 8
 
@@ -152,7 +152,7 @@ def test_a_fence_in_a_file_does_not_end_the_fence_around_it():
 
 
 def test_files_that_cannot_be_are_refused():
-    with pytest.raises(InvalidValue, match="unlike all others"):
+    with pytest.raises(InvalidValue, match="files: a path must be unique"):
         Codebase((File("a", ""), File("a", "")))
     with pytest.raises(InvalidValue, match="a File"):
         Codebase(("a",))

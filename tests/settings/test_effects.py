@@ -87,6 +87,7 @@ CHARS = "meter: chars\n"
 TIGHT = "meter: chars\nprompt: {total: 200}\n"
 SMALL = "budgets: {context_budget_chars: 10000}\n"
 PRIORITY = "history: {selection: priority}\n" + SMALL
+KNOWN = "history: {selection: priority, agents: flow}\n" + SMALL
 MANY = [f"entry {i}" for i in range(30)]
 
 
@@ -167,9 +168,10 @@ PROBES = {
     "history.note": Probe(messages(), False, SMALL),
     "history.stable": Probe(unstable, True, SMALL),
     "history.strategy": Probe(calls, "B", TIGHT),
+    "history.agents": Probe(messages("self-reviewer", *["fixer"] * 40), "flow", PRIORITY),
     "history.classes.critical": Probe(messages("mine", *["fixer"] * 40), ["mine"], PRIORITY),
     "history.classes.high": Probe(messages("mine", *["fixer"] * 40), ["mine"], PRIORITY),
-    "history.classes.medium": Probe(messages("doc-writer", *["gh-reporter"] * 40), ["doc-writer"], PRIORITY),
+    "history.classes.medium": Probe(messages("doc-writer", *["gh-reporter"] * 40), ["doc-writer"], KNOWN),
     "history.classes.low": Probe(messages(*["fixer"] * 40, "mine", "mine"), ["mine"], PRIORITY),
 }
 """A probe for every key that `fit` and `fit_messages` read."""

@@ -1,1 +1,1 @@
-"""What to put right: in the settings, in the receipts of a run, and in prompt files checked against budgets."""
+"""Checks of a project: its settings, the receipts of its runs, and its prompt files."""

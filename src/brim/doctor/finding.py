@@ -1,63 +1,82 @@
-"""What a doctor finds: what was seen, why it matters, and the command that helps."""
+"""The findings of the doctor: the list of checks, what was seen, why it matters, and the command that helps."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 from brim.settings.keys import BARE, SETTINGS, name_of
 from brim.settings.project import SHIPPED
+from brim.settings.resolved import Resolved
 
-if TYPE_CHECKING:
-    from brim.settings.resolved import Resolved
-
-WRONG = "wrong"
-"""Something is lost or has no effect."""
-ADVICE = "advice"
-"""It works, and could work better or cost less."""
+CHECKS = {
+    "setting out of bounds": "The run uses the bound, which is not the value in the file.",
+    "setting without effect": "A profile overrides the project's own settings.",
+    "budget about the window": "Instructions take a fifth of a window, notes a twentieth, and the answer half of it.",
+    "small model": "A small window is full before the budget is, and quality falls before that.",
+    "same budgets for all flows": "A flow that builds needs more history than one that deploys.",
+    "agent without a class": "Their steps count as MEDIUM unless a word of their output says otherwise.",
+    "total budget is hit early": "So early in a flow every step still matters, and those left out are not seen at all.",
+    "window is full": "The model's window is full before the budget is, so a bigger budget changes nothing.",
+    "one large step": "A step with so much output takes the room of the others, or is truncated itself.",
+    "truncation notes to review": "The steps left out may have mattered, and nobody notices without looking.",
+    "the newest step cut": "The end of a truncated output is lost for all later steps.",
+    "older steps cut": "The end of a truncated output is lost for all later steps.",
+    "context loader misses files": "Files that were gathered and left out are searched again, by a dearer model.",
+    "files left out": "A step that gets only a path has to open the file itself.",
+    "prompts are tiny": "With a budget far above the need, one long output costs much more than it should.",
+    "curator fails": "The default selection was used, so nothing broke, but the call was paid for.",
+    "answer cut off": "A truncated answer is a failure: whatever builds on it fails later.",
+    "prompt refused": "HTTP 400 is how a server refuses a prompt that is longer than its window: the call is wasted.",
+}
+"""Every check by its name, and why its finding matters; those from the seventh on need receipts."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Finding:
-    """One thing to put right, or to know of."""
+    """One problem, or one piece of advice."""
 
     check: str
-    """Which of the checks found it."""
-    level: str
-    """`wrong` or `advice`."""
+    """The name of the check."""
+    level: Literal["wrong", "advice"] = "wrong"
+    """`wrong` if something is lost or has no effect, `advice` if it could work better or cost less."""
     seen: str
-    """What was seen, with its numbers."""
-    why: str
+    """The observation, with its numbers."""
     do: str
+    """What to do."""
     commands: tuple[str, ...] = ()
-    """What to type; nothing where no setting helps."""
+    """The commands that do it; empty if no setting helps."""
+
+    @property
+    def why(self) -> str:
+        """Why it matters."""
+        return CHECKS[self.check]
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        return {**asdict(self), "commands": list(self.commands)}
+        return {**asdict(self), "why": self.why, "commands": list(self.commands)}
 
 
-def command(settings: Resolved, key: str, value: object) -> str:
-    """Return what gives a setting another value at the layer that decides it for these settings.
+def commands(settings: Resolved, key: str, value: object) -> tuple[str, ...]:
+    """Return the command that sets a setting in the layer that decides it, if there is one.
 
-    Where that layer is a profile that comes with brim, nothing in the files can be changed, and nothing is returned.
+    The result is empty if that layer is a profile that comes with brim, which cannot be changed.
     """
     full = BARE.get(key, key)
     known = settings[full]
     if known.origin in ("env", "flags"):
-        return f"export {SETTINGS[full].variable}={value}"
-    told = f"brim config set {name_of(full)} {value}"
+        return (f"export {SETTINGS[full].variable}={value}",)
+    line = f"brim config set {name_of(full)} {value}"
     if settings.flow is not None:
-        return f"{told} --flow {quote(settings.flow)}" + (
-            f" --step {quote(str(settings.step))}" if known.origin == "step" else ""
-        )
+        step = f" --step {quote(str(settings.step))}" if known.origin == "step" else ""
+        return (f"{line} --flow {quote(settings.flow)}{step}",)
     if known.origin == "user":
-        return f"{told} --file {quote(known.where.rpartition(':')[0])}"
-    if known.origin != "profile":
-        return told
+        return (f"{line} --file {quote(known.where.rpartition(':')[0])}",)
     active = settings.profile or settings.value("profile")
-    return "" if active in SHIPPED else f"{told} --profile {quote(active)}"
+    if known.origin != "profile":
+        return (line,)
+    return () if active in SHIPPED else (f"{line} --profile {quote(active)}",)
 
 
 def rounded(number: int, unit: int) -> int:

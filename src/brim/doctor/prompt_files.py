@@ -1,4 +1,4 @@
-"""Prompt files against budgets: what `brim check` asks, and what it is answered."""
+"""The check of prompt files against budgets, for `brim check`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from brim.errors import DoesNotFit, InvalidValue, SourceError, UnknownName, shown
 from brim.files.source import Source, load, place
 from brim.files.text_files import expand, texts
-from brim.meter import meter_for
+from brim.meter import BaseMeter, meter_for
 from brim.meter.window import Window, budget_of
 from brim.settings.spec import budget_at, is_spec, read_spec
 
@@ -18,33 +18,34 @@ _KEYS = ("files", "budget", "model", "meter")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BudgetRule:
-    """Files, and the budget that each of them has to keep to."""
+    """Files, and the budget of each of them."""
 
     files: tuple[str, ...]
     """Names, patterns or directories."""
     budget: int | Window | None = None
-    """Without it, the window of the model; a file of sections has its own."""
+    """Without it, the window of the model, or the budget in a file of sections."""
     model: str | None = None
     meter: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verdict:
-    """One file against its budget."""
+    """The result of checking one file."""
 
     path: str
     count: int
-    """Units of the file; of a file of sections, those of the fitted prompt, or those that its essentials need."""
+    """Tokens of the file; of a file of sections, those of the fitted prompt, or of its required sections if it does not
+    fit."""
     budget: int
     unit: str
     meter: str
     exact: bool
     losses: int | None = None
-    """Sections that were cut or dropped to fit; `None` for a plain prompt."""
+    """Sections that were truncated or dropped to fit; `None` for a plain prompt."""
 
     @property
     def left(self) -> int:
-        """Units that are free; negative where it is over."""
+        """Tokens that are free; negative if it is over."""
         return self.budget - self.count
 
     @property
@@ -54,24 +55,24 @@ class Verdict:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Judged:
-    """What a check came to."""
+class CheckResult:
+    """The results of a check."""
 
     verdicts: tuple[Verdict, ...]
     skipped: tuple[str, ...]
-    """Files that a pattern or a directory led to and that are no text."""
+    """Files matched by a pattern or a directory that are not text."""
 
     @property
     def over(self) -> tuple[Verdict, ...]:
-        """The files that are over their budgets."""
+        """The files over their budgets."""
         return tuple(verdict for verdict in self.verdicts if not verdict.ok)
 
 
 def read_rules(path: str) -> tuple[BudgetRule, ...]:
-    """Return the rules of a checks file; its patterns start from where it lies.
+    """Return the rules of a checks file; its patterns are relative to it.
 
     Raises:
-        SourceError: the file cannot be read or understood.
+        SourceError: the file cannot be read, or is invalid.
     """
     source = load(path)
     rows = source.mapping(("checks",)).get("checks")
@@ -91,7 +92,7 @@ def _rule(source: Source, index: int) -> BudgetRule:
         )
     for key in ("model", "meter"):
         if not isinstance(row.get(key), str | None):
-            raise source.error(f"{place(keys)}.{key} must be a text, not {shown(row[key])}", *keys, key)
+            raise source.error(f"{place(keys)}.{key} must be a string, not {shown(row[key])}", *keys, key)
     try:
         meter_for(row.get("meter"), row.get("model"))
     except (InvalidValue, UnknownName) as error:
@@ -110,19 +111,19 @@ def _rule(source: Source, index: int) -> BudgetRule:
     return rule
 
 
-def judge(rules: Iterable[BudgetRule]) -> Judged:
+def check_files(rules: Iterable[BudgetRule]) -> CheckResult:
     """Return the verdict on each file of each rule.
 
     Raises:
-        SourceError: a file cannot be read, a plain prompt has no budget, or there is nothing to judge.
-        InvalidValue: a budget that cannot be.
-        UnknownName: no such model or meter.
+        SourceError: a file cannot be read, a plain prompt has no budget, or there is no file.
+        InvalidValue: a budget is invalid.
+        UnknownName: no model or meter has that name.
     """
     verdicts: list[Verdict] = []
     skipped: list[str] = []
-    asked: list[str] = []
+    patterns: list[str] = []
     for rule in rules:
-        asked += rule.files
+        patterns += rule.files
         for read in texts(expand(rule.files)):
             if read.text is None:
                 skipped.append(read.path)
@@ -131,39 +132,25 @@ def judge(rules: Iterable[BudgetRule]) -> Judged:
             else:
                 verdicts.append(_of_text(read.path, read.text, rule))
     if not verdicts:
-        raise SourceError(", ".join(asked) or "files", "no prompt file to check is there")
-    return Judged(verdicts=tuple(verdicts), skipped=tuple(skipped))
+        raise SourceError(", ".join(patterns) or "files", "there is no prompt file to check")
+    return CheckResult(verdicts=tuple(verdicts), skipped=tuple(skipped))
 
 
 def _of_text(path: str, text: str, rule: BudgetRule) -> Verdict:
-    scale = meter_for(rule.meter, rule.model)
     if rule.budget is None and rule.model is None:
-        raise SourceError(path, "nothing to check it against: name a budget, or a model for its window")
-    return Verdict(
-        path=path,
-        count=scale.count(text),
-        budget=budget_of(rule.budget, rule.model),
-        unit=scale.unit,
-        meter=scale.name,
-        exact=scale.exact,
-    )
+        raise SourceError(path, "there is no budget: set one, or name a model for its window")
+    scale = meter_for(rule.meter, rule.model)
+    return _verdict(path, scale.count(text), budget_of(rule.budget, rule.model), scale)
 
 
 def _of_spec(path: str, rule: BudgetRule) -> Verdict:
     spec = read_spec(path)
+    own = {} if rule.model or rule.meter else spec.arguments
     try:
         receipt = spec.fit(budget=rule.budget, model=rule.model, meter=rule.meter).receipt
     except DoesNotFit as error:
-        own = {} if rule.model or rule.meter else spec.arguments
         scale = meter_for(rule.meter or own.get("meter"), rule.model or own.get("model"))
-        return Verdict(
-            path=path,
-            count=error.needed,
-            budget=error.available,
-            unit=scale.unit,
-            meter=scale.name,
-            exact=scale.exact,
-        )
+        return _verdict(path, error.needed, error.available, scale)
     return Verdict(
         path=path,
         count=receipt.used,
@@ -173,3 +160,7 @@ def _of_spec(path: str, rule: BudgetRule) -> Verdict:
         exact=receipt.exact,
         losses=len(receipt.losses),
     )
+
+
+def _verdict(path: str, count: int, budget: int, meter: BaseMeter) -> Verdict:
+    return Verdict(path=path, count=count, budget=budget, unit=meter.unit, meter=meter.name, exact=meter.exact)

@@ -1,8 +1,8 @@
-"""Flows: steps that run one after the other, each with a fresh pack as its whole context."""
+"""Flows: steps that run one after the other, each with a new pack as its whole context."""
 
 from __future__ import annotations
 
-from brim.flows.report import RunReport, report
-from brim.flows.run import FlowOutcome, Ran, run_flow
+from brim.flows.run import FlowOutcome, StepOutcome, flow_of, run_flow
+from brim.flows.run_report import RunReport, report
 
-__all__ = ["FlowOutcome", "Ran", "RunReport", "report", "run_flow"]
+__all__ = ["FlowOutcome", "RunReport", "StepOutcome", "flow_of", "report", "run_flow"]

@@ -1,7 +1,7 @@
-"""Put a pack together: teaching notes first and never cut, then the history, and what little stands around it.
+"""The text of a pack: instructions first and never truncated, then the history, and the sections around it.
 
-Everything together is at most the budget. What stands around the history (the paths of artifacts, the scent trail, a
-summary, files of the codebase) takes at most half of what the notes leave, so that it never crowds the history out.
+The whole text is within the budget. The sections around the history (artifacts, scent trail, summary, files) take at
+most half of the room that the instructions leave.
 """
 
 from __future__ import annotations
@@ -12,89 +12,83 @@ from typing import Any
 
 from brim.errors import BrimError, DoesNotFit
 from brim.flows.codebase import shown
-from brim.flows.pack_settings import PackSettings
-from brim.flows.past import Past, past
-from brim.flows.question import CuratorChoice
+from brim.flows.curation import CuratorChoice
+from brim.flows.history_section import HistoryOptions, HistorySection, history_section
 from brim.flows.step_record import StepRecord, Task
 from brim.receipts.section import Section
 from brim.sections.fit import fit
-from brim.sections.fitting import Prompt
+from brim.sections.section_fit import Prompt
+from brim.settings.resolved import Resolved
 
 _JOIN = "\n\n"
 _SMALLEST = 40
-"""Characters below which a section says nothing."""
+"""Characters below which a section is useless."""
 _MOST_ARTIFACTS = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BriefingPage:
-    """A pack before it has its receipt."""
+    """The text of a pack, and the state of its parts."""
 
     prompt: Prompt
     sections: tuple[Section, ...]
-    past: Past
+    history: HistorySection
     files: Sequence[dict[str, Any]]
-    """What became of each file that was chosen."""
+    """The state of each chosen file."""
     states: Mapping[str, str]
-    """What became of each section: `whole`, `cut` or `dropped`."""
+    """The state of each section: `whole`, `cut` or `dropped`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Making:
-    """A page on its way."""
+class Briefing:
+    """Everything that a pack is built from."""
 
     task: Task
     history: Sequence[StepRecord]
-    settings: PackSettings
+    settings: Resolved
     choice: CuratorChoice
     place: str
-    """Where in the flow the step stands."""
+    """The position of the step in its flow."""
+    window: int | None
+    """Tokens that the pack may have, or `None` if the window is unknown."""
 
     def page(self) -> BriefingPage:
-        """Return the page that fits the budget in characters and, where it is known, the window in tokens.
+        """Return the page that fits the budget in characters and the window in tokens.
 
         Raises:
-            DoesNotFit: the teaching notes alone do not.
+            DoesNotFit: the instructions alone do not fit.
         """
-        made = self._within(self.settings.total)
-        window, least = self.settings.window, len(self.task.teaching)
-        while window is not None and (count := self.settings.tokens.count(made.prompt.text)) > window:
-            used = made.prompt.receipt.used
+        options = HistoryOptions.of(self.settings)
+        page = self._within(options.total, options)
+        window, least = self.window, len(self.task.teaching)
+        while window is not None and (count := self.settings.token_meter().count(page.prompt.text)) > window:
+            used = page.prompt.receipt.used
             if used <= least:
                 raise _refusal(count, window, "tokens", "use a model with a bigger window")
             # A little less than in proportion, since tokens are not spread evenly.
-            made = self._within(max(least, used * window // count * 99 // 100))
-        return made
+            page = self._within(max(least, used * window // count * 99 // 100), options)
+        return page
 
-    def _within(self, total: int) -> BriefingPage:
-        """Return the page of at most so many characters."""
-        teaching, settings = self.task.teaching, self.settings
+    def _within(self, total: int, options: HistoryOptions) -> BriefingPage:
+        """Return the page of at most `total` characters."""
+        teaching = self.task.teaching
         if len(teaching) > total:
             raise _refusal(len(teaching), total, "chars", "raise context_budget_chars")
         left = total - len(teaching)
         around, states = self._around(left // 2)
         taken = sum(len(_JOIN) + len(text) for text in around.values())
-        text, files = self._files(min(settings.files, left // 2 - taken - len(_JOIN)))
+        room = min(self.settings.value("curator.files_budget_chars"), left // 2 - taken - len(_JOIN))
+        text, files = self._files(room)
         if text:
             around["files"] = text
             taken += len(_JOIN) + len(text)
         if files:
             all_whole = all(file["given"] == "whole" for file in files)
             states["files"] = "dropped" if not text else "whole" if all_whole else "cut"
-        kept = past(self.history, left - taken - len(_JOIN), settings, self.task.query)
+        kept = history_section(self.history, left - taken - len(_JOIN), options, self.task.query)
         if self.history:
             states["history"] = "dropped" if not kept.text else "cut" if kept.truncation["truncated"] else "whole"
         texts = {"teaching_notes": teaching, "summary": around.pop("summary", ""), "history": kept.text, **around}
-        return self._page(total, texts, kept, files, {"teaching_notes": "whole", **states})
-
-    @staticmethod
-    def _page(
-        total: int,
-        texts: Mapping[str, str],
-        kept: Past,
-        files: Sequence[dict[str, Any]],
-        states: Mapping[str, str],
-    ) -> BriefingPage:
         sections = tuple(
             Section(name, text, required=name == "teaching_notes", priority="high" if name == "history" else "medium")
             for name, text in texts.items()
@@ -102,24 +96,26 @@ class Making:
         )
         prompt = fit(sections, total, meter="chars")
         if prompt.receipt.truncated:
-            told = ", ".join(f"{name} {len(text):,}" for name, text in texts.items())
-            raise BrimError(f"a fault of brim's: a pack of {total:,} chars was planned as {told}; please report it")
-        return BriefingPage(prompt=prompt, sections=sections, past=kept, files=files, states=states)
+            sizes = ", ".join(f"{name} {len(text):,}" for name, text in texts.items())
+            raise BrimError(f"internal error: a pack of {total:,} chars was planned as {sizes}; please report it")
+        states = {"teaching_notes": "whole", **states}
+        return BriefingPage(prompt=prompt, sections=sections, history=kept, files=files, states=states)
 
     def _around(self, room: int) -> tuple[dict[str, str], dict[str, str]]:
-        """Return what stands around the history beside files, in the order of the page, and what became of each."""
-        trail = [step.title.removeprefix("## ") for step in self.history] if self.settings.trail else []
-        paths = _artifacts(self.history) if self.settings.artifacts else []
-        told = [self.choice.summary] if self.choice.summary else []
-        asked = (
-            ("scent_trail", "# Scent trail", [*trail, self.place] if trail else [], self.settings.trail, "newest"),
+        """Return the sections around the history except files, in the order of the page, and their states."""
+        trail_chars = self.settings.value("curator.scent_trail_chars")
+        trail = [step.title.removeprefix("## ") for step in self.history] if trail_chars else []
+        paths = _artifacts(self.history) if self.settings.value("curator.artifacts") else []
+        summary = [self.choice.summary] if self.choice.summary else []
+        planned = (
+            ("scent_trail", "# Scent trail", [*trail, self.place] if trail else [], trail_chars, "newest"),
             ("artifacts", "# Upstream artifacts", paths, room, "best"),
-            ("summary", "# Summary of earlier steps", told, room, "best"),
+            ("summary", "# Summary of earlier steps", summary, room, "best"),
         )
         found: dict[str, str] = {}
         states: dict[str, str] = {}
-        for name, heading, entries, cap, keep in asked:
-            limit = min(cap, room - len(_JOIN)) - len(heading) - 1
+        for name, heading, entries, most, keep in planned:
+            limit = min(most, room - len(_JOIN)) - len(heading) - 1
             if not entries:
                 continue
             prompt = fit([Section(name, entries, keep=keep)], max(0, limit), meter="chars")
@@ -130,19 +126,22 @@ class Making:
         return {name: found[name] for name in ("summary", "artifacts", "scent_trail") if name in found}, states
 
     def _files(self, room: int) -> tuple[str, list[dict[str, Any]]]:
-        """Return the files that were chosen, as much of them as has room, and what became of each."""
+        """Return as much of the chosen files as has room, and the state of each."""
         heading, files = "# Files", self.choice.files
         limit = room - len(heading) - len(_JOIN)
         if limit < _SMALLEST:
-            return "", [_file(file.path, "dropped", 0) for file in files]
+            return "", [{"path": file.path, "given": "dropped", "used_chars": 0} for file in files]
         prompt = shown(files, limit)
-        parts = [(part, prompt.texts.get(part.name, "")) for part in prompt.receipt.parts]
-        told = [_file(part.name, _given(part.state, text), part.used) for part, text in parts]
-        return (_JOIN.join([heading, prompt.text]) if prompt.text else ""), told
+        rows = []
+        for part in prompt.receipt.parts:
+            by_path = prompt.texts.get(part.name, "").endswith("(by path only)")
+            state = part.state if part.state in ("whole", "dropped") else "path" if by_path else "head"
+            rows.append({"path": part.name, "given": state, "used_chars": part.used})
+        return (_JOIN.join([heading, prompt.text]) if prompt.text else ""), rows
 
 
 def _artifacts(history: Sequence[StepRecord]) -> list[str]:
-    """Return the paths of what earlier steps wrote, the newest first, each once with who wrote it last."""
+    """Return the paths that earlier steps wrote, the newest first, each once with the step that wrote it last."""
     found: dict[str, str] = {}
     for step in reversed(history):
         for path in step.artifacts:
@@ -150,19 +149,9 @@ def _artifacts(history: Sequence[StepRecord]) -> list[str]:
     return [f"- {path} ({who})" for path, who in found.items() if path][:_MOST_ARTIFACTS]
 
 
-def _file(path: str, given: str, used: int) -> dict[str, Any]:
-    return {"path": path, "given": given, "used_chars": used}
-
-
-def _given(state: str, text: str) -> str:
-    if state in ("whole", "dropped"):
-        return state
-    return "path" if text.endswith("(by path only)") else "head"
-
-
 def _refusal(needed: int, available: int, unit: str, advice: str) -> DoesNotFit:
     return DoesNotFit(
-        f"the teaching notes take {needed:,} {unit} and the pack may have {available:,}: they are never cut, so"
+        f"the teaching notes take {needed:,} {unit} and the pack may have {available:,}: they are never truncated, so"
         f" {advice} by {needed - available:,} or shorten them",
         needed=needed,
         available=available,

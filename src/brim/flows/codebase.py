@@ -1,7 +1,7 @@
-"""The files of a codebase, ranked by what a step is about, and as much of them as a budget holds.
+"""The files of a codebase, ranked by relevance to a step, and as much of them as fits a budget.
 
-The ranking is BM25 on paths and the start of each file, offline: the same files and the same question give the same
-order. Each file is given whole, by its head, or by its path alone, the most relevant first.
+The ranking is BM25 on paths and the start of each file, offline and deterministic. Each file is included whole, by its
+head, or by its path alone, the most relevant first.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from dataclasses import dataclass, field
 
 from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue, UnknownName
-from brim.history.index import TermIndex
+from brim.history.term_index import TermIndex
 from brim.receipts.section import Section
 from brim.sections.fit import fit
-from brim.sections.fitting import Prompt
-from brim.truncate.text import cut
+from brim.sections.section_fit import Prompt
+from brim.truncate import cut
 
 _INDEXED = 8_000
-"""Characters of a file that are indexed: what it is about, it says at its start."""
+"""Characters of a file that are indexed, from its start."""
 _HEAD = 1_500
-"""Characters of a file that is given by its head."""
+"""Characters of the head of a file."""
 _MOST = 40
-"""Files that are considered for one pack."""
+"""The most files that are considered for one pack."""
 _LEAST_SHARE = 0.1
-"""The part of the best file's score below which a file only shares a word that most have, such as its ending."""
+"""A file with a smaller share of the best score only has a common word in common, such as its extension."""
 _LARGEST_SHARE = "50%"
-"""The part of the budget that one file may take."""
+"""The share of the budget that one file may take."""
 _REST = "\n[... the rest of this file is left out ...]"
 _FENCES = re.compile(r"^`{3,}", re.MULTILINE)
 
@@ -42,17 +42,17 @@ class File:
 
     @property
     def whole(self) -> str:
-        """The file as it stands in a pack."""
+        """The whole file as it appears in a pack."""
         return self._framed(self.text)
 
     @property
     def head(self) -> str:
-        """Its start, as it stands in a pack."""
+        """Its start as it appears in a pack."""
         return self._framed(cut(self.text, _HEAD, "chars", marker=_REST).text)
 
     @property
     def name(self) -> str:
-        """Its path alone, as it stands in a pack."""
+        """Its path alone as it appears in a pack."""
         return f"### {self.path} (by path only)"
 
     def _framed(self, text: str) -> str:
@@ -63,13 +63,13 @@ class File:
 
 @dataclass(slots=True)
 class Codebase:
-    """The files that were read, and why others were not."""
+    """The files that were read, and the reasons why others were not."""
 
     files: tuple[File, ...]
     skipped: Mapping[str, str] = field(default_factory=dict)
-    """Paths that were left out, with the reason; the first of many."""
+    """Paths that were left out, with the reason; at most the first hundred."""
     left_out: int = 0
-    """How many were left out in all."""
+    """The number of paths that were left out."""
     _index: TermIndex | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -78,7 +78,7 @@ class Codebase:
             if not isinstance(file, File):
                 raise InvalidType("files: an item", file, "a File")
             if file.path in seen:
-                raise InvalidValue("files: a path", file.path, "unlike all others")
+                raise InvalidValue("files: a path", file.path, "unique")
             seen.add(file.path)
         self.files = tuple(sorted(self.files, key=lambda file: file.path))
 
@@ -89,7 +89,7 @@ class Codebase:
         """Return a file by its path.
 
         Raises:
-            UnknownName: there is none.
+            UnknownName: no file has that path.
         """
         for file in self.files:
             if file.path == path:
@@ -97,7 +97,7 @@ class Codebase:
         raise UnknownName("file of the codebase", path, [file.path for file in self.files])
 
     def ranked(self, query: str, most: int = _MOST) -> list[File]:
-        """Return the files that a question is about, the most relevant first, by path among equals."""
+        """Return the files that match a query, the most relevant first, equals by path."""
         units("most", most)
         scores = self._indexed().scores(query)
         least = _LEAST_SHARE * max(scores, default=0.0)
@@ -109,19 +109,19 @@ class Codebase:
         if self._index is None:
             self._index = TermIndex()
             for file in self.files:
-                # A path says what a file is for better than any line of it.
+                # The path counts twice, since it describes a file better than any of its lines.
                 self._index.add(f"{file.path}\n{file.path}\n{file.text[:_INDEXED]}")
         return self._index
 
 
 def shown(files: Sequence[File], budget: int) -> Prompt:
-    """Return as much of some files as a budget of characters holds, the first served first.
+    """Return as much of the files as fits a budget of characters, the first files first.
 
-    Each is whole, or shown by its head, or named by its path; one that not even has room for that is left out. The
-    receipt's parts have the paths as their names.
+    Each file is whole, or shown by its head, or named by its path, or left out. The parts of the receipt are named by
+    the paths.
 
     Raises:
-        InvalidValue: the budget is no whole number of at least 0.
+        InvalidValue: the budget is not a whole number of at least 0.
     """
     sections = [
         Section(

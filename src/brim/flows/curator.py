@@ -1,32 +1,32 @@
-"""The curator: prepares what a step needs to know, anew for each step, before the step begins."""
+"""The curator: prepares the whole context of a step, anew for each step."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import Any
 
 from brim.errors import InvalidType, InvalidValue
-from brim.flows.briefing import BriefingPage, Making
+from brim.flows.briefing import Briefing, BriefingPage
 from brim.flows.codebase import Codebase, File
+from brim.flows.curation import CuratorChoice, CuratorQuestion
 from brim.flows.pack import ENGINE, VERSION, Pack
-from brim.flows.pack_settings import PackSettings, settings_of
-from brim.flows.question import Asking, CuratorChoice
 from brim.flows.source_tree import SourceTree
 from brim.flows.step_record import StepRecord, Task, records, task_of
 from brim.llm import LLM, LanguageModel
-
-if TYPE_CHECKING:
-    from brim.settings.config import Config
+from brim.settings import load_config
+from brim.settings.config import Config
+from brim.settings.resolved import Resolved
 
 KEY = "BRIM_CURATOR_KEY"
-"""The environment variable with the key of a curator that the settings name."""
+"""The environment variable with the API key of the model `curator.model`."""
 
 
 class Curator:
     """Builds the pack of each step of a flow.
 
-    A pack depends on the step, the history and the settings alone: nothing is carried over from the last one.
+    A pack depends on the step, the history and the settings alone: it has no state from earlier packs.
     """
 
     def __init__(
@@ -39,25 +39,27 @@ class Curator:
         root: str | os.PathLike[str] | None = None,
         clock: Callable[[], float] | None = None,
     ) -> None:
-        """Take what packs are built by.
+        """Create a curator.
 
         Args:
-            config: settings, or where they are; without them, those of the project around the current directory.
-            flow: the flow whose steps are prepared; without it, steps are given as mappings.
-            profile: the profile that holds.
-            model: who may choose files and summarise; without it, the settings' `curator.model`, if any.
-            root: the directory of a codebase whose files may be given.
-            clock: what tells seconds, for the cost of curation; without it, that of the machine.
+            config: settings, or their path; without them, those of the project of the current directory.
+            flow: the flow whose steps are prepared; without it, steps are mappings.
+            profile: the profile.
+            model: the model that may choose files and summarise; without it, the setting `curator.model`, if any.
+            root: the directory of a codebase whose files may be included.
+            clock: returns seconds, for the duration of calls; without it, that of the machine.
 
         Raises:
-            SourceError: settings that cannot be read.
-            UnknownName: no such flow.
+            SourceError: the settings cannot be read.
+            UnknownName: no flow has that name.
         """
-        self._config = _loaded(config)
+        if config is not None and not isinstance(config, Config | str | os.PathLike):
+            raise InvalidType("config", config, "the result of load_config, or the path of a file")
+        self._config = config if isinstance(config, Config) else load_config(config)
         self._flow = flow
         self._profile = profile
         self._tree = None if root is None else SourceTree(os.fspath(root))
-        self._clock = _clock if clock is None else clock
+        self._clock = monotonic if clock is None else clock
         self._model = model
         if flow is not None:
             self._config.flow(flow)
@@ -66,41 +68,51 @@ class Curator:
         """Return the whole context of a step.
 
         Args:
-            step: its id or its place in the flow, a step of the settings, or a mapping with `id`, `agent`, `task` and
+            step: its id or its index in the flow, a step of the settings, or a mapping with `id`, `agent`, `task` and
                 `teaching_notes`.
-            history: what the steps before it left behind: `StepRecord`s or mappings with the same keys, oldest first.
+            history: the records of the steps before it, oldest first: `StepRecord`s, or mappings with the same keys.
 
         Raises:
             DoesNotFit: the teaching notes alone are bigger than the budget or the window.
-            UnknownName: no such step.
-            InvalidValue: a step or a history that cannot be.
+            UnknownName: the flow has no such step.
+            InvalidValue: the step or the history is invalid.
         """
         task = self._task(step)
         past = records(history)
-        settings = settings_of(self._config, self._profile, self._flow, task.id)
-        codebase = self._tree.read() if self._tree is not None and settings.files else None
+        settings = self._settings(task.id)
+        window = settings.window()
+        tokens = None if window is None else settings.within_margin(window.budget, settings.token_meter())
+        codebase = None
+        if self._tree is not None and settings.value("curator.files_budget_chars"):
+            codebase = self._tree.read()
         choice = self._choice(task, past, settings, codebase)
-        making = Making(task=task, history=past, settings=settings, choice=choice, place=self._place(task))
-        made = making.page()
+        place = self._place(task)
+        briefing = Briefing(task=task, history=past, settings=settings, choice=choice, place=place, window=tokens)
+        page = briefing.page()
         return Pack(
             step_id=task.id,
             agent=task.agent,
-            text=made.prompt.text,
-            sections=made.sections,
-            receipt=self._receipt(task, settings, choice, made, codebase),
-            fitted=made.prompt.receipt,
+            text=page.prompt.text,
+            sections=page.sections,
+            receipt=self._receipt(briefing, page, codebase),
+            fitted=page.prompt.receipt,
             reason=choice.reason,
         )
 
     def _task(self, step: Any) -> Task:
         if isinstance(step, str) or (isinstance(step, int) and not isinstance(step, bool)):
             if self._flow is None:
-                raise InvalidValue("step", step, "a mapping, or the curator must be given its flow")
+                raise InvalidValue("step", step, "a mapping, unless the curator has a flow")
             return task_of(self._config.flow(self._flow).step(step))
         return task_of(step)
 
+    def _settings(self, step: str) -> Resolved:
+        """Return the settings of a step; a step that the flow does not list has those of the flow."""
+        listed = self._flow is not None and any(each.id == step for each in self._config.flow(self._flow).steps)
+        return self._config.resolve(self._profile, self._flow, step if listed else None)
+
     def _place(self, task: Task) -> str:
-        """Return where in the flow a step stands."""
+        """Return the position of a step in its flow."""
         if self._flow is None:
             return f"Now: step {task.id}"
         ids = [step.id for step in self._config.flow(self._flow).steps]
@@ -108,36 +120,34 @@ class Curator:
         return f"Now: step {task.id}{at} of the flow {self._flow}"
 
     def _choice(
-        self, task: Task, history: Sequence[StepRecord], settings: PackSettings, codebase: Codebase | None
+        self, task: Task, history: Sequence[StepRecord], settings: Resolved, codebase: Codebase | None
     ) -> CuratorChoice:
         ranked: list[File] = codebase.ranked(task.query) if codebase is not None else []
-        model, missing = self._asked(settings)
+        model, missing = self._chosen_model(settings)
         if model is None:
             return CuratorChoice(files=ranked, reason=missing)
         if len(history) < 2 and not (codebase and codebase.files):
-            return CuratorChoice(files=ranked, reason="there was nothing to choose from, so the curator was not asked")
-        asking = Asking(model=model, timeout=settings.timeout, clock=self._clock)
-        return asking.choice(task, history, codebase, ranked)
+            return CuratorChoice(files=ranked, reason="there was nothing to choose from, so the curator was not called")
+        question = CuratorQuestion(model=model, timeout=settings.value("timeout_seconds"), clock=self._clock)
+        return question.choice(task, history, codebase, ranked)
 
-    def _asked(self, settings: PackSettings) -> tuple[LanguageModel | None, str]:
-        """Return the model to ask, or why there is none."""
-        if not settings.curated:
-            return None, "curator.enabled is false, so the usual selection served"
+    def _chosen_model(self, settings: Resolved) -> tuple[LanguageModel | None, str]:
+        """Return the model of the curator, or the reason why there is none."""
+        if not settings.value("curator.enabled"):
+            return None, "curator.enabled is false, so the default selection was used"
         if self._model is not None:
             return self._model, ""
-        if settings.curator_model is None:
-            return None, "there is no curator's model, so the usual selection served"
-        if settings.curator_url is None:
-            return None, "curator.model is set without curator.url, so the usual selection served"
+        name, url = settings.value("curator.model"), settings.value("curator.url")
+        if name is None:
+            return None, "curator.model is not set, so the default selection was used"
+        if url is None:
+            return None, "curator.model is set without curator.url, so the default selection was used"
         key = KEY if os.environ.get(KEY) else None
-        return LLM(settings.curator_url, settings.curator_model, key=key, timeout=settings.timeout), ""
+        return LLM(url, name, key=key, timeout=settings.value("timeout_seconds")), ""
 
-    def _receipt(
-        self, task: Task, settings: PackSettings, choice: CuratorChoice, made: BriefingPage, codebase: Codebase | None
-    ) -> dict[str, Any]:
-        used = made.prompt.receipt.used
-        tokens = None if settings.window is None else settings.tokens.count(made.prompt.text)
-        told = {
+    def _receipt(self, briefing: Briefing, page: BriefingPage, codebase: Codebase | None) -> dict[str, Any]:
+        task, settings, window = briefing.task, briefing.settings, briefing.window
+        receipt = {
             "version": VERSION,
             "engine": ENGINE,
             "flow": self._flow,
@@ -145,43 +155,26 @@ class Curator:
             "step_id": task.id,
             "agent": task.agent,
             "stage": task.stage or None,
-            "context_truncation": made.past.truncation,
-            "note": made.past.note,
-            "budget_chars": settings.total,
-            "used_chars": used,
-            "window_tokens": settings.window,
-            "used_tokens": tokens,
-            "selection": settings.selection,
-            "curator": choice.told(),
+            "context_truncation": page.history.truncation,
+            "note": page.history.note,
+            "budget_chars": settings.value("context_budget_chars"),
+            "used_chars": page.prompt.receipt.used,
+            "window_tokens": window,
+            "used_tokens": None if window is None else settings.token_meter().count(page.prompt.text),
+            "selection": settings.value("history.selection"),
+            "curator": briefing.choice.to_dict(),
             "sections": [
-                {"name": name, "state": state, "used_chars": len(made.prompt.texts.get(name, ""))}
-                for name, state in made.states.items()
+                {"name": name, "state": state, "used_chars": len(page.prompt.texts.get(name, ""))}
+                for name, state in page.states.items()
             ],
-            "steps": [step.told() for step in made.past.steps],
-            "files": list(made.files),
+            "steps": [step.to_dict() for step in page.history.steps],
+            "files": list(page.files),
             "warnings": list(settings.warnings),
         }
         if codebase is not None:
-            told["codebase"] = {
+            receipt["codebase"] = {
                 "files": len(codebase),
                 "left_out": codebase.left_out,
                 "skipped": dict(codebase.skipped),
             }
-        return told
-
-
-def _loaded(config: Any) -> Config:
-    from brim.settings import load_config
-
-    if config is None or isinstance(config, str | os.PathLike):
-        return load_config(config)
-    if not callable(getattr(config, "resolve", None)):
-        raise InvalidType("config", config, "what load_config returned, or the path of a file")
-    known: Config = config
-    return known
-
-
-def _clock() -> float:
-    from time import monotonic
-
-    return monotonic()
+        return receipt

@@ -1,4 +1,4 @@
-"""A briefing for one step, and the record of how it came about."""
+"""A pack: the whole context of one step, with its receipt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from brim.receipts.receipt import Receipt
 from brim.receipts.section import Section
 
 ENGINE = "brim"
-"""Who built a pack, in its receipt."""
+"""The `engine` of a receipt."""
 
 VERSION = 1
 
@@ -23,23 +23,23 @@ class Pack:
     agent: str
     text: str = field(repr=False)
     sections: tuple[Section, ...] = field(repr=False)
-    """What it is made of, in the order of the page: teaching notes, history, artifacts, scent trail, files."""
+    """Its sections in the order of the page: teaching notes, history, artifacts, scent trail, files."""
     receipt: Mapping[str, Any] = field(repr=False)
-    """What was kept, cut and left out, as JSON values; `docs/packs.md` lists the keys."""
+    """What was kept, truncated and left out, as JSON values; `docs/packs.md` lists the keys."""
     fitted: Receipt = field(repr=False)
     """The receipt of the page itself."""
     reason: str
-    """Who chose what is in it, and where that was not the model, why not."""
+    """Who chose the files and the summary, and why it was not the model."""
 
     def __str__(self) -> str:
         return self.text
 
     def section(self, name: str) -> str:
-        """Return the text of a section; nothing where the pack has none of that name."""
+        """Return the text of a section; empty if the pack has no section of that name."""
         return next((section.text for section in self.sections if section.name == name), "")
 
     def event(self, **extra: Any) -> dict[str, Any]:
-        """Return the pack as a `prompt_assembled` event; every section is in just one of the lists."""
+        """Return the pack as a `prompt_assembled` event; every section is in exactly one of its lists."""
         steps, by_state = self.receipt["steps"], self._by_state()
         return {
             **self.fitted.event(agent=self.agent, step_id=self.step_id, unit=self.fitted.unit),

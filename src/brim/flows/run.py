@@ -1,69 +1,64 @@
-"""Run a flow end to end: for each step a fresh pack, one call of the model, one receipt.
+"""The run of a flow: for each step a new pack, one call of the model, one receipt.
 
-The pack is the whole context of the call. Nothing limits an answer; one that the model's own limit cut off fails its
-step, since whatever builds on half an answer fails later and elsewhere.
+The pack is the whole context of the call. An answer that the model's output limit cut off fails its step, since a step
+that builds on half an answer would fail later.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
-from brim.errors import DoesNotFit, ModelError
+from brim.errors import DoesNotFit, InvalidValue, ModelError, SourceError, UnknownName
 from brim.flows.curator import Curator
 from brim.flows.pack import ENGINE, VERSION, Pack
-from brim.flows.receipts import Receipts
+from brim.flows.step_receipts import StepReceipts
 from brim.flows.step_record import StepRecord
 from brim.llm import LanguageModel, Reply, Usage, cost
-
-if TYPE_CHECKING:
-    from brim.settings.config import Config
-    from brim.settings.flow import FlowStep
-
-OK = "ok"
-FAILED = "failed"
+from brim.settings import load_config
+from brim.settings.config import Config
+from brim.settings.flow import FlowStep
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Ran:
-    """One step after it ran."""
+class StepOutcome:
+    """The outcome of one step."""
 
     step_id: str
     agent: str
-    status: str
-    """`ok` or `failed`."""
+    status: Literal["ok", "failed"]
     reason: str = ""
     """Why it failed."""
     output: str = field(default="", repr=False)
-    """All that the model said."""
+    """The whole answer of the model."""
     receipt: dict[str, Any] = field(default_factory=dict, repr=False)
     path: str = ""
-    """Where the receipt is; empty where none are written."""
+    """The file of the receipt; empty if none is written."""
     event: dict[str, Any] = field(default_factory=dict, repr=False)
     """The `prompt_assembled` event of its pack."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FlowOutcome:
-    """A flow after it ran."""
+    """The outcome of a flow."""
 
     flow: str
-    steps: tuple[Ran, ...]
-    """The steps that ran, the failed one last."""
+    steps: tuple[StepOutcome, ...]
+    """The steps that ran; a failed one is the last."""
     planned: int
-    """Steps that the flow has."""
+    """The number of steps of the flow."""
 
     @property
     def ok(self) -> bool:
-        """Whether all of its steps ran well."""
-        return len(self.steps) == self.planned and all(step.status == OK for step in self.steps)
+        """Whether all steps succeeded."""
+        return len(self.steps) == self.planned and all(step.status == "ok" for step in self.steps)
 
     @property
     def reason(self) -> str:
-        """Why it ended early; empty where it did not."""
+        """Why it ended early; empty if it did not."""
         return self.steps[-1].reason if self.steps else ""
 
 
@@ -77,64 +72,93 @@ def run_flow(
     root: str | os.PathLike[str] | None = None,
     curator: LanguageModel | None = None,
     clock: Callable[[], float] = monotonic,
-    watch: Callable[[Ran], None] | None = None,
+    watch: Callable[[StepOutcome], None] | None = None,
 ) -> FlowOutcome:
-    """Return what came of a flow; it ends at the first step that fails.
+    """Run a flow and return its outcome; it ends at the first step that fails.
 
     Args:
         config: the settings, with the flow.
         flow: its name.
-        model: who does the steps.
-        profile: the profile that holds.
-        run_base: where receipts are written; without it, none are.
-        root: the directory of a codebase whose files may be given.
-        curator: who may choose files and summarise.
-        clock: what tells seconds.
-        watch: told each step as soon as it ran.
+        model: the model that runs the steps.
+        profile: the profile.
+        run_base: the directory of the receipts; without it, none are written.
+        root: the directory of a codebase whose files may be included.
+        curator: the model that may choose files and summarise.
+        clock: returns seconds.
+        watch: called with each step when it has run.
 
     Raises:
-        UnknownName: no such flow or profile.
-        InvalidValue: two steps would have one receipt.
-        SourceError: a receipt that cannot be written.
+        UnknownName: no flow or profile has that name.
+        InvalidValue: the receipts of two steps would have the same file.
+        SourceError: a receipt cannot be written.
     """
     prepare = Curator(config, flow=flow, profile=profile, model=curator, root=root, clock=clock).prepare
-    receipts = None if run_base is None else Receipts(os.fspath(run_base), flow)
-    running = _Running(flow, model, prepare, receipts, clock)
+    receipts = None if run_base is None else StepReceipts(os.fspath(run_base), flow)
+    runner = _Runner(flow, model, prepare, receipts, clock)
     steps = config.flow(flow).steps
     if receipts is not None:
         receipts.expect((step.id, step.agent) for step in steps)
     done = []
-    for ran in running.steps(steps):
-        done.append(ran)
+    for outcome in runner.steps(steps):
+        done.append(outcome)
         if watch is not None:
-            watch(ran)
+            watch(outcome)
     return FlowOutcome(flow=flow, steps=tuple(done), planned=len(steps))
 
 
+def flow_of(path: str, name: str | None = None, *, flags: Mapping[str, Any] | None = None) -> tuple[Config, str]:
+    """Return the settings of a flow, and its name.
+
+    Args:
+        path: a flow's file, or a project's file or directory.
+        name: the flow of the project; optional if it has only one.
+        flags: settings by key that override all others.
+
+    Raises:
+        SourceError: the file cannot be read, is invalid, or defines another flow.
+        UnknownName: the project has no flow of that name.
+        InvalidValue: the project has several flows and none is named.
+    """
+    config = load_config(path, flags=flags)
+    if config.entry is not None:
+        if name not in (None, config.entry):
+            raise SourceError(path, f"the flow in it is {config.entry!r}, not {name!r}")
+        return config, config.entry
+    if name is not None:
+        return config, config.flow(name).name
+    if not config.flows:
+        raise UnknownName("flow", path, [], "The project has none: put one under flows, or into flows/NAME.yaml.")
+    if len(config.flows) > 1:
+        raise InvalidValue("flow", path, f"one of {', '.join(config.flows)}: name it")
+    return config, config.flows[0]
+
+
 @dataclass(slots=True)
-class _Running:
-    """A flow at work."""
+class _Runner:
+    """Runs the steps of a flow."""
 
     flow: str
     model: LanguageModel
     prepare: Callable[[Any, Any], Pack]
-    receipts: Receipts | None
+    receipts: StepReceipts | None
     clock: Callable[[], float]
 
-    def steps(self, steps: tuple[FlowStep, ...]) -> Iterator[Ran]:
-        """Yield each step as it ran, and end after one that failed."""
+    def steps(self, steps: tuple[FlowStep, ...]) -> Iterator[StepOutcome]:
+        """Yield the outcome of each step, up to one that failed."""
         history: list[StepRecord] = []
         for step in steps:
-            ran = self._ran(step, history)
-            yield ran
-            if ran.status != OK:
+            outcome = self._outcome(step, history)
+            yield outcome
+            if outcome.status != "ok":
                 return
             artifacts = step.values.get("artifacts") or ()
             history.append(
-                StepRecord(step_id=step.id, agent=step.agent, output=ran.output, artifacts=artifacts, status=ran.status)
+                StepRecord(
+                    step_id=step.id, agent=step.agent, output=outcome.output, artifacts=artifacts, status=outcome.status
+                )
             )
 
-    def _ran(self, step: FlowStep, history: list[StepRecord]) -> Ran:
+    def _outcome(self, step: FlowStep, history: list[StepRecord]) -> StepOutcome:
         begun = self.clock()
         values: dict[str, Any] = {"version": VERSION, "engine": ENGINE, "flow": self.flow, "step_id": step.id}
         values["agent"] = step.agent
@@ -150,27 +174,27 @@ class _Running:
             problem = f"no pack: {error}"
         except ModelError as error:
             problem, status = str(error), error.status
-        told = f"step {step.id} ({step.agent or 'agent'}): {problem}" if problem else ""
-        values |= self._answer(reply, told, status, self.clock() - begun)
+        reason = f"step {step.id} ({step.agent or 'agent'}): {problem}" if problem else ""
+        values |= self._answer(reply, reason, status, self.clock() - begun)
         path = self.receipts.write(values) if self.receipts is not None else ""
-        return Ran(
+        return StepOutcome(
             step_id=step.id,
             agent=step.agent,
             status=values["status"],
-            reason=told,
+            reason=reason,
             output=values["output"],
             receipt=values,
             path=path,
             event=event,
         )
 
-    def _answer(self, reply: Reply | None, told: str, status: int | None, seconds: float) -> dict[str, Any]:
-        """Return what a receipt says of the model's answer, all of it."""
+    def _answer(self, reply: Reply | None, reason: str, status: int | None, seconds: float) -> dict[str, Any]:
+        """Return the fields of a receipt about the answer of the model."""
         usage = Usage() if reply is None else reply.usage
         name = getattr(self.model, "model", None)
         return {
-            "status": FAILED if told else OK,
-            "reason": told,
+            "status": "failed" if reason else "ok",
+            "reason": reason,
             "http_status": status,
             "model": name,
             "stop": None if reply is None else reply.stop,

@@ -1,7 +1,7 @@
-"""Read the files of a codebase: text only, inside its root only, and never more than a bound.
+"""The files of a codebase on disk: text files inside the root, up to a limit.
 
 Symbolic links are not followed, so nothing outside of the root is read. Hidden directories, those of tools, binary and
-huge files and what looks like a secret are left out, and it is told which and why.
+huge files and likely secrets are left out, with the reason.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from brim.flows.codebase import Codebase, File
 
 _MOST_FILES = 5_000
 _MOST_ENTRIES = 100_000
-"""Names that are looked at in all."""
+"""The most directory entries that are read."""
 _MOST_BYTES = 256 * 1024
-"""Bytes of a file."""
+"""The most bytes of a file."""
 _MOST_TOTAL = 32 * 1024 * 1024
 _MOST_DEPTH = 30
-_MOST_TOLD = 100
+_MOST_REASONS = 100
 
 _TOOLS = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
-"""Directories that hold what others wrote."""
+"""Directories with generated or third-party files."""
 _SECRETS = ("*.pem", "*.key", "*.p12", "*.pfx", "id_rsa*", "id_ed25519*", "*credentials*.json", "secrets.*")
 
 
 @dataclass(slots=True)
 class SourceTree:
-    """The files below a root; what did not change since the last reading is not read again."""
+    """The files below a root; a file that did not change since the last call is not read again."""
 
     root: str
     _known: dict[str, tuple[tuple[int, int], File]] = field(default_factory=dict, init=False, repr=False)
@@ -41,26 +41,26 @@ class SourceTree:
         """Return the files as they are now.
 
         Raises:
-            SourceError: the root is no directory.
+            SourceError: the root is not a directory.
         """
         root = os.path.realpath(self.root)
         if not os.path.isdir(root):
             raise SourceError(self.root, "not a directory")
-        reading = _Reading(root, self._known)
-        files = tuple(reading.files())
-        self._known = reading.read
-        if self._last is not None and self._last.files == files and self._last.skipped == reading.skipped:
+        walk = _Walk(root, self._known)
+        files = tuple(walk.files())
+        self._known = walk.read
+        if self._last is not None and self._last.files == files and self._last.skipped == walk.skipped:
             return self._last
-        self._last = Codebase(files, reading.skipped, reading.left_out)
+        self._last = Codebase(files, walk.skipped, walk.left_out)
         return self._last
 
 
-class _Refused(Exception):
-    """Why a file is left out."""
+class _LeftOut(Exception):
+    """A file is left out."""
 
 
-class _Reading:
-    """One walk."""
+class _Walk:
+    """One walk through the tree."""
 
     def __init__(self, root: str, known: dict[str, tuple[tuple[int, int], File]]) -> None:
         self._root = root
@@ -76,7 +76,7 @@ class _Reading:
         yield from sorted(found, key=lambda file: file.path)
 
     def _paths(self, inside: str, depth: int) -> Iterator[str]:
-        """Yield the paths of files in the order of their names, those of a directory before what is below it."""
+        """Yield the paths of files in the order of their names, those of a directory before its subdirectories."""
         try:
             with os.scandir(os.path.join(self._root, inside)) as listed:
                 entries = sorted(listed, key=lambda entry: entry.name)
@@ -104,67 +104,67 @@ class _Reading:
                 yield from self._paths(path, depth + 1)
 
     def _passed_over(self, name: str, path: str, *, directory: bool) -> bool:
-        """Return whether a name is none of the codebase: this is the usual case, and not told."""
+        """Return whether an entry is hidden or ignored, which needs no reason."""
         if name.startswith(".") or (directory and name in _TOOLS):
             return True
         return any(_matches(pattern, name, path, directory=directory) for pattern in self._ignored)
 
     def _file(self, path: str) -> File | None:
-        """Return a file, or nothing where it is not one to read."""
+        """Return a file, or `None` if it is left out."""
         try:
             return self._taken(path)
-        except _Refused as refused:
-            self._skip(path, str(refused))
+        except _LeftOut as reason:
+            self._skip(path, str(reason))
         except OSError as error:
             self._skip(path, (error.strerror or str(error)).lower())
         return None
 
     def _taken(self, path: str) -> File:
-        if not path.isprintable():  # It would stand in a pack, where a line of it could be taken for another.
-            raise _Refused("its name cannot be shown")
+        if not path.isprintable():  # A line break in a path could imitate other text of a pack.
+            raise _LeftOut("its name is not printable")
         if any(fnmatchcase(path.rpartition("/")[2].lower(), pattern) for pattern in _SECRETS):
-            raise _Refused("it looks like a secret")
+            raise _LeftOut("it looks like a secret")
         if len(self.read) >= _MOST_FILES:
-            raise _Refused(f"more than {_MOST_FILES:,} files")
+            raise _LeftOut(f"more than {_MOST_FILES:,} files")
         stamp, data = self._data(path)
         file = self._known[path][1] if data is None else File(path, _text(data))
         self._bytes += stamp[1]
         if self._bytes > _MOST_TOTAL:
-            raise _Refused(f"more than {_MOST_TOTAL:,} bytes in all")
+            raise _LeftOut(f"more than {_MOST_TOTAL:,} bytes in all")
         self.read[path] = (stamp, file)
         return file
 
     def _data(self, path: str) -> tuple[tuple[int, int], bytes | None]:
-        """Return when a file was changed and its size, and its bytes unless they are known."""
-        # Not through a link that took the place of the file since, and not waiting for the other end of a pipe.
+        """Return the modification time and size of a file, and its bytes unless they are known."""
+        # The file may have been replaced by a link or a pipe since the directory was read.
         opened = os.open(os.path.join(self._root, path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with open(opened, "rb") as stream:
-            told = os.fstat(opened)
-            stamp = (told.st_mtime_ns, told.st_size)
-            if not S_ISREG(told.st_mode):
-                raise _Refused("not a regular file")
+            status = os.fstat(opened)
+            stamp = (status.st_mtime_ns, status.st_size)
+            if not S_ISREG(status.st_mode):
+                raise _LeftOut("not a regular file")
             known = self._known.get(path)
             return stamp, None if known is not None and known[0] == stamp else stream.read(_MOST_BYTES + 1)
 
     def _skip(self, path: str, reason: str) -> None:
         self.left_out += 1
-        if len(self.skipped) < _MOST_TOLD:
+        if len(self.skipped) < _MOST_REASONS:
             self.skipped[path] = reason
 
 
 def _text(data: bytes) -> str:
     if len(data) > _MOST_BYTES:
-        raise _Refused(f"bigger than {_MOST_BYTES:,} bytes")
+        raise _LeftOut(f"bigger than {_MOST_BYTES:,} bytes")
     if b"\0" in data:
-        raise _Refused("not text")
+        raise _LeftOut("not text")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise _Refused("not text") from None
+        raise _LeftOut("not text") from None
 
 
 def _patterns(path: str) -> list[str]:
-    """Return the patterns of an ignore file that are plain: no exceptions, no comments."""
+    """Return the plain patterns of an ignore file, without exceptions and comments."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             rows = [row.strip() for row in file.read(64 * 1024).splitlines()]

@@ -1,4 +1,4 @@
-"""What a step is told and what it left behind, read from whatever shape it comes in."""
+"""The instructions of a step and the record that it leaves, from the settings or from mappings of the caller."""
 
 from __future__ import annotations
 
@@ -7,71 +7,65 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from brim.errors import InvalidType, InvalidValue, check_choice
-
-NOTES = ("inputs", "outputs", "emphasizes", "constraints")
-"""What a step is taught, in the order in which it is said."""
+from brim.settings.flow import FlowStep
+from brim.settings.keys import NOTES, STEP_KEYS
 
 _TAGS = {
-    "ok": "OK",
-    "done": "OK",
-    "success": "OK",
-    "succeeded": "OK",
-    "failed": "FAIL",
-    "fail": "FAIL",
-    "error": "FAIL",
+    **dict.fromkeys(("ok", "done", "success", "succeeded"), "OK"),
+    **dict.fromkeys(("failed", "fail", "error"), "FAIL"),
 }
-_STEP_KEYS = ("id", "agent", "role", "description", "task", "prompt", "stage", "artifacts", "teaching_notes")
+_STEP_KEYS = tuple(key for key in STEP_KEYS if key != "curator_enabled")
 _AGENT = "agent"
-"""Stands for an agent that has no name."""
+"""The name of an agent without a name."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepRecord:
-    """What one step left behind."""
+    """The record of a finished step."""
 
     step_id: str
     agent: str = ""
     output: str = field(default="", repr=False)
-    """All that it said: what a prompt shows of it is decided anew for each step."""
+    """Its whole output; how much of it a pack shows is decided anew for each step."""
     artifacts: Sequence[str] = ()
-    """Paths of what it wrote."""
+    """Paths of the files that it wrote."""
     status: str = "ok"
 
     def __post_init__(self) -> None:
         for name in ("step_id", "agent", "output", "status"):
             if not isinstance(getattr(self, name), str):
-                raise InvalidType(f"history: {name}", getattr(self, name), "a text")
+                raise InvalidType(f"history: {name}", getattr(self, name), "a string")
         if not self.step_id:
-            raise InvalidValue("history: step_id", "", "a text that is not empty")
-        object.__setattr__(self, "artifacts", _paths("history: artifacts", self.artifacts))
+            raise InvalidValue("history: step_id", "", "a non-empty string")
+        object.__setattr__(self, "artifacts", _texts("history: artifacts", self.artifacts))
 
     @property
     def title(self) -> str:
-        """The line that stands above its output."""
+        """The line above its output."""
         tag = _TAGS.get(self.status.casefold(), self.status.upper())
         return f"## Step {_line(self.step_id)}: {_line(self.agent) or _AGENT}" + (f" [{_line(tag)}]" if tag else "")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Task:
-    """What one step is told."""
+    """The instructions of a step."""
 
     id: str
     agent: str = ""
     text: str = ""
-    """What it is to do, in its own words."""
+    """Its role, description and task."""
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The teaching notes, each as a list."""
     stage: str = ""
 
     @property
     def query(self) -> str:
-        """What files and steps are looked up by: all that the step is taught."""
+        """The query that ranks files and steps: all instructions."""
         return "\n".join([self.text, *(line for lines in self.notes.values() for line in lines)])
 
     @property
     def teaching(self) -> str:
-        """The notes as they stand in a pack, before anything else."""
+        """The instructions as they appear at the start of a pack."""
         parts = [f"# Step {_line(self.id)}: {_line(self.agent) or _AGENT}"]
         if self.text:
             parts.append(self.text)
@@ -81,10 +75,10 @@ class Task:
 
 
 def records(history: Sequence[Any]) -> tuple[StepRecord, ...]:
-    """Return the records of a history: each is one already, or a mapping with the same keys.
+    """Return the records of a history: `StepRecord`s, or mappings with the same keys.
 
     Raises:
-        InvalidValue: one is neither, or has a key that is not known.
+        InvalidValue: a record is invalid, or has an unknown key.
     """
     if isinstance(history, str | Mapping) or not isinstance(history, Sequence):
         raise InvalidType("history", history, "a list of steps")
@@ -105,34 +99,29 @@ def _record(index: int, item: Any) -> StepRecord:
 
 
 def task_of(step: Any) -> Task:
-    """Return what a step is told, from a step of the settings or a mapping with the same keys.
+    """Return the instructions of a step of the settings, or of a mapping with the same keys.
 
     Raises:
-        InvalidValue: it is neither, or has a key that is not known.
+        InvalidValue: the step is invalid, or has an unknown key.
     """
-    if isinstance(step, Task):
-        return step
-    if isinstance(step, Mapping):
-        values: Mapping[str, Any] = step
+    if isinstance(step, FlowStep):
+        values: Mapping[str, Any] = {**step.values, "id": step.id, "agent": step.agent}
+    elif isinstance(step, Mapping):
+        values = step
         for key in step:
             check_choice("step: a key", key, _STEP_KEYS)
-        named, agent, notes = step.get("id"), step.get("agent"), step.get("teaching_notes")
-    elif hasattr(step, "teaching_notes") and hasattr(step, "id"):
-        values = getattr(step, "values", {})
-        named, agent, notes = step.id, step.agent, step.teaching_notes
     else:
         raise InvalidType("step", step, "a step of a flow, its id, or a mapping with id, agent and teaching_notes")
-    if isinstance(named, bool) or not isinstance(named, str | int) or named == "":
-        raise InvalidType("step: id", named, "a text that is not empty")
-    said = [values.get("role"), values.get("description"), values.get("task") or values.get("prompt")]
-    texts = [text.strip() for text in said if isinstance(text, str) and text.strip()]
-    kind = values.get("stage")
+    name, agent, stage = values.get("id"), values.get("agent"), values.get("stage")
+    if isinstance(name, bool) or not isinstance(name, str | int) or name == "":
+        raise InvalidType("step: id", name, "a non-empty string")
+    texts = (values.get("role"), values.get("description"), values.get("task") or values.get("prompt"))
     return Task(
-        id=str(named),
+        id=str(name),
         agent=agent if isinstance(agent, str) else "",
-        text="\n\n".join(texts),
-        notes=_notes(notes or {}),
-        stage=kind if isinstance(kind, str) else "",
+        text="\n\n".join(text.strip() for text in texts if isinstance(text, str) and text.strip()),
+        notes=_notes(values.get("teaching_notes") or {}),
+        stage=stage if isinstance(stage, str) else "",
     )
 
 
@@ -145,14 +134,12 @@ def _notes(notes: Any) -> dict[str, tuple[str, ...]]:
 
 
 def _lines(place: str, value: Any) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return (value.strip(),)
-    return _paths(place, value)
+    return (value.strip(),) if isinstance(value, str) else _texts(place, value)
 
 
-def _paths(place: str, value: Any) -> tuple[str, ...]:
+def _texts(place: str, value: Any) -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(item, str) for item in value):
-        raise InvalidType(place, value, "a list of texts")
+        raise InvalidType(place, value, "a list of strings")
     return tuple(value)
 
 

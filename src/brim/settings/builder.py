@@ -8,20 +8,20 @@ from typing import Any
 
 from brim.errors import InvalidValue, UnknownName
 from brim.history.history import fit_messages
-from brim.history.priority import DEFAULT, Classes
+from brim.history.priority import Classes
 from brim.history.result import Fitted
 from brim.meter import meter as meter_named
 from brim.meter import meter_for
 from brim.receipts.section import Section
 from brim.sections.fit import fit
 from brim.sections.section_fit import Prompt
-from brim.sessions.memory import BudgetOverride
-from brim.sessions.memory import WorkingMemory
+from brim.sessions.memory import BudgetOverride, WorkingMemory
 from brim.settings.budgets import OLDER, RECENT, TOTAL
 from brim.settings.extras import fit_shrinking, log_overflow, remaining
+from brim.settings.flow_agents import CLASSES
 from brim.settings.keys import SETTINGS
 from brim.settings.kinds import MOST
-from brim.settings.limits import Limits
+from brim.settings.limits import PromptLimits
 from brim.wire import format_of, wire
 
 Contents = Mapping[str, str | Sequence[str] | Section]
@@ -33,7 +33,7 @@ _FIELDS = tuple(key.removeprefix("sections.*.") for key in SETTINGS if key.start
 _CLASSES = ("critical", "high", "medium", "low")
 
 
-class Builder(Limits):
+class Builder(PromptLimits):
     """Settings that fit prompts and histories."""
 
     __slots__ = ()
@@ -177,7 +177,7 @@ class Builder(Limits):
         made |= self._measured(scale, self.value(TOTAL) if limited else None, window, options)
         if limited and not made["stable"]:
             made = {"recent": self.value(RECENT), "older": self.value(OLDER), **made}
-        if any(self.is_set(f"history.classes.{name}") for name in _CLASSES):
+        if self.value("history.agents") != "none" or any(self.is_set(f"history.classes.{name}") for name in _CLASSES):
             made = {"classify": self._classify(messages), **made}
 
         def tokens(result: Fitted) -> int:
@@ -206,7 +206,8 @@ class Builder(Limits):
         """
         agents = {name.upper(): tuple(self.value(f"history.classes.{name}")) for name in _CLASSES}
         try:
-            return DEFAULT.amended(agents={name: listed for name, listed in agents.items() if listed})
+            known = CLASSES[self.value("history.agents")]
+            return known.amended(agents={name: listed for name, listed in agents.items() if listed})
         except InvalidValue as error:
             name = re.sub(r"\W.*", "", error.place.removeprefix("agents.")).lower()
             raise self.blame(f"history.classes.{name}", error) from error

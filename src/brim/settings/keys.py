@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from brim.history.options import Way, Within
+from brim.receipts.receipt import FILLS, ORDERS
+from brim.receipts.receipt import POLICIES as FIT
 from brim.receipts.section import OVERFLOWS
-from brim.sections.allocation import FILLS
-from brim.sections.allocation import POLICIES as FIT
-from brim.sections.layout import ORDERS
 from brim.settings.budgets import DEFAULT, PRESETS
+from brim.settings.flow_agents import CLASSES
 from brim.settings.kinds import (
     FLAG,
     POLICIES,
@@ -174,6 +174,7 @@ _SETTINGS = (
         "A",
         "What an exchange does with a history too long for its prompt: truncate it (A), or summarise it first (B).",
     ),
+    _row("history.agents", choice(tuple(CLASSES)), "none", "The agents whose classes are known from the start."),
     _row("history.classes.critical", TEXTS, (), "Agents whose steps are kept longest, in addition to the known ones."),
     _row("history.classes.high", TEXTS, (), "Agents whose steps are kept long."),
     _row("history.classes.medium", TEXTS, (), "Agents whose steps are kept as those of unknown agents."),

@@ -27,7 +27,7 @@ _WIDE = Fraction(1, 2)
 """A larger share of the window leaves no room for instructions and the answer."""
 
 
-class Limits(Lookup):
+class PromptLimits(Lookup):
     """Settings that make a meter, a window and a budget."""
 
     __slots__ = ()

@@ -1,6 +1,6 @@
-"""Receipts of a run on disk: `RUN_BASE/<flow>/receipts/<step_id>-<agent>.json`, one for each step.
+"""The receipts of a run on disk: `RUN_BASE/<flow>/receipts/<step_id>-<agent>.json`, one for each step.
 
-A name that is no safe file name is escaped, so no id leads out of the directory. A receipt appears whole or not at all.
+Names are escaped, so no id leads out of the directory. Files are written atomically.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from brim.files.source import text_of
 from brim.files.writer import put
 
 _LONGEST = 80
-"""Characters of a name; with two of them, a dash and the ending it is a file name everywhere."""
+"""The most characters of a name; two of them, a dash and the ending are a valid file name everywhere."""
 _MOST_BYTES = 64 * 1024 * 1024
 _ENDING = ".json"
 
 
 @dataclass(slots=True)
-class Receipts:
+class StepReceipts:
     """The receipts of one run of a flow."""
 
     base: str
@@ -34,15 +34,15 @@ class Receipts:
 
     @property
     def directory(self) -> str:
-        """Where the receipts are."""
+        """The directory of the receipts."""
         return os.path.join(self.base, safe(self.flow), "receipts")
 
     def path(self, step_id: str, agent: str) -> str:
-        """Return where the receipt of a step is."""
+        """Return the file of a step's receipt."""
         return os.path.join(self.directory, f"{safe(step_id)}-{safe(agent or 'agent')}{_ENDING}")
 
     def expect(self, steps: Iterable[tuple[str, str]]) -> None:
-        """Pass if each step has a file of its own, before any of them runs.
+        """Pass if each step has a file of its own.
 
         Raises:
             InvalidValue: two steps have the same file.
@@ -50,15 +50,15 @@ class Receipts:
         for step in steps:
             other = self._names.setdefault(self.path(*step), step)
             if other != step:
-                told = f"unlike the step {other[0]!r} of {other[1]!r}, whose receipt has the same name"
-                raise InvalidValue("step", f"{step[0]} of {step[1]}", told)
+                expected = f"unlike the step {other[0]!r} of {other[1]!r}, whose receipt has the same name"
+                raise InvalidValue("step", f"{step[0]} of {step[1]}", expected)
 
     def write(self, values: Mapping[str, Any]) -> str:
-        """Write the receipt of the step that it names, in the place of an earlier run's, and return its path.
+        """Write a receipt, replacing that of an earlier run, and return its path.
 
         Raises:
             InvalidValue: another step of this run has the same file.
-            SourceError: it cannot be written.
+            SourceError: the file cannot be written.
         """
         step = (str(values["step_id"]), str(values.get("agent") or ""))
         self.expect([step])
@@ -74,7 +74,7 @@ class Receipts:
         """Yield the receipts of the run, by file name.
 
         Raises:
-            SourceError: one cannot be read, or is no receipt.
+            SourceError: a file cannot be read, or is not a receipt.
         """
         try:
             names = sorted(os.listdir(self.directory))
@@ -82,36 +82,36 @@ class Receipts:
             raise SourceError(self.directory, (error.strerror or str(error)).lower()) from error
         for name in names:
             if name.endswith(_ENDING) and not name.startswith("."):
-                yield read_receipt(os.path.join(self.directory, name))
+                yield read_step_receipt(os.path.join(self.directory, name))
 
 
-def read_receipt(path: str) -> dict[str, Any]:
+def read_step_receipt(path: str) -> dict[str, Any]:
     """Return the receipt of a step.
 
     Raises:
-        SourceError: it cannot be read, or is no receipt.
+        SourceError: the file cannot be read, or is not a receipt.
     """
     try:
         values = json.loads(text_of(path, _MOST_BYTES))
     except (ValueError, RecursionError) as error:
-        raise SourceError(path, f"no receipt: {error}") from error
+        raise SourceError(path, f"not a receipt: {error}") from error
     if not isinstance(values, dict) or "step_id" not in values:
-        raise SourceError(path, "no receipt of a step: it has no step_id")
+        raise SourceError(path, "not a receipt of a step: it has no step_id")
     return values
 
 
 def safe(name: str) -> str:
-    """Return a name as a part of a file name: what is not a letter, a digit, `_` or a dot inside is escaped.
+    """Return a name as part of a file name; all but letters, digits, `_`, `-` and inner dots are escaped.
 
     Raises:
-        InvalidValue: it is empty.
+        InvalidValue: the name is empty.
     """
     if not name:
-        raise InvalidValue("name", name, "a text that is not empty")
-    told = quote(name, safe="", errors="surrogatepass").replace("~", "%7E")
-    if told.startswith("."):
-        told = "%2E" + told[1:]
-    if len(told) <= _LONGEST:
-        return told
+        raise InvalidValue("name", name, "a non-empty string")
+    escaped = quote(name, safe="", errors="surrogatepass").replace("~", "%7E")
+    if escaped.startswith("."):
+        escaped = "%2E" + escaped[1:]
+    if len(escaped) <= _LONGEST:
+        return escaped
     digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-    return f"{told[: _LONGEST - 17].rstrip('%')}-{digest}"
+    return f"{escaped[: _LONGEST - 17].rstrip('%')}-{digest}"

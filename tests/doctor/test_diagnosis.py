@@ -2,7 +2,8 @@
 
 import pytest
 
-from brim.doctor.checks import CHECKS, examined
+from brim.doctor.diagnosis import diagnose
+from brim.doctor.finding import CHECKS
 from brim.flows import run_flow
 from brim.llm import Reply
 from brim.testing import Scripted
@@ -35,7 +36,7 @@ def receipt(total=5, included=None, *, cut=(), agents=(), size=900, budget=200_0
 
 
 def found(config, *receipts, profile=None):
-    return {finding.check: finding for finding in examined(config, [("build", each) for each in receipts], profile)}
+    return {finding.check: finding for finding in diagnose(config, [("build", each) for each in receipts], profile)}
 
 
 BUILD = "flows: {build: {steps: [{id: a}]}}\n"
@@ -43,9 +44,9 @@ FULL = [receipt(i, size=30_000) for i in (1, 2, 3)]
 
 
 def test_a_project_without_a_fault_is_healthy(project):
-    assert examined(project()) == []
-    assert examined(project(BUILD)) == []
-    assert examined(project(BUILD), [("build", each) for each in FULL]) == []
+    assert diagnose(project()) == []
+    assert diagnose(project(BUILD)) == []
+    assert diagnose(project(BUILD), [("build", each) for each in FULL]) == []
 
 
 @pytest.mark.requirement("S2.3", "S2.36")
@@ -101,7 +102,7 @@ def test_outputs_that_are_cut_ask_for_a_greater_cap_of_their_own(project, cut, c
 def test_a_receipt_that_only_says_truncated_is_understood(project):
     """The receipts of another engine have nothing but the numbers."""
     bare = {"step_id": "frame", "engine": "other", "context_truncation": {"truncated": True, "budget_chars": 200_000}}
-    told = examined(project(BUILD), [("build", bare)])
+    told = diagnose(project(BUILD), [("build", bare)])
     assert [finding.check for finding in told] == ["the newest step cut"]
     bare["context_truncation"] |= {"steps_included": 7, "steps_total": 9, "chars_used": 199_000}
     assert found(project(BUILD), bare)["total budget is hit early"].commands == (
@@ -112,7 +113,7 @@ def test_a_receipt_that_only_says_truncated_is_understood(project):
         {"context_truncation": "x"},
         {"steps": 7, "files": [3], "context_truncation": {"steps_total": "9"}},
     ):
-        assert examined(project(BUILD), [("build", {"step_id": "1", **odd})]) == []
+        assert diagnose(project(BUILD), [("build", {"step_id": "1", **odd})]) == []
 
 
 @pytest.mark.requirement("S2.3")
@@ -168,7 +169,7 @@ def test_a_budget_about_the_window_is_wrong(project):
     assert told.level == "wrong"
     assert "context_budget_chars of 128,000 is about 32,000 tokens, 100 % of the window of 32,000" in told.seen
     assert told.commands[0] == "brim config set context_budget_chars 30000"
-    assert examined(project("window: {size: 32000}\n")) == []
+    assert diagnose(project("window: {size: 32000}\n")) == []
 
 
 @pytest.mark.requirement("S2.36")
@@ -178,7 +179,7 @@ def test_the_same_budgets_for_all_flows_are_told_and_wrong_where_one_of_them_suf
     assert (told.level, told.commands) == ("advice", ("brim config set context_budget_chars 250000 --flow build",))
     assert "all 2 flows (build, ship) have 200,000/60,000/10,000 chars" in told.seen
     runs = [("ship", receipt(9, 4, flow="ship", size=50_000)), ("build", receipt(2))]
-    seen = {finding.check: finding for finding in examined(project(text), runs)}["same budgets for all flows"]
+    seen = {finding.check: finding for finding in diagnose(project(text), runs)}["same budgets for all flows"]
     assert seen.level == "wrong"
     assert "ship loses history and build does not" in seen.seen
     own = text.replace("ship: {", "ship: {budget_overrides: {context_budget_chars: 90000}, ")
@@ -207,11 +208,11 @@ def test_a_setting_below_a_shipped_profile_is_told_to_have_no_effect(project):
 
 @pytest.mark.requirement("X6")
 def test_an_agent_of_no_class_is_told_and_listing_it_heals(project):
-    flow = "history: {selection: priority}\nsteps: [{id: a, agent: code-critic}, {id: b, agent: cook}, {id: c, agent: baker}]\n"
+    flow = "history: {selection: priority, agents: flow}\nsteps: [{id: a, agent: code-critic}, {id: b, agent: cook}, {id: c, agent: baker}]\n"
     told = found(project("", flows__build=flow))["agent without a class"]
     assert told.seen == "2 of the 3 agents of the flow build have no class: cook, baker"
     assert told.commands == ("brim config set history.classes.medium '[cook, baker]' --flow build",)
-    listed = flow.replace("priority}", "priority, classes: {medium: [cook], low: [baker]}}")
+    listed = flow.replace("agents: flow}", "agents: flow, classes: {medium: [cook], low: [baker]}}")
     assert "agent without a class" not in found(project("", flows__build=listed))
     assert "agent without a class" not in found(project("", flows__build=flow.replace("priority", "recency")))
 
@@ -250,7 +251,7 @@ def test_a_value_from_the_environment_is_changed_there(project):
 @pytest.mark.requirement("S2.34", "S2.36")
 def test_the_receipts_of_a_real_run_are_understood_and_its_advice_helps(project, tmp_path):
     """What is typed is what was told, and afterwards the same run has nothing to complain of."""
-    from brim.settings.change import plan
+    from brim.settings.changes import plan
 
     rows = "".join(f"  - {{id: s{i}, agent: fixer}}\n" for i in range(8))
     text = "budget_overrides: {context_budget_chars: 12000, history_max_recent_chars: 6000}\nsteps:\n" + rows
@@ -258,7 +259,7 @@ def test_the_receipts_of_a_real_run_are_understood_and_its_advice_helps(project,
 
     def run():
         outcome = run_flow(config, "build", Scripted(lambda _: Reply(text="word " * 700)))
-        return {finding.check: finding for finding in examined(config, [("build", r.receipt) for r in outcome.steps])}
+        return {finding.check: finding for finding in diagnose(config, [("build", r.receipt) for r in outcome.steps])}
 
     told = run()
     assert told["total budget is hit early"].level == "wrong"

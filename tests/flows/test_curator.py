@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 import brim
 from brim.errors import DoesNotFit, InvalidValue, ModelError, UnknownName
 from brim.flows.curator import Curator
+from brim.flows.history_section import HistoryOptions, history_section
 from brim.flows.pack import Pack
-from brim.flows.pack_settings import PackSettings
-from brim.flows.past import past
-from brim.flows.stage import STAGES, stage
 from brim.flows.step_record import StepRecord
 from brim.history.note import MARK
 from brim.llm import Reply, Usage
@@ -160,18 +158,18 @@ def test_a_pack_is_never_over_its_budget_and_always_begins_with_its_notes(data, 
 
 @pytest.mark.parametrize("selection", ["recency", "priority"])
 def test_a_history_is_within_any_room_and_whole_in_just_enough(selection):
-    given = PackSettings(total=3_000, recent=400, older=150, selection=selection)
+    given = HistoryOptions(total=3_000, recent=400, older=150, selection=selection)
     history = [StepRecord(step_id=str(i), agent=agent, output="y" * (40 * i)) for i, agent in enumerate(AGENTS * 3)]
-    whole = len(past(history, 10**6, given, "").text)
+    whole = len(history_section(history, 10**6, given, "").text)
     for room in [*range(-5, whole, 5), whole - 1, whole, whole + 1]:
-        found = past(history, room, given, "")
+        found = history_section(history, room, given, "")
         assert len(found.text) <= max(room, 0)
         assert (found.truncation["steps_included"] == 12) == (room >= whole)
         omitted = f"({12 - found.truncation['steps_included']} omitted" in found.text
         assert omitted == ("[CONTEXT_TRUNCATED]" in found.text)
     rooms = range(200, whole, 23)
-    assert min(room - len(past(history, room, given, "").text) for room in rooms) < 15
-    quiet = past(history, 600, replace(given, note=False), "")
+    assert min(room - len(history_section(history, room, given, "").text) for room in rooms) < 15
+    quiet = history_section(history, 600, replace(given, note=False), "")
     assert "[CONTEXT_TRUNCATED]" not in quiet.text
     assert quiet.truncation["truncated"]
 
@@ -190,7 +188,7 @@ def test_what_stands_around_the_history_takes_at_most_half(tmp_path):
 
 @pytest.mark.requirement("S2.26", "S2.31")
 def test_the_note_and_the_receipt_tell_what_was_omitted(tmp_path):
-    curator = Curator(config(tmp_path, budgets(more="history: {selection: priority}\n")))
+    curator = Curator(config(tmp_path, budgets(more="history: {selection: priority, agents: flow}\n")))
     rows = ["code-critic", "work-planner", "fixer", "doc-writer"] * 8
     history = [StepRecord(step_id=str(i), agent=agent, output=f"{i} " * 400) for i, agent in enumerate(rows)]
     pack = curator.prepare(STEP, history)
@@ -215,7 +213,7 @@ def test_the_note_and_the_receipt_tell_what_was_omitted(tmp_path):
 
 @pytest.mark.requirement("S2.28", "S2.29", "S2.35")
 def test_critical_steps_stay_in_the_order_of_the_flow_and_so_does_the_newest(tmp_path):
-    curator = Curator(config(tmp_path, budgets(more="history: {selection: priority}\n")))
+    curator = Curator(config(tmp_path, budgets(more="history: {selection: priority, agents: flow}\n")))
     rows = ["code-critic" if i % 5 == 0 else "doc-writer" for i in range(40)]
     history = [StepRecord(step_id=str(i), agent=agent, output="x" * 950) for i, agent in enumerate(rows)]
     ids = [int(name) for name in shown(curator.prepare(STEP, history))]
@@ -352,11 +350,11 @@ def _slow(_):
     [
         (lambda _: ModelError("busy", status=503), "busy"),
         (lambda _: RuntimeError("boom " * 200), "RuntimeError: boom"),
-        (lambda _: "I would rather not.", "no JSON object"),
-        (lambda _: '{"files": "user.py"}', "no JSON object with files and a summary"),
-        (lambda _: "{" * 50_000, "no JSON object"),
+        (lambda _: "I would rather not.", "not a JSON object"),
+        (lambda _: '{"files": "user.py"}', "not a JSON object with files and a summary"),
+        (lambda _: "{" * 50_000, "not a JSON object"),
         (lambda _: '{"files": ["no.py"], "summary": "x"}', "none of the 1 files that it named exists"),
-        (lambda _: '{"files": [], "summary": " "}', "chose nothing and said nothing"),
+        (lambda _: '{"files": [], "summary": " "}', "chose no file and wrote no summary"),
         (lambda _: Reply(text=CHOICE, stop="length"), "cut off"),
         (lambda _: Reply(text=None), "no text"),
         (_slow, "longer than 0.2 seconds"),
@@ -391,7 +389,7 @@ def test_the_curator_can_be_turned_off(tmp_path, root, where):
         "a", steps(2)
     )
     assert model.asked == []
-    assert pack.reason == "curator.enabled is false, so the usual selection served"
+    assert pack.reason == "curator.enabled is false, so the default selection was used"
 
 
 def test_a_curator_that_the_settings_name_is_asked_over_http(tmp_path, root, monkeypatch):
@@ -420,37 +418,23 @@ def test_where_there_is_nothing_to_choose_from_nobody_is_asked(tmp_path):
     assert pack.reason.startswith("there was nothing to choose from")
 
 
-@pytest.mark.requirement("S2.9")
-def test_the_stages_have_their_tier_and_their_scope():
-    assert [(each.name, each.scope, each.tier) for each in STAGES] == [
-        ("Prep", "wide", "cheap"),
-        ("Work", "deep", "expensive"),
-        ("Verify", "narrow", "medium"),
-        ("Route", "wide", "expensive"),
-        ("Commit", "none", "none"),
-    ]
-    assert stage("prep").role == "curator"
-    with pytest.raises(UnknownName, match="nearest known are Work"):
-        stage("wrok")
-
-
 @pytest.mark.parametrize(
     ("step", "history", "told"),
     [
-        ({"agent": "x"}, [], "step: id must be a text"),
+        ({"agent": "x"}, [], "step: id must be a non-empty string"),
         ({"id": "1", "agnet": "x"}, [], "did you mean 'agent'"),
         ({"id": "1", "teaching_notes": {"input": "x"}}, [], "did you mean 'inputs'"),
         ({"id": "1", "teaching_notes": ["x"]}, [], "teaching_notes must be a mapping"),
-        ({"id": "1", "teaching_notes": {"inputs": [7]}}, [], "a list of texts"),
-        ("1", [], "the curator must be given its flow"),
+        ({"id": "1", "teaching_notes": {"inputs": [7]}}, [], "a list of strings"),
+        ("1", [], "unless the curator has a flow"),
         (None, [], "a step of a flow, its id, or a mapping"),
         (STEP, "text", "history must be a list of steps"),
         (STEP, [7], r"history\[0\] must be a StepRecord"),
         (STEP, [{"step_id": "1", "ouput": "x"}], "did you mean 'output'"),
         (STEP, [{"agent": "x"}], "a mapping with a step_id"),
-        (STEP, [{"step_id": "", "agent": "x"}], "step_id must be a text that is not empty"),
-        (STEP, [{"step_id": "1", "output": None}], "history: output must be a text"),
-        (STEP, [{"step_id": "1", "artifacts": "a.md"}], "artifacts must be a list of texts"),
+        (STEP, [{"step_id": "", "agent": "x"}], "step_id must be a non-empty string"),
+        (STEP, [{"step_id": "1", "output": None}], "history: output must be a string"),
+        (STEP, [{"step_id": "1", "artifacts": "a.md"}], "artifacts must be a list of strings"),
     ],
 )
 def test_steps_and_histories_that_cannot_be_are_refused(tmp_path, step, history, told):
@@ -459,15 +443,17 @@ def test_steps_and_histories_that_cannot_be_are_refused(tmp_path, step, history,
 
 
 def test_a_config_that_is_none_is_refused():
-    with pytest.raises(InvalidValue, match="what load_config returned"):
+    with pytest.raises(InvalidValue, match="the result of load_config"):
         Curator(7)
 
 
 def test_agents_can_be_given_other_classes(tmp_path):
     rows = [StepRecord(step_id=str(i), agent="poet" if i < 3 else "fixer", output="x" * 990) for i in range(30)]
-    usual = config(tmp_path, budgets(more="history: {selection: priority}\n"))
+    usual = config(tmp_path, budgets(more="history: {selection: priority, agents: flow}\n"))
     assert "0" not in shown(Curator(usual).prepare(STEP, rows))
-    raised = config(tmp_path, budgets(more="history: {selection: priority, classes: {critical: [poet]}}\n"))
+    raised = config(
+        tmp_path, budgets(more="history: {selection: priority, agents: flow, classes: {critical: [poet]}}\n")
+    )
     assert {"0", "1", "2"} <= set(shown(Curator(raised).prepare(STEP, rows)))
 
 

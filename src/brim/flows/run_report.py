@@ -1,6 +1,6 @@
-"""What a run tells once it is over: how near its prompts came to the budget, what they lost, what was refused.
+"""The report on a run: how near its prompts came to the budget, what they dropped, and which calls were refused.
 
-It reads `prompt_assembled` events and receipts of steps alike; whatever else a log holds is passed over.
+It reads `prompt_assembled` events and receipts of steps; other entries of a log are ignored.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ from brim.amounts import fraction
 from brim.errors import InvalidType
 
 _NEAR = 0.85
-"""The share of the budget from which prompts were seen to start failing."""
+"""The share of the budget above which prompts were seen to fail."""
 _REFUSED = 400
 """The HTTP status of a prompt that is too long."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunReport:
-    """What a run tells."""
+    """The numbers of a run."""
 
     prompts: int
     """Prompts that were assembled."""
     near: int
-    """Those that used the share of their budget that counts as near, or more."""
+    """Prompts that used at least the share of their budget that counts as near."""
     over: int
-    """Those that used more than their budget: none, if brim made them."""
+    """Prompts that used more than their budget: none, if brim built them."""
     largest: float
     """The largest share of a budget that was used."""
     truncated: int
-    """Prompts that lost something."""
+    """Prompts with truncated or dropped sections."""
     dropped: Mapping[str, int] = field(default_factory=dict)
     """How often each section was dropped, the most often first."""
     cut: Mapping[str, int] = field(default_factory=dict)
-    """How often each section was cut, the most often first."""
+    """How often each section was truncated, the most often first."""
     refused: int = 0
-    """Calls that were answered with HTTP 400."""
+    """Calls with an HTTP 400 response."""
     failed: int = 0
-    """Steps that failed, for whatever reason."""
+    """Steps that failed."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -50,24 +50,24 @@ class RunReport:
 
     def __str__(self) -> str:
         lines = [
-            f"{self.prompts:,} prompts, {self.near:,} near their budget, {self.truncated:,} that lost something;"
+            f"{self.prompts:,} prompts, {self.near:,} near their budget, {self.truncated:,} truncated;"
             f" the fullest used {100 * self.largest:.0f} %",
-            f"{self.refused:,} calls answered with HTTP 400, {self.failed:,} steps failed",
+            f"{self.refused:,} calls refused with HTTP 400, {self.failed:,} steps failed",
         ]
         lines += [f"dropped {count:,} times: {name}" for name, count in self.dropped.items()]
-        lines += [f"cut {count:,} times: {name}" for name, count in self.cut.items()]
+        lines += [f"truncated {count:,} times: {name}" for name, count in self.cut.items()]
         return "\n".join(lines)
 
 
 def report(log: Iterable[Mapping[str, Any]], *, near: float | str = _NEAR) -> RunReport:
-    """Return what a log tells.
+    """Return the report on a log.
 
     Args:
         log: events and receipts, in any order.
         near: the share of a budget from which a prompt counts as near it.
 
     Raises:
-        InvalidValue: an item is no mapping, or `near` is no share.
+        InvalidValue: an item is not a mapping, or `near` is not a share.
     """
     line = fraction("near", near)
     shares: list[Fraction] = []
@@ -79,13 +79,13 @@ def report(log: Iterable[Mapping[str, Any]], *, near: float | str = _NEAR) -> Ru
             raise InvalidType(f"log[{i}]", item, "an event or a receipt")
         refused += _REFUSED in (item.get("http_status"), item.get("status"))
         failed += item.get("status") == "failed"
-        told = _prompt(item)
-        if told is not None:
-            used, budget, lost, lessened = told
+        prompt = _prompt(item)
+        if prompt is not None:
+            used, budget, lost, shortened = prompt
             shares.append(Fraction(used, budget) if budget else Fraction(0))
             dropped.update(lost)
-            cut.update(lessened)
-            truncated += bool(lost or lessened)
+            cut.update(shortened)
+            truncated += bool(lost or shortened)
     return RunReport(
         prompts=len(shares),
         near=sum(share >= line for share in shares),
@@ -100,10 +100,10 @@ def report(log: Iterable[Mapping[str, Any]], *, near: float | str = _NEAR) -> Ru
 
 
 def _prompt(item: Mapping[str, Any]) -> tuple[int, int, list[str], list[str]] | None:
-    """Return the use, the budget, and the sections dropped and cut of a prompt; nothing for anything else."""
+    """Return the use, the budget, and the dropped and truncated sections of a prompt; `None` for other entries."""
     if item.get("event") == "prompt_assembled":
-        lost, lessened = item.get("sections_dropped", []), item.get("sections_truncated", [])
-        return item["used_tokens"], item["budget_tokens"], list(lost), list(lessened)
+        lost, shortened = item.get("sections_dropped", []), item.get("sections_truncated", [])
+        return item["used_tokens"], item["budget_tokens"], list(lost), list(shortened)
     if "context_truncation" not in item or "used_chars" not in item:
         return None
     states = [(section["state"], section["name"]) for section in item.get("sections", ())]

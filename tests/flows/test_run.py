@@ -5,9 +5,8 @@ import pytest
 
 import brim
 from brim.errors import InvalidValue, ModelError, SourceError, UnknownName
-from brim.flows import report, run_flow
-from brim.flows.receipts import Receipts, read_receipt, safe
-from brim.flows.source import flow_of
+from brim.flows import flow_of, report, run_flow
+from brim.flows.step_receipts import StepReceipts, read_step_receipt, safe
 from brim.llm import Reply, Usage
 from brim.testing import Scripted
 
@@ -18,7 +17,7 @@ def project(tmp_path, steps=3, more=""):
     (tmp_path / "flows").mkdir(exist_ok=True)
     (tmp_path / "brim.yaml").write_text(
         "budgets: {context_budget_chars: 12000, history_max_recent_chars: 5000, history_max_older_chars: 1000}\n"
-        "history: {selection: priority}\n" + more
+        "history: {selection: priority, agents: flow}\n" + more
     )
     rows = [
         f"  - {{id: '{i}', agent: {AGENTS[i % 4]}, artifacts: [out/{i}.md], teaching_notes: {{emphasizes: part {i}}}}}\n"
@@ -72,7 +71,7 @@ def test_a_receipt_has_its_place_its_engine_its_step_and_the_full_output(tmp_pat
     assert told["output"] == long
     assert (told["engine"], told["step_id"], told["agent"], told["status"]) == ("brim", "0", "code-critic", "ok")
     assert told["usage"] == {"input_tokens": 9, "output_tokens": 5}
-    second = read_receipt(str(path.parent / "1-work-planner.json"))
+    second = read_step_receipt(str(path.parent / "1-work-planner.json"))
     assert second["context_truncation"] == {
         "steps_included": 1,
         "steps_total": 1,
@@ -95,7 +94,7 @@ def test_an_answer_that_was_cut_off_fails_its_step_and_ends_the_flow(tmp_path):
     assert outcome.reason.startswith(
         "step 1 (work-planner): the answer was cut off at the model's limit after 4,096 tokens"
     )
-    told = read_receipt(outcome.steps[1].path)
+    told = read_step_receipt(outcome.steps[1].path)
     assert (told["status"], told["output"], told["stop"]) == ("failed", "half an ans", "length")
     assert len(model.asked) == 2
 
@@ -107,7 +106,7 @@ def test_an_answer_that_was_cut_off_fails_its_step_and_ends_the_flow(tmp_path):
 def test_a_model_that_cannot_be_asked_fails_the_step_with_a_receipt(tmp_path, answer, why, status):
     config, name = flow_of(str(project(tmp_path, 2)))
     outcome = run_flow(config, name, Scripted([answer]), run_base=tmp_path / "runs")
-    told = read_receipt(outcome.steps[0].path)
+    told = read_step_receipt(outcome.steps[0].path)
     assert (told["status"], told["http_status"], told["output"]) == ("failed", status, "")
     assert why in outcome.reason
     assert report([told]).refused == (status == 400)
@@ -119,7 +118,7 @@ def test_notes_that_do_not_fit_fail_the_step_with_the_numbers(tmp_path):
     config, name = flow_of(str(path))
     outcome = run_flow(config, name, Scripted([]), run_base=tmp_path / "runs")
     assert "the teaching notes take 20," in outcome.reason
-    assert read_receipt(outcome.steps[0].path)["status"] == "failed"
+    assert read_step_receipt(outcome.steps[0].path)["status"] == "failed"
 
 
 @pytest.mark.requirement("S2.32")
@@ -142,7 +141,7 @@ def test_notes_that_do_not_fit_fail_the_step_with_the_numbers(tmp_path):
     ],
 )
 def test_an_id_never_leads_out_of_the_directory(tmp_path, name):
-    receipts = Receipts(str(tmp_path / "runs"), name)
+    receipts = StepReceipts(str(tmp_path / "runs"), name)
     path = receipts.write({"step_id": name, "agent": name})
     assert os.path.realpath(path).startswith(os.path.realpath(tmp_path / "runs") + os.sep)
     assert os.path.dirname(path) == receipts.directory
@@ -173,18 +172,18 @@ def test_a_second_run_leaves_one_receipt_for_each_step(tmp_path):
     config, name = flow_of(str(project(tmp_path, 2)))
     for said in ("first", "second"):
         run_flow(config, name, Scripted([said, said]), run_base=tmp_path / "runs")
-    assert [told["output"] for told in Receipts(str(tmp_path / "runs"), "build").read()] == ["second", "second"]
+    assert [told["output"] for told in StepReceipts(str(tmp_path / "runs"), "build").read()] == ["second", "second"]
 
 
 def test_a_receipt_that_cannot_be_written_or_read_is_told(tmp_path):
     (tmp_path / "runs").write_text("a file")
     with pytest.raises(SourceError, match="cannot be written"):
-        Receipts(str(tmp_path / "runs"), "build").write({"step_id": "1"})
+        StepReceipts(str(tmp_path / "runs"), "build").write({"step_id": "1"})
     with pytest.raises(SourceError, match="no such file"):
-        list(Receipts(str(tmp_path / "gone"), "build").read())
+        list(StepReceipts(str(tmp_path / "gone"), "build").read())
     (tmp_path / "bad.json").write_text("[")
-    with pytest.raises(SourceError, match="no receipt"):
-        read_receipt(str(tmp_path / "bad.json"))
+    with pytest.raises(SourceError, match="not a receipt"):
+        read_step_receipt(str(tmp_path / "bad.json"))
 
 
 @pytest.mark.requirement("S0.18")
@@ -207,7 +206,7 @@ def test_a_report_tells_how_near_prompts_came_what_they_lost_and_what_was_refuse
     assert told.dropped == {"tips": 2}
     assert told.cut == {"plan": 1}
     assert 0.95 < told.largest <= 1
-    assert "3 prompts, 2 near their budget, 2 that lost something" in str(told)
+    assert "3 prompts, 2 near their budget, 2 truncated" in str(told)
     assert report(log, near="99%").near == 1
     assert report([]).to_dict()["largest"] == 0
     with pytest.raises(InvalidValue, match=r"log\[0\]"):

@@ -1,7 +1,6 @@
-"""Ask a cheap model what the next step needs: which files, and what of the older steps in a few sentences.
+"""The curator's call to a cheap model: which files the next step needs, and a summary of the older steps.
 
-It may fail in any way: raise, take too long, answer nonsense. Then nothing of its answer is used, the usual selection
-serves, and the reason is told.
+The model may raise, take too long or return an invalid answer. Then the default selection is used, with the reason.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from brim.flows.step_record import StepRecord, Task
 from brim.llm import LanguageModel, Reply, Usage, cost
 from brim.receipts.section import Section
 from brim.sections.fit import fit
-from brim.truncate.text import cut
+from brim.truncate import cut
 
 SYSTEM = (
     "You prepare the context of the next step of a flow; you do none of its work. Choose the files that the step needs"
@@ -27,44 +26,44 @@ SYSTEM = (
 )
 
 _MOST_ASKED = 24_000
-"""Characters that the model is asked with."""
+"""Characters of the question."""
 _MOST_PATHS = 400
-"""Paths that it may choose from."""
+"""Paths to choose from."""
 _MOST_SUMMARY = 1_500
 """Characters of its summary that are used."""
 _MOST_CHOSEN = 40
 _MOST_STEP = 400
-"""Characters of each earlier step that it is shown."""
+"""Characters of each earlier step in the question."""
 _MOST_REASON = 200
+_NO_OBJECT = "its answer is not a JSON object with files and a summary"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CuratorChoice:
-    """What goes into a pack beside the history, and who chose it."""
+    """The files and the summary of a pack, and who chose them."""
 
     files: Sequence[File] = ()
     summary: str = ""
     used: bool = False
-    """Whether a model chose."""
+    """Whether the choice is that of a model."""
     reason: str = ""
-    asked: bool = False
-    """Whether a model was asked at all."""
     seconds: float | None = None
+    """The duration of the call; `None` if no model was called."""
     usage: Usage = field(default_factory=Usage)
     cost_usd: float | None = None
 
-    def told(self) -> dict[str, Any]:
-        """Return who chose and what that cost, as JSON values."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return who chose and the cost of it, as JSON values."""
         values: dict[str, Any] = {"used": self.used, "reason": self.reason}
-        if self.asked:
+        if self.seconds is not None:
             spent = {"input_tokens": self.usage.input, "output_tokens": self.usage.output}
             values |= {"seconds": self.seconds, "usage": spent, "cost_usd": self.cost_usd}
         return values
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Asking:
-    """One question to the curator's model."""
+class CuratorQuestion:
+    """One call of the curator's model."""
 
     model: LanguageModel
     timeout: float
@@ -73,37 +72,41 @@ class Asking:
     def choice(
         self, task: Task, history: Sequence[StepRecord], codebase: Codebase | None, ranked: Sequence[File]
     ) -> CuratorChoice:
-        """Return what the model chose, or the ranked files and the reason why it did not."""
+        """Return the choice of the model, or the ranked files with the reason why it failed."""
         begun = self.clock()
-        usage = Usage()
+        usage, summary, used, reason = Usage(), "", True, "the curator chose"
+        files = ranked
         try:
             reply = self._answer(_question(task, history, codebase, ranked))
             usage = reply.usage
-            files, summary = _understood(reply, codebase)
-        except Exception as error:  # Whatever a curator does wrong, the step has its pack.
-            return self._told(begun, usage, files=ranked, reason=f"the curator failed: {_why(error)}")
-        return self._told(begun, usage, files=files, summary=summary, used=True, reason="the curator chose")
-
-    def _told(self, begun: float, usage: Usage, **values: Any) -> CuratorChoice:
-        seconds = round(self.clock() - begun, 3)
-        price = cost(getattr(self.model, "model", "") or "", usage)
-        return CuratorChoice(asked=True, seconds=seconds, usage=usage, cost_usd=price, **values)
+            files, summary = _parsed(reply, codebase)
+        except Exception as error:  # A step has its pack even if the curator fails.
+            used, reason = False, f"the curator failed: {_why(error)}"
+        return CuratorChoice(
+            files=files,
+            summary=summary,
+            used=used,
+            reason=reason,
+            seconds=round(self.clock() - begun, 3),
+            usage=usage,
+            cost_usd=cost(getattr(self.model, "model", "") or "", usage),
+        )
 
     def _answer(self, question: str) -> Reply:
-        """Return what the model says within the time that it has.
+        """Return the answer of the model.
 
         Raises:
-            _Unusable: it says nothing in time.
+            _Unusable: it does not answer in time.
         """
         box: list[Reply | BaseException] = []
 
         def ask() -> None:
             try:
                 box.append(self.model.complete([{"role": "user", "content": question}], SYSTEM))
-            except BaseException as error:  # Raised again where it is waited for.
+            except BaseException as error:  # Raised again in the waiting thread.
                 box.append(error)
 
-        # A model of the caller's own may know no end, so it is not waited for longer than this.
+        # A model of the caller may have no timeout of its own.
         thread = Thread(target=ask, name="brim-curator", daemon=True)
         thread.start()
         thread.join(self.timeout)
@@ -115,11 +118,11 @@ class Asking:
 
 
 class _Unusable(Exception):
-    """Why an answer is not used."""
+    """The answer cannot be used."""
 
 
 def _question(task: Task, history: Sequence[StepRecord], codebase: Codebase | None, ranked: Sequence[File]) -> str:
-    """Return what the model is asked, fitted."""
+    """Return the fitted question."""
     first = [file.path for file in ranked]
     others = [file.path for file in codebase.files if file.path not in set(first)] if codebase is not None else []
     sections = [
@@ -134,32 +137,32 @@ def _digest(step: StepRecord) -> str:
     return f"{step.title}\n{cut(step.output, _MOST_STEP, 'chars', marker=' [...]').text}"
 
 
-def _understood(reply: Reply, codebase: Codebase | None) -> tuple[list[File], str]:
-    """Return the files and the summary that an answer names.
+def _parsed(reply: Reply, codebase: Codebase | None) -> tuple[list[File], str]:
+    """Return the files and the summary of an answer.
 
     Raises:
-        _Unusable: it names none, or files that do not exist.
+        _Unusable: the answer has neither, or names only files that do not exist.
     """
     if not isinstance(getattr(reply, "text", None), str):
-        raise _Unusable("it answered no text")
+        raise _Unusable("its answer has no text")
     if not reply.complete:
         raise _Unusable("its answer was cut off at the model's limit on answers")
     values = _object(reply.text)
     paths, summary = values.get("files", []), values.get("summary", "")
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths) or not isinstance(summary, str):
-        raise _Unusable("its answer is no JSON object with files and a summary")
+        raise _Unusable(_NO_OBJECT)
     known = {file.path: file for file in codebase.files} if codebase is not None else {}
     wanted = list(dict.fromkeys(path.strip().removeprefix("./") for path in paths))
     files = [known[path] for path in wanted if path in known]
     if wanted and not files:
         raise _Unusable(f"none of the {len(wanted):,} files that it named exists")
     if not files and not summary.strip():
-        raise _Unusable("it chose nothing and said nothing")
+        raise _Unusable("it chose no file and wrote no summary")
     return files[:_MOST_CHOSEN], cut(summary.strip(), _MOST_SUMMARY, "chars", marker=" [...]").text
 
 
 def _object(text: str) -> dict[str, Any]:
-    """Return the first JSON object of a text, which may stand in a fence or after a sentence.
+    """Return the first JSON object of a text, which may be in a fence or after a sentence.
 
     Raises:
         _Unusable: there is none.
@@ -170,11 +173,11 @@ def _object(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         values = None
     if not isinstance(values, dict):
-        raise _Unusable("its answer is no JSON object with files and a summary")
+        raise _Unusable(_NO_OBJECT)
     return values
 
 
 def _why(error: BaseException) -> str:
     known = isinstance(error, _Unusable | BrimError) and not isinstance(error, DoesNotFit)
-    told = " ".join((str(error) if known else f"{type(error).__name__}: {error}").split())
-    return told if len(told) <= _MOST_REASON else told[: _MOST_REASON - 1] + "…"
+    reason = " ".join((str(error) if known else f"{type(error).__name__}: {error}").split())
+    return cut(reason, _MOST_REASON, "chars", marker="…").text

@@ -1,0 +1,153 @@
+"""The checks of settings: budgets that do not suit the window, each other, or the agents of a flow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from shlex import quote
+
+from brim.doctor.finding import Finding, commands
+from brim.doctor.run_checks import RunStep
+from brim.history.priority import Class
+from brim.settings import project
+from brim.settings.budgets import CHARS_A_TOKEN, LARGEST, OLDER, PRESETS, RECENT, TOTAL, Budgets, scaled
+from brim.settings.config import Config
+from brim.settings.keys import name_of
+from brim.settings.resolved import Resolved
+
+_BUDGETS = (TOTAL, RECENT, OLDER)
+_CLASSES = ("critical", "high", "medium", "low")
+_SMALL = 131_072
+"""Tokens of a window that counts as small."""
+_LEAST_LEAN = 100_000
+"""Tokens of a window below which even the lean preset is too big."""
+
+
+def settings_findings(config: Config, profile: str | None, runs: Mapping[str, Sequence[RunStep]]) -> Iterator[Finding]:
+    """Yield the findings about settings; `runs` has the receipts by flow."""
+    places = list(config.places(profile))
+    seen: set[str] = set()
+    for settings in places:
+        for finding in (*_out_of_bounds(settings), *_window(settings, any_flow=bool(config.flows))):
+            if finding.seen not in seen:
+                seen.add(finding.seen)
+                yield finding
+    yield from _without_effect(places[0])
+    yield from _same_budgets(config, profile, runs)
+    yield from _without_class(config, profile)
+
+
+def _out_of_bounds(settings: Resolved) -> Iterator[Finding]:
+    for warning in settings.warnings:
+        key = next((each for each in _BUDGETS if f": {name_of(each)} of " in warning), "")
+        if not key or not any(moved in warning for moved in ("was lowered to it", "was raised to it")):
+            continue
+        value = settings.value(key)
+        yield Finding(
+            check="setting out of bounds",
+            level="advice" if settings[key].origin == "defaults" else "wrong",
+            seen=warning,
+            do=f"Set a value within the bounds, such as {value:,}.",
+            commands=commands(settings, key, value),
+        )
+
+
+def _window(settings: Resolved, *, any_flow: bool) -> Iterator[Finding]:
+    """Find budgets that are about as big as the window, or too big for a small one."""
+    window = settings.window()
+    if window is None or not (any_flow or settings.limits_history()):
+        return
+    total, size = settings[TOTAL], window.size
+    tokens, usual = total.value // CHARS_A_TOKEN, scaled(size)
+    where = total.where or total.origin
+    if 2 * tokens > size:
+        yield Finding(
+            check="budget about the window",
+            seen=f"{where}: context_budget_chars of {total.value:,} is about {tokens:,} tokens,"
+            f" {100 * tokens // size} % of the window of {size:,}",
+            do=f"About a quarter of the window is usual: {usual.context_budget_chars:,} chars.",
+            commands=_set_all(settings, usual),
+        )
+    elif size <= _SMALL and total.value > PRESETS["lean"].context_budget_chars:
+        lean = size >= _LEAST_LEAN
+        yield Finding(
+            check="small model",
+            level="advice",
+            seen=f"the window has {size:,} tokens, and {where} sets budgets of {total.value:,} chars for a bigger one",
+            do="Use the lean preset." if lean else f"Use {usual.context_budget_chars:,} chars in total.",
+            commands=_set_lean(settings) if lean else _set_all(settings, usual),
+        )
+
+
+def _set_all(settings: Resolved, budgets: Budgets) -> tuple[str, ...]:
+    return tuple(line for name, value in budgets.items() for line in commands(settings, name, value))
+
+
+def _set_lean(settings: Resolved) -> tuple[str, ...]:
+    """Return the commands for the lean preset: the preset alone, unless a single budget overrides it."""
+    preset = settings["budgets.preset"].where
+    single = any(settings.is_set(key) and settings[key].where != preset for key in _BUDGETS)
+    return _set_all(settings, PRESETS["lean"]) if single else commands(settings, "budgets.preset", "lean")
+
+
+def _without_effect(settings: Resolved) -> Iterator[Finding]:
+    """Find settings of the project that a profile of brim overrides."""
+    for key in settings:
+        above, below = settings[key], settings.below(key)
+        if not project.is_shipped(above.where) or below is None or below.origin != "project":
+            continue
+        if below.value == above.value:
+            continue
+        lines = commands(settings, key, below.value)
+        active = settings.profile or settings.value("profile")
+        yield Finding(
+            check="setting without effect",
+            seen=f"{below.where}: {key} of {below.value} has no effect: the profile {active} sets {above.value}",
+            do="Put the setting into the profile." if lines else f"Put it into a profile that extends {active}.",
+            commands=lines,
+        )
+
+
+def _same_budgets(config: Config, profile: str | None, runs: Mapping[str, Sequence[RunStep]]) -> Iterator[Finding]:
+    """Find flows of different needs with the same budgets."""
+    flows = config.flows
+    places = {name: config.resolve(profile=profile, flow=name) for name in flows}
+    budgets = {tuple(place.value(key) for key in _BUDGETS) for place in places.values()}
+    steps = (step for name in flows for step in config.flow(name).steps)
+    if len(flows) < 2 or len(budgets) > 1 or any(key.startswith("budgets.") for step in steps for key in step.settings):
+        return
+    total, recent, older = budgets.pop()
+    losing = sorted(name for name, run in runs.items() if name in places and any(step.truncated for step in run))
+    others = sorted(name for name, run in runs.items() if name in places and name not in losing)
+    name = losing[0] if losing else flows[0]
+    known = bool(losing and others)
+    yield Finding(
+        check="same budgets for all flows",
+        level="wrong" if known else "advice",
+        seen=f"all {len(flows)} flows ({', '.join(flows[:4])}{', ...' if len(flows) > 4 else ''}) have"
+        f" {total:,}/{recent:,}/{older:,} chars"
+        + (f"; {', '.join(losing)} loses history and {', '.join(others)} does not" if known else ""),
+        do=f"Give flows budgets of their own, such as {total * 5 // 4:,} for {name}.",
+        commands=commands(places[name], TOTAL, min(total * 5 // 4, LARGEST)),
+    )
+
+
+def _without_class(config: Config, profile: str | None) -> Iterator[Finding]:
+    """Find agents without a class in flows whose history is selected by class."""
+    for name in config.flows:
+        settings = config.resolve(profile=profile, flow=name)
+        listed = [agent for each in _CLASSES for agent in settings.value(f"history.classes.{each}")]
+        agents = {step.agent: step.id for step in config.flow(name).steps if step.agent and step.agent not in listed}
+        low, high = (replace(settings.classes(), otherwise=kind) for kind in (Class.LOW, Class.CRITICAL))
+        unknown = [agent for agent, step in agents.items() if low.of(agent, step) != high.of(agent, step)]
+        if not unknown or "priority" not in settings.value("history.selection"):
+            continue
+        names = ", ".join([*settings.value("history.classes.medium"), *unknown])
+        yield Finding(
+            check="agent without a class",
+            level="advice",
+            seen=f"{len(unknown)} of the {len(agents) + len(listed)} agents of the flow {name} have no class:"
+            f" {', '.join(unknown[:6])}{', ...' if len(unknown) > 6 else ''}",
+            do="List them by their class: critical, high, medium or low.",
+            commands=commands(settings, "history.classes.medium", quote(f"[{names}]")),
+        )
