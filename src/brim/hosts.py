@@ -31,7 +31,7 @@ def is_loopback(host: str) -> bool:
 
 
 def split_host(header: str) -> tuple[str, int | None]:
-    """Return the name in a Host header, in lower case, and the port if it has one; the name is empty if it is invalid."""
+    """Return the name in a Host header, in lower case, and its port; an invalid header has an empty name."""
     found = _HOST.fullmatch(header)
     if found is None:
         return "", None

@@ -1,4 +1,4 @@
-"""Ways to write a request that shows no key, made up from a seed: for tests and proofs that none of them gets in."""
+"""Requests without a valid key, generated from a seed: for tests and proofs that none is admitted."""
 
 import random
 import re
@@ -18,7 +18,7 @@ PROTECTED = (
 """Paths that need a key, one of each kind."""
 METHODS = ("GET", "POST", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "PRI", "post", "PROPFIND")
 OPEN_ANSWERS = (b'{"status": "ok"}', b"")
-"""What the two open paths say."""
+"""The bodies of the two open paths."""
 
 _BEFORE = ("", "/", "//", "/.", "/./", "/..", "/../", "/healthz/..", "/healthz/../", "/readyz//", "/healthz;", "/%2e%2e/",
            "/%2e/", "/%2f", "/%5c..", "\\", "/healthz%2f..%2f", "/healthz%00/", "/healthz%0d%0a", "/healthz?/..", "/healthz#",
@@ -108,7 +108,7 @@ def answers(url, raw, timeout=5):
 
 
 def gets_in(told):
-    """Return the answers that say more than that nobody gets in."""
+    """Return the answers that are neither a refusal nor an open path."""
     return [(status, body) for status, body in told if not (400 <= status < 500 or _is_open(status, body))]
 
 
@@ -161,4 +161,4 @@ KEY_SHAPES = (
     "qv7Rk2xw",
     "Tr0ub4d!",
 )
-"""Keys of many makers, two of them of eight characters, and none that looks like another."""
+"""Keys of many providers, two of them of eight characters, none like another."""

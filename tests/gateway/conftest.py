@@ -1,4 +1,4 @@
-"""A model with a hard window on a real socket, and gateways before it."""
+"""A model server with a hard window on a real socket, and gateways in front of it."""
 
 import contextlib
 import http.client
@@ -24,7 +24,7 @@ def served_model():
 
 @pytest.fixture
 def upstream(served_model):
-    """The server, as new."""
+    """The model server, reset."""
     server, _ = served_model
     server.__init__()
     return server
@@ -32,7 +32,7 @@ def upstream(served_model):
 
 @pytest.fixture
 def gateway(served_model, upstream):
-    """Start gateways before the server, and return the address and the application of each."""
+    """Start gateways in front of the server; each call returns an address and an application."""
     with contextlib.ExitStack() as stack:
 
         def start(**told):
@@ -47,14 +47,14 @@ def gateway(served_model, upstream):
 
 @pytest.fixture(scope="module")
 def plain_http():
-    """What the official clients send by, without the certificates that each of them would load."""
+    """The HTTP clients of the official libraries, without the certificates that each would load."""
     with openai.DefaultHttpxClient(verify=False) as one, anthropic.DefaultHttpxClient(verify=False) as other:
         yield one, other
 
 
 @pytest.fixture
 def chat(plain_http):
-    """Make clients of OpenAI's."""
+    """Make OpenAI clients."""
     return lambda url, key="sk-test", **more: openai.OpenAI(
         base_url=url + "/v1", api_key=key, max_retries=0, http_client=plain_http[0], **more
     )
@@ -62,14 +62,14 @@ def chat(plain_http):
 
 @pytest.fixture
 def claude(plain_http):
-    """Make clients of Anthropic's."""
+    """Make Anthropic clients."""
     return lambda url, key="sk-test", **more: anthropic.Anthropic(
         base_url=url, api_key=key, max_retries=0, http_client=plain_http[1], **more
     )
 
 
 def conversation(turns, words=20):
-    """A chat that grows: the task, then answers and questions in turn."""
+    """Return a conversation: the task, then answers and questions in turn."""
     said = [{"role": "user", "content": "The task: find out why the build is slow, and say so in one line."}]
     for i in range(turns):
         said.append(
@@ -85,7 +85,7 @@ def post(url, body, path="/v1/chat/completions", **headers):
 
 
 def get(url, path, **headers):
-    """Ask for a path, and return the status, the headers and the body of the answer."""
+    """Get a path, and return the status, the headers and the body of the answer."""
     return call(url, "GET", path, **headers)
 
 

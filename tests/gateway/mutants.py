@@ -6,10 +6,8 @@ import random
 from brim.errors import InvalidValue
 from brim.gateway import client_request as ask
 from brim.gateway import endings, recall, relay
-from brim.gateway import outcome as fitting
 from brim.gateway.problem import CHAT, MESSAGES, RESPONSES, HttpProblem
-from brim.meter import meter
-from brim.sessions.meters import Meters
+from brim.sessions.conversations import Conversations
 from model_server import completion, events, sse
 
 ROUTES = (CHAT, MESSAGES, RESPONSES)
@@ -82,32 +80,33 @@ def hit(chooser, said):
 
 def fuzzed(count, seed=23):
     """Read bodies and streams that were hit; return how many could be read, and what went wrong with the others."""
-    chooser, meters, scale = random.Random(seed), Meters(), meter("gpt-5")
+    chooser, engine = random.Random(seed), Conversations()
     bodies, streams = seeds()
     read, wrong = 0, []
     for number in range(count):
         route = ROUTES[number % 3]
         said = hit(chooser, (bodies if number % 2 else streams)[route])
         try:
-            read += (_body if number % 2 else _stream)(chooser, route, said, meters, scale)
+            read += _body(route, said, engine) if number % 2 else _stream(chooser, route, said)
         except Exception as error:  # Whatever it is, it is what is looked for.
             wrong.append((type(error).__name__, str(error)[:100], route, said))
     return read, wrong
 
 
-def _body(chooser, route, said, meters, scale):
+def _body(route, said, engine):
     try:
         found = ask.read(route, said, 10_000)
         if found.request is None:
             return False
-        fitting.weigh(found, scale, meters)
-        found.model, found.answer, found.partial, found.streams  # noqa: B018 - each of them reads
+        given = found.input()
+        engine.count(given, engine.plan(given))
+        found.model, found.answer, found.partial  # noqa: B018 - each of them reads
     except (HttpProblem, InvalidValue):
         return False
     return True
 
 
-def _stream(chooser, route, said, meters, scale):
+def _stream(chooser, route, said):
     stream, at = relay.EventStream(), 0
     while at < len(said):
         size = chooser.choice((1, 7, 60, 1_000))

@@ -1,4 +1,4 @@
-"""A gateway as a process that is watched: where it connects to, all that it logs, and all that it tells of itself."""
+"""A gateway in a process of its own, with a record of its connections, its log and its telemetry."""
 
 import contextlib
 import json
@@ -12,7 +12,7 @@ from model_server import ModelServer, say
 
 
 class Leading(ModelServer):
-    """A model that leads elsewhere, or repeats what it was shown, where a header asks for it."""
+    """A model server that redirects, or repeats the request headers, if a header asks for it."""
 
     async def __call__(self, scope, receive, send):
         headers = {name.decode(): value.decode("latin-1") for name, value in scope.get("headers", ())}
@@ -32,7 +32,7 @@ class Leading(ModelServer):
 
 
 class Watched:
-    """A gateway process, and what it left."""
+    """A gateway process, and the files that it wrote."""
 
     def __init__(self, folder, upstream, *options, **environ):
         self.folder = Path(folder)
@@ -50,7 +50,7 @@ class Watched:
         return {tuple(json.loads(line)) for line in (self.folder / "connects").read_text().splitlines()}
 
     def end(self, how="terminate"):
-        """End it if it has not ended, and keep what it still says."""
+        """End the process if it runs, and keep its last output."""
         if self.process.stdout.closed:
             return
         getattr(self.process, how)()
