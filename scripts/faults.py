@@ -721,7 +721,7 @@ AREAS = (
         (
             (
                 "what is no JSON comes back whole",
-                "return cut or with_marker(Ends, self.marker).truncate(text, limit, meter)",
+                'return cut or truncator("ends", self.marker).truncate(text, limit, meter)',
                 "return cut or Cut(text=text, before=meter.count(text), after=meter.count(text))",
             ),
             (
@@ -844,13 +844,13 @@ AREAS = (
         (
             (
                 "what cannot keep its kind is refused",
-                "return with_marker(Ends, self.marker).truncate(text, limit, meter)",
-                "raise",
+                '        except DoesNotFit:\n            return truncator("ends", self.marker).truncate(text, limit, meter)',
+                "        except DoesNotFit:\n            raise",
             ),
             (
                 "the marker is not handed on",
-                "with_marker(_MAKERS[kind_of(text)], self.marker)",
-                "with_marker(_MAKERS[kind_of(text)], None)",
+                "else kind, self.marker)",
+                "else kind, None)",
             ),
         ),
     ),

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from brim.errors import BrimError, InvalidType, NoProgress
-from brim.history.compact.plan import CompactionPlan, apply, plan
-from brim.history.compact.result import Compacted
+from brim.history.compact.plan import Compacted, CompactionPlan, apply, plan
 from brim.llm import LanguageModel
 from brim.sessions.context import Context
 from brim.sessions.settings import SessionSettings
@@ -33,12 +32,12 @@ def checked(summarise: object) -> Any:
 
 def planned(context: Context, settings: SessionSettings, room: int, last: Compacted | None) -> CompactionPlan | None:
     """Return what a summary should replace; `None` if it would save nothing."""
-    book = context.history.turns
-    if room < 1 or not len(book):
+    turns = context.history.turns
+    if room < 1 or not len(turns):
         return None
     return plan(
-        book,
-        meter=book.meter,
+        turns,
+        meter=turns.meter,
         room=room,
         keep_turns=settings.keep_turns,
         summary_share=settings.summary_share,

@@ -31,8 +31,8 @@ class Context:
         self._counted = (0, 0)
         self._kept: tuple[Any, ...] | None = None
         self.extend(messages)
-        book = self.history.turns
-        self._pins = [book.indexes[at] for at, each in enumerate(book.messages) if mark.piece_of(each) is not None]
+        turns = self.history.turns
+        self._pins = [turns.indexes[at] for at, each in enumerate(turns.messages) if mark.piece_of(each) is not None]
 
     @property
     def messages(self) -> list[Any]:
@@ -85,21 +85,21 @@ class Context:
 
     def categories(self) -> dict[str, int]:
         """Return the tokens of all messages by category."""
-        book = self.history.turns
+        turns = self.history.turns
         had, generation = self._counted
-        if generation != book.generation:
+        if generation != turns.generation:
             had, self._sums = 0, {}
-        for message, units in zip(book.messages[had:], book.units[had:], strict=True):
+        for message, units in zip(turns.messages[had:], turns.units[had:], strict=True):
             self._add(self._sums, message, units)
-        self._counted = (len(book), book.generation)
+        self._counted = (len(turns), turns.generation)
         return dict(self._sums)
 
     def categories_of(self, messages: Sequence[Any]) -> dict[str, int]:
         """Return the tokens of sent messages by category."""
-        book, sums = self.history.turns, dict[str, int]()
+        turns, sums = self.history.turns, dict[str, int]()
         for i, raw in enumerate(messages):
-            message = book.wire.read(raw, i)
-            self._add(sums, message, book.chat.units(message))
+            message = turns.wire.read(raw, i)
+            self._add(sums, message, turns.chat.units(message))
         return sums
 
     def _add(self, sums: dict[str, int], message: Message, units: int) -> None:
@@ -117,19 +117,19 @@ class Context:
 
         Cleared results are also listed by the handles that replace them.
         """
-        book = self.history.turns
+        turns = self.history.turns
         there = {id(raw) for raw in sent}
-        gone = [at for at, raw in enumerate(book.raws) if id(raw) not in there]
-        key = tuple(id(book.raws[at]) for at in gone)
+        gone = [at for at, raw in enumerate(turns.raws) if id(raw) not in there]
+        key = tuple(id(turns.raws[at]) for at in gone)
         if key == self._kept:
             return {}
         self._kept = key
         texts: dict[str, str] = {}
-        for turn in sorted({book.turn_of(at) for at in gone}):
-            told = written([book.raws[at] for at in book.members(turn)])
+        for turn in sorted({turns.turn_of(at) for at in gone}):
+            told = written([turns.raws[at] for at in turns.members(turn)])
             texts[handle(told)] = told
         for at in gone:
-            outputs = [piece.text for piece in book.messages[at].pieces if piece.kind == "output"]
+            outputs = [piece.text for piece in turns.messages[at].pieces if piece.kind == "output"]
             if outputs:
                 joined = "\n".join(outputs)
                 texts[handle(joined)] = joined

@@ -55,8 +55,8 @@ class FixedParts:
 
     def room(self, context: Context) -> int:
         """Return the tokens to leave free for memory."""
-        book = context.history.turns
-        return book.chat.frame("user") + book.chat.text(self.memory) if self.memory else 0
+        turns = context.history.turns
+        return turns.chat.frame("user") + turns.chat.text(self.memory) if self.memory else 0
 
     def units(self, context: Context) -> int:
         """Return the tokens of all parts, with what primes the reply."""
@@ -68,11 +68,11 @@ class FixedParts:
 
         At the end memory may change from prompt to prompt without changing the cached prefix.
         """
-        book, messages = context.history.turns, fitted.messages
-        wire, units = book.wire, 0
+        turns, messages = context.history.turns, fitted.messages
+        wire, units = turns.wire, 0
         if self.memory:
             if wire.pairs and messages and wire.read(messages[-1], 0).role == "user":
-                messages, units = [*messages[:-1], wire.append(messages[-1], self.memory)], book.chat.text(self.memory)
+                messages, units = [*messages[:-1], wire.append(messages[-1], self.memory)], turns.chat.text(self.memory)
             else:
                 messages, units = [*messages, wire.say(self.memory)], self.room(context)
         if self.system and wire.name == "openai":

@@ -52,18 +52,18 @@ class HeldConversation(Conversation):
         """Return the request that fits, cut as the one before if that still fits."""
         context = self._context = self._shown(request)
         history = context.history
-        book, (beside, _) = history.turns, history.extra_units(None, request.system)
-        instructed = bool(beside["system"] or book.system)
-        offered, exact = self._meters.tools(book.meter, book.chat, request.tools, system=instructed)
-        exact = exact and book.meter.exact and not book.chat.estimated
-        before = context.units + sum(beside.values()) + offered + request.extra
+        turns, (extra, _) = history.turns, history.extra_units(None, request.system)
+        instructed = bool(extra["system"] or turns.system)
+        offered, exact = self._meters.tools(turns.meter, turns.chat, request.tools, system=instructed)
+        exact = exact and turns.meter.exact and not turns.chat.estimated
+        before = context.units + sum(extra.values()) + offered + request.extra
         if most is None and before <= room.fits:
             places: list[int | None] = [*range(len(request.messages))]
             return FittedRequest(
                 messages=list(request.messages), places=places, input=request, before=before, room=room, exact=exact
             )
         target = room.target if most is None else min(room.target, most)
-        tools = [*(request.tools or ()), recall.tool(book.wire.name)] if request.recall else request.tools
+        tools = [*(request.tools or ()), recall.tool(turns.wire.name)] if request.recall else request.tools
         fitted = context.fit(
             max(0, target - request.extra),
             tools=tools,

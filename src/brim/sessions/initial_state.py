@@ -13,17 +13,15 @@ from brim.meter.window import Window
 from brim.sessions.context import Context
 from brim.sessions.counts import Counts
 from brim.sessions.journal import SavedSession
-from brim.sessions.model_meter import ModelMeter, load_calibration
+from brim.sessions.model_meter import ModelMeter
 from brim.sessions.settings import SessionSettings
 from brim.sessions.state import SessionState
-from brim.store.base import Store
 
 
 def new_state(
     window: Window | int | None,
     model: str | None,
     meter: Any,
-    store: Store | None,
     calibration: Calibration | None,
     options: Mapping[str, Any],
 ) -> SessionState:
@@ -38,7 +36,7 @@ def new_state(
     settings = SessionSettings.of(window, model, meter=known, own_meter=own, **options)
     model_meter = ModelMeter(meter, model)
     if model_meter.learns:
-        model_meter.calibration = calibration or load_calibration(store, model) or model_meter.calibration
+        model_meter.calibration = calibration or model_meter.calibration
         model_meter.recount()
     context = Context(model_meter.meter, stable=settings.stable, format=settings.format)
     return SessionState(settings=settings, context=context, model_meter=model_meter, counts=Counts())

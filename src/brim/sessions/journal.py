@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from brim.history.compact.result import Compacted
+from brim.history.compact.plan import Compacted
 from brim.history.stable import HeldCut
 from brim.sessions.context import held_from
 from brim.sessions.counts import Counts

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from brim.errors import NoProgress
-from brim.history.compact.result import Compacted
+from brim.history.compact.plan import Compacted
 from brim.history.result import Fitted
-from brim.sessions import compaction as compaction
+from brim.sessions import compaction
 from brim.sessions.context import held_dict
 from brim.sessions.fixed_parts import FixedParts
 from brim.sessions.sent_messages import folded

@@ -26,7 +26,7 @@ from brim.sessions.compaction import Summariser
 from brim.sessions.fixed_parts import FixedParts, Memory
 from brim.sessions.initial_state import new_state, restored_state
 from brim.sessions.journal import Journal, Lines, read
-from brim.sessions.model_meter import SentPrompt, save_calibration
+from brim.sessions.model_meter import SentPrompt, load_calibration, save_calibration
 from brim.sessions.notices import Notifier
 from brim.sessions.prompt_step import PromptStep
 from brim.sessions.recall import Recall
@@ -45,11 +45,6 @@ Given = Meter | str | Callable[[str], int] | None
 
 class Session(Recall):
     """A conversation that lasts."""
-
-    id: str
-    """Its name in the store."""
-    about: dict[str, Any]
-    """What the store's list of sessions shows of it, beside its status."""
 
     def __init__(
         self,
@@ -103,38 +98,26 @@ class Session(Recall):
             InvalidValue: an argument is invalid, or the store has a session of this id.
             UnknownName: there is no such model or meter.
         """
-        settings = {
-            "keep_turns": keep_turns,
-            "stable": stable,
-            "compact_at": compact_at,
-            "summary_share": summary_share,
-            "tool_limit": tool_limit,
-            "memory_limit": memory_limit,
-            "format": format,
-        }
-        state = new_state(window, model, meter, store, calibration, settings)
+        settings = {"keep_turns": keep_turns, "stable": stable, "compact_at": compact_at, "format": format}
+        settings |= {"summary_share": summary_share, "tool_limit": tool_limit, "memory_limit": memory_limit}
+        state = new_state(window, model, meter, calibration or load_calibration(store, model), settings)
         name = uuid4().hex if id is None else id
-        self._set_up(Journal(store, name), state, summarise, clock, observers, on_notice, capture=capture)
+        notifier = Notifier(name, model, clock, observers, on_notice)
+        self._set_up(Journal(store, name), state, notifier, summarise, capture)
         if store is not None and store.entries(name, limit=1):
             raise InvalidValue("id", id, "new in this store: brim.Session.open(id, store=...) continues a session")
         first = {"settings": state.settings.to_dict(), "calibration": state.model_meter.to_dict()}
         self._write([("note", first), *also])
 
     def _set_up(
-        self,
-        journal: Journal,
-        state: SessionState,
-        summarise: Summariser | None,
-        clock: Callable[[], float],
-        observers: Iterable[Observer],
-        on_notice: Callable[[str], Any] | None,
-        *,
-        capture: bool,
+        self, journal: Journal, state: SessionState, notifier: Notifier, summarise: Summariser | None, capture: bool
     ) -> None:
         """Take what a new session and an opened one have in common."""
-        self.id, self.about = journal.session, {"kind": "session"}
-        self._journal, self._state = journal, state
-        self._notifier = Notifier(journal.session, state.settings.model, clock, observers, on_notice)
+        self.id = journal.session
+        """Its name in the store."""
+        self.about: dict[str, Any] = {"kind": "session"}
+        """What the store's list of sessions shows of it, beside its status."""
+        self._journal, self._state, self._notifier = journal, state, notifier
         self._summarise, self._capture = compaction.checked(summarise), capture
 
     @classmethod
@@ -155,37 +138,22 @@ class Session(Recall):
         """Return a session as it was left: its next prompt is the one it would have made, had it never been closed.
 
         Its settings are those that it began with. What cannot be stored is passed again: a meter or a summariser of
-        the caller's own, a clock, observers.
-
-        Args:
-            id: its name in the store.
-            store: the store.
-            meter: a meter of the caller's own.
-            summarise: makes summaries.
-            clock: returns the time in seconds.
-            observers: receive events.
-            on_notice: called with a notice for the user.
-            capture: whether the prompts in the store hold their receipts and texts.
-            create: whether to begin the session if the store has none of this id.
-            settings: the other arguments of a `Session` that is created: `window`, `model`, ...
+        the caller's own, a clock, observers. With `create`, a session that the store does not have is begun, and
+        `settings` are the other arguments of a new one.
 
         Raises:
             UnknownName: the store has no session of this id, and `create` is false.
             InvalidValue: it was begun with a meter of the caller's own, and none is passed.
         """
         saved = read(store, id)
-        shared: dict[str, Any] = {
-            "summarise": summarise,
-            "clock": clock,
-            "observers": observers,
-            "on_notice": on_notice,
-        }
-        if saved is None and create:
-            return cls(store=store, id=id, meter=meter, capture=capture, **shared, **settings)
         if saved is None:
-            raise UnknownName("session", id, [row.id for row in store.sessions(limit=1_000)])
+            if not create:
+                raise UnknownName("session", id, [row.id for row in store.sessions(limit=1_000)])
+            settings |= {"summarise": summarise, "clock": clock, "observers": observers, "on_notice": on_notice}
+            return cls(store=store, id=id, meter=meter, capture=capture, **settings)
         made = cls.__new__(cls)
-        made._set_up(Journal(store, id, saved.number), restored_state(saved, meter), capture=capture, **shared)
+        notifier = Notifier(id, saved.settings.model, clock, observers, on_notice)
+        made._set_up(Journal(store, id, saved.number), restored_state(saved, meter), notifier, summarise, capture)
         return made
 
     @property
@@ -367,11 +335,8 @@ class Session(Recall):
     ) -> ReportedUsage:
         """Take the reported usage of the last prompt: it corrects an estimate, and the status shows it.
 
-        Args:
-            usage: the `usage` of an answer of Chat Completions, Responses or Messages, or the whole answer.
-            input_tokens: tokens of the whole prompt, cached ones included.
-            output_tokens: tokens of the answer.
-            cached_tokens: tokens of the prompt that were found in the cache.
+        `usage` is that of an answer of Chat Completions, Responses or Messages, or the whole answer; without it, the
+        numbers are passed by name, `input_tokens` with the cached ones included.
 
         Raises:
             InvalidValue: it is none of these.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from brim.history.compact.result import Compacted
+from brim.history.compact.plan import Compacted
 from brim.history.result import Fitted
 from brim.sessions.context import Context
 from brim.sessions.counts import Counts
