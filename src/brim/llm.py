@@ -1,18 +1,19 @@
-"""The one place that calls a model: any endpoint that speaks like OpenAI's chat completions or Anthropic's messages.
+"""Calls a model: any endpoint with the API of OpenAI's chat completions or Anthropic's messages.
 
-It needs nothing but the standard library. No redirect is followed, so that a key goes to the host that was named and no
-other; the answer is bounded in size and in time; and the key is read from the environment when it is needed, so that it
-stands in no value, no message and no log.
+It needs only the standard library. Redirects are not followed, so that a key goes to no other host; the answer is
+bounded in size and in time; and the key is read from the environment when it is needed, so that no value, message or
+log contains it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 from urllib.parse import SplitResult, urlsplit
 
 from brim.errors import InvalidType, InvalidValue, ModelError, check_choice
@@ -27,12 +28,12 @@ LENGTH = "length"
 
 _MOST_BYTES = 16 * 1024 * 1024
 """Bytes of an answer: far more than any model writes, far less than a machine has."""
-_PIECE = 64 * 1024
+_CHUNK = 64 * 1024
 _EXCERPT = 300
 """Characters of a refusal that a message repeats."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _VERSION = "2023-06-01"
-"""The version of Anthropic's messages that is spoken."""
+"""The version of Anthropic's API."""
 
 _STOPS = {
     "stop": "end",
@@ -46,14 +47,15 @@ _STOPS = {
     "content_filter": "refusal",
     "refusal": "refusal",
 }
+_MEANINGS = {401: " (the key is missing or wrong)", 404: " (no such model or address)"}
 
 Messages = str | Sequence[Mapping[str, Any]]
-"""A text that the user says, or messages with a role and a content each."""
+"""A text of the user, or messages with a role and a content each."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Usage:
-    """Tokens that a call took, as its maker counted them; `None` where it did not say."""
+    """Tokens of a call as the provider counted them; `None` if it did not report them."""
 
     input: int | None = None
     output: int | None = None
@@ -61,12 +63,12 @@ class Usage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reply:
-    """What a model answered."""
+    """The answer of a model."""
 
     text: str
     usage: Usage = field(default_factory=Usage)
     stop: str = "end"
-    """Why it stopped: `end`, `length` (the limit on answers), `tool`, `refusal`, or the maker's own word."""
+    """Why it stopped: `end`, `length` (the limit on answers), `tool`, `refusal`, or the provider's own word."""
 
     @property
     def complete(self) -> bool:
@@ -75,10 +77,10 @@ class Reply:
 
 
 class LanguageModel(Protocol):
-    """Anything that can be asked."""
+    """Anything that answers messages."""
 
     def complete(self, messages: Messages, system: str | None = None) -> Reply:
-        """Return what the model answers."""
+        """Return the model's answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +88,12 @@ class LLM:
     """A model behind an HTTP endpoint."""
 
     url: str = field(repr=False)
-    """Where the API begins, such as `http://127.0.0.1:8101/v1`."""
+    """The address of the API, such as `http://127.0.0.1:8101/v1`."""
     model: str
     key: str | None = None
-    """The NAME of the environment variable that holds the key."""
-    api: str = "openai"
-    """Which of `APIS` it speaks."""
+    """The NAME of the environment variable that has the key."""
+    api: Literal["openai", "anthropic"] = "openai"
+    """One of `APIS`."""
     timeout: float = 30
     """Seconds for a whole call."""
 
@@ -99,9 +101,9 @@ class LLM:
         check_choice("api", self.api, APIS)
         if not isinstance(self.model, str) or not self.model:
             raise InvalidType("model", self.model, "a text that is not empty")
-        _parted(self.url)
+        _split(self.url)
         if self.key is not None and not (isinstance(self.key, str) and _NAME.fullmatch(self.key)):
-            # Whoever gave the key itself by mistake does not want to see it in a log.
+            # A key that was passed by mistake must not appear in a log.
             raise InvalidValue("key", "what was given", "the name of an environment variable that holds the key")
         number = isinstance(self.timeout, int | float) and not isinstance(self.timeout, bool)
         if not (number and 0 < self.timeout <= 86_400):
@@ -109,41 +111,39 @@ class LLM:
 
     @property
     def place(self) -> str:
-        """The endpoint as it may be shown: without what stands after a question mark."""
-        parts = _parted(self.url)
+        """The endpoint without the query, for messages."""
+        parts = _split(self.url)
         return f"{parts.scheme}://{parts.netloc}{self._path(parts)}"
 
     def complete(self, messages: Messages, system: str | None = None) -> Reply:
-        """Return what the model answers.
+        """Return the model's answer.
 
-        Nothing limits the answer but the model: where the API demands a number, it is the model's own maximum.
+        Only the model limits the answer: if the API requires a number, it is the model's own maximum.
 
         Raises:
-            ModelError: no answer in time, a refusal, or an answer that is not one.
-            InvalidValue: messages that cannot be, a key that is not set, or a model whose maximum is not known.
+            ModelError: no answer in time, a refusal, or an invalid answer.
+            InvalidValue: the messages are invalid, the key is not set, or the model's maximum is unknown.
         """
-        body = json.dumps(self._body(_listed(messages), system)).encode()
+        body = json.dumps(self._body(_message_list(messages), system)).encode()
         key = self._secret()
-        status, answer = self._posted(body, key)
+        status, answer = self._post(body, key)
         if status != 200:
-            told = _excerpt(answer, key)
-            raise ModelError(f"{self.place} answered {status}{_meaning(status)}", status=status, excerpt=told)
+            meaning = " (a redirect, which is not followed: give the address that it leads to)"
+            meaning = meaning if 300 <= status < 400 else _MEANINGS.get(status, "")
+            raise ModelError(f"{self.place} answered {status}{meaning}", status=status, excerpt=_excerpt(answer, key))
         try:
             values = json.loads(answer)
-            return _openai(values) if self.api == "openai" else _anthropic(values)
+            return _openai_reply(values) if self.api == "openai" else _anthropic_reply(values)
         except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
-            told = _excerpt(answer, key)
             problem = f"{self.place} answered something that is no {self.api} answer"
-            raise ModelError(problem, status=status, excerpt=told) from None
+            raise ModelError(problem, status=status, excerpt=_excerpt(answer, key)) from None
 
     async def acomplete(self, messages: Messages, system: str | None = None) -> Reply:
-        """Return what the model answers, without holding the event loop; raises what `complete` raises."""
-        import asyncio
-
+        """Return the model's answer without blocking the event loop; raises what `complete` raises."""
         return await asyncio.to_thread(self.complete, messages, system)
 
     def _secret(self) -> str:
-        """Return the key, or nothing where none is named."""
+        """Return the key; empty if none is named."""
         if self.key is None:
             return ""
         found = os.environ.get(self.key, "").strip()
@@ -157,80 +157,76 @@ class LLM:
         if self.api == "openai":
             first = [{"role": "system", "content": system}] if system else []
             return {"model": self.model, "messages": [*first, *messages]}
-        said = [system] if system else []
-        said += [_spoken(message["content"]) for message in messages if message["role"] in ("system", "developer")]
-        spoken = [message for message in messages if message["role"] not in ("system", "developer")]
-        body: dict[str, Any] = {"model": self.model, "max_tokens": _longest(self.model), "messages": spoken}
-        return {**body, "system": "\n\n".join(said)} if said else body
+        systems = [system] if system else []
+        rest = []
+        for message in messages:
+            if message["role"] in ("system", "developer"):
+                systems.append(_content_text(message["content"]))
+            else:
+                rest.append(message)
+        body: dict[str, Any] = {"model": self.model, "max_tokens": _longest_answer(self.model), "messages": rest}
+        return {**body, "system": "\n\n".join(systems)} if systems else body
 
     def _path(self, parts: SplitResult) -> str:
         path = parts.path.rstrip("/")
-        if self.api == "openai":
-            return path if path.endswith("/chat/completions") else f"{path}/chat/completions"
-        if path.endswith("/messages"):
+        end = "/chat/completions" if self.api == "openai" else "/messages"
+        if path.endswith(end):
             return path
-        return f"{path}/messages" if path.endswith("/v1") else f"{path}/v1/messages"
+        return path + end if self.api == "openai" or path.endswith("/v1") else f"{path}/v1{end}"
 
     def _headers(self, key: str) -> dict[str, str]:
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Connection": "close"}
         if self.api == "anthropic":
             headers["anthropic-version"] = _VERSION
-            return {**headers, "x-api-key": key} if key else headers
-        return {**headers, "Authorization": f"Bearer {key}"} if key else headers
+        if key:
+            name, value = ("x-api-key", key) if self.api == "anthropic" else ("Authorization", f"Bearer {key}")
+            headers[name] = value
+        return headers
 
-    def _posted(self, body: bytes, key: str) -> tuple[int, bytes]:
+    def _post(self, body: bytes, key: str) -> tuple[int, bytes]:
         """Return the status and the bytes of the answer.
 
         Raises:
-            ModelError: there is none in time, or it is too big.
+            ModelError: there is none in time, or it is too large.
         """
-        from http.client import HTTPException
+        from http.client import HTTPConnection, HTTPException, HTTPSConnection
 
-        connection = self._connection()
+        parts = _split(self.url)
+        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        connection = kind(parts.hostname or "", parts.port, timeout=self.timeout)
         watch = _Watch(connection, self.timeout)
+        late = ModelError(f"{self.place} gave no whole answer within {self.timeout:g} seconds: raise the timeout")
         try:
             connection.connect()
             watch.start()
-            parts = _parted(self.url)
             target = self._path(parts) + (f"?{parts.query}" if parts.query else "")
             connection.request("POST", target, body, self._headers(key))
             with connection.getresponse() as response:
                 status, answer = response.status, self._read(response)
         except (OSError, HTTPException, ValueError) as error:
             if watch.late or isinstance(error, TimeoutError):
-                raise self._too_late() from None
-            raise ModelError(f"{self.place} cannot be asked: {_why(error)}") from error
+                raise late from None
+            reason = (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()
+            raise ModelError(f"{self.place} cannot be asked: {reason}") from error
         finally:
             watch.stop()
             connection.close()
         if watch.late:
-            raise self._too_late()
+            raise late
         return status, answer
 
-    def _connection(self) -> HTTPConnection:
-        from http.client import HTTPConnection, HTTPSConnection
-
-        parts = _parted(self.url)
-        made = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        return made(parts.hostname or "", parts.port, timeout=self.timeout)
-
     def _read(self, response: HTTPResponse) -> bytes:
-        pieces, size = [], 0
-        while piece := response.read(_PIECE):
-            size += len(piece)
-            if size > _MOST_BYTES:
-                raise ModelError(
-                    f"{self.place} answered more than the {_MOST_BYTES:,} bytes that are read", status=response.status
-                )
-            pieces.append(piece)
-        return b"".join(pieces)
-
-    def _too_late(self) -> ModelError:
-        return ModelError(f"{self.place} gave no whole answer within {self.timeout:g} seconds: raise the timeout")
+        answer = bytearray()
+        while chunk := response.read(_CHUNK):
+            answer += chunk
+            if len(answer) > _MOST_BYTES:
+                problem = f"{self.place} answered more than the {_MOST_BYTES:,} bytes that are read"
+                raise ModelError(problem, status=response.status)
+        return bytes(answer)
 
 
 class _Watch:
-    """Ends a connection when its time is up, however slowly the other side drips."""
+    """Ends a connection when its time is up, even if the server sends byte by byte."""
 
     def __init__(self, connection: HTTPConnection, seconds: float) -> None:
         from threading import Timer
@@ -253,28 +249,28 @@ class _Watch:
 
         self.late = True
         try:
-            # Of the plain socket: that of TLS would take its state away under the reader.
+            # Of the plain socket: that of TLS would lose its state while the reader uses it.
             socket.socket.shutdown(self._sock, socket.SHUT_RDWR)
         except OSError:
             return
 
 
 def cost(model: str, usage: Usage) -> float | None:
-    """Return the US dollars that a call cost by the catalogue; unknown is `None`."""
-    from brim.meter import catalogue
+    """Return the US dollars of a call by the catalogue; `None` if unknown."""
+    from brim.meter.catalogue import lookup
 
-    row = catalogue.lookup(model)
-    prices = row.prices if row is not None else None
+    row = lookup(model)
+    prices = None if row is None else row.prices
     if prices is None or None in (usage.input, usage.output, prices.input, prices.output):
         return None
     return round(((usage.input or 0) * (prices.input or 0) + (usage.output or 0) * (prices.output or 0)) / 1e6, 9)
 
 
-def _parted(url: object) -> SplitResult:
+def _split(url: object) -> SplitResult:
     """Return the parts of an address.
 
     Raises:
-        InvalidValue: it is none, or carries a password.
+        InvalidValue: it is invalid, or has a password.
     """
     expected = "an address such as http://127.0.0.1:8101/v1"
     if not isinstance(url, str):
@@ -291,7 +287,7 @@ def _parted(url: object) -> SplitResult:
     return parts
 
 
-def _listed(messages: object) -> list[dict[str, Any]]:
+def _message_list(messages: object) -> list[dict[str, Any]]:
     if isinstance(messages, str):
         return [{"role": "user", "content": messages}]
     if not isinstance(messages, Sequence) or isinstance(messages, bytes):
@@ -302,77 +298,60 @@ def _listed(messages: object) -> list[dict[str, Any]]:
     return [dict(message) for message in messages]
 
 
-def _spoken(content: Any) -> str:
+def _content_text(content: Any) -> str:
     """Return the text of a message's content, which may be a list of blocks."""
     if isinstance(content, str):
         return content
     return "\n\n".join(block["text"] for block in content if isinstance(block, Mapping) and "text" in block)
 
 
-def _longest(model: str) -> int:
+def _longest_answer(model: str) -> int:
     """Return the most tokens that a model answers.
 
     Raises:
-        InvalidValue: nobody knows.
+        InvalidValue: it is unknown.
     """
-    from brim.meter import catalogue
+    from brim.meter.catalogue import lookup
 
-    row = catalogue.lookup(model)
-    most = row.max_output if row is not None else None
-    if most is None:
-        raise InvalidValue(
-            "model", model, "one whose longest answer is known: declare its max_output in brim.models.yaml"
-        )
-    return most
+    row = lookup(model)
+    if row is None or row.max_output is None:
+        expected = "one whose longest answer is known: declare its max_output in brim.models.yaml"
+        raise InvalidValue("model", model, expected)
+    return row.max_output
 
 
-def _openai(values: Any) -> Reply:
+def _openai_reply(values: Any) -> Reply:
     choice = values["choices"][0]
     content = choice["message"].get("content")
     if isinstance(content, list):
         content = "".join(part.get("text", "") for part in content)
     text = content if content is not None else choice["message"].get("refusal") or ""
     usage = values.get("usage") or {}
-    told = Usage(input=_count(usage.get("prompt_tokens")), output=_count(usage.get("completion_tokens")))
-    return Reply(text=_text(text), usage=told, stop=_stop(choice.get("finish_reason")))
+    return _reply(text, choice.get("finish_reason"), usage.get("prompt_tokens"), usage.get("completion_tokens"))
 
 
-def _anthropic(values: Any) -> Reply:
-    texts = [_text(block["text"]) for block in values["content"] if block["type"] == "text"]
+def _anthropic_reply(values: Any) -> Reply:
+    text = "".join(block["text"] for block in values["content"] if block["type"] == "text")
     usage = values.get("usage") or {}
-    parts = [_count(usage.get(f"{kind}input_tokens")) for kind in ("", "cache_creation_", "cache_read_")]
-    taken = None if parts[0] is None else sum(part or 0 for part in parts)
-    told = Usage(input=taken, output=_count(usage.get("output_tokens")))
-    return Reply(text="".join(texts), usage=told, stop=_stop(values.get("stop_reason")))
+    read, *cached = [_count(usage.get(f"{kind}input_tokens")) for kind in ("", "cache_creation_", "cache_read_")]
+    prompt = None if read is None else read + sum(each or 0 for each in cached)
+    return _reply(text, values.get("stop_reason"), prompt, usage.get("output_tokens"))
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str):
+def _reply(text: object, stop: object, prompt: object, answer: object) -> Reply:
+    if not isinstance(text, str):
         raise TypeError("no text")
-    return value
+    word = _STOPS.get(stop, stop[:40]) if isinstance(stop, str) else "end"
+    return Reply(text=text, usage=Usage(input=_count(prompt), output=_count(answer)), stop=word)
 
 
 def _count(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def _stop(word: object) -> str:
-    return _STOPS.get(word, word[:40]) if isinstance(word, str) else "end"
-
-
 def _excerpt(answer: bytes, key: str) -> str:
     """Return the start of an answer as one line, without the key."""
-    # The whole is searched for the key before any of it is left out: half of a key is a secret too.
-    said = answer.decode("utf-8", "replace")
-    told = " ".join((said.replace(key, "[key]") if key else said)[: 8 * _EXCERPT].split())
-    return told if len(told) <= _EXCERPT else told[: _EXCERPT - 1] + "…"
-
-
-def _meaning(status: int) -> str:
-    if 300 <= status < 400:
-        return " (a redirect, which is not followed: give the address that it leads to)"
-    return {401: " (the key is missing or wrong)", 404: " (no such model or address)"}.get(status, "")
-
-
-def _why(error: Exception) -> str:
-    return (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()
+    # The key is searched for in the whole before anything is cut: half of a key is a secret too.
+    text = answer.decode("utf-8", "replace")
+    line = " ".join((text.replace(key, "[key]") if key else text)[: 8 * _EXCERPT].split())
+    return line if len(line) <= _EXCERPT else line[: _EXCERPT - 1] + "…"
