@@ -844,8 +844,8 @@ AREAS = (
         (
             (
                 "what cannot keep its kind is refused",
-                '        except DoesNotFit:\n            return truncator("ends", self.marker).truncate(text, limit, meter)',
-                "        except DoesNotFit:\n            raise",
+                'except DoesNotFit:\n            return truncator("ends", self.marker).truncate(text, limit, meter)',
+                "except DoesNotFit:\n            raise",
             ),
             (
                 "the marker is not handed on",

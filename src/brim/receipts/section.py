@@ -30,10 +30,6 @@ class Priority(IntEnum):
     LOW = 3
 
 
-_BY_NAME: dict[str | int, int] = {priority.name.lower(): int(priority) for priority in Priority}
-"""The numbers of the priorities by their lower-case names: the usual spelling needs no conversion."""
-
-
 @dataclass(frozen=True, slots=True)
 class Section:
     """A named part of a prompt."""
@@ -113,9 +109,6 @@ class Section:
     @property
     def rank(self) -> int:
         """The priority as a number: lower is more essential."""
-        known = _BY_NAME.get(self.priority)
-        if known is not None:
-            return known
         return int(Priority[self.priority.upper()]) if isinstance(self.priority, str) else int(self.priority)
 
     @property

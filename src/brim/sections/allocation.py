@@ -48,13 +48,17 @@ class Claim(NamedTuple):
         return self.wanted + self.toll if self.wanted else 0
 
 
+def _all(_index: int, grant: int) -> int:
+    return grant
+
+
 def allocate(
     claims: Sequence[Claim],
     budget: int,
     *,
     fill: Fill = "order",
     policy: Policy = "truncate_then_continue",
-    spend: Spend | None = None,
+    spend: Spend = _all,
 ) -> list[int]:
     """Return the grant of each claim, in the order of the claims.
 
@@ -72,9 +76,9 @@ def allocate(
         stopping = stops and not claims[members[0]].required
         money = floor(cap) - spent
         if fill == "order":
-            taken, short = _in_order(claims, members, money, grants, spend or _all, stops=stopping)
+            taken, short = _in_order(claims, members, money, grants, spend, stops=stopping)
         else:
-            taken, short = _in_shares(claims, members, money, grants, spend or _all)
+            taken, short = _in_shares(claims, members, money, grants, spend)
         spent += taken
         if stopping and short:
             break
@@ -84,10 +88,6 @@ def allocate(
 def essential(claims: Sequence[Claim]) -> int:
     """Return the fewest tokens that the required claims take."""
     return sum(claim.least + claim.toll for claim in claims if claim.required and claim.wanted)
-
-
-def _all(_index: int, grant: int) -> int:
-    return grant
 
 
 def _under(policy: Policy, claim: Claim) -> Claim:

@@ -11,12 +11,11 @@ from itertools import pairwise
 
 from brim.errors import DoesNotFit
 from brim.meter.base import Meter
+from brim.truncate import truncator
 from brim.truncate.base import BaseTruncator, Cut, shrink
-from brim.truncate.ends import Ends
 from brim.truncate.json_detail import Writer, details
 from brim.truncate.json_tree import is_json, parse
 from brim.truncate.line_selection import LineSelection, each, from_both_ends, keep
-from brim.truncate.marker import with_marker
 from brim.truncate.search import Parts, most
 
 _LINES_MARKER = '{"…":"{dropped:,} more lines"}'
@@ -34,7 +33,7 @@ class Json(BaseTruncator):
 
     def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
         cut = _document(text, limit, meter) or _lines(text, limit, meter)
-        return cut or with_marker(Ends, self.marker).truncate(text, limit, meter)
+        return cut or truncator("ends", self.marker).truncate(text, limit, meter)
 
 
 def is_json_lines(text: str) -> bool:

@@ -1,24 +1,24 @@
 """Markdown as blocks: headings, fenced code, lists, and the paragraphs between them.
 
-Only as much of CommonMark is read as decides where a document can be cut: what a fence encloses is never taken
-for anything else, and a list goes on over blank lines as long as what follows is indented or another item.
+Only as much of CommonMark is parsed as decides where a document can be cut: the content of a fence is never parsed, and
+a list continues over blank lines as long as the next line is indented or another item.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 _FENCE = re.compile(r" {0,3}(?:(`{3,})[^`]*|(~{3,}).*)$", re.DOTALL)
 _INNER_FENCE = re.compile(r"[ \t]*+(?:(?:[-*+>]|[0-9]{1,9}[.)])[ \t]*+)*+(?:(`{3,})[^`]*|(~{3,}).*)$", re.DOTALL)
-"""A fence that may stand inside a list or a quote."""
+"""A fence that may be inside a list or a quote."""
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t\r]|$)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t\r]*$")
 _ITEM = re.compile(r" {0,3}(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t\r]|$)")
 _RAW = re.compile(r" {0,3}<(!--|pre\b|script\b|style\b|textarea\b)", re.IGNORECASE)
 _INTERRUPTS = frozenset("#`~<-*+0123456789")
-"""What a line that ends a paragraph can start with."""
+"""The first characters of lines that can end a paragraph."""
 
 
 class Block(NamedTuple):
@@ -32,13 +32,13 @@ class Block(NamedTuple):
     level: int = 0
     """Of a heading, from one to six."""
     close: int | None = None
-    """The line that closes a fence; `None` when none does."""
+    """The line that closes a fence; `None` if there is none."""
     items: tuple[int, ...] = ()
     """Where the outer items of a list start."""
 
 
 def blocks(lines: Sequence[str]) -> list[Block]:
-    """Return the blocks of a document, which together hold each of its lines once."""
+    """Return the blocks of a document, which together contain each of its lines once."""
     found: list[Block] = []
     at = 0
     while at < len(lines):
@@ -56,7 +56,7 @@ def blocks(lines: Sequence[str]) -> list[Block]:
 
 
 def fence_of(line: str) -> str:
-    """Return the backticks or tildes that open a fence on this line, or nothing."""
+    """Return the backticks or tildes that open a fence on this line, or an empty text."""
     match = _FENCE.match(line)
     return (match[1] or match[2]) if match else ""
 
@@ -82,11 +82,13 @@ def _block(lines: Sequence[str], at: int) -> Block:
 
 def _fenced(lines: Sequence[str], at: int, fence: str) -> Block:
     """Return the block from a fence to the one that closes it, or to the end."""
-    closing = _closing(fence, " {0,3}")
-    for index in range(at + 1, len(lines)):
-        if closing.match(lines[index]):
-            return Block("fence", at, index + 1, close=index)
-    return Block("fence", at, len(lines))
+    close = _first(lines, at + 1, _closing(fence, " {0,3}").match)
+    return Block("fence", at, len(lines) if close is None else close + 1, close=close)
+
+
+def _first(lines: Sequence[str], start: int, matches: Callable[[str], object]) -> int | None:
+    """Return the first line from `start` on that matches, or `None`."""
+    return next((index for index in range(start, len(lines)) if matches(lines[index])), None)
 
 
 def _closing(fence: str, indent: str) -> re.Pattern[str]:
@@ -97,14 +99,12 @@ def _closing(fence: str, indent: str) -> re.Pattern[str]:
 def _raw(lines: Sequence[str], at: int, tag: str) -> Block:
     """Return the block from a tag to its end, or to the end of the document."""
     ending = "-->" if tag == "!--" else f"</{tag}>"
-    for index in range(at, len(lines)):
-        if ending in lines[index].lower():
-            return Block("raw", at, index + 1)
-    return Block("raw", at, len(lines))
+    last = _first(lines, at, lambda line: ending in line.lower())
+    return Block("raw", at, len(lines) if last is None else last + 1)
 
 
 def _list(lines: Sequence[str], at: int) -> Block:
-    """Return the block of a list: its items, what is indented under them, and lines that run on."""
+    """Return the block of a list: its items, the lines indented under them, and continuation lines."""
     margin = _indent(lines[at])
     items = [at]
     unclosed: dict[str, int] = {}
@@ -134,23 +134,22 @@ def _indent(line: str) -> int:
 def _past_fence(lines: Sequence[str], at: int, unclosed: dict[str, int]) -> int:
     """Return the line after this one, or after the fence that it opens inside a list.
 
-    `unclosed` remembers the shortest fence of each kind that nothing closes, so that no text is searched twice.
+    `unclosed` has the shortest fence of each kind that is never closed, so that no text is searched twice.
     """
     match = _INNER_FENCE.match(lines[at])
     if not match:
         return at + 1
     fence = match[1] or match[2]
     if len(fence) < unclosed.get(fence[0], len(fence) + 1):
-        closing = _closing(fence, r"[ \t]*")
-        for index in range(at + 1, len(lines)):
-            if closing.match(lines[index]):
-                return index + 1
+        close = _first(lines, at + 1, _closing(fence, r"[ \t]*").match)
+        if close is not None:
+            return close + 1
         unclosed[fence[0]] = len(fence)
     return at + 1
 
 
 def _text(lines: Sequence[str], at: int) -> Block:
-    """Return the block of a paragraph, which an underline makes a heading."""
+    """Return the block of a paragraph, or of a heading with an underline."""
     for index in range(at + 1, len(lines)):
         line = lines[index]
         if not line.strip():

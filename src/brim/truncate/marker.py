@@ -1,15 +1,10 @@
-"""The marker that stands where text was removed: its number, its place, and the default of each truncator.
+"""The marker that stands where text was removed.
 
 Markers come from users and may contain any braces, so the two fields are replaced as plain text and nothing else in
 them is interpreted.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import TypeVar
-
-T = TypeVar("T")
 
 
 def filled(marker: str, dropped: int) -> str:
@@ -20,8 +15,3 @@ def filled(marker: str, dropped: int) -> str:
 def one_line(marker: str) -> str:
     """Return `marker` without line breaks, for a line of its own."""
     return " ".join(marker.split())
-
-
-def with_marker(kind: Callable[..., T], marker: str | None) -> T:
-    """Return a truncator with that marker; `None` is its own."""
-    return kind() if marker is None else kind(marker=marker)

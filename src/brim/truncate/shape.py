@@ -7,21 +7,15 @@ its headers, or its first lines.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from brim.errors import DoesNotFit
 from brim.meter.base import Meter
-from brim.truncate.base import BaseTruncator, Cut, Truncator
-from brim.truncate.code import Code
-from brim.truncate.diff import Diff
-from brim.truncate.ends import Ends
-from brim.truncate.json_shape import Json, is_json_lines
+from brim.truncate import truncator
+from brim.truncate.base import BaseTruncator, Cut
+from brim.truncate.json_shape import is_json_lines
 from brim.truncate.json_tree import is_json
-from brim.truncate.log import Log
-from brim.truncate.markdown import Markdown
-from brim.truncate.marker import with_marker
 
 Kind = Literal["json", "diff", "log", "markdown", "code", "text"]
 
@@ -41,14 +35,6 @@ _CODE_LINE = re.compile(
     r"|(?:return|if|for|while|elif|else|switch|case|try|catch|except|with|raise|throw)\b.*[:;{)]\s*$"
     r"|.*[;{]\s*$|[\])}]+[;,)]*\s*$|(?://|/\*|\*/))"
 )
-_MAKERS: dict[Kind, Callable[..., Truncator]] = {
-    "json": Json,
-    "diff": Diff,
-    "log": Log,
-    "markdown": Markdown,
-    "code": Code,
-    "text": Ends,
-}
 _LOG_SHARE, _CODE_SHARE = 0.3, 0.3
 """Fractions of the first lines that must match."""
 
@@ -64,10 +50,11 @@ class Shape(BaseTruncator):
     """Stands where text was removed; `None` is the marker of the detected kind."""
 
     def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
+        kind = kind_of(text)
         try:
-            return with_marker(_MAKERS[kind_of(text)], self.marker).truncate(text, limit, meter)
+            return truncator("ends" if kind == "text" else kind, self.marker).truncate(text, limit, meter)
         except DoesNotFit:
-            return with_marker(Ends, self.marker).truncate(text, limit, meter)
+            return truncator("ends", self.marker).truncate(text, limit, meter)
 
 
 def kind_of(text: str) -> Kind:
