@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from brim.errors import InvalidType, InvalidValue
 from brim.meter import schemas as schemas_module
-from brim.meter.schemas import count_tools, written
+from brim.meter.schemas import count_tools
 from brim.meter.vocabularies import vocabulary
 from brim.testing import CharMeter, PieceMeter
 
@@ -228,22 +228,12 @@ def test_no_count_is_less_even_where_texts_count_less_together(provider):
     assert count_tools([build(FLAT)], alone, provider)[0] >= 8 * 500
 
 
-@settings(max_examples=40)
-@given(parameters=objects(schemas))
-def test_json_is_written_as_the_library_writes_it(parameters):
-    assert written("here", parameters) == json.dumps(parameters, ensure_ascii=False, separators=(",", ":"))
-
-
-@pytest.mark.parametrize("value", [None, True, 1.5, "", [], {}, [[], {}], {"a": [1, {"b": None}], "c": ()}])
-def test_any_json_is_written(value):
-    assert written("here", value) == json.dumps(value, separators=(",", ":"))
-
-
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
 @pytest.mark.parametrize("key", ["items", "properties"])
-def test_a_schema_may_be_deeper_than_python_recurses(provider, key):
-    shallow, steep = (count([chat(deep(levels, key))], provider)[0] for levels in (5, 3_000))
-    assert steep > 500 * (shallow - count([chat(schema())], provider)[0]) / 5
+def test_a_schema_may_be_deeper_than_python_recurses_where_it_is_not_counted_as_json(key):
+    shallow, steep = (count([chat(deep(levels, key))])[0] for levels in (5, 3_000))
+    assert steep > 500 * (shallow - count([chat(schema())])[0]) / 5
+    with pytest.raises(InvalidValue, match=r"must be JSON \(maximum recursion depth exceeded"):
+        count([chat(deep(3_000, key))], "anthropic")
 
 
 def nested(levels):
@@ -265,8 +255,8 @@ def circle():
     [
         (circle(), "schema of at most 5,000 parts"),
         (deep(6_000), "schema of at most 5,000 parts"),
-        (schema(a={"default": nested(30_000)}), r"a\.default must be JSON of at most 5,000 parts"),
-        (schema(a=nested(5_000)), r"properties\.a must be a JSON Schema object, not <class 'list'>"),
+        (schema(a={"default": nested(30_000)}), r"a\.default must be JSON \(maximum recursion"),
+        (schema(a=nested(5_000)), r"properties\.a must be a JSON Schema object, not a very long list"),
     ],
     ids=["circle", "deep", "deep default", "deep list"],
 )
@@ -307,7 +297,7 @@ def test_what_never_ends_is_refused_in_time(provider, parameters, problem, monke
         (chat(schema(a={"enum": "x"})), r"properties\.a\.enum must be a list of values, not 'x'"),
         (chat(schema(a={"anyOf": {}})), r"properties\.a\.anyOf must be a list of schemas, not {}"),
         (chat(schema(a={"anyOf": [TEXT, 1]})), r"properties\.a\.anyOf\[1\] must be a JSON Schema object, not 1"),
-        (chat(schema(a={"default": {1, 2}})), r"properties\.a\.default must be JSON, not \{1, 2\}"),
+        (chat(schema(a={"default": {1, 2}})), r"properties\.a\.default must be JSON .*, not \{1, 2\}"),
         (chat(schema(a={"maximum": 10**5000})), r"properties\.a\.maximum must be JSON"),
         (chat({"$defs": [], **FLAT}), r"parameters\.\$defs must be an object of schemas by name"),
     ],
@@ -368,7 +358,7 @@ def test_a_tool_that_the_provider_brings_along_costs_a_constant_and_its_settings
 )
 def test_a_tool_that_takes_plain_text_costs_its_format(tool):
     inner = tool.get("custom", tool)
-    assert count([tool])[0] > 12 + len(written("x", inner["format"]))
+    assert count([tool])[0] > 12 + len(json.dumps(inner["format"], separators=(",", ":")))
 
 
 def test_a_tool_is_read_and_never_changed():

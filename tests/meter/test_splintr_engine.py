@@ -40,7 +40,7 @@ def original(name):
 @pytest.mark.parametrize("name", VOCABULARIES)
 def test_every_vocabulary_loads_and_counts_its_probes_right(name):
     loaded = engine(name)
-    assert loaded.counts(opened._PROBES) == list(opened._COUNTS[name])
+    assert loaded.counts(opened._PROBES) == list(opened.VOCABULARIES[name])
     assert (loaded.name, loaded.exact) == ("splintr", True)
     assert loaded.counts(["", "a"]) == [0, 1]
 

@@ -7,12 +7,12 @@ the names, the descriptions and the values that a model has to be told.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from brim.errors import InvalidType, InvalidValue
 from brim.meter.names import fold, spellings
+from brim.wire.base import json_of
 
 Count = Callable[[str], int]
 
@@ -107,7 +107,7 @@ def count_tools(
         InvalidValue: a tool or its schema is not well formed; the message has its index and the way to the fault.
     """
     if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Sequence):
-        raise InvalidType("tools", _brief(tools), "a list of tools")
+        raise InvalidType("tools", tools, "a list of tools")
     read = [_tool(f"tools[{i}]", tool, provider) for i, tool in enumerate(tools)]
     if not read:
         return 0, True
@@ -125,29 +125,29 @@ def count_tools(
 def _tool(place: str, tool: object, provider: str) -> _Tool:
     """Return a tool in our own shape."""
     if not isinstance(tool, Mapping):
-        raise InvalidType(place, _brief(tool), "an object that describes a tool")
+        raise InvalidType(place, tool, "an object that describes a tool")
     kind = tool.get("type")
     nested = next((key for key in ("function", "custom") if key in tool), None)
     inner = tool[nested] if nested else tool
     where = f"{place}.{nested}" if nested else place
     if not isinstance(inner, Mapping):
-        raise InvalidType(where, _brief(inner), "an object with a name")
+        raise InvalidType(where, inner, "an object with a name")
     if not isinstance(kind, str | None):
-        raise InvalidType(f"{place}.type", _brief(kind), "a text such as function")
+        raise InvalidType(f"{place}.type", kind, "a text such as function")
     if not nested and kind not in ("function", "custom", None):
         return _Tool(place, str(kind), "", "", None, "", tool)
     name, told = inner.get("name"), inner.get("description")
     if not isinstance(name, str):
-        raise InvalidType(f"{where}.name", _brief(name), "a text")
+        raise InvalidType(f"{where}.name", name, "a text")
     if not name:
         raise InvalidValue(f"{where}.name", name, "a text that is not empty")
     if told is not None and not isinstance(told, str):
-        raise InvalidType(f"{where}.description", _brief(told), "a text")
+        raise InvalidType(f"{where}.description", told, "a text")
     key = next((key for key in _SCHEMAS if key in inner), None)
     schema = inner[key] if key else None
     # The only null that a provider allows is that of the Responses API.
     if key and not isinstance(schema, Mapping) and (schema is not None or nested or kind != "function"):
-        raise InvalidType(f"{where}.{key}", _brief(schema), "a JSON Schema object")
+        raise InvalidType(f"{where}.{key}", schema, "a JSON Schema object")
     if key is None and provider == "anthropic" and not nested:
         raise InvalidValue(where, list(inner), "an object with name and input_schema")
     plain = key is None and (nested == "custom" or kind == "custom")
@@ -157,11 +157,11 @@ def _tool(place: str, tool: object, provider: str) -> _Tool:
 def _by_rule(tool: _Tool, count: Count, function: int) -> tuple[int, bool]:
     """Return what a tool costs by OpenAI's rule, and whether the rule covers all of it."""
     if not tool.name:
-        return _BUILT_IN + count(written(tool.place, tool.raw)), False
+        return _BUILT_IN + count(json_of(tool.raw, tool.place)), False
     reading = _Reading(tool, count)
     units = function + count(f"{tool.name}:{tool.description.removesuffix('.')}") + reading.units
     if tool.kind == "custom":
-        units += _PART + count(written(tool.place, tool.raw))
+        units += _PART + count(json_of(tool.raw, tool.place))
     flat = reading.flat and tool.kind == "function" and bool(tool.description and tool.schema)
     return max(units, reading.least), flat
 
@@ -170,7 +170,7 @@ def _by_json(tool: _Tool, count: Count) -> int:
     """Return what a tool costs as JSON."""
     least = _Reading(tool, count).least
     shown = {key: value for key, value in tool.raw.items() if key != "cache_control"}
-    units = _WRAPPING + count(written(tool.place, shown))
+    units = _WRAPPING + count(json_of(shown, tool.place))
     if not tool.name:
         units += _BUILT_INS.get(tool.kind.partition("_")[0], _BUILT_IN)
     return max(units, least)
@@ -218,7 +218,7 @@ class _Reading:
             if isinstance(node, bool):
                 node = {}
             if not isinstance(node, Mapping):
-                raise InvalidType(place, _brief(node), "a JSON Schema object")
+                raise InvalidType(place, node, "a JSON Schema object")
             self._add_line(name, node, place, root=node is schema)
             for key, value in _mapping(place, node):
                 below = _below(place, key)
@@ -234,11 +234,11 @@ class _Reading:
         told = node.get("description")
         told = "" if told is None else told
         if not isinstance(told, str):
-            raise InvalidType(f"{place}.description", _brief(told), "a text")
+            raise InvalidType(f"{place}.description", told, "a text")
         kinds = node.get("type", "any")
         kinds = kinds if isinstance(kinds, list | tuple) else [kinds]
         if not all(isinstance(kind, str) for kind in kinds):
-            raise InvalidType(f"{place}.type", _brief(kinds), "a text such as string, or a list of these")
+            raise InvalidType(f"{place}.type", kinds, "a text such as string, or a list of these")
         kind = " | ".join(kinds)
         if name is not None:
             self.least += self._count(name)
@@ -266,7 +266,7 @@ class _Reading:
         self.flat = False
         if key in _LISTS:
             if not isinstance(value, list | tuple):
-                raise InvalidType(place, _brief(value), "a list of schemas")
+                raise InvalidType(place, value, "a list of schemas")
             self._add(_PART * len(value))
             return [(None, part, f"{place}[{i}]") for i, part in enumerate(value)]
         if key in _INNER and isinstance(value, Mapping | bool):
@@ -277,14 +277,14 @@ class _Reading:
         if key == "const":
             self._add_choices(place, [value])
         else:
-            self._add(_PART + self._count(f"{key}:{written(place, value)}"))
+            self._add(_PART + self._count(f"{key}:{json_of(value, place)}"))
         return []
 
     def _add_choices(self, place: str, value: object) -> None:
         if not isinstance(value, list | tuple):
-            raise InvalidType(place, _brief(value), "a list of values")
+            raise InvalidType(place, value, "a list of values")
         self.flat = self.flat and all(isinstance(item, str) for item in value)
-        texts = [item if isinstance(item, str) else written(f"{place}[{i}]", item) for i, item in enumerate(value)]
+        texts = [item if isinstance(item, str) else json_of(item, f"{place}[{i}]") for i, item in enumerate(value)]
         units = sum(map(self._count, texts))
         self.least += units
         self._add(units + (_CHOICES + _CHOICE * len(texts) if texts else 0))
@@ -311,70 +311,16 @@ class _Reading:
         return sum(done[name] for name in roots)
 
 
-def written(place: str, value: object) -> str:
-    """Return a value as compact JSON, however deep it is.
-
-    Raises:
-        InvalidValue: it is not JSON, or has too many parts, as one that holds itself would.
-    """
-    pieces: list[str] = []
-    stack: list[tuple[bool, Any]] = [(False, value)]
-    parts = 0
-    while stack:
-        done, item = stack.pop()
-        parts += 1
-        if parts > 4 * _MOST_PARTS:
-            raise InvalidValue(place, "more than that", f"JSON of at most {_MOST_PARTS:,} parts")
-        if done:
-            pieces.append(item)
-        elif isinstance(item, Mapping):
-            stack.append((True, "}"))
-            for i, (key, inner) in enumerate(list(item.items())[::-1]):
-                if not isinstance(key, str):
-                    raise InvalidType(f"a key of {place}", _brief(key), "a text")
-                comma = "," if i + 1 < len(item) else ""
-                stack += [(False, inner), (True, f"{comma}{json.dumps(key, ensure_ascii=False)}:")]
-            stack.append((True, "{"))
-        elif isinstance(item, list | tuple):
-            stack.append((True, "]"))
-            for i, inner in enumerate(reversed(item)):
-                stack.append((False, inner))
-                if i + 1 < len(item):
-                    stack.append((True, ","))
-            stack.append((True, "["))
-        elif item is None or isinstance(item, str | int | float):
-            pieces.append(_scalar(place, item))
-        else:
-            raise InvalidType(place, _brief(item), "JSON")
-    return "".join(pieces)
-
-
-def _scalar(place: str, value: str | float | None) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False)
-    except ValueError as error:  # Python refuses to write out a number of thousands of digits.
-        raise InvalidValue(place, value, f"JSON ({error})") from error
-
-
 def _mapping(place: str, value: object) -> list[tuple[str, Any]]:
     """Return names and schemas of a mapping."""
     if not isinstance(value, Mapping):
-        raise InvalidType(place, _brief(value), "an object of schemas by name")
+        raise InvalidType(place, value, "an object of schemas by name")
     for name in value:
         if not isinstance(name, str):
-            raise InvalidType(f"a key of {place}", _brief(name), "a text")
+            raise InvalidType(f"a key of {place}", name, "a text")
     return list(value.items())
 
 
 def _below(place: str, key: object) -> str:
     """Return the way to what stands under a key; where it is long already, a hundred more steps would not help."""
     return f"{place}.{str(key)[:40]}" if len(place) < 200 else place
-
-
-def _brief(value: object) -> object:
-    """Return a value that can be shown in a message: its type, if it is nested too deep for Python to write."""
-    try:
-        repr(value)
-    except RecursionError:
-        return type(value)
-    return value

@@ -14,33 +14,6 @@ from unicodedata import normalize
 
 from brim.errors import SourceError, UnknownName
 
-VOCABULARIES: dict[str, str] = {
-    "o200k_base": "o200k_base",
-    "o200k_harmony": "o200k_harmony",
-    "cl100k_base": "cl100k_base",
-    "llama2": "llama2",
-    "llama3": "llama3",
-    "codellama": "codellama",
-    "qwen3": "qwen3",
-    "deepseek_v3": "deepseek_v3",
-    "mistral_v1": "mistral_v1",
-    "mistral_v2": "mistral_v2",
-    "mistral_v3": "mistral_v3",
-    "tekken": "mistral_v3",
-    "gemma2": "gemma2",
-    "gemma3": "gemma4",
-    "gemma4": "gemma4",
-    "glm4": "glm4",
-    "kimi_k2": "kimi_k2",
-    "kimi_k3": "kimi_k3",
-    "phi4": "phi4",
-    "olmo2": "olmo2",
-}
-"""The names that are known, and what splintr calls each.
-
-gemma3 has the pieces and merges of gemma4, and tags besides (see `_MARKUP`): 27,000 texts have the same ids. As gemma4,
-splintr counts it eight times as fast, and in time that grows with the text."""
-
 _PROBES = (
     "The quick brown fox jumps over the lazy dog.",
     "def area(r):\n    return 3.14159 * r ** 2  # 1234567\n\n\n",
@@ -51,7 +24,7 @@ _PROBES = (
 )
 """Prose, code, scripts, a composed accent and an emoji, control strings as plain text, and markup."""
 
-_COUNTS: dict[str, tuple[int, ...]] = {
+VOCABULARIES: dict[str, tuple[int, ...]] = {
     "o200k_base": (10, 23, 23, 15, 19, 10),
     "o200k_harmony": (10, 23, 23, 15, 19, 10),
     "cl100k_base": (10, 23, 39, 20, 19, 10),
@@ -73,12 +46,19 @@ _COUNTS: dict[str, tuple[int, ...]] = {
     "phi4": (10, 23, 39, 20, 19, 10),
     "olmo2": (10, 23, 39, 20, 19, 10),
 }
-"""How many tokens each probe takes.
+"""The vocabularies by name, with the tokens that each probe takes.
 
 A second library counts the same for o200k, harmony and cl100k (toktok), llama3, phi4, olmo2 and mistral_v3
 (tiktoken with their ranks), qwen3 (quicktok), mistral_v1 and mistral_v2 (sentencepiece) and deepseek_v3
 (tokenizers). llama2, gemma3 and gemma4 agree with the 45 texts that llama.cpp tests itself by. For gemma2,
 codellama, glm4 and both kimi there was no second witness: the numbers only notice a change."""
+
+_SAME = {"tekken": "mistral_v3", "gemma3": "gemma4"}
+"""Vocabularies that splintr has under another name.
+
+gemma3 has the pieces and merges of gemma4, and tags in addition (see `_MARKUP`): 27,000 texts have the same ids. As
+gemma4,
+splintr counts it eight times as fast, in time that grows linearly with the text."""
 
 _COMPOSED = frozenset({"qwen3"})
 """The vocabularies whose own tokenizer composes the text first (NFC); splintr leaves that to its caller."""
@@ -140,7 +120,7 @@ class SplintrEngine:
         self._ordinary_only = vocabulary in _ORDINARY_ONLY
         self._markup = _MARKUP.get(vocabulary)
         self._seam = _SEAMS.get(vocabulary)
-        self._tokenizer = Tokenizer.from_pretrained(VOCABULARIES[vocabulary])
+        self._tokenizer = Tokenizer.from_pretrained(_SAME.get(vocabulary, vocabulary))
         self._reserved = _patterns(self._tokenizer.special_tokens())
         self._check(vocabulary)
 
@@ -164,7 +144,7 @@ class SplintrEngine:
         return len(self._tokenizer.encode_flat(text)) // 4
 
     def _check(self, vocabulary: str) -> None:
-        for probe, count in zip(_PROBES, _COUNTS[vocabulary], strict=True):
+        for probe, count in zip(_PROBES, VOCABULARIES[vocabulary], strict=True):
             if (found := self._count(probe)) != count:
                 raise SourceError(vocabulary, f"splintr counts {found} tokens in {probe!r}, where there are {count}")
 
