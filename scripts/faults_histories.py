@@ -83,7 +83,7 @@ AREAS = (
         "history/spans.py",
         f"{_HISTORY} {_TRAFFIC}",
         (
-            ("one turn too many is kept", "self.total - sums[-1] - room, 0", "self.total - sums[-1] - room - 30, 0"),
+            ("one turn too many is kept", "self._sums[-1] - room, room", "self._sums[-1] - room - 30, room"),
             (
                 "what always stays is weighed twice",
                 "return self.total - self.before[first] - aside",

@@ -1,6 +1,6 @@
 """Shorter forms of messages: a result cleared, replaced by a reference, or every long text of a turn cut.
 
-A form is a copy in the caller's own shape with one place changed; nothing of the caller's is touched.
+A form is a changed copy in the caller's format; the caller's message is not touched.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from brim.wire.base import MEDIA, changed, json_of, without
 from brim.wire.message import Message, Path, Piece
 
 CLEARED = "[cleared: {units:,} {unit}, {handle}]"
-"""Stands for a result that was taken out; a store finds the text by the handle."""
+"""Takes the place of a cleared result; a store finds the text by the handle."""
 TWIN = "[the same as a later result]"
 _HANDLE = 11
-"""Characters of a handle that a prompt spends on it."""
+"""Characters of a handle in a prompt."""
 _CUTTABLE = ("text", "output", "call")
-"""Kinds of pieces that can be cut and still be what they are."""
+"""Kinds of pieces that can be cut."""
 _SHAPED = 16
-"""Units from which a text keeps its shape when it is cut; in fewer there is none to see."""
+"""Tokens from which a text is cut by its structure; a shorter one has none."""
 _MARK = "…"
-"""Where there is no room for a marker that says how much went."""
+"""The shortest marker."""
 
 
 class Form(NamedTuple):
-    """What a message is sent as."""
+    """A message as it is sent."""
 
     raw: Any
-    """The message to send; `None` where it is not sent at all."""
+    """The message to send; `None` if it is not sent."""
     units: int
 
 
@@ -57,7 +57,7 @@ class Dangling(NamedTuple):
 
 
 class Forms:
-    """The shorter forms of a turns's messages, each made once."""
+    """The shorter forms of the messages of a history, each made once."""
 
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
@@ -73,54 +73,41 @@ class Forms:
         """Return a message as it is."""
         return Form(self._turns.raws[position], self._turns.units[position])
 
-    def said(self, text: str) -> int:
-        """Return the units of a message of the user with this text."""
-        return self._turns.chat.frame("user") + self.added(text)
-
-    def added(self, text: str) -> int:
-        """Return the units of a text that is added to a message."""
-        return self._turns.chat.text(text)
-
     def note_room(self, digits: int, budget: int, *, classes: bool) -> int:
-        """Return the units that a note can take at the most, where numbers of turns have so many digits."""
+        """Return the most tokens that a note can take, if numbers of turns have so many digits."""
         known = self._rooms.get((digits, budget, classes))
         if known is None:
             most = 10**digits - 1
             shares = dict.fromkeys(NAMES, most) if classes else None
             widest = note(most, most, budget, budget, self._turns.meter.unit, shares)
-            known = self._rooms[digits, budget, classes] = self.said(widest) + 4
+            chat = self._turns.chat
+            known = self._rooms[digits, budget, classes] = chat.frame("user") + chat.text(widest) + 4
         return known
 
     def cleared(self, turn: int) -> tuple[int, dict[int, Form]]:
-        """Return the units of a turn whose results are cleared, and the messages that are shorter then.
+        """Return the tokens of a turn whose results are cleared, and the messages that are shorter then.
 
         It must not be the newest turn, which may still grow.
         """
-        return self.clears().get(turn) or self._clear_turn(turn)
-
-    def clears(self) -> Mapping[int, tuple[int, dict[int, Form]]]:
-        """Return what `cleared` would, by turn, as far as it has been asked for."""
         self._keep_up()
-        return self._cleared
-
-    def _clear_turn(self, turn: int) -> tuple[int, dict[int, Form]]:
-        turns = self._turns
-        units, forms = turns.weights[turn], {}
-        if turns.light(turn) < units:
-            forms = {p: form for p in turns.members(turn) if (form := self._clear(p)).raw is not turns.raws[p]}
-            units -= sum([turns.units[p] - form.units for p, form in forms.items()])
-        known = self._cleared[turn] = (units, forms)
-        return known
+        if turn not in self._cleared:
+            turns = self._turns
+            units, forms = turns.weights[turn], {}
+            if turns.light(turn) < units:
+                forms = {p: form for p in turns.members(turn) if (form := self._clear(p)).raw is not turns.raws[p]}
+                units -= sum([turns.units[p] - form.units for p, form in forms.items()])
+            self._cleared[turn] = (units, forms)
+        return self._cleared[turn]
 
     def _keep_up(self) -> None:
-        """Forget forms by position once positions have changed."""
+        """Discard the cached forms once positions have changed."""
         if self._generation != self._turns.generation:
             self._generation = self._turns.generation
             self._cleared, self._twins, self._repeats = {}, {}, -1
             self._dangling = None
 
     def twinned(self) -> Mapping[int, tuple[int, dict[int, Form]]]:
-        """Return what results that came again free as mere references to the later one, and the forms, by turn."""
+        """Return the tokens that references to repeated results free, and these forms, by turn."""
         turns = self._turns
         self._keep_up()
         if self._repeats != turns.repeats:
@@ -147,18 +134,18 @@ class Forms:
         name = handle("\n".join([piece.text for piece in texts]))[:_HANDLE]
         return CLEARED.format(units=size, unit=self._turns.meter.unit, handle=name)
 
-    def _results_as(self, message: Message, units: int, told: Callable[[Sequence[Piece], int], str]) -> Form:
-        """Return a message whose results say what they are told, where that is less than they said."""
+    def _results_as(self, message: Message, units: int, stub: Callable[[Sequence[Piece], int], str]) -> Form:
+        """Return a message whose results are replaced by a stub, if that is shorter."""
         edits: dict[Path, Any] = {}
         count = self._turns.chat.piece
         for result in message.pieces:
             if result.kind == "result" and result.at:
                 texts = [piece for piece in message.pieces if _inside(piece, result)]
                 size = sum([count(piece) for piece in texts])
-                said = told(texts, size)
-                less = size - count(Piece("output", said, ()))
+                text = stub(texts, size)
+                less = size - count(Piece("output", text, ()))
                 if less > 0:
-                    edits[result.at] = said
+                    edits[result.at] = text
                     units -= less
         return Form(_edited(message.raw, edits), units) if edits else Form(message.raw, units)
 
@@ -212,18 +199,18 @@ class Forms:
 
     @property
     def floor(self) -> int:
-        """Units that a text is left with at the least when it is cut: a few, and the shortest mark."""
+        """The least tokens of a text that is cut: a few, and the shortest marker."""
         if self._floor is None:
             self._floor = 3 + self.mark
         return self._floor
 
     @property
     def mark(self) -> int:
-        """Units of the shortest mark, which is all that is left of a text where nothing else fits."""
+        """Tokens of the shortest marker, which is all of a text if nothing else fits."""
         return self._turns.chat.text(_MARK)
 
     def shortened(self, forms: Mapping[int, Form], room: int, floor: int) -> dict[int, Form]:
-        """Return some messages with their longest texts cut by shape, so that all count at most `room`.
+        """Return some messages with their longest texts cut, so that all count at most `room`.
 
         The longest are cut first, all to the same length, so that short ones stay whole.
 
@@ -255,15 +242,15 @@ class Forms:
 
     @property
     def _nothing(self) -> int:
-        """Units of arguments that are an object without anything in it."""
+        """Tokens of empty arguments."""
         return self._turns.chat.text("{}")
 
     def _takes_object(self, piece: Piece) -> bool:
-        """Return whether a piece is the arguments of a function, which are an object; a custom tool takes any text."""
+        """Return whether a piece is the arguments of a function, which are an object, not those of a custom tool."""
         return piece.kind == "call" and (piece.at[-1] != "input" or self._turns.wire.name == "anthropic")
 
     def _texts(self, position: int, form: Form) -> list[tuple[int, int, Piece]]:
-        """Return each text of a message that can be cut, with its units and its position."""
+        """Return each text of a message that can be cut, with its tokens and its position."""
         turns = self._turns
         if form.raw is None:
             return []
@@ -273,7 +260,7 @@ class Forms:
         return [(turns.chat.piece(Piece("text", piece.text, ())), position, piece) for piece in pieces]
 
     def _cut(self, piece: Piece, limit: int) -> str:
-        """Return a text cut to a limit by its shape; the arguments of a function stay an object."""
+        """Return a text cut to a limit by its structure; the arguments of a function stay an object."""
         meter = self._turns.meter
         if self._takes_object(piece):
             try:
@@ -293,14 +280,14 @@ class Forms:
         return lambda room: keep.truncate(text, room, self._turns.meter).text
 
     def _value(self, piece: Piece, text: str) -> Any:
-        """Return what stands for a text in the message: the arguments of a call may be no text but an object."""
+        """Return a text as the value in its message: the arguments of a call may be an object."""
         if piece.kind == "call" and self._turns.wire.name == "anthropic":
             return json.loads(text)
         return text
 
 
 def _inside(piece: Piece, result: Piece) -> bool:
-    """Return whether a piece is part of what a result returned."""
+    """Return whether a piece is part of the content of a result."""
     return piece.kind in ("output", "opaque", *MEDIA) and piece.at[: len(result.at)] == result.at
 
 
@@ -311,7 +298,7 @@ def _edited(raw: Any, edits: Mapping[Path, Any]) -> Any:
 
 
 def level_of(sizes: Sequence[int], room: int) -> int:
-    """Return the most that each size may have for all of them to fit together."""
+    """Return the largest size to which all can be cut so that they fit together."""
     left, count = room, len(sizes)
     for size in sorted(sizes):
         if size * count > left:

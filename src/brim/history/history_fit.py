@@ -1,6 +1,6 @@
-"""One fit of a history at work: what always stays, the cut inside it, the note, and the sum.
+"""The state of one fit of a history: turns that always stay, cuts inside them, the note, and the sum.
 
-Messages are counted one by one, as providers do, so the sum of what is kept is the count of the whole.
+Messages are counted one by one, as providers do, so the sum of the kept ones is the count of the whole.
 """
 
 from __future__ import annotations
@@ -20,69 +20,70 @@ from brim.history.turns import Repair, Turns
 from brim.truncate import shortened
 
 _ENOUGH = 4
-"""Floors that the newest turn's texts are left with before the task is cut as well."""
+"""The task is cut too once the texts of the newest turn would have to be cut below so many floors."""
 _SUMMARY = 10
-"""The part of the budget, one in so many, that a summary of what was left out may take."""
+"""The part of the budget, one in so many, for a summary of the turns that are left out."""
 
 
 @dataclass(slots=True)
 class HistoryFit:
-    """One fit at work: `Choosing` selects anew each time, `Holding` goes on from the last cut."""
+    """One fit: `SelectionFit` selects turns each time, `StableFit` continues from the last cut."""
 
     turns: Turns
     forms: Forms
     ranking: Ranking
     budget: int
     extra: Mapping[str, int]
-    """Units beside the messages, by what takes them: tools, a system prompt that stands apart, the reply."""
+    """Tokens besides the messages, by name: tools, a separate system prompt, the framing of the reply."""
     options: Options
     weights: list[int] = field(default_factory=list)
-    """Units of each turn, without calls that nothing answers."""
+    """Tokens of each turn, without calls that have no result."""
     edits: dict[int, Form] = field(default_factory=dict)
-    """What is not sent as it came, by position; also of turns that are then left out."""
+    """Messages in another form, by position; also of turns that are then left out."""
     touched: set[int] = field(default_factory=set)
-    """The turns in which something was changed before they were served."""
+    """The turns that were changed before the selection."""
     spans: list[Span] = field(default_factory=list)
     """The turns that stay, as ranges in order."""
     sent: dict[int, Form] = field(default_factory=dict)
-    """What of these is sent."""
+    """The edits of turns that stay."""
     units: int = 0
-    """Units of everything that is sent, without the note."""
+    """Tokens of everything that is sent, without the note."""
     note: str = ""
     steps: tuple[int, int] = (0, 0)
-    """How many turns stay, of how many; the note of an earlier fit is none."""
-    speaks: bool = False
-    """Whether a note is to be written."""
+    """How many turns stay, of how many, without notes of earlier fits."""
+    writes_note: bool = False
     distribution: Mapping[str, int] | None = None
-    """How many of the turns that stay each class has, where turns are selected by class."""
+    """How many of the turns that stay each class has, if turns are selected by class."""
     repairs: list[Repair] = field(default_factory=list)
     dangling: Collection[int] = ()
-    """The positions of messages with calls that nothing answers yet."""
+    """The positions of messages with calls that have no result yet."""
     pinned: set[int] = field(default_factory=set)
     """The turns that the caller pinned."""
     reasons: dict[int, str] = field(default_factory=dict)
-    """Why a turn is not whole, where that is not because of its age."""
+    """Why a turn is not whole, if not because of its age."""
     seen: int = field(default=0, kw_only=True)
-    """Messages that were there when the start of the prompt last changed."""
+    """Messages that there were when the start of the prompt last changed."""
 
     def run(self) -> None:
         """Decide what is sent.
 
         Raises:
-            DoesNotFit: what has to stay is bigger than the budget.
+            DoesNotFit: the messages that always stay are bigger than the budget.
         """
         raise NotImplementedError
 
     def finish(self) -> None:
-        """Add up what is sent, and write the note where it is to be written."""
+        """Add up what is sent, and write the note if there is one."""
         self.settle()
         self.steps = self._steps()
-        if self.speaks:
-            self.note = self._written() + self._summary()
-        self.distribution = self._shares()
+        if "priority" in self.options.ways:
+            self.distribution = distribution(self.ranking.class_of(turn, self.options) for turn in self._kept_turns())
+        if self.writes_note:
+            unit = self.turns.meter.unit
+            self.note = written(*self.steps, self.units, self.budget, unit, self.distribution) + self._summary()
 
     def prepare(self) -> None:
-        """Take everything as it came, but for calls that nothing answers."""
+        """Keep everything as it came, without calls that have no result."""
         turns = self.turns
         self.pinned = turns.pinned(self.options.pin)
         self.weights = turns.weights
@@ -93,7 +94,7 @@ class HistoryFit:
 
     @property
     def room(self) -> int:
-        """Units for the turns."""
+        """Tokens for the turns."""
         return self.budget - sum(self.extra.values()) - self.turns.fixed
 
     @property
@@ -123,11 +124,11 @@ class HistoryFit:
 
     @property
     def used(self) -> int:
-        """Units of everything that is sent."""
+        """Tokens of everything that is sent."""
         return self.units + self.noted()
 
     def _sent(self) -> dict[int, Form]:
-        """Return what is sent in another form, by position."""
+        """Return the messages that are sent in another form, by position."""
         if not self.edits or not self.left_out():
             return self.edits
         return {p: form for first, last in self.kept for p, form in self.edits.items() if first <= p < last}
@@ -139,7 +140,7 @@ class HistoryFit:
         return [(starts[first], starts[last] if last < len(starts) else end) for first, last in self.spans]
 
     def essential(self) -> list[int]:
-        """Return the turns that always stay, in order: the task, what is pinned, the newest."""
+        """Return the turns that always stay, in order: the task, pinned ones, the newest."""
         stay = self.pinned | self._task()
         if self.weights:
             stay.add(self.newest)
@@ -150,16 +151,16 @@ class HistoryFit:
         return note_units(self.turns, self.kept, self.note)
 
     def note_room(self) -> int:
-        """Return the units that the note, and a summary with it, can take at the most."""
+        """Return the most tokens that the note with a summary can take."""
         if not self.options.note:
             return 0
         digits = len(str(len(self.weights)))
         room = self.forms.note_room(digits, self.budget, classes="priority" in self.options.ways)
         return room + (self.budget // _SUMMARY if self.options.summarise else 0)
 
-    def say(self) -> None:
-        """Let a note be written, if turns are left out and it is wanted."""
-        self.speaks = self.options.note and self.left_out() > 0
+    def plan_note(self) -> None:
+        """Write a note at the end, if turns are left out and the options allow it."""
+        self.writes_note = self.options.note and self.left_out() > 0
 
     def cut_inside(self, essential: Sequence[int]) -> None:
         """Cut the longest texts of the turns that always stay, and leave out all others.
@@ -180,8 +181,8 @@ class HistoryFit:
     def _squeezed(self, essential: Sequence[int], pinned: set[int], task: set[int]) -> tuple[dict[int, Form], set[int]]:
         """Return the messages of the turns that always stay, cut no more than they must be, and these turns.
 
-        The newest turn is cut first, then the task as well. Then the task goes, where a history may begin without the
-        user, so that the newest turn still says something, be it nothing but a mark.
+        The newest turn is cut first, then the task too. Then the task is dropped, if a history may begin without the
+        user, so that something of the newest turn remains, if only a mark.
 
         Raises:
             DoesNotFit: even so they do not fit.
@@ -206,7 +207,7 @@ class HistoryFit:
         return set() if self.turns.task is None else {self.turns.turn_of(self.turns.task)}
 
     def shortened(self, turns: Iterable[int], room: int, floor: int) -> dict[int, Form]:
-        """Return the messages of some turns with their longest texts cut; where that is not enough, without thinking.
+        """Return the messages of some turns with their longest texts cut; if that is not enough, without thinking.
 
         Raises:
             DoesNotFit: a text would have to be cut to less than the floor.
@@ -222,13 +223,13 @@ class HistoryFit:
         return self.forms.shortened(bare, room, floor)
 
     def keep(self, forms: Mapping[int, Form]) -> int:
-        """Send messages in these forms, and return their units."""
+        """Send messages in these forms, and return their tokens."""
         raws = self.turns.raws
         self.edits.update({p: form for p, form in forms.items() if form.raw is not raws[p]})
         return sum([form.units for form in forms.values()])
 
     def _without_dangling(self) -> None:
-        """Leave out calls that nothing answers."""
+        """Leave out calls that have no result."""
         unfinished = self.forms.dangling()
         if not unfinished.forms:
             return
@@ -243,13 +244,13 @@ class HistoryFit:
             self.weights[turn] -= units
 
     def refusal(self, whole: int, least: int) -> DoesNotFit:
-        """Return the error that says what has to stay and how much is missing."""
+        """Return the error that lists what always stays and how much is missing."""
         named = {**self.extra, "system messages": self.turns.fixed, "pinned": whole, "newest turn and task, cut": least}
         parts = {name: units for name, units in named.items() if units}
         needed, unit = sum(parts.values()), self.turns.meter.unit
-        told = " + ".join(f"{name} {units:,}" for name, units in parts.items())
+        listed = " + ".join(f"{name} {units:,}" for name, units in parts.items())
         return DoesNotFit(
-            f"what has to stay takes {needed:,} {unit} ({told}) and the budget is {self.budget:,}: "
+            f"what has to stay takes {needed:,} {unit} ({listed}) and the budget is {self.budget:,}: "
             f"raise it by {needed - self.budget:,}, or shorten what has to stay",
             needed=needed,
             available=self.budget,
@@ -257,33 +258,24 @@ class HistoryFit:
         )
 
     def _steps(self) -> tuple[int, int]:
-        kept, notes = sum([stop - start for start, stop in self.spans]), self.turns.notes
-        said = sum(start <= note < stop for note in notes for start, stop in self.spans) if notes else 0
-        return kept - said, len(self.weights) - len(notes)
+        total, notes = len(self.weights), self.turns.notes
+        kept_notes = sum(start <= note < stop for note in notes for start, stop in self.spans) if notes else 0
+        return total - self.left_out() - kept_notes, total - len(notes)
 
-    def _shares(self) -> Mapping[str, int] | None:
-        if "priority" not in self.options.ways:
-            return None
-        kept = (turn for start, stop in self.spans for turn in range(start, stop))
-        return distribution(self.ranking.class_of(turn, self.options) for turn in kept)
-
-    def _written(self) -> str:
-        """Return the note: how many turns stay, and what they take of the budget."""
-        kept, total = self.steps
-        return written(kept, total, self.units, self.budget, self.turns.meter.unit, self._shares())
+    def _kept_turns(self) -> list[int]:
+        return [turn for start, stop in self.spans for turn in range(start, stop)]
 
     def _summary(self) -> str:
-        """Return a summary of the turns that are left out, if one is asked for."""
+        """Return a summary of the turns that are left out; empty without the option `summarise`."""
         summarise, turns = self.options.summarise, self.turns
         if summarise is None:
             return ""
-        kept = {turn for start, stop in self.spans for turn in range(start, stop)}
-        lost = [turn for turn in range(len(self.weights)) if turn not in kept]
-        told = [f"{turns.messages[p].role}: {turns.messages[p].text()}" for turn in lost for p in turns.members(turn)]
+        dropped = sorted(set(range(len(self.weights))).difference(self._kept_turns()))
+        messages = [turns.messages[position] for turn in dropped for position in turns.members(turn)]
         limit = self.budget // _SUMMARY - turns.meter.load("\n\n") - 1
-        said = summarise("\n\n".join(told), limit)
-        if not isinstance(said, str):
-            raise InvalidType("what summarise returned", said, "a text")
-        if turns.meter.load(said) > limit:
-            said = shortened(said, limit, turns.meter)
-        return f"\n\n{said}" if said else ""
+        summary = summarise("\n\n".join(f"{message.role}: {message.text()}" for message in messages), limit)
+        if not isinstance(summary, str):
+            raise InvalidType("what summarise returned", summary, "a text")
+        if turns.meter.load(summary) > limit:
+            summary = shortened(summary, limit, turns.meter)
+        return f"\n\n{summary}" if summary else ""

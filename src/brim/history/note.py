@@ -1,6 +1,6 @@
-"""The line that tells an agent what of its history is missing, and the same for a receipt.
+"""The note that tells an agent what is missing of its history, and the same for a receipt.
 
-Both are read by programs, so their form is fixed to the last character.
+Programs read both, so their form is fixed to the last character.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from brim.history.priority import NAMES
 from brim.wire.message import Message, Piece
 
 MARK = "[CONTEXT_TRUNCATED]"
-"""How the line begins."""
+"""How a note begins."""
 
 Distribution = Mapping[str, int]
 
 
-def note(  # noqa: PLR0917 - in the order in which they stand in the line
+def note(  # noqa: PLR0917 - in the order in which they stand in the note
     included: int,
     total: int,
     used: int,
@@ -27,12 +27,12 @@ def note(  # noqa: PLR0917 - in the order in which they stand in the line
     unit: str,
     distribution: Distribution | None = None,
 ) -> str:
-    """Return the line for a prompt, which belongs there only if a step was omitted.
+    """Return the note for a prompt in which a step was omitted.
 
-    `distribution` is how many of the included steps each class has, where selection went by class.
+    `distribution` is how many of the included steps each class has, if steps were selected by class.
 
     Raises:
-        InvalidValue: a number is below 0, more steps are included than there are, or a class is not known.
+        InvalidValue: a number is below 0, more steps are included than there are, or a class is unknown.
     """
     _check(included, total, used, budget, distribution)
     line = (
@@ -46,12 +46,12 @@ def note(  # noqa: PLR0917 - in the order in which they stand in the line
 
 
 def is_note(message: Message) -> bool:
-    """Return whether a message is nothing but the line of an earlier fit."""
+    """Return whether a message is only the note of an earlier fit."""
     return len(message.pieces) == 1 and message.pieces[0].text.startswith(MARK)
 
 
 def note_in(message: Message, count: Callable[[Piece], int]) -> int:
-    """Return the units of the line that an earlier fit put at the end of a message, or zero."""
+    """Return the tokens of the note that an earlier fit put at the end of a message, or zero."""
     last = message.pieces[-1] if message.pieces else None
     return count(last) if last is not None and last.kind == "text" and last.text.startswith(MARK) else 0
 
@@ -65,13 +65,13 @@ def truncation(
     *,
     cut: bool = False,
 ) -> dict[str, Any]:
-    """Return the `context_truncation` of a receipt; `cut` says whether a step that is included lost some of its text.
+    """Return the `context_truncation` of a receipt; `cut` says whether an included step was shortened.
 
     Raises:
         InvalidValue: as for `note`.
     """
     _check(included, total, used, budget, distribution)
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         "steps_included": included,
         "steps_total": total,
         "chars_used": used,
@@ -80,8 +80,8 @@ def truncation(
         "priority_aware": distribution is not None,
     }
     if distribution is not None:
-        told["priority_distribution"] = {name: distribution.get(name, 0) for name in NAMES}
-    return told
+        values["priority_distribution"] = {name: distribution.get(name, 0) for name in NAMES}
+    return values
 
 
 def _check(included: int, total: int, used: int, budget: int, distribution: Distribution | None) -> None:

@@ -1,7 +1,7 @@
-"""How much a step of a history is worth, by who made it, what it is called and what came out.
+"""The class of priority of a step, by its agent, its id and its output.
 
-An agent that is listed has its class whatever its step is called. Of any other, the words of the step's id decide,
-then those of its output: whole words, since "latest_notes" is no test and "critical_path" no critic.
+A listed agent has its class whatever its step is called. For any other, the words of the step's id decide, then those
+of its output: whole words, since "latest_notes" is no test and "critical_path" no critic.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 from brim.errors import InvalidType, InvalidValue, check_choice
 
 _OPENING = 2_000
-"""Characters of an output whose words are looked at: what it is, it says at its start."""
+"""Characters of an output whose words count: its start says what it is."""
 
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class Class(IntEnum):
-    """How much a step is worth: higher is kept longer, contrary to the priority of a section."""
+    """A class of priority. A higher number is kept longer, unlike the priority of a section."""
 
     LOW = 0
     MEDIUM = 1
@@ -48,7 +48,7 @@ class Classes:
     outputs: Listed
     """Words at the start of an output by class."""
     otherwise: Class = Class.MEDIUM
-    """The class of a step of which nothing is known."""
+    """The class of a step without a match."""
     _agents: Mapping[str, Class] = field(init=False, repr=False, compare=False)
     _steps: Mapping[str, Class] = field(init=False, repr=False, compare=False)
     _outputs: Mapping[str, Class] = field(init=False, repr=False, compare=False)
@@ -62,10 +62,10 @@ class Classes:
             raise InvalidType("otherwise", self.otherwise, "a Class")
 
     def of(self, agent: str | None, step: str | None = None, output: str | None = None) -> Class:
-        """Return the class of a step; whatever is not known about it is `None`.
+        """Return the class of a step; unknown arguments are `None`.
 
         Raises:
-            InvalidType: something that is known is not a text.
+            InvalidType: an argument is not a text.
         """
         for place, value in (("agent", agent), ("step", step), ("output", output)):
             if value is not None and not isinstance(value, str):
@@ -80,10 +80,10 @@ class Classes:
     def amended(
         self, *, agents: Listed | None = None, steps: Listed | None = None, outputs: Listed | None = None
     ) -> Classes:
-        """Return a table in which these names and words have these classes, wherever they stood before.
+        """Return a table in which these names and words have these classes, whatever they had before.
 
         Raises:
-            InvalidValue: a class is not known, or a name has two.
+            InvalidValue: a class is unknown, or a name has two.
         """
         columns = {
             column: _merged(column, getattr(self, column), changes or {})
@@ -101,10 +101,10 @@ def distribution(classes: Iterable[Class]) -> dict[str, int]:
 
 
 def words(text: str) -> Iterator[str]:
-    """Yield the words of a name, in small letters.
+    """Yield the words of a name, in lower case.
 
-    Anything that is neither a letter nor a digit parts them, and so do a change between letters and digits, a capital
-    after a small letter, and the last capital of several: `ADRAuthor2` has the words adr, author and 2.
+    Words are separated by anything but letters and digits, between letters and digits, before a capital after a small
+    letter, and before the last of several capitals: `ADRAuthor2` has the words adr, author and 2.
     """
     for match in _WORD.finditer(text):
         for part in _HUMP.split(match[0]):
@@ -116,7 +116,7 @@ def _highest(known: Mapping[str, Class], found: Iterable[str]) -> Class | None:
 
 
 def _by_name(column: str, listed: Any) -> dict[str, Class]:
-    """Return the class of each name, under the key by which it is looked up."""
+    """Return the class of each name, by its key."""
     if not isinstance(listed, Mapping):
         raise InvalidType(column, listed, "names by class, such as {'HIGH': ['my-agent']}")
     found: dict[str, Class] = {}
@@ -138,7 +138,7 @@ def _by_name(column: str, listed: Any) -> dict[str, Class]:
 
 
 def _merged(column: str, old: Listed, changes: Listed) -> dict[str, tuple[str, ...]]:
-    """Return a column in which what is changed stands only where it belongs now."""
+    """Return a column with changes; a changed name stands in its new class only."""
     moved = _by_name(column, changes)
     kinds = dict.fromkeys([*old, *changes])
     return {
@@ -151,7 +151,7 @@ def _merged(column: str, old: Listed, changes: Listed) -> dict[str, tuple[str, .
 
 
 def _key(name: str) -> str:
-    """Return how a name is looked up: its words, joined by dashes."""
+    """Return the key of a name: its words, joined by dashes."""
     return "-".join(words(name))
 
 

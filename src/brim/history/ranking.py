@@ -1,4 +1,4 @@
-"""In which order turns are served: by class, by relevance, by age, or by two of these."""
+"""The order in which turns are selected: by class, by relevance, by age, or by two of these."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from brim.history.turns import Turns
 
 
 class Ranking:
-    """Ranks the turns of a turns; what it has indexed once it does not index again."""
+    """Ranks the turns of a history; each turn is indexed once."""
 
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
@@ -22,7 +22,7 @@ class Ranking:
         self._classes: dict[int, tuple[Any, Class]] = {}
 
     def order(self, options: Options, kept: Sequence[int], left: int) -> list[int]:
-        """Return the turns beside the kept ones in the order in which to serve them."""
+        """Return the turns besides the kept ones, in the order in which to select them."""
         gone = {*kept, *self._turns.notes}
         newest = [turn for turn in range(len(self._turns.starts) - 1, -1, -1) if turn not in gone]
         by_last = newest
@@ -51,7 +51,7 @@ class Ranking:
         return known[1]
 
     def _half(self, first: list[int], second: list[int], left: int) -> list[int]:
-        """Return the first turns by one way that take half of the room, then the others by the other way."""
+        """Return the first turns of one order that take half of the room, then the others in the other order."""
         room, head = left // 2, []
         for turn in first:
             if self._turns.weights[turn] <= room:
@@ -74,18 +74,17 @@ class Ranking:
     def _query(self, options: Options) -> str:
         if options.query is not None:
             return options.query
-        spoken = (message.text() for message in reversed(self._turns.messages) if message.role == "user")
-        return next((said for said in spoken if said), "")
+        texts = (message.text() for message in reversed(self._turns.messages) if message.role == "user")
+        return next(filter(None, texts), "")
 
 
-def _class(told: Any, index: int) -> Class:
-    if isinstance(told, Class):
-        return told
-    if isinstance(told, str) and told.upper() in Class.__members__:
-        return Class[told.upper()]
-    if not isinstance(told, bool) and isinstance(told, int) and 0 <= told <= max(Class):
-        return Class(told)
-    raise InvalidValue(f"what classify returned for messages[{index}]", told, f"one of {', '.join(NAMES)}")
+def _class(value: Any, index: int) -> Class:
+    """Return the class that `classify` named, by its name or its number."""
+    if isinstance(value, str) and value.upper() in Class.__members__:
+        return Class[value.upper()]
+    if not isinstance(value, bool) and isinstance(value, int) and 0 <= value <= max(Class):
+        return Class(value)
+    raise InvalidValue(f"what classify returned for messages[{index}]", value, f"one of {', '.join(NAMES)}")
 
 
 def _index(options: Options) -> Any:

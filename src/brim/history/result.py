@@ -1,4 +1,4 @@
-"""A fitted history: the messages to send in the caller's own shape, and the record of how they came about."""
+"""The result of fitting a history: the messages to send in their own format, and the receipt."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Fitted:
     """A fitted history."""
 
     messages: list[Any]
-    """What to send. A message that was not changed is the caller's own object."""
+    """The messages to send. A message that was not changed is the caller's own object."""
     used: int
-    """Units of the whole request: messages, tools, framing."""
+    """Tokens of the whole request: messages, tools, framing."""
     budget: int
     _stable: Stable | None
     _write: Callable[[], Receipt]
@@ -26,26 +26,26 @@ class Fitted:
 
     @property
     def stable_prefix(self) -> int:
-        """Units at the start of the prompt that are those of the last one."""
+        """Tokens at the start of the prompt that are the same as in the last one."""
         if callable(self._prefix):
             self._prefix = self._prefix()
         return self._prefix
 
     @property
     def receipt(self) -> Receipt:
-        """The record of the fit. It is written when it is first asked for, from what the fit decided."""
+        """The receipt, which is written when it is first read."""
         if self._receipt is None:
             self._receipt = self._write()
         return self._receipt
 
     @property
     def stable(self) -> Stable | None:
-        """What to give the next fit in stable mode; `None` in any other."""
+        """The argument `stable` of the next fit, in stable mode; otherwise `None`."""
         return self._stable
 
     @property
     def text(self) -> str:
-        """What the messages say, for a reader."""
+        """The text of the messages, for a reader."""
         from brim.wire import format_of, wire
 
         chosen = wire(format_of(self.messages) or "openai")

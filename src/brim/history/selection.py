@@ -1,4 +1,4 @@
-"""A fit that selects anew: the newest turns or the most wanted, caps, and cleared results before a turn is dropped."""
+"""A fit that selects turns, the newest or the highest ranked; results are cleared before turns are dropped."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from brim.history.spans import TRACE, PrefixSums, joined, ranges, without_turns
 
 @dataclass(slots=True)
 class SelectionFit(HistoryFit):
-    """One fit at work that owes nothing to the last one."""
+    """One fit that does not depend on the last one."""
 
     def run(self) -> None:
         """Decide what is sent.
 
         Raises:
-            DoesNotFit: what has to stay is bigger than the budget.
+            DoesNotFit: the messages that always stay are bigger than the budget.
         """
         self.prepare()
         self.seen = len(self.turns)
@@ -65,10 +65,10 @@ class SelectionFit(HistoryFit):
             left = room - need - self.note_room()
             self._serve(essential, max(0, left))
             if left >= 0:
-                self.say()
+                self.plan_note()
 
     def _serve(self, essential: Sequence[int], left: int) -> None:
-        """Keep what always stays, and of the other turns those most wanted that take at most `left` units."""
+        """Keep what always stays, and the highest ranked other turns that take at most `left` tokens."""
         if self.options.ways == ("recency",):
             notes = self.turns.notes
             aside = {*essential, *notes}
@@ -86,7 +86,7 @@ class SelectionFit(HistoryFit):
         self.spans = ranges(sorted(chosen))
 
     def _offer(self, turn: int, left: int) -> int | None:
-        """Return the units that a turn takes in the longest form that fits, or `None`."""
+        """Return the tokens of a turn in the longest form that fits, or `None`."""
         units, older = self.weights[turn], self.options.older
         if older is not None and self._over(turn, older):
             try:
@@ -98,10 +98,10 @@ class SelectionFit(HistoryFit):
         return self._clear(turn, left)
 
     def _newest_first(self, aside: set[int], left: int) -> tuple[int, int]:
-        """Keep the newest turns whole, as long as the ones before can leave a trace.
+        """Keep the newest turns whole, and leave room for cleared turns before them.
 
         Returns:
-            the first of them, and the units that are left.
+            the first of them, and the tokens that are left.
         """
         scale = self._scale(aside)
         first = scale.first(left)
@@ -112,10 +112,10 @@ class SelectionFit(HistoryFit):
         return first, left + gain - scale.taken(first)
 
     def _referring(self, scale: PrefixSums, first: int, aside: set[int], left: int) -> tuple[int, int]:
-        """Refer to later results that are the same instead of repeating them.
+        """Replace results that are repeated later by references.
 
         Returns:
-            the first of the newest turns that fit then, and the units that this frees among them.
+            the first of the newest turns that fit then, and the tokens that this frees among them.
         """
         twins, spared = self.forms.twinned(), aside | self.touched
         spare = {turn: units for turn, (units, _) in twins.items() if turn not in spared}
@@ -133,7 +133,7 @@ class SelectionFit(HistoryFit):
         return first, gain
 
     def _scale(self, aside: set[int]) -> PrefixSums:
-        """Return what finds the first of the newest turns that fit, each taken for at most its cap."""
+        """Return the sums by which turns are selected; with a cap, each turn counts at most its cap."""
         turns, weights, older = self.turns, self.weights, self.options.older
         if older is None:
             lost = {turn: turns.weights[turn] - weights[turn] for turn in self.touched}
@@ -156,24 +156,18 @@ class SelectionFit(HistoryFit):
 
     def _trace(self, aside: set[int], first: int, left: int) -> int:
         """Keep some turns before the first one with their results cleared, and return the first of those."""
-        clears, touched, plain = self.forms.clears(), self.touched, self.options.older is None
+        offer = self._clear if self.options.older is None else self._offer
         for turn in range(first - 1, max(-1, first - 1 - TRACE), -1):
-            if turn in aside:
-                continue
-            known = clears.get(turn) if plain and turn not in touched else None
-            if known is not None and known[0] <= left:
-                left -= known[0]
-                self.edits.update(known[1])
-            else:
-                units = self._clear(turn, left) if plain else self._offer(turn, left)
+            if turn not in aside:
+                units = offer(turn, left)
                 if units is None:
                     return turn + 1
                 left -= units
-            first = turn
+                first = turn
         return first
 
     def _clear(self, turn: int, left: int) -> int | None:
-        """Clear the results of a turn, and return its units then; `None` where they are more than are left."""
+        """Clear the results of a turn, and return its tokens then; `None` if they are more than are left."""
         units, cleared = self.forms.cleared(turn)
         if turn in self.touched:
             cleared = {position: form for position, form in cleared.items() if position not in self.edits}
@@ -184,14 +178,14 @@ class SelectionFit(HistoryFit):
         return units
 
     def _cap_newest(self, cap: int) -> int:
-        """Cut the newest turn to its cap, if it can be, and return the units that this frees."""
+        """Cut the newest turn to its cap, if possible, and return the tokens that this frees."""
         try:
             return self._cap(self.newest, cap)
         except DoesNotFit:
             return 0
 
     def _cap(self, turn: int, cap: int) -> int:
-        """Cut a turn to its cap, and return the units that this frees.
+        """Cut a turn to its cap, and return the tokens that this frees.
 
         Raises:
             DoesNotFit: it cannot be cut so far.

@@ -1,4 +1,4 @@
-"""Ranges of turns, and the search for the first of the newest turns that fit, by sums alone."""
+"""Ranges of turns, and the search for the first of the newest turns that fit."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 TRACE = 12
-"""Turns that may stay with their results cleared, before the ones that stay whole."""
+"""Turns that may stay with their results cleared, before those that stay whole."""
 _SHARE = 4
-"""The part of the room, one in so many, that they may take from whole ones."""
+"""The most that is left free for them: one part of the room in so many."""
 
 Span = tuple[int, int]
 """A range of turns."""
@@ -18,15 +18,15 @@ Span = tuple[int, int]
 
 @dataclass(slots=True)
 class PrefixSums:
-    """The units of turns, added up from the start, so that any number of them costs the same to weigh."""
+    """The tokens of turns, summed from the start, so that any range of them is added up at the same cost."""
 
     before: Sequence[int]
-    """Units of all turns before each."""
+    """Tokens of all turns before each."""
     total: int
     lit: Sequence[int]
-    """About the units of all turns before each with their results cleared."""
+    """About the tokens of all turns before each with their results cleared."""
     aside: Mapping[int, int]
-    """Units that are not weighed here, by the turn that they are part of."""
+    """Tokens that do not count here, by their turn."""
     _turns: list[int] = field(init=False)
     _sums: list[int] = field(init=False)
 
@@ -35,30 +35,27 @@ class PrefixSums:
         self._sums = list(accumulate([self.aside[turn] for turn in self._turns], initial=0))
 
     def taken(self, first: int) -> int:
-        """Return the units of the turns from one on."""
+        """Return the tokens of the turns from one on."""
         if first >= len(self.before):
             return 0
         aside = self._sums[-1] - self._sums[bisect_left(self._turns, first)]
         return self.total - self.before[first] - aside
 
     def first(self, room: int) -> int:
-        """Return the first of the newest turns that fit whole and leave room for a trace of those before.
+        """Return the first of the newest turns that fit whole and leave room for cleared turns before them.
 
-        More room never makes it a later one: what is kept for the trace grows by a part of the room only.
+        More room never makes it a later one: the room for cleared turns grows by a part of it only.
         """
-        before, turns, sums, share = self.before, self._turns, self._sums, room // _SHARE
-        beside, low, high = self.total - sums[-1] - room, 0, len(before)
-        while low < high:
-            middle = (low + high) // 2
-            over = beside - before[middle] + sums[bisect_left(turns, middle)]
-            if over <= 0 and (over + share <= 0 or over + self._trace(middle) <= 0):
-                high = middle
-            else:
-                low = middle + 1
-        return low
+        spare, share = self.total - self._sums[-1] - room, room // _SHARE
+
+        def fits(first: int) -> bool:
+            over = spare - self.before[first] + self._sums[bisect_left(self._turns, first)]
+            return over <= 0 and (over + share <= 0 or over + self._trace(first) <= 0)
+
+        return bisect_left(range(len(self.before)), True, key=fits)
 
     def _trace(self, first: int) -> int:
-        """Return about the units of the turns before one, with their results cleared."""
+        """Return about the tokens of the turns before one, with their results cleared."""
         if not first:
             return 0
         until = self.lit[first] if first < len(self.lit) else self.lit[-1]
@@ -82,7 +79,7 @@ def ranges(turns: Sequence[int]) -> list[Span]:
 
 
 def without_turns(span: Span, gone: Collection[int]) -> list[Span]:
-    """Return what a range is without some turns."""
+    """Return a range without some turns."""
     edges = [turn for turn in sorted(gone) if span[0] <= turn < span[1]]
     starts = [span[0], *(turn + 1 for turn in edges)]
     return joined(zip(starts, [*edges, span[1]], strict=True))

@@ -1,4 +1,4 @@
-"""What lasts from one fit to the next, so that a prompt begins with the bytes of the last one.
+"""Stable mode: what is kept from one fit to the next, so that a prompt begins with the bytes of the last one.
 
 Over the high line the history is cut to the low line in one go, and the cut is held: the following prompts only grow.
 What stands before the gap stays where it is, so that the provider still finds it in its cache when the gap widens.
@@ -15,17 +15,17 @@ from brim.history.forms import Form
 from brim.wire.base import jsonable
 
 _STEPS = range(5, 100, 5)
-"""Low lines that are weighed, in percent of the room."""
+"""Candidates for the low line, in percent of the room."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CachePrices:
-    """What a unit of input costs, as a factor on its plain price."""
+    """The price of an input token, as a factor on its plain price."""
 
     read: float = 0.1
-    """Found in the cache."""
+    """A token that the cache has."""
     write: float = 1.25
-    """New, and put into the cache."""
+    """A new token that is put into the cache."""
 
     def __post_init__(self) -> None:
         for name in ("read", "write"):
@@ -87,11 +87,11 @@ class Stable:
     high: float = 1.0
     """The share of the budget over which the history is cut."""
     low: float | None = None
-    """The share of the room, beside what always stays, that a cut leaves; `None` weighs the prices."""
+    """The share of the room, besides what always stays, that a cut leaves; `None` derives it from the prices."""
     anchor: float = 0.75
-    """The share of what a cut leaves that is taken from the start of the history, which the cache still holds."""
+    """The share of what a cut leaves that is taken from the start of the history, which the cache still has."""
     fill: float = 0.74
-    """The share of the budget that prompts should use on the average, where the low line is chosen."""
+    """The share of the budget that prompts should use on average, if the low line is derived."""
     prices: CachePrices = CachePrices()
     held: HeldCut | None = None
 
@@ -108,7 +108,7 @@ class Stable:
             raise InvalidValue("stable: low", self.low, f"at most the high line, {self.high}")
 
     def low_line(self, room: int, head: int) -> float:
-        """Return the share of the room that a cut leaves, given the units that always stand before it."""
+        """Return the share of the room that a cut leaves; `head` are the tokens that always stand before it."""
         if self.low is not None:
             return self.low
         stays = head / room if room > 0 else 0.0
@@ -116,7 +116,7 @@ class Stable:
         return min(full or _STEPS[-1:], key=lambda step: self._price(step / 100, stays)) / 100
 
     def _price(self, low: float, head: float) -> float:
-        """Return what each unit of context costs from one cut to the next, beside reading it from the cache.
+        """Return the price of a token of context from one cut to the next, besides reading it from the cache.
 
         In a cycle the room fills from the low line: that much is written, what was after the gap is written again,
         and on the way the model sees the mean of both lines each time.

@@ -113,7 +113,7 @@ class StableFit(HistoryFit):
         left = room - need - self.note_room()
         self.spans = self._with_essential(self._around_gap(set(essential), max(0, left)))
         if left >= 0:
-            self.say()
+            self.plan_note()
 
     def _around_gap(self, essential: set[int], left: int) -> list[Span]:
         """Return the turns from the start and from the end that take the low line's share of what is left.

@@ -15,27 +15,27 @@ def binds(model: str | None) -> bool:
     return model is None or _UNBOUND.search(model) is None
 
 
-def unbind(fitting: HistoryFit) -> None:
-    """Leave out the thinking after the first change, of the messages that were there when the change was made.
+def unbind(fit: HistoryFit) -> None:
+    """Leave out the thinking after the first change, of messages older than the change.
 
-    What the model thought later, it thought with the changed words before it.
+    Newer thinking was produced with the changed messages before it.
     """
-    fitting.settle()
-    turns, edits = fitting.turns, fitting.edits
-    kept = {turn for start, stop in fitting.spans for turn in range(start, stop)}
-    for position in range(first_change(fitting), fitting.seen):
+    fit.settle()
+    turns, edits = fit.turns, fit.edits
+    kept = {turn for start, stop in fit.spans for turn in range(start, stop)}
+    for position in range(first_change(fit), fit.seen):
         if turns.messages[position].any("thinking") and turns.turn_of(position) in kept:
-            form = edits.get(position) or fitting.forms.whole(position)
+            form = edits.get(position) or fit.forms.whole(position)
             if form.raw is not None:
-                edits[position] = fitting.forms.without_thinking(position, form)
+                edits[position] = fit.forms.without_thinking(position, form)
 
 
-def first_change(fitting: HistoryFit) -> int:
+def first_change(fit: HistoryFit) -> int:
     """Return the position of the first message that is not sent as it came."""
-    turns = fitting.turns
-    changes = [position for position, form in fitting.sent.items() if form.raw is not turns.raws[position]]
-    if fitting.left_out():
-        spans = fitting.spans
+    turns = fit.turns
+    changes = [position for position, form in fit.sent.items() if form.raw is not turns.raws[position]]
+    if fit.left_out():
+        spans = fit.spans
         gap = spans[0][1] if spans and spans[0][0] == 0 else 0
         changes.append(turns.starts[gap])
     if turns.repairs:
