@@ -190,7 +190,7 @@ def check_purges(place: Place, acked: list[str]) -> None:
 def write_settings(place: Place, dice: random.Random, ack: Ack) -> None:
     """Raise a number in a settings file, again and again."""
     from brim.settings import load_config
-    from brim.settings.change import plan
+    from brim.settings.changes import plan
 
     path = place.folder / "brim.yaml"
     if not path.exists():
@@ -198,7 +198,7 @@ def write_settings(place: Place, dice: random.Random, ack: Ack) -> None:
     value = _setting(path)
     while True:
         value += 1
-        plan(load_config(str(path)), "context_budget_chars", str(value)).make()
+        plan(load_config(str(path)), {"context_budget_chars": str(value)}).make()
         ack(str(value))
 
 

@@ -265,7 +265,7 @@ def test_the_receipts_of_a_real_run_are_understood_and_its_advice_helps(project,
     assert told["total budget is hit early"].level == "wrong"
     (command,) = told["total budget is hit early"].commands
     key, value = command.split()[3:5]
-    plan(config, key, value, flow="build").make()
+    plan(config, {key: value}, flow="build").make()
     config = project("", flows__build=(tmp_path / "flows" / "build.yaml").read_text())
     assert config.resolve(flow="build").value("context_budget_chars") == int(value) > 12_000
     assert "total budget is hit early" not in run()

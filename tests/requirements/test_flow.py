@@ -200,7 +200,7 @@ def test_a_step_shows_its_effective_budgets_with_origin_and_saves_to_the_flows_o
     shown = before["context_budget_chars"]
     assert (shown.value, shown.origin, shown.where) == (250_000, "flow", f"{path}:4")
     assert (before["history_max_recent_chars"].value, before["history_max_recent_chars"].origin) == (60_000, "defaults")
-    plan(load(tmp_path), "context_budget_chars", "300000", flow="build", step="0").make()
+    plan(load(tmp_path), {"context_budget_chars": "300000"}, flow="build", step="0").make()
     after = load(tmp_path).resolve(flow="build", step="0")
     assert (after["context_budget_chars"].value, after["context_budget_chars"].origin) == (300_000, "step")
     assert after.below("context_budget_chars").value == 250_000

@@ -27,7 +27,7 @@ def test_a_change_is_written_with_everything_else_as_it_was(project):
     config = project(TEXT)
     path = project.root / "brim.yaml"
     path.chmod(0o640)
-    change = plan(config, "context_budget_chars", "250000", flow="build", step="0")
+    change = plan(config, {"context_budget_chars": "250000"}, flow="build", step="0")
     assert path.read_text() == TEXT
     change.make()
     added = "        budget_overrides:\n          context_budget_chars: 250000\n"
@@ -63,21 +63,21 @@ def test_a_change_is_written_with_everything_else_as_it_was(project):
     ],
 )
 def test_each_layer_has_its_place(project, key, value, place, old, new):  # noqa: PLR0917
-    change = plan(project(TEXT), key, value, **place)
+    change = plan(project(TEXT), {key: value}, **place)
     assert change.after == TEXT.replace(old, new)
 
 
 def test_a_flow_of_its_own_is_changed_in_its_own_file(project):
     config = project(TEXT, flows__ship="steps:\n- {id: a}\n", profiles__quick="description: d\n")
-    change = plan(config, "preset", "lean", flow="ship", step=0)
+    change = plan(config, {"preset": "lean"}, flow="ship", step=0)
     assert change.path == str(project.root / "flows" / "ship.yaml")
     assert change.after == "steps:\n- {id: a, budget_overrides: {preset: lean}}\n"
-    change = plan(config, "preset", "lean", profile="quick")
+    change = plan(config, {"preset": "lean"}, profile="quick")
     assert change.after == "description: d\nbudget_overrides:\n  preset: lean\n"
 
 
 def test_without_a_file_one_is_made(project):
-    change = plan(project(), "model", "gpt-5")
+    change = plan(project(), {"model": "gpt-5"})
     change.make()
     assert (project.root / "brim.yaml").read_text() == "model: gpt-5\n"
 
@@ -99,7 +99,7 @@ def test_without_a_file_one_is_made(project):
 def test_what_cannot_be_is_refused_and_the_file_stays(project, error, told, arguments):
     config = project(TEXT)
     with pytest.raises(error, match=told):
-        plan(config, arguments.pop("key"), arguments.pop("text"), **arguments)
+        plan(config, {arguments.pop("key"): arguments.pop("text")}, **arguments)
     assert (project.root / "brim.yaml").read_text() == TEXT
 
 
@@ -108,12 +108,12 @@ def test_a_file_that_became_malformed_is_not_written(project):
     path = project.root / "brim.yaml"
     path.write_text(TEXT + "modle: x\n")
     with pytest.raises(brim.SourceError, match="did you mean 'model'"):
-        plan(config, "model", "gpt-5")
+        plan(config, {"model": "gpt-5"})
     assert path.read_text() == TEXT + "modle: x\n"
 
 
 def test_a_file_that_somebody_changed_meanwhile_is_not_written(project):
-    change = plan(project(TEXT), "model", "gpt-5")
+    change = plan(project(TEXT), {"model": "gpt-5"})
     path = project.root / "brim.yaml"
     path.write_text(TEXT + "meter: chars\n")
     with pytest.raises(brim.SourceError, match="was changed in the meantime"):
@@ -127,14 +127,14 @@ def test_a_link_out_of_the_project_is_not_written_through(project, tmp_path_fact
     config = project()
     (project.root / "brim.yaml").symlink_to(outside)
     with pytest.raises(brim.SourceError, match="leads out of the project"):
-        plan(config, "model", "gpt-5")
+        plan(config, {"model": "gpt-5"})
     assert outside.read_text() == "model: a\n"
 
 
 def test_a_link_inside_the_project_stays_a_link(project):
     (project.root / "real.yaml").write_text("model: a\n")
     (project.root / "brim.yaml").symlink_to("real.yaml")
-    plan(brim.load_config(project.root, environ={}), "model", "gpt-5").make()
+    plan(brim.load_config(project.root, environ={}), {"model": "gpt-5"}).make()
     assert (project.root / "brim.yaml").is_symlink()
     assert (project.root / "real.yaml").read_text() == "model: gpt-5\n"
 
@@ -142,27 +142,26 @@ def test_a_link_inside_the_project_stays_a_link(project):
 def test_toml_is_not_edited(project):
     (project.root / "pyproject.toml").write_text("[tool.brim]\nmodel = 'a'\n")
     with pytest.raises(brim.SourceError, match="only YAML files can be edited"):
-        plan(project(), "model", "gpt-5")
+        plan(project(), {"model": "gpt-5"})
 
 
 def test_a_setting_is_removed_where_it_stands_and_the_value_below_holds_again(project):
     config = project(TEXT)
     path = project.root / "brim.yaml"
-    plan(config, "context_budget_chars", "250000", flow="build", step="0").make()
+    plan(config, {"context_budget_chars": "250000"}, flow="build", step="0").make()
     config = brim.load_config(path, environ={})
-    plan(config, "context_budget_chars", None, flow="build", step="0").make()
+    plan(config, {"context_budget_chars": None}, flow="build", step="0").make()
     assert path.read_text() == TEXT
     config = brim.load_config(path, environ={})
     assert config.resolve(flow="build", step="0")["context_budget_chars"].origin == "project"
     with pytest.raises(brim.SourceError, match="nothing to remove"):
-        plan(config, "context_budget_chars", None, flow="build", step="0")
+        plan(config, {"context_budget_chars": None}, flow="build", step="0")
 
 
 def test_several_settings_of_one_place_change_together(project):
-    from brim.settings.changes import plan_all
 
     config = project(TEXT)
-    plan_all(config, {"context_budget_chars": None, "budgets.preset": "lean"}).make()
+    plan(config, {"context_budget_chars": None, "budgets.preset": "lean"}).make()
     config = brim.load_config(project.root / "brim.yaml", environ={})
     assert config.resolve().preset == "lean"
     assert "210000" not in (project.root / "brim.yaml").read_text()

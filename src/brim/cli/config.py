@@ -106,7 +106,7 @@ def check(
     *,
     paths: Annotated[
         list[str] | None,
-        Argument(metavar="[PATH]...", help="Files of settings, flows or profiles, or directories; by default here."),
+        Argument(metavar="PATH", help="Files of settings, flows or profiles, or directories; by default here."),
     ] = None,
     json: options.Json = False,
 ) -> None:
@@ -197,7 +197,7 @@ def _change(load: str | None, key: str, value: str | None, *, dry_run: bool, jso
     from brim.settings import load_config
     from brim.settings.changes import plan
 
-    change = plan(load_config(load), key, value, **place)
+    change = plan(load_config(load), {key: value}, **place)
     if not dry_run:
         change.make()
     if json:

@@ -57,28 +57,6 @@ class SettingChange:
 
 def plan(
     config: Config,
-    key: str,
-    text: str | None,
-    *,
-    file: str | None = None,
-    profile: str | None = None,
-    flow: str | None = None,
-    step: str | int | None = None,
-) -> SettingChange:
-    """Return the change that sets a setting of the project, a profile, a flow or a step.
-
-    Without a text the setting is removed, so that the value of the layer below takes effect.
-
-    Raises:
-        UnknownName: no setting, profile, flow or step has that name.
-        InvalidValue: the value is invalid, or the setting is not allowed there.
-        SourceError: the file cannot be read or changed, or does not contain the setting to remove.
-    """
-    return plan_all(config, {key: text}, file=file, profile=profile, flow=flow, step=step)
-
-
-def plan_all(
-    config: Config,
     texts: Mapping[str, str | None],
     *,
     file: str | None = None,
@@ -86,7 +64,22 @@ def plan_all(
     flow: str | None = None,
     step: str | int | None = None,
 ) -> SettingChange:
-    """Return the change of several settings at once; see `plan`."""
+    """Return the change that sets settings of the project, a profile, a flow or a step.
+
+    Args:
+        config: the settings.
+        texts: the new values as they are written in YAML, by key; a value of `None` removes the setting, so that the
+            value of the layer below takes effect.
+        file: the file of the project, if not that of the config.
+        profile: the profile to change.
+        flow: the flow to change.
+        step: the step of the flow to change.
+
+    Raises:
+        UnknownName: no setting, profile, flow or step has that name.
+        InvalidValue: a value is invalid, or the setting is not allowed there.
+        SourceError: the file cannot be read or changed, or does not contain a setting to remove.
+    """
     values = {key: _checked(key, text, profile=profile, flow=flow) for key, text in texts.items()}
     path, kind, base = _place(config, file, profile, flow, step)
     if path.endswith(".toml"):

@@ -75,35 +75,29 @@ def _row(key: str, kind: Kind, default: Any, doc: str, *, null: bool = False, to
     return Setting(key=key, kind=kind, default=default, doc=doc, null=null or default is None, top=top)
 
 
+_BOUNDS = choice(("product", "strict_seed"))
+_MODE = choice(("merge", "replace"))
+_PRESET = choice(tuple(PRESETS))
+_CUT = choice(("truncate", "drop"))
+_NUMBER = choice(("lower", "higher"))
+_UNKNOWN = choice(("default", "error"))
+_OVER = choice(("error", "shrink"))
+_LINE = choice_or_share(("cap", "warning", "never"))
+_FAULT = choice(("pass", "refuse"))
+
 _SETTINGS = (
     _row("profile", text(), None, "The active profile: a shipped one or one of `profiles`.", top=True),
     _row("model", text(), None, "The model whose meter and window are used."),
     _row("meter", text(), None, "A meter instead of the model's: a unit, a vocabulary, an estimate, a tokenizer.json."),
     _row("safety_margin", share(zero=True), 0, "The share of a budget that is left free if counts are estimates."),
-    _row(
-        "bounds",
-        choice(("product", "strict_seed")),
-        "product",
-        "The bounds of budgets: `product` has one for each, `strict_seed` 10,000 to 600,000 for all.",
-    ),
-    _row(
-        "override_mode",
-        choice(("merge", "replace")),
-        "merge",
-        "Whether budgets of several layers are merged value by value, or the strongest layer replaces them all.",
-    ),
+    _row("bounds", _BOUNDS, "product", "`product`: bounds for each budget; `strict_seed`: 10,000 to 600,000 for all."),
+    _row("override_mode", _MODE, "merge", "Whether budgets of layers are merged, or the strongest layer replaces all."),
     _row("window.size", whole(1), None, "The model's context window in tokens; null takes that of the model."),
     _row("window.reserve", whole(), 0, "Tokens reserved for the answer."),
     _row("window.cap", share(), None, "The largest share of the window to use."),
     _row("window.warn", share(), None, "The share of the window at which to warn."),
     _row("window.limit", whole(1), None, "An absolute limit on the input, in tokens."),
-    _row(
-        "budgets.preset",
-        choice(tuple(PRESETS)),
-        DEFAULT,
-        "The three budgets by name; a budget that is set on its own overrides it.",
-        null=True,
-    ),
+    _row("budgets.preset", _PRESET, DEFAULT, "The budgets by name; a budget of its own overrides it.", null=True),
     _row("budgets.context_budget_chars", whole(), 200_000, "Characters of a step's whole history."),
     _row("budgets.history_max_recent_chars", whole(), 60_000, "Characters of the newest step."),
     _row("budgets.history_max_older_chars", whole(), 10_000, "Characters of each older step."),
@@ -112,36 +106,16 @@ _SETTINGS = (
     _row("prompt.total", whole(1), None, "Tokens of the prompt; null takes the budget of the window."),
     _row("prompt.reserve", whole(), 0, "Tokens of that total reserved for the answer and for calls within the turn."),
     _row("prompt.policy", choice(FIT), "truncate_then_continue", "What follows a section that did not fit."),
-    _row(
-        "prompt.overflow",
-        choice(("truncate", "drop")),
-        "truncate",
-        "What happens to a section of medium or low priority that does not fit, unless the section sets it.",
-    ),
+    _row("prompt.overflow", _CUT, "truncate", "How sections of medium and low priority overflow, unless they set it."),
     _row("prompt.fill", choice(FILLS), "order", "Whether sections of one priority are served in order or fairly."),
     _row("prompt.order", choice(ORDERS), "given", "The order of sections on the page: as given, or by priority."),
     _row("prompt.separator", text(empty=True), "\n\n", "The text between two sections."),
     _row("prompt.template", text(), None, "A text with a placeholder {name} for each section."),
     _row("prompt.show_budget", FLAG, False, "Whether the prompt states its own budget and use."),
     _row("prompt.own_budget", text(), None, "The section in which an agent may set its own budget."),
-    _row(
-        "prompt.direction",
-        choice(("lower", "higher")),
-        "lower",
-        "Whether a lower or a higher number is the more essential priority.",
-    ),
-    _row(
-        "prompt.unknown_section",
-        choice(("default", "error")),
-        "default",
-        "Whether a section that is not listed under `sections` gets the defaults or is refused.",
-    ),
-    _row(
-        "prompt.required_overflow",
-        choice(("error", "shrink")),
-        "error",
-        "Whether required sections that are too big together are refused or truncated.",
-    ),
+    _row("prompt.direction", _NUMBER, "lower", "Whether a lower or a higher number is the more essential priority."),
+    _row("prompt.unknown_section", _UNKNOWN, "default", "Whether unlisted sections get the defaults or are refused."),
+    _row("prompt.required_overflow", _OVER, "error", "Whether too big required sections are refused or truncated."),
     _row("prompt.stages", stages(), (), "What a prompt over its budget gives up first, in this order, until it fits."),
     _row("prompt.hard_marker", text(empty=True), None, "The marker of a cut after all stages; null: the section's."),
     _row("prompt.log", FLAG, False, "Whether a prompt over its budget is logged as a warning, with its agent."),
@@ -159,32 +133,17 @@ _SETTINGS = (
     _row("sections.*.most", whole(), None, "The most entries, or characters of a text, that are considered at all."),
     _row("history.selection", combination(get_args(Way)), "recency", "Which turns stay; join two ways by a plus sign."),
     _row("history.within", choice(get_args(Within)), "newest_first", "Which turns of one class are selected first."),
-    _row(
-        "history.pin_most_recent",
-        FLAG,
-        True,
-        "Whether the newest step of a pack stays whatever its class; the newest turn of messages always stays.",
-    ),
+    _row("history.pin_most_recent", FLAG, True, "Whether the newest step of a pack stays whatever its class."),
     _row("history.pin_first_user", FLAG, False, "Whether the first message of the user may not even be truncated."),
     _row("history.note", FLAG, True, "Whether the prompt notes that turns were left out."),
     _row("history.stable", FLAG, False, "Whether a cut is held, so that the prompt keeps its prefix for the cache."),
-    _row(
-        "history.strategy",
-        choice(("A", "B")),
-        "A",
-        "What an exchange does with a history too long for its prompt: truncate it (A), or summarise it first (B).",
-    ),
+    _row("history.strategy", choice(("A", "B")), "A", "A long history is truncated (A) or summarised first (B)."),
     _row("history.agents", choice(tuple(CLASSES)), "none", "The agents whose classes are known from the start."),
     _row("history.classes.critical", TEXTS, (), "Agents whose steps are kept longest, in addition to the known ones."),
     _row("history.classes.high", TEXTS, (), "Agents whose steps are kept long."),
     _row("history.classes.medium", TEXTS, (), "Agents whose steps are kept as those of unknown agents."),
     _row("history.classes.low", TEXTS, (), "Agents whose steps are dropped first."),
-    _row(
-        "compaction.at",
-        choice_or_share(("cap", "warning", "never")),
-        "cap",
-        "When a session replaces older turns by a summary: over its budget, at the warning, or at a share of it.",
-    ),
+    _row("compaction.at", _LINE, "cap", "When older turns are summarised: over budget, at the warning, or at a share."),
     _row("compaction.keep_turns", whole(1), 3, "Newest turns that a compaction leaves as they are."),
     _row("compaction.summary_share", share(), 0.25, "The share of the room that a summary may take."),
     _row("session.stable", FLAG, True, "Whether a session keeps the start of its prompts the same for the cache."),
@@ -216,12 +175,7 @@ _SETTINGS = (
     _row("gateway.policy", choice(POLICIES), "fit", "What is done with a request that is too long."),
     _row("gateway.rules", rules(), (), "Settings for some models, keys or routes; the first matching rule counts."),
     _row("gateway.recall", FLAG, False, "Whether models are offered `brim_recall`, which the gateway answers."),
-    _row(
-        "gateway.on_fault",
-        choice(("pass", "refuse")),
-        "pass",
-        "What happens to a request after an internal error: it is passed on as it came, or refused with 503.",
-    ),
+    _row("gateway.on_fault", _FAULT, "pass", "After an internal error, pass the request on, or refuse it with 503."),
     _row("gateway.client_policy", FLAG, False, "Whether clients may choose a policy by the header `x-brim-policy`."),
     _row("gateway.most_bytes", whole(1), 33_554_432, "The most bytes of a request body, decompressed."),
     _row("gateway.most_values", whole(1), 250_000, "The most values in the JSON of a request body."),

@@ -134,9 +134,9 @@ class _Files:
     def add_all(self, root: str) -> None:
         """Read the flows and profiles of a project that have files of their own."""
         first = [os.path.realpath(path) for path in self.paths[:1]]
-        for name, path in project.profiles_in(root):
+        for name, path in project.files_in(root, "profile"):
             self.add_alone(self.read(path, root), "profile", name)
-        for name, path in project.flows_in(root):
+        for name, path in project.files_in(root, "flow"):
             if os.path.realpath(path) not in first:  # The flow that is loaded is read already.
                 self.add_alone(self.read(path, root), "flow", name)
 

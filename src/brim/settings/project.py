@@ -20,8 +20,10 @@ NAME = "brim.yaml"
 MOST_VALUES = 1_000_000
 """The most values of a file of settings: thousands of steps are legitimate."""
 
-_FLOWS = (("flows", ".yaml"), ("flows", ".yml"), ("swarm/config/flows", ".yaml"))
-_PROFILES = (("profiles", ".yaml"), ("profiles", ".yml"), ("swarm/profiles", ".swarm_profile.yaml"))
+_FOLDERS = {
+    "flow": (("flows", ".yaml"), ("flows", ".yml"), ("swarm/config/flows", ".yaml")),
+    "profile": (("profiles", ".yaml"), ("profiles", ".yml"), ("swarm/profiles", ".swarm_profile.yaml")),
+}
 """Directories of flows and profiles, and the endings of their files."""
 
 SHIPPED = (
@@ -76,7 +78,7 @@ def around_flow(path: str) -> ProjectFiles:
     if found.path:
         return found
     folder = os.path.dirname(os.path.abspath(path))
-    endings = (os.sep + os.path.normpath(below) for below, _ in _FLOWS)
+    endings = (os.sep + os.path.normpath(below) for below, _ in _FOLDERS["flow"])
     return ProjectFiles("", next((folder.removesuffix(end) for end in endings if folder.endswith(end)), folder))
 
 
@@ -145,22 +147,11 @@ def user_file(environ: Mapping[str, str]) -> str | None:
     return path if path and os.path.lexists(path) else None
 
 
-def flows_in(root: str) -> Iterator[tuple[str, str]]:
-    """Yield the names and files of a project's flows."""
-    yield from _named(root, _FLOWS)
-
-
-def profiles_in(root: str) -> Iterator[tuple[str, str]]:
-    """Yield the names and files of a project's profiles."""
-    yield from _named(root, _PROFILES)
-
-
-def _named(root: str, places: tuple[tuple[str, str], ...]) -> Iterator[tuple[str, str]]:
-    for folder, ending in places:
+def files_in(root: str, kind: str) -> Iterator[tuple[str, str]]:
+    """Yield the names and files of a project's flows or profiles."""
+    for folder, ending in _FOLDERS[kind]:
         at = os.path.normpath(os.path.join(root, folder))
-        if not os.path.isdir(at):
-            continue
-        for name in sorted(os.listdir(at)):
+        for name in sorted(os.listdir(at)) if os.path.isdir(at) else ():
             stem = name.removesuffix(ending)
             if stem and stem != name and not name.startswith("."):
                 yield stem, os.path.join(at, name)
@@ -169,7 +160,7 @@ def _named(root: str, places: tuple[tuple[str, str], ...]) -> Iterator[tuple[str
 def name_in(path: str) -> str:
     """Return the name of the flow or profile in a file, from the name of the file."""
     name = os.path.basename(path)
-    endings = sorted({ending for _, ending in (*_FLOWS, *_PROFILES)}, key=len, reverse=True)
+    endings = sorted({ending for places in _FOLDERS.values() for _, ending in places}, key=len, reverse=True)
     return next((name.removesuffix(ending) for ending in endings if name.endswith(ending)), name)
 
 
@@ -179,7 +170,7 @@ def kind_of(path: str) -> str:
     if os.path.basename(whole) == NAME:
         return "top"
     folder = os.path.dirname(whole)
-    for kind, places in (("flow", _FLOWS), ("profile", _PROFILES)):
+    for kind, places in _FOLDERS.items():
         for below, ending in places:
             if folder.endswith(os.sep + os.path.normpath(below)) and whole.endswith(ending):
                 return kind
