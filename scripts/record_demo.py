@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import brim
+from brim.gateway import server
 from brim.gateway.app import GatewayApp
 from brim.gateway.policy import RequestRule
 from brim.gateway.settings import GatewaySettings
@@ -34,14 +35,14 @@ def recorded() -> dict[str, Any]:
     sys.path.insert(0, str(ROOT / "tests"))
     from model_server import ModelServer, running
 
-    server = ModelServer(window=WINDOW)
-    with tempfile.TemporaryDirectory() as folder, running(server) as upstream:
+    model = ModelServer(window=WINDOW)
+    with tempfile.TemporaryDirectory() as folder, running(model) as upstream:
         url = f"sqlite:///{folder}/brim.db"
         default = RequestRule(policy="fit", window=WINDOW)
         settings = GatewaySettings(upstream=f"{upstream}/v1", default=default, store=url, port=8_088)
         app = GatewayApp(settings)
         with running(app, server.config(app, settings)) as address:
-            _converse(address, server)
+            _converse(address, model)
         with brim.open_store(url) as store:
             saved = store.load(KIND, NAME)
             assert saved is not None
@@ -51,7 +52,7 @@ def recorded() -> dict[str, Any]:
     return {"traffic": saved.body, "sessions": dict(sorted(sessions.items()))}
 
 
-def _converse(address: str, server: Any) -> None:
+def _converse(address: str, model: Any) -> None:
     chat: list[Any] = []
     tools: list[Any] = []
     report: list[Any] = []
@@ -74,7 +75,7 @@ def _converse(address: str, server: Any) -> None:
                 {"role": "user", "content": "Go on."},
             ]
             _post(address, "/v1/responses", "report-writer", {"model": "gpt-5", "input": report})
-    server.script.append((503, {"error": {"message": "overloaded", "type": "server_error", "code": None}}))
+    model.script.append((503, {"error": {"message": "overloaded", "type": "server_error", "code": None}}))
     _post(address, "/v1/responses", "report-writer", {"model": "gpt-5", "input": report})
     _post(address, "/v1/chat/completions", "support-bot", {"model": "gpt-5-mini", "messages": chat[:1]}, budget="many")
 

@@ -31,7 +31,7 @@ input is reported in one line that starts with `brim:` and names the value and i
 | exit code | means |
 |---|---|
 | 0 | done |
-| 1 | the answer is no: over budget (`check`), does not fit (`fit`, `demo`, `replay`), failed (`flow`), wrong (`doctor`) |
+| 1 | the answer is no: over budget (`check`), does not fit (`fit`, `demo`, `replay`), failed (`flow`), ill (`doctor`) |
 | 2 | invalid input: an unknown name, an unreadable or binary file, malformed YAML, an invalid value |
 | 130 | interrupted with Ctrl-C |
 | 141 | the reader of the output closed it, as in `brim count . \\| head -1` |
@@ -89,11 +89,17 @@ def _commands(group: Any, above: str = "") -> Iterator[tuple[str, Any]]:
             yield f"{above}{name}", command
 
 
+def _usage(argument: Any) -> str:
+    """Return an argument as the usage line shows it."""
+    name = argument.metavar if argument.required else f"[{argument.metavar}]"
+    return name if argument.nargs == 1 else f"{name}..."
+
+
 def _command(name: str, command: Any) -> Iterator[str]:
     arguments = [each for each in command.params if each.param_type_name == "argument"]
     options = [each for each in command.params if each.param_type_name == "option"]
     yield f"## brim {name}\n"
-    usage = " ".join(["brim", name, *(each.metavar for each in arguments), "[OPTIONS]"])
+    usage = " ".join(["brim", name, *map(_usage, arguments), "[OPTIONS]"])
     yield f"```\n{usage}\n```\n"
     for paragraph in command.help.split("\n\n"):
         text = " ".join(paragraph.split())

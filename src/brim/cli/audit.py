@@ -26,7 +26,7 @@ def run(
     *,
     traces: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TRACES...", help="Files, patterns or directories, also .gz; - is standard input."),
+        typer.Argument(metavar="TRACES", help="Files, patterns or directories, also .gz; - is standard input."),
     ] = None,
     policy: Annotated[
         list[str] | None,

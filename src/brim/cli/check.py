@@ -17,7 +17,7 @@ def run(
     *,
     files: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FILES]...", help="Files, patterns or directories; - is standard input."),
+        typer.Argument(metavar="FILES", help="Files, patterns or directories; - is standard input."),
     ] = None,
     budget: options.Budget = None,
     model: options.Model = None,

@@ -43,7 +43,7 @@ def run(
     *,
     files: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FILES]...", help="Files, patterns or directories; none or - is standard input."),
+        typer.Argument(metavar="FILES", help="Files, patterns or directories; none or - is standard input."),
     ] = None,
     name: Annotated[
         str | None,

@@ -50,10 +50,10 @@ def run(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Fit a long agent prompt to a budget, and see what is kept, what is dropped and why.
+    """Fit a long agent prompt to a budget, as a demonstration.
 
     The prompt has twelve sections that an agent collects in an hour of work: rules, tools, a plan, a log with errors in
-    its middle, JSON, code, a diff, chat.
+    its middle, JSON, code, a diff, chat. The output shows what is kept, what is dropped and why.
 
     Example: brim demo --budget 2500
     """

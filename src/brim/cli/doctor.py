@@ -24,7 +24,7 @@ def run(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Find problems of the settings: what was found, why it matters, and the command that fixes it.
+    """Find problems in the settings, and the commands that fix them.
 
     With the receipts of a run it also finds budgets that were too small, and budgets that were never used. The exit
     code is 1 if something is wrong; advice does not change it.

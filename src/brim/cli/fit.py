@@ -63,7 +63,7 @@ def run(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Fit the prompt that a YAML file describes, or the messages of a request.
+    """Fit a prompt described in YAML, or the messages of a request.
 
     The prompt goes to standard output, and a summary to standard error. Options override the file. If the required
     sections do not fit, nothing is written and the exit code is 1.

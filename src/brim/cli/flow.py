@@ -94,7 +94,9 @@ def report(
     name: Annotated[str | None, Option("--flow", metavar="NAME", help="Only this flow.")] = None,
     json: options.Json = False,
 ) -> None:
-    """Report on a run: how close its prompts came to the budget, what they dropped, and what was refused.
+    """Report on a run: budgets, drops and failures.
+
+    The report has how close the prompts came to their budgets, what they dropped, and what was refused.
 
     Example: brim flow report runs
     """

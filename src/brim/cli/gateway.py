@@ -21,15 +21,20 @@ def run(
     upstream: Annotated[
         str | None, Option("--upstream", metavar="URL", help="The endpoint, such as http://host/v1.")
     ] = None,
-    host: Annotated[str | None, Option("--host", help="The address to listen on; default 127.0.0.1.")] = None,
+    host: Annotated[
+        str | None, Option("--host", metavar="ADDRESS", help="The address to listen on; default 127.0.0.1.")
+    ] = None,
     port: Annotated[
-        int | None, Option("--port", "-p", min=0, max=65_535, help="The port to listen on; default 8088.")
+        int | None,
+        Option("--port", "-p", metavar="PORT", min=0, max=65_535, help="The port to listen on; default 8088."),
     ] = None,
     window: Annotated[
-        int | None, Option("--window", "-w", min=1, help="The window of models that are not in the catalogue.")
+        int | None,
+        Option("--window", "-w", metavar="N", min=1, help="The window of models that are not in the catalogue."),
     ] = None,
     policy: Annotated[
-        str | None, Option("--policy", help="What happens to a long request: fit, warn, refuse or pass.")
+        str | None,
+        Option("--policy", metavar="NAME", help="What happens to a long request: fit, warn, refuse or pass."),
     ] = None,
     meter: options.Meter = None,
     store: Annotated[

@@ -17,9 +17,11 @@ def run(
     *,
     store: options.Store = None,
     http: Annotated[bool, Option("--http", help="Serve over HTTP instead of standard input.")] = False,
-    host: Annotated[str, Option("--host", help="With --http: the address to listen on.")] = "127.0.0.1",
+    host: Annotated[
+        str, Option("--host", metavar="ADDRESS", help="With --http: the address to listen on.")
+    ] = "127.0.0.1",
     port: Annotated[
-        int, Option("--port", "-p", min=0, max=65_535, help="With --http: the port; 0 for a free one.")
+        int, Option("--port", "-p", metavar="PORT", min=0, max=65_535, help="With --http: the port; 0 for a free one.")
     ] = 8_091,
     json: options.Json = False,
 ) -> None:

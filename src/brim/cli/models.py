@@ -20,7 +20,7 @@ def run(
     *,
     pattern: Annotated[
         str | None,
-        typer.Argument(metavar="[PATTERN]", help="The name of a model, or a part of names; * matches anything."),
+        typer.Argument(metavar="PATTERN", help="The name of a model, or a part of names; * matches anything."),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Show every column.")] = False,
     json: options.Json = False,

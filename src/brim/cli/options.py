@@ -11,7 +11,7 @@ Meter = Annotated[
     str | None, Option("--meter", metavar="NAME", help="A vocabulary, a unit such as chars, or a tokenizer.json.")
 ]
 Config = Annotated[
-    str | None, Option("--config", "-c", metavar="PATH", help="The settings file or its directory, if not here.")
+    str | None, Option("--config", "-c", metavar="PATH", help="The settings file or its directory; default: here.")
 ]
 Profile = Annotated[str | None, Option("--profile", metavar="NAME", help="The profile to use.")]
 Flow = Annotated[str | None, Option("--flow", metavar="NAME", help="The flow.")]

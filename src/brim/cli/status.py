@@ -28,15 +28,16 @@ _ID = 12
 def run(
     *,
     store: options.Store = None,
-    session: Annotated[str | None, Option("--session", metavar="ID", help="The session; default the last.")] = None,
+    session: Annotated[str | None, Option("--session", metavar="ID", help="The session; default: the last.")] = None,
     line: Annotated[bool, Option("--line", help="Print one line, for a status bar.")] = False,
     watch: Annotated[bool, Option("--watch", "-w", help="Repeat until Ctrl-C.")] = False,
     every: Annotated[float, Option("--every", metavar="SECONDS", help="The interval of --watch.")] = 2.0,
     json: options.Json = False,
 ) -> None:
-    """Show how full a session's context is: by category, with its peak, warnings, compactions and sub-ticks.
+    """Show how full a session's context is.
 
-    The values are those that the session last wrote to its store.
+    The output has the size by category, the peak, the warnings, the compactions and the sub-ticks, as the session last
+    wrote them to its store.
 
     Example: brim status --store sqlite:///brim.db --watch
     """

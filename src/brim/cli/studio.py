@@ -18,8 +18,10 @@ def run(
     config: options.Config = None,
     runs: Annotated[str, Option("--runs", metavar="DIR", help="The directory with the receipts of flows.")] = "runs",
     demo: Annotated[bool, Option("--demo", help="Open the recorded demo.")] = False,
-    port: Annotated[int, Option("--port", "-p", min=0, max=65_535, help="The port; 0 for a free one.")] = 8_090,
-    host: Annotated[str, Option("--host", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, Option("--port", "-p", metavar="PORT", min=0, max=65_535, help="The port; 0 for a free one.")
+    ] = 8_090,
+    host: Annotated[str, Option("--host", metavar="ADDRESS", help="The address to listen on.")] = "127.0.0.1",
     token: Annotated[
         str | None, Option("--token", metavar="VARIABLE", help="The NAME of a variable with a token of your own.")
     ] = None,
@@ -29,7 +31,7 @@ def run(
     no_open: Annotated[bool, Option("--no-open", help="Do not open the browser.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Open a page in your browser that shows prompts, budgets and what was dropped.
+    """Open a web page on your sessions, prompts and budgets.
 
     It shows the sessions of a store, the receipts of flows and the settings of the project. It listens on this machine
     only, and prints its address with a token; another --host needs a --token of your own.
