@@ -50,8 +50,6 @@ class Exchange:
         self._response: aiohttp.ClientResponse | None = None
         self._overhead = 0.0
         """Seconds until the request was sent for the first time."""
-        self.began = False
-        """Whether the client was sent anything."""
 
     async def run(self) -> None:
         """Read, fit, send, and pass the answer back.
@@ -164,12 +162,10 @@ class Exchange:
             except (aiohttp.ClientError, TimeoutError) as error:
                 raise relay.broken_answer(error) from error
         headers = [*returned_headers(response, whole=False), *self._told(outcome)]
-        self.began = True
         await relay.send_answer(self._send, response.status, headers, first)
 
     async def _stream(self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome) -> None:
         headers = [*returned_headers(response, whole=True), *self._told(outcome)]
-        self.began = True
         await relay.send_head(self._send, response.status, headers)
         broken = HttpProblem(502, "upstream broke off its answer", "server_error").event(self.route, self.incoming.id)
         self.state.metrics.streams.add(1)
@@ -188,7 +184,6 @@ class Exchange:
     async def _whole(self, response: aiohttp.ClientResponse, raw: bytes, outcome: FitOutcome) -> None:
         """Pass back an answer that comes at once; one that is too long to look at is passed on as it comes."""
         headers = [*returned_headers(response, whole=True), *self._told(outcome)]
-        self.began = True
         if not response.content.at_eof():
             await relay.send_head(self._send, response.status, headers)
             await relay.pass_bytes(response, self._send, raw)
@@ -206,7 +201,6 @@ class Exchange:
         """
 
         async def begin() -> None:
-            self.began = True
             headers = [*returned_headers(response, whole=False), *self._told(outcome)]
             await relay.send_head(self._send, response.status, headers)
 
@@ -264,7 +258,6 @@ class Exchange:
         strip = not _is_stream(response) and bool(recall.calls(self.route, answer)[0])
         body = json.dumps(recall.without(self.route, answer)).encode() if strip else raw
         headers = [*returned_headers(response, whole=not strip), *self._told(outcome)]
-        self.began = True
         await relay.send_head(self._send, response.status, [pair for pair in headers if pair[0] != "content-length"])
         await relay.pass_bytes(response, self._send, body)
 

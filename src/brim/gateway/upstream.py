@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -62,8 +63,7 @@ class Upstream:
         Raises:
             HttpProblem: the server cannot be reached, does not answer in time, or redirects.
         """
-        target = URL(url, encoded=True)
-        limits = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT, sock_read=timeout)
+        target, limits = _target(url, timeout)
         try:
             response = await self._open().request(
                 method, target, headers=headers, data=body, allow_redirects=False, timeout=limits
@@ -91,6 +91,12 @@ class Upstream:
             return None
         finally:
             response.close()
+
+
+@lru_cache(maxsize=64)
+def _target(url: str, timeout: float) -> tuple[URL, aiohttp.ClientTimeout]:
+    """Return what aiohttp takes; made once for each address, since that costs as much as a short request."""
+    return URL(url, encoded=True), aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT, sock_read=timeout)
 
 
 def address(base: str, target: str, query: str = "") -> str:

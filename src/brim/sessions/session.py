@@ -77,12 +77,10 @@ class Session(Recall):
             meter: the meter, or its name; without it, the meter of the model.
             store: where everything is kept. Without one the session lives in memory, and grows there.
             id: its name in the store; without it, one is made up.
-            summarise: makes summaries: a function from a text and a limit to a text, or a model. Without it they are
-                made of the conversation's own sentences, offline.
+            summarise: a function from a text and a limit to a summary, or a model; without it, extractive summaries.
             keep_turns: how many of the newest turns a compaction leaves as they are.
             stable: whether the start of the prompt is kept the same for the provider's cache.
-            compact_at: where compaction begins: when a prompt would be over the budget (`cap`), at the warning line
-                (`warning`), at a share of the budget, or `never`.
+            compact_at: compaction begins over the budget (`cap`), at the `warning` line, at a share, or `never`.
             summary_share: the share of the room that a summary may take.
             tool_limit: the most tokens of one tool result, or a share of the budget.
             memory_limit: the most tokens of memory in a prompt.
