@@ -190,10 +190,10 @@ AREAS = (
         (
             (
                 "thinking after an edit is sent",
-                "range(first_change(fitting), fitting.seen)",
-                "range(first_change(fitting), 0)",
+                "range(first_change(fit), fit.seen)",
+                "range(first_change(fit), 0)",
             ),
-            ("thinking before an edit goes too", "range(first_change(fitting), fitting.seen)", "range(fitting.seen)"),
+            ("thinking before an edit goes too", "range(first_change(fit), fit.seen)", "range(fit.seen)"),
         ),
     ),
     (

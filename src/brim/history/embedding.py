@@ -1,8 +1,8 @@
-"""Rank the texts of a conversation by meaning as well as by words.
+"""Relevance by meaning as well as by words.
 
-An embedding finds what is said in other words; words find names, numbers and identifiers, which embeddings blur. Each
-is scaled to its best match and the two are added. What all texts of a conversation have in common is taken out of the
-query first: it says nothing about which of them is meant.
+An embedding finds other wordings; words find names, numbers and identifiers, which embeddings blur. Each is scaled to
+its best match and the two are added. What all texts of a conversation have in common is taken out of the query first,
+since it does not distinguish them.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from brim.errors import InvalidType, InvalidValue, UnknownName
 from brim.history.relevance import Relevance, ordered, spread
 
 Embed = Callable[[list[str]], Sequence[Sequence[float]]]
-"""Turns texts into vectors, one for each and all of one length."""
+"""Turns texts into vectors, one for each, all of one dimension."""
 
 _DEFAULT = "wordllama"
 
 
 class Meaning:
-    """An index of texts that grows, and ranks them by the words and the meaning of a query."""
+    """A growing index of texts, ranked by the words and the meaning of a query."""
 
     def __init__(self, embed: Embed | str = _DEFAULT, share: float = 0.25) -> None:
         """Start an empty index.
 
         `embed` is a function, or the name of one: `wordllama` is offline and comes with the extra `embeddings`. `share`
-        is what meaning counts beside words: with 1 it decides alone.
+        is the weight of meaning against words: with 1 it decides alone.
 
         Raises:
             UnknownName: there is no embedding of that name, or its library is not installed.
@@ -44,7 +44,7 @@ class Meaning:
         self._share = share
         self._words = Relevance()
         self._waiting: list[str] = []
-        """Texts that are embedded when they are first asked for, many at a time."""
+        """Texts that are embedded with the next query, many at a time."""
         self._vectors: list[array[float]] = []
         self._sum: list[float] = []
 
@@ -59,10 +59,10 @@ class Meaning:
     def rank(self, query: str, sizes: Sequence[int] | None = None) -> list[int]:
         """Return the number of every text, the most relevant first, and the newest first among equals.
 
-        `sizes` are the units that each text takes: a long one is put back for the room that others could have.
+        `sizes` are the tokens of the texts: a long one ranks lower, since others could have its room.
 
         Raises:
-            InvalidValue: `sizes` are not as many as the texts, or the embedding does not give a vector for each text.
+            InvalidValue: `sizes` are not one for each text, or the embedding does not return a vector for each.
         """
         self._catch_up()
         words = self._words.scores(query)
@@ -80,14 +80,14 @@ class Meaning:
             self._sum = [sum(column) for column in zip(self._sum or [0.0] * len(fresh[0]), *fresh, strict=True)]
 
     def _alike(self, query: str) -> list[float]:
-        """Return how near each text's meaning is to the query's, from 0 for what is no nearer than the average."""
+        """Return how near each text is to the query in meaning; 0 if no nearer than the average."""
         if not self._vectors or not query.strip():
             return [0.0] * len(self._vectors)
-        (asked,) = self._embedded([query])
+        (wanted,) = self._embedded([query])
         common = self._sum
         length = _dot(common, common)
-        shift = _dot(asked, common) / length if length else 0.0
-        own = [value - shift * shared for value, shared in zip(asked, common, strict=True)]
+        shift = _dot(wanted, common) / length if length else 0.0
+        own = [value - shift * shared for value, shared in zip(wanted, common, strict=True)]
         return [max(0.0, _dot(vector, own)) for vector in self._vectors]
 
     def _embedded(self, texts: list[str]) -> list[array[float]]:

@@ -1,7 +1,7 @@
-"""Rank the texts of a conversation by a question, offline.
+"""Relevance of the texts of a conversation to a query, offline.
 
-The measure is BM25 on a text together with its neighbours, which count the less the farther they are: an answer seldom
-repeats the words of its question, but it stands beside it. Terms and lengths spread over the neighbours first, and only
+The measure is BM25 on a text together with its neighbours, which count less with distance: an answer seldom repeats the
+words of its question, but it stands next to it. Terms and lengths spread over the neighbours first, and only
 then a term saturates, so that two words of the query near each other are worth more than one word twice.
 """
 
@@ -15,13 +15,13 @@ from brim.history.term_index import TermIndex, ordered
 __all__ = ["Relevance", "ordered", "spread"]
 
 _SPREAD = 0.6
-"""What a neighbour counts of a text's own words; the next one the square of it, and so on."""
+"""The weight of a neighbour's words; of the next one the square, and so on."""
 _REACH = 6
-"""Neighbours on each side that a term reaches at the least; beyond them there are less than three hundredths left."""
+"""Neighbours on each side that a term reaches; beyond them its weight is below 0.03."""
 
 
 class Relevance(TermIndex):
-    """An index of the texts of a conversation, in which a text that stands near a match is relevant too."""
+    """An index of the texts of a conversation, in which a text near a match is relevant too."""
 
     def _runs(self, having: Iterable[tuple[int, float]]) -> Iterator[tuple[int, Sequence[float]]]:
         for start, amounts in _stretches(having, len(self)):
@@ -33,7 +33,7 @@ class Relevance(TermIndex):
 
 
 def spread(amounts: Sequence[float]) -> list[float]:
-    """Return the amounts with what each receives from its neighbours on both sides, weaker with every step."""
+    """Return the amounts with what each receives from its neighbours on both sides."""
     received = list(accumulate(amounts, lambda carried, own: carried * _SPREAD + own))
     carried = 0.0
     for i in range(len(amounts) - 1, -1, -1):

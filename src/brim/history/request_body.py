@@ -1,7 +1,7 @@
 """The body of a request to a model, as a JSON file: read, counted, fitted, and written back.
 
-A body is what a program was about to send, so all of it but the messages comes back byte for byte, and so does every
-message that was not changed: what stood in the file is copied, not written anew.
+Everything but the messages comes back byte for byte, and so does every message that was not changed: its text is
+copied from the file.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import is_
 from typing import Any
 
 from brim.errors import BrimError, InvalidValue, SourceError, UnknownName, shown
@@ -24,7 +25,7 @@ from brim.wire.base import ANSWER_LIMIT_KEYS, MESSAGE_KEYS
 from brim.wire.message import Message
 
 PARTS = ("system", "user", "assistant", "tool results", "tools", "framing")
-"""What the units of a request are told by."""
+"""The parts by which the tokens of a request are counted."""
 
 _OF_ANTHROPIC = ("system", "anthropic_version")
 _INDEX = re.compile(r"messages\[(\d+)\]")
@@ -33,43 +34,43 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RequestCount:
-    """The units of a request."""
+    """The tokens of a request."""
 
     parts: Mapping[str, int]
-    """By what takes them: one of `PARTS`."""
+    """The tokens of each of `PARTS`."""
     messages: int
     """How many messages it has."""
     upper: int
-    """What the true count does not exceed, as far as that is known; the same as the sum where the meter is exact."""
+    """An upper bound of the true count; the same as the total if the meter is exact."""
     unit: str
     meter: str
     exact: bool
 
     @property
     def total(self) -> int:
-        """Units of the whole request."""
+        """Tokens of the whole request."""
         return sum(self.parts.values())
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RequestBody:
-    """A request as a file has it."""
+    """A request that was read from a file."""
 
     body: JsonBody = field(repr=False)
     key: str
-    """What holds the messages: `messages`, `input`, or nothing where the file is a list of them."""
+    """The key of the messages: `messages` or `input`; empty if the file is a list of messages."""
     messages: Sequence[Any]
     tools: list[Any] | None
-    """What the model may call, as far as it is counted: functions in the old form too."""
+    """The tool definitions, including `functions` in the old form."""
     system: Any
-    """The system prompt that stands apart from the messages."""
+    """The system prompt outside the messages."""
 
     @property
     def model(self) -> str | None:
         """The model that the body names.
 
         Raises:
-            SourceError: it is no text.
+            SourceError: it is not a text.
         """
         named = self.body.values.get("model")
         if not isinstance(named, str | None):
@@ -78,14 +79,14 @@ class RequestBody:
 
     @property
     def format(self) -> Format | None:
-        """The shape that the messages can only be in, as far as they and the body tell."""
+        """The format of the messages; `None` if neither they nor the body show it."""
         if self.key == "input":
             return "responses"
-        told = format_of(self.messages)
+        known = format_of(self.messages)
         schemas = [tool for tool in self.tools or () if isinstance(tool, Mapping) and "input_schema" in tool]
-        if told is None and (schemas or any(key in self.body.values for key in _OF_ANTHROPIC)):
+        if known is None and (schemas or any(key in self.body.values for key in _OF_ANTHROPIC)):
             return "anthropic"
-        return told
+        return known
 
     def fit(
         self,
@@ -94,18 +95,18 @@ class RequestBody:
         model: str | None = None,
         meter: str | None = None,
         format: Format | None = None,
-        **asked: Any,
+        **options: Any,
     ) -> Fitted:
-        """Return the fitted messages; what is given here stands in for what the body says.
+        """Return the fitted messages; arguments override the values of the body.
 
-        Without a budget it is the window of the model, less what the body lets the answer take. The other arguments
-        are those of `brim.fit_messages`.
+        The default budget is the window of the model, less the tokens that the body allows for the answer. The other
+        arguments are those of `brim.fit_messages`.
 
         Raises:
-            DoesNotFit: what has to stay is bigger than the budget.
-            SourceError: a value of the body cannot be.
-            InvalidValue: a value that was given here cannot be.
-            UnknownName: no model or meter has the name that was given here.
+            DoesNotFit: the messages that always stay are bigger than the budget.
+            SourceError: a value of the body is invalid.
+            InvalidValue: an argument is invalid.
+            UnknownName: there is no such model or meter.
         """
         own = model is None and meter is None
         named = self.model if own else model
@@ -118,7 +119,7 @@ class RequestBody:
                 tools=self.tools,
                 system=self.system,
                 format=self.format if format is None else format,
-                **asked,
+                **options,
             )
         except (UnknownName, InvalidValue) as error:
             if blamed := self._blamed(error, own=own):
@@ -126,11 +127,11 @@ class RequestBody:
             raise
 
     def tally(self, name: str | None = None) -> RequestCount:
-        """Return the units of the request as it stands, by the meter or the model of a name, or by its own model.
+        """Return the tokens of the request, by the meter or model of a name, or by its own model.
 
         Raises:
-            SourceError: a value of the body cannot be.
-            UnknownName: no model or meter has the name that was given here.
+            SourceError: a value of the body is invalid.
+            UnknownName: there is no such model or meter.
         """
         named = name or self.model or DEFAULT
         try:
@@ -152,9 +153,9 @@ class RequestBody:
 
     def written(self, messages: Sequence[Any]) -> str:
         """Return the body with these messages in place of its own."""
-        if len(messages) == len(self.messages) and all(map(_is, messages, self.messages)):
+        if len(messages) == len(self.messages) and all(map(is_, messages, self.messages)):
             return self.body.text
-        if self.body.items is None:  # a text, which is one message and stays one where it can
+        if self.body.items is None:  # The input is a text, and stays one if possible.
             if len(messages) == 1 and isinstance(text := messages[0]["content"], str):
                 return self.body.spliced(_json(text))
             return self.body.spliced(_json(list(messages)))
@@ -162,39 +163,39 @@ class RequestBody:
         return self.body.with_items([places[id(raw)] if id(raw) in places else _json(raw) for raw in messages])
 
     def _budget(self, model: str | None) -> int:
-        """Return what the window of a model leaves beside the answer that the body asks for."""
+        """Return the window of a model without the answer that the body allows for."""
         if model is None:
             raise self.body.error("the budget is missing: give one, or name a model whose window to take")
-        asked = {key: value for key in ANSWER_LIMIT_KEYS if (value := self.body.values.get(key)) is not None}
-        for key, value in asked.items():
+        limits = {key: value for key in ANSWER_LIMIT_KEYS if (value := self.body.values.get(key)) is not None}
+        for key, value in limits.items():
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise self.body.error(f"{key} must be a whole number of at least 0, not {shown(value)}", key)
         try:
-            return Window.of(model, reserve=max(asked.values(), default=0)).budget
+            return Window.of(model, reserve=max(limits.values(), default=0)).budget
         except InvalidValue as error:
             if not error.place.endswith("reserve"):
                 raise
-            key = max(asked, key=lambda each: asked[each])
+            key = max(limits, key=lambda each: limits[each])
             raise self.body.error(f"{key} must be {error.expected}, not {shown(error.value)}", key) from error
 
     def _blamed(self, error: BrimError, *, own: bool) -> SourceError | None:
-        """Return an error with its place in the file, if what it is about stands there.
+        """Return an error with its place in the file, if the invalid value stands there.
 
         `own` says whether the model is the one that the file names.
         """
-        told, place = str(error), error.place if isinstance(error, InvalidValue) else "model"
+        text, place = str(error), error.place if isinstance(error, InvalidValue) else "model"
         if place == "model":
-            return self.body.error(told, "model") if own and self.model else None
+            return self.body.error(text, "model") if own and self.model else None
         if found := _INDEX.match(place):
-            return self.body.error(told.replace("messages[", f"{self.key or 'messages'}[", 1), int(found[1]))
+            return self.body.error(text.replace("messages[", f"{self.key or 'messages'}[", 1), int(found[1]))
         for name, keys in (("tools", ("tools", "functions")), ("system", ("system", "instructions"))):
             if place.startswith(name):
                 key = next((key for key in keys if key in self.body.values), name)
-                return self.body.error(told.replace(name, key, 1), key)
+                return self.body.error(text.replace(name, key, 1), key)
         return None
 
     def _parts(self, scale: BaseMeter) -> tuple[dict[str, int], bool]:
-        """Return the units by what takes them, and whether nothing but the meter makes an estimate of them."""
+        """Return the tokens of each part, and whether nothing but the meter makes them an estimate."""
         turns = Turns(scale, format=self.format)
         chat, framing = turns.chat, turns.chat.framing
         read = [turns.wire.read(raw, i) for i, raw in enumerate(self.messages)]
@@ -215,28 +216,28 @@ class RequestBody:
 
 
 def read_request(path: str) -> RequestBody:
-    """Return the request that a file holds: a list of messages, or a body with `messages` or `input`.
+    """Return the request in a file: a list of messages, or a body with `messages` or `input`.
 
     Raises:
-        SourceError: the file cannot be read, is no JSON, or holds no request.
+        SourceError: the file cannot be read, is not JSON, or is not a request.
     """
     return request_of(read_body(path, MESSAGE_KEYS))
 
 
 def request_of(body: JsonBody) -> RequestBody:
-    """Return the request that a body is.
+    """Return the request in a body.
 
     Raises:
-        SourceError: it is none.
+        SourceError: it is not a request.
     """
     values = body.values
     given = [key for key in MESSAGE_KEYS if key in values]
     if body.items is not None and not given:
         return RequestBody(body=body, key="", messages=body.items, tools=None, system=None)
     if len(given) != 1:
-        told = "both" if given else "neither"
+        number = "both" if given else "neither"
         hint = "; sections are described in YAML, in a file named .yaml" if "sections" in values else ""
-        raise body.error(f"a request has either messages or input, and this has {told}{hint}", *given[1:])
+        raise body.error(f"a request has either messages or input, and this has {number}{hint}", *given[1:])
     key = given[0]
     messages = body.items
     if messages is None:
@@ -249,7 +250,7 @@ def request_of(body: JsonBody) -> RequestBody:
 
 
 def _tools(body: JsonBody) -> list[Any] | None:
-    """Return the tools that a body offers, those in the old form as well."""
+    """Return the tools of a body, including those in the old form."""
     tools, old = body.values.get("tools"), body.values.get("functions")
     if not isinstance(tools, list | None):
         raise body.error(f"tools must be a list of tool definitions, not {shown(tools)}", "tools")
@@ -261,18 +262,14 @@ def _tools(body: JsonBody) -> list[Any] | None:
 
 
 def _answers(message: Message) -> list[Any]:
-    """Return the pieces of a user's message that belong to results of tools."""
+    """Return the pieces of a user's message that belong to tool results."""
     if message.role == "tool":
         return []
     places = [piece.whole for piece in message.pieces if piece.kind == "result"]
     return [piece for piece in message.pieces if any(piece.at[: len(place)] == place for place in places)]
 
 
-def _is(one: Any, other: Any) -> bool:
-    return one is other
-
-
 def _json(value: Any) -> str:
-    """Return a value as JSON; what UTF-8 cannot hold is escaped."""
+    """Return a value as JSON; surrogates are escaped."""
     text = json.dumps(value, ensure_ascii=False)
     return json.dumps(value) if _SURROGATE.search(text) else text

@@ -81,7 +81,7 @@ class HeldCut:
 class Stable:
     """How a prompt keeps its prefix: the lines, and the cut that is held.
 
-    Without lines the low one is chosen: the cheapest for each unit of context that the model gets to see.
+    Without a low line, the cheapest one for each token of context is derived.
     """
 
     high: float = 1.0

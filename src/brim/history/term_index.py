@@ -14,31 +14,31 @@ from brim.errors import InvalidValue
 from brim.meter.words import terms
 
 _SATURATION = 1.2
-"""How much of a term it takes until more of it says little more: the `k1` of BM25."""
+"""How soon a repeated term saturates: the `k1` of BM25."""
 _LENGTH = 0.75
-"""How much more of a term a longer text must have to count the same: the `b` of BM25."""
+"""How much the length of a text counts: the `b` of BM25."""
 _KIN_LETTERS = 5
-"""Words that start with as many of the same letters are kin: donate and donation."""
+"""Words that share so many first letters are related: donate and donation."""
 _KIN_SHARE = 0.5
-"""What a word's kin count of it."""
+"""The weight of a related word."""
 _MOST_TERMS = 20
-"""Terms of a query that are looked up: a long query costs no more, and its rarest words tell what it is about."""
+"""Terms of a query that are looked up; of a long query, the rarest."""
 _LONG = 2
-"""Times the usual size beyond which a text is long: it counts as a part of that size, and pays for its room."""
+"""A text of more than so many times the usual size is long, and ranks lower."""
 
 
 class TermIndex:
-    """An index of texts that grows, and ranks them by a query."""
+    """A growing index of texts, ranked by a query."""
 
     def __init__(self) -> None:
         self._lengths: list[int] = []
         """How many terms each text has."""
         self._postings: dict[str, list[int]] = {}
-        """For each term the texts that have it, each followed by how often."""
+        """For each term the numbers of its texts, each followed by how often it occurs."""
         self._kin: dict[str, list[str]] = {}
         """The terms that start with the same letters."""
         self._halves: list[float] = []
-        """For each text the amount of a term that is worth half of what any amount is."""
+        """For each text the amount of a term that scores half of the maximum."""
 
     def __len__(self) -> int:
         return len(self._lengths)
@@ -60,11 +60,11 @@ class TermIndex:
     def rank(self, query: str, sizes: Sequence[int] | None = None) -> list[int]:
         """Return the number of every text, the most relevant first, and the newest first among equals.
 
-        Where the query matches nothing, that is from the newest to the oldest. `sizes` are the units that each text
-        takes: a long one is put back for the room that others could have.
+        If the query matches nothing, the newest is first. `sizes` are the tokens of the texts: a long one ranks lower,
+        since others could have its room.
 
         Raises:
-            InvalidValue: `sizes` are not as many as the texts.
+            InvalidValue: `sizes` are not one for each text.
         """
         return ordered(self.scores(query), sizes)
 
@@ -87,11 +87,11 @@ class TermIndex:
             yield number, (amount,)
 
     def _around(self, clipped: Sequence[int], usual: int) -> Sequence[float]:  # noqa: ARG002 - for those with neighbours
-        """Return the length that each text is judged by."""
+        """Return the length of each text for its score."""
         return clipped
 
     def _caught_up(self, usual: int) -> list[float]:
-        """Return the amounts that are worth half, which depend on all texts: anew if there are more since."""
+        """Return the amounts that score half; they depend on all texts, so new texts change them."""
         if len(self._halves) < len(self._lengths):
             around = self._around([min(length, _LONG * usual) for length in self._lengths], usual)
             slope = _SATURATION * _LENGTH * len(around) / sum(around)
@@ -99,27 +99,27 @@ class TermIndex:
         return self._halves
 
     def _wanted(self, query: str) -> list[tuple[str, float]]:
-        """Return the known terms of a query and their kin, with their weights; kin last."""
-        asked = dict.fromkeys(terms(query))
-        own = {term: self._rarity(term) for term in asked if term in self._postings}
-        # A long query has words enough without kin.
-        others = self._kin_of(asked) if len(asked) < _MOST_TERMS else ()
+        """Return the known terms of a query and related ones, with their weights; related ones last."""
+        words = dict.fromkeys(terms(query))
+        own = {term: self._rarity(term) for term in words if term in self._postings}
+        # A long query has enough words of its own.
+        others = self._kin_of(words) if len(words) < _MOST_TERMS else ()
         kin = {term: _KIN_SHARE * self._rarity(term) for term in others}
         return [*_heaviest(own), *_heaviest(kin)][:_MOST_TERMS]
 
-    def _kin_of(self, asked: Collection[str]) -> Iterator[str]:
-        """Yield the terms that start as one of those asked for, and are none of them."""
-        for start in dict.fromkeys(term[:_KIN_LETTERS] for term in asked if _has_kin(term)):
-            yield from (other for other in self._kin.get(start, ()) if other not in asked)
+    def _kin_of(self, words: Collection[str]) -> Iterator[str]:
+        """Yield the terms that are related to some words, without these."""
+        for start in dict.fromkeys(term[:_KIN_LETTERS] for term in words if _has_kin(term)):
+            yield from (other for other in self._kin.get(start, ()) if other not in words)
 
     def _rarity(self, term: str) -> float:
-        """Return what a term is worth: the fewer texts have it, the more."""
+        """Return the weight of a term: the fewer texts have it, the higher."""
         having = len(self._postings[term]) // 2
         # Rounded, so that the last bit of another machine's logarithm does not change an order.
         return round(math.log1p((len(self._lengths) - having + 0.5) / (having + 0.5)), 6)
 
     def _amounts(self, term: str, long: int) -> Iterator[tuple[int, float]]:
-        """Yield the texts that have a term in their order, and how often; for a long one, in a part of it."""
+        """Yield the texts that have a term, in order, and how often; for a long text, scaled to its usual part."""
         postings, lengths = self._postings[term], self._lengths
         for number, times in zip(postings[::2], postings[1::2], strict=True):
             length = lengths[number]
@@ -127,10 +127,10 @@ class TermIndex:
 
 
 def ordered(scores: Sequence[float], sizes: Sequence[int] | None = None) -> list[int]:
-    """Return the numbers of the texts in the order in which to take them, for their scores and sizes.
+    """Return the numbers of the texts in the order in which to select them, by scores and sizes.
 
     Raises:
-        InvalidValue: the sizes are not as many as the scores.
+        InvalidValue: the sizes are not one for each score.
     """
     worth = scores
     if sizes is not None:
@@ -143,7 +143,7 @@ def ordered(scores: Sequence[float], sizes: Sequence[int] | None = None) -> list
 
 
 def _has_kin(term: str) -> bool:
-    """Return whether other terms may be forms of the same word: numbers and paths have none."""
+    """Return whether a term can have related ones: numbers and paths have none."""
     return len(term) >= _KIN_LETTERS and term.isalpha()
 
 

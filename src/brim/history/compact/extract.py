@@ -1,7 +1,7 @@
-"""The summariser that needs no model: facts first, then the sentences that say most, in the order they were said.
+"""A summary without a model: facts first, then the most informative sentences, in their order.
 
-It invents nothing, for every line was said so, and gives the same summary on every machine. A summary of a summary is
-read back by its headings, so that facts go from one to the next unchanged.
+Every line is verbatim, and the summary is the same on every machine. A summary is read back by its headings, so that
+facts go from one to the next unchanged.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from brim.truncate import shortened
 _SAID = "Said"
 _KIND_OF = {heading: kind for kind, heading in HEADINGS.items()}
 _FACTS_SHARE = (3, 5)
-"""The part of the limit that facts may take before the sentences are served."""
+"""The part of the limit that facts may take before sentences are chosen."""
 _REPEATED = (3, 5)
-"""The part of a sentence's words, all said already, that makes it not worth saying."""
+"""A sentence is redundant if this part of its words is covered already."""
 _ROLE_WORTH = {"user": 15, "assistant": 10, "system": 10, "tool": 3}
 _MOST_FACTS = 400
 _LEAST_TEXT = 24
 """Tokens that a text for a summariser is not cut below; with less it says nothing."""
 _JOIN = "\n\n"
 _MOST_SENTENCES = 4_000
-"""Sentences that are weighed: of a longer history the last."""
+"""Sentences that are considered: of a longer history the last."""
 
 
 class SummaryLine(NamedTuple):
@@ -55,13 +55,13 @@ class SummaryLine(NamedTuple):
     text: str
     words: frozenset[str]
     worth: int
-    """Times that it counts: twice, where the last summary had it."""
+    """A factor: 2 if the last summary had it."""
 
 
 def summarise(text: str, limit: int, meter: BaseMeter | None = None) -> str:
     """Return a summary of a text that counts at most `limit`; it can be given to `fit_messages(summarise=...)`.
 
-    Without a meter, units are tokens of the default vocabulary.
+    Without a meter, tokens of the default vocabulary are counted.
 
     Raises:
         InvalidValue: `limit` is not a whole number of at least zero.
@@ -70,7 +70,7 @@ def summarise(text: str, limit: int, meter: BaseMeter | None = None) -> str:
 
 
 def condensed(said: Sequence[Said], limit: int, meter: BaseMeter, previous: str = "") -> str:
-    """Return what was said in at most `limit` units: facts by kind, then sentences; empty where nothing fits.
+    """Return messages in at most `limit` tokens: facts by kind, then sentences; empty if nothing fits.
 
     Raises:
         InvalidValue: `limit` is not a whole number of at least zero.
@@ -87,8 +87,8 @@ def condensed(said: Sequence[Said], limit: int, meter: BaseMeter, previous: str 
     spent += sum(_cost(line.text, meter) for line in spoken)
     taken = set(map(id, kept))
     late = [fact for fact in facts if fact.must and id(fact) not in taken]
-    told = "\n".join([*(fact.text for fact in kept if fact.kind in SPOKEN), *(line.text for line in spoken)])
-    kept += affordable(late, limit - spent, meter, told)
+    covered = "\n".join([*(fact.text for fact in kept if fact.kind in SPOKEN), *(line.text for line in spoken)])
+    kept += affordable(late, limit - spent, meter, covered)
     return _within(kept, spoken, limit, meter)
 
 
@@ -117,7 +117,7 @@ def summary_input(said: Sequence[Said], previous: str, limit: int, meter: BaseMe
 
 
 def listed(facts: Sequence[Fact], limit: int, meter: BaseMeter) -> str:
-    """Return as many facts as fit, by kind; empty where none does."""
+    """Return as many facts as fit, by kind; empty if none does."""
     return _within(affordable(facts, limit, meter), [], limit, meter)
 
 
@@ -155,7 +155,7 @@ def _cost(text: str, meter: BaseMeter) -> int:
 
 
 def _lines(said: Sequence[Said], earlier: int) -> list[SummaryLine]:
-    """Return the sentences that could stand in a summary, in order; the first messages are the last summary's lines."""
+    """Return the candidate sentences in order; the first messages are the lines of the last summary."""
     found: list[SummaryLine] = []
     for number, one in enumerate(said):
         spoken = sentences(redact(one.text))
@@ -168,10 +168,10 @@ def _lines(said: Sequence[Said], earlier: int) -> list[SummaryLine]:
     return [line for line in found[-_MOST_SENTENCES:] if len(line.words) > 2]
 
 
-def _best(lines: Sequence[SummaryLine], told: Sequence[str], room: int, meter: BaseMeter) -> list[SummaryLine]:
-    """Return the sentences that say most and fit into the room, in order; none that the facts have said."""
+def _best(lines: Sequence[SummaryLine], facts: Sequence[str], room: int, meter: BaseMeter) -> list[SummaryLine]:
+    """Return the most informative sentences that fit into the room, in order; none that repeats the facts."""
     common = Counter(word for line in lines for word in line.words)
-    covered = {word for text in told for word in terms(text)}
+    covered = {word for text in facts for word in terms(text)}
     chosen: list[SummaryLine] = []
     for line in sorted(lines, key=lambda line: (-_worth(line, common, len(lines)), -line.at)):
         again = len(line.words & covered) * _REPEATED[1] >= len(line.words) * _REPEATED[0]
@@ -187,13 +187,13 @@ def _best(lines: Sequence[SummaryLine], told: Sequence[str], room: int, meter: B
 
 
 def _worth(line: SummaryLine, common: Counter[str], total: int) -> int:
-    """Return what a sentence is worth: words that come again and are not everywhere, by who said it."""
+    """Return the worth of a sentence: words that recur but are not everywhere, weighted by the role."""
     weights = [min(common[word], 6) * (1 + total // common[word]).bit_length() for word in line.words]
     return line.worth * _ROLE_WORTH.get(line.role, 10) * 100 * sum(weights) // (len(weights) + 4)
 
 
 def _within(facts: list[Fact], lines: list[SummaryLine], limit: int, meter: BaseMeter) -> str:
-    """Return the summary, without as many of its last items as it takes to fit."""
+    """Return the summary, without as many items as necessary to fit."""
     text = _written(facts, lines)
     while meter.load(text) > limit:
         over = max(1, (meter.load(text) - limit) // 40)
@@ -212,13 +212,13 @@ def _written(facts: Sequence[Fact], lines: Sequence[SummaryLine]) -> str:
 
 
 def _named(line: str) -> Said:
-    """Return a line of the last summary with who said it, where it tells."""
+    """Return a line of the last summary with its role, if it has one."""
     role, colon, rest = line.partition(": ")
     return Said(role, rest, "") if colon and role in _ROLE_WORTH else Said("", line, "")
 
 
 def _parted(text: str) -> list[Said]:
-    """Return the blocks of a text, each with who said it: the name before it, or that of the block before."""
+    """Return the blocks of a text, each with the role before it, or that of the block before."""
     found: list[Said] = []
     role = "user"
     for block in text.split("\n\n"):

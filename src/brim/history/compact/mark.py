@@ -1,6 +1,6 @@
-"""How a summary is known in a history: one message of the user's, or a text at the end of one, behind a mark.
+"""The mark of a summary in a history: a message of the user, or a text at the end of one, begins with it.
 
-The next compaction finds it by the mark and replaces it, and a fit can be told to keep it: `pin=is_summary`.
+The next compaction finds the summary by its mark and replaces it; `pin=is_summary` makes a fit keep it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from brim.wire.message import Message, Piece
 MARK = "[CONTEXT_SUMMARY]"
 """How the text of a summary begins."""
 SHOWN = 11
-"""Characters of a handle that a prompt spends on it."""
+"""Characters of a handle in a prompt."""
 
 _HEAD = re.compile(re.escape(MARK) + r" of ([\d,]+) earlier messages \((b2:[0-9a-f]+)\)\n?")
 
@@ -28,7 +28,7 @@ class Summary:
     text: str
     """Without the mark."""
     replaced: int
-    """Messages that it stands for; zero where the mark does not say."""
+    """Messages that it replaces; zero if the mark does not say."""
     index: str
     """The start of the handle of their index, or empty."""
 
@@ -45,7 +45,7 @@ def piece_of(message: Message) -> Piece | None:
 
 
 def read(text: str) -> Summary:
-    """Return the summary in a text that begins with the mark; an unknown head is left out too."""
+    """Return the summary in a text that begins with the mark."""
     match = _HEAD.match(text)
     if match is None:
         return Summary(text=text.removeprefix(MARK).strip(), replaced=0, index="")
@@ -53,7 +53,7 @@ def read(text: str) -> Summary:
 
 
 def is_summary(raw: Any) -> bool:
-    """Return whether a message, in any wire shape, has a summary in it."""
+    """Return whether a message, in any format, contains a summary."""
     try:
         message = wire(format_of([raw]) or "openai").read(raw, 0)
     except InvalidValue:

@@ -1,7 +1,7 @@
-"""A model as the summariser: the prompt to send, and what to make of its answer.
+"""A summary by a model: the prompt to send, and the summary from its answer.
 
 Both are pure; the caller makes the call. A model may refuse, ramble, forget or invent, so its answer is checked: facts
-that it forgot are added from the source, and an answer that cannot be used is refused.
+that it left out are added from the source, and an unusable answer is refused.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from brim.history.compact.secrets import redact
 from brim.truncate import shortened
 
 _WORDS = (7, 10)
-"""Words for each unit of the limit: models count words, and a token is less than one."""
+"""Words for each token of the limit: models count words, and a token is less than one."""
 _FACTS_SHARE = (2, 5)
-"""The part of the limit that may be spent on facts which the answer left out."""
+"""The part of the limit for facts that the answer left out."""
 _MOST_MUST = 60
-"""Facts that the answer is held to."""
+"""Facts that the answer must contain."""
 _REFUSAL_LENGTH = 400
 _TRACED = 4
-"""Paths, addresses and ids in an answer from which on it is asked where they come from."""
+"""An answer with so many paths, addresses and ids is checked for invented ones."""
 _EXCERPT = 80
 
 _REFUSAL = re.compile(
@@ -74,8 +74,8 @@ def take(plan: CompactionPlan, reply_text: str) -> str:
     """Return the summary in a model's answer, with the facts that it may not leave out, within the plan's limit.
 
     Raises:
-        ModelError: the answer is empty, a refusal, or speaks of things that nobody said.
-        NoProgress: it is not smaller than what it is to replace.
+        ModelError: the answer is empty, a refusal, or most of its names are not in the source.
+        NoProgress: it is not smaller than the messages that it replaces.
     """
     if not isinstance(reply_text, str):
         raise InvalidType("reply_text", reply_text, "a text")
@@ -88,16 +88,21 @@ def take(plan: CompactionPlan, reply_text: str) -> str:
     added = listed(missing, min(room, limit), meter)
     while added:
         left = limit - meter.load(f"\n{added}") - 1
-        whole = f"{_cut(plan, text, left)}\n{added}".strip()
+        whole = f"{shortened(text, left, meter)}\n{added}".strip()
         if meter.load(whole) <= limit:
             return whole
         room -= 1 + room // 8
         added = listed(missing, room, meter)
-    return _cut(plan, text, limit)
+    return shortened(text, limit, meter)
 
 
 def _check(plan: CompactionPlan, text: str) -> None:
-    """Pass if an answer can be a summary."""
+    """Pass if an answer can be a summary.
+
+    Raises:
+        ModelError: it cannot.
+        NoProgress: it is too long.
+    """
     if not text:
         raise ModelError("the model's summary is empty")
     if len(text) <= _REFUSAL_LENGTH and _REFUSAL.match(text):
@@ -125,14 +130,10 @@ def _traced(fact: Fact) -> bool:
 
 
 def _must(plan: CompactionPlan) -> list[Fact]:
-    """Return the facts that a summary may not leave out: of what is replaced, and of the last summary."""
+    """Return the facts that a summary may not leave out: of the messages, and of the last summary."""
     carried, _ = read_back(plan.previous)
     found = [fact for fact in harvest(plan.said) if fact.must]
     return ranked([*found, *carried])[:_MOST_MUST]
-
-
-def _cut(plan: CompactionPlan, text: str, limit: int) -> str:
-    return text if plan.meter.load(text) <= limit else shortened(text, limit, plan.meter)
 
 
 def _messages(task: str, text: str) -> list[dict[str, str]]:

@@ -1,7 +1,7 @@
-"""Takes keys, tokens and passwords out of a text that is to last.
+"""Secrets: keys, tokens and passwords are removed from a text that is kept.
 
-A summary or a continuation outlives the messages that it was made of and travels further than they did, so what opens
-doors has no place in it. What merely looks random stays: hashes, paths and UUIDs are what an agent works with.
+A summary or a continuation outlives its messages and travels further, so it must not contain credentials. Strings that
+merely look random stay: an agent works with hashes, paths and UUIDs.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 REMOVED = "[secret removed]"
-"""What stands in the place of a secret."""
+"""Takes the place of a secret."""
 
 _WHOLE = re.compile(
     r"""
@@ -31,7 +31,7 @@ _WHOLE = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-"""What is a secret by its own looks."""
+"""Secrets that are recognised by their form."""
 
 _IN_ADDRESS = re.compile(
     r"(\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@'\"<>]{0,80}:)(?![\[<${*])([^\s@/'\"<>]{1,200})(?=@[\w\[.-])", re.I
@@ -62,7 +62,7 @@ _SAID = re.compile(
     r"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{4,400})(?P=quote)|(?P<bare>[^\s\"'`,;&<>(){}\[\]]{4,400}))",
     re.I,
 )
-"""A name that says what it holds, and what it holds."""
+"""A name such as `password`, and its value."""
 
 _PLACEHOLDER = re.compile(
     r"^(?:[*x.•_-]+|\$.*|%.*|<.*|\{.*|\[.*|(?:str|string|bytes|int|bool|none|null|true|false|optional|required|missing|empty|invalid"
@@ -85,9 +85,9 @@ _LOOKS = (
     *("shpat_", "shpca_", "shppa_", "shpss_", "dop_v1_", "whsec_", "lin_api_", "figd_", "age-secret", "hvs.", "dapi"),
     "sq0",
 )
-"""One of these is in every secret that is one by its own looks; most texts have none, and are done at once."""
+"""Every secret of a known form contains one of these; most texts contain none, and need no search."""
 _WORDS = ("pass", "pwd", "key", "secret", "token", "credential", "sig")
-"""One of these is in every name that says what it holds."""
+"""Every name of a secret contains one of these."""
 
 
 def redact(text: str) -> str:
@@ -107,7 +107,7 @@ def redact(text: str) -> str:
 
 
 def _unsaid(match: re.Match[str]) -> str:
-    """Return what stands for a name and its value: the same, where the value is none that could be a secret."""
+    """Return a name with its value removed, or both unchanged if the value cannot be a secret."""
     quote, value = match["quote"] or "", match["quoted"] if match["quote"] else match["bare"]
     strong, spoken = bool(match["strong"]), not set(match["link"]) & set("=:")
     if not _is_secret(value, strong=strong, quoted=bool(quote), spoken=spoken):
