@@ -109,6 +109,7 @@ docs: .venv-docs/.docs
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
 
 pages: $(VENV)/.test
+	$(BIN)/python -m brim.settings.schema
 	$(BIN)/python scripts/reference.py
 	$(BIN)/python scripts/config_reference.py
 	$(BIN)/python scripts/api_reference.py

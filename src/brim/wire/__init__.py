@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from brim.errors import InvalidType, InvalidValue
 from brim.wire import anthropic, chat, responses
-from brim.wire.base import Wire, plain
+from brim.wire.base import Format, Wire, plain
 
 __all__ = ["FORMATS", "Format", "Wire", "format_of", "plain", "wire"]
-
-Format = Literal["openai", "responses", "anthropic"]
-"""The name of a message format."""
 
 FORMATS: dict[str, Wire] = {"openai": chat.WIRE, "responses": responses.WIRE, "anthropic": anthropic.WIRE}
 """The shapes by name: Chat Completions, Responses items, Anthropic Messages."""
