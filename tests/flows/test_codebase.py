@@ -2,11 +2,15 @@ import os
 
 import pytest
 
-from brim.errors import InvalidValue, SourceError, UnknownName
+from brim.errors import InvalidValue, SourceError
 from brim.flows.codebase import Codebase, File, shown
 from brim.flows.source_tree import SourceTree
 
 USERS = "class User:\n    def rename(self, name):\n        self.name = name\n"
+
+
+def by_path(codebase):
+    return {file.path: file for file in codebase.files}
 
 
 @pytest.fixture
@@ -91,8 +95,8 @@ def test_a_file_that_changed_is_read_again_and_the_others_are_not(root):
     assert tree.read() is first
     (root / "src/user.py").write_text("class Account: ...\n")
     second = tree.read()
-    assert second.file("src/user.py").text == "class Account: ...\n"
-    assert second.file("src/order.py") is first.file("src/order.py")
+    assert by_path(second)["src/user.py"].text == "class Account: ...\n"
+    assert by_path(second)["src/order.py"] is by_path(first)["src/order.py"]
 
 
 def test_what_is_no_directory_is_refused(root):
@@ -132,7 +136,7 @@ def test_files_are_given_whole_or_by_head_or_by_path_within_the_budget(root, bud
 
 
 def test_a_big_file_is_given_by_its_head_and_a_tight_budget_by_path(root):
-    order = SourceTree(str(root)).read().file("src/order.py")
+    order = by_path(SourceTree(str(root)).read())["src/order.py"]
     head = shown([order], 4_000).text
     assert head.startswith("### src/order.py\n```\nclass Order:")
     assert "[... the rest of this file is left out ...]" in head
@@ -156,5 +160,3 @@ def test_files_that_cannot_be_are_refused():
         Codebase((File("a", ""), File("a", "")))
     with pytest.raises(InvalidValue, match="a File"):
         Codebase(("a",))
-    with pytest.raises(UnknownName, match=r"nearest known are a\.py"):
-        Codebase((File("a.py", ""),)).file("b.py")

@@ -137,7 +137,7 @@ REFUSED = {
     "a window of an unknown model": ("sections: []\nbudget:\n  model: gpt-55\n", 3, "no model is called 'gpt-55'"),
     "an unknown model": ("budget: 5\nsections: []\nmodel: gpt-55\n", 3, "'gpt-55'; the nearest known are gpt-5"),
     "an unknown meter": ("budget: 5\nsections: []\nmeter: charz\n", 3, "'charz'; the nearest known are chars"),
-    "a model and a meter": ("budget: 5\nsections: []\nmodel: gpt-5\nmeter: chars\n", 3, "left out where a meter"),
+    "a model and a meter": ("budget: 5\nsections: []\nmodel: gpt-5\nmeter: chars\n", 3, "omitted if a meter is set"),
     "a model that is a number": ("budget: 5\nsections: []\nmodel: 5\n", 3, "model must be a string, not 5"),
 }
 

@@ -197,7 +197,7 @@ def test_a_value_is_removed_with_its_line_and_what_it_leaves_empty(before, keys,
     [
         ("a: 1\n", ("b",), "is not set here"),
         ("a: {c: 1}\n", ("a", "b"), "is not set here"),
-        ("a: &x 1\nb: *x\n", ("a",), "without changing more"),
+        ("a: &x 1\nb: *x\n", ("a",), "a cannot be removed: the alias"),
         ("s:\n  - b: 1 # why\n    c: 2\n", ("s", 0, "b"), "by hand"),
     ],
 )

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from brim.amounts import units
-from brim.errors import InvalidType, InvalidValue, UnknownName
+from brim.errors import InvalidType, InvalidValue
 from brim.history.term_index import TermIndex
 from brim.receipts.section import Section
 from brim.sections.fit import fit
@@ -84,17 +84,6 @@ class Codebase:
 
     def __len__(self) -> int:
         return len(self.files)
-
-    def file(self, path: str) -> File:
-        """Return a file by its path.
-
-        Raises:
-            UnknownName: no file has that path.
-        """
-        for file in self.files:
-            if file.path == path:
-                return file
-        raise UnknownName("file of the codebase", path, [file.path for file in self.files])
 
     def ranked(self, query: str, most: int = _MOST) -> list[File]:
         """Return the files that match a query, the most relevant first, equals by path."""

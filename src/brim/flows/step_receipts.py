@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
@@ -69,20 +69,6 @@ class StepReceipts:
         except OSError as error:
             raise SourceError(path, f"it cannot be written: {(error.strerror or str(error)).lower()}") from error
         return path
-
-    def read(self) -> Iterator[dict[str, Any]]:
-        """Yield the receipts of the run, by file name.
-
-        Raises:
-            SourceError: a file cannot be read, or is not a receipt.
-        """
-        try:
-            names = sorted(os.listdir(self.directory))
-        except OSError as error:
-            raise SourceError(self.directory, (error.strerror or str(error)).lower()) from error
-        for name in names:
-            if name.endswith(_ENDING) and not name.startswith("."):
-                yield read_step_receipt(os.path.join(self.directory, name))
 
 
 def read_step_receipt(path: str) -> dict[str, Any]:

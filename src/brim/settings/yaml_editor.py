@@ -9,12 +9,11 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from brim.errors import SourceError
-from brim.files.source import Keys, parse, place
+from brim.files.source import Keys, Source, parse, place
 
 _BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _STEP = 2
@@ -30,17 +29,7 @@ def with_value(text: str, path: str, keys: Keys, value: Any, most: int = 1_000_0
     before = parse(text, path, most)
     _refuse_lists(before.values, path, keys)
     wanted = _with(before.values, keys, value)
-    marked = text.removeprefix("\ufeff")
-    bom = text[: len(text) - len(marked)]
-    try:
-        made = bom + _Edit(marked, path).run(keys, value)
-        after = parse(made, path, most).values
-    except SourceError as error:
-        raise SourceError(path, f"{place(keys)} cannot be changed: {error.problem}", line=error.line) from error
-    if after != wanted:
-        line = before.line(*keys)
-        raise SourceError(path, f"{place(keys)} cannot be changed without changing more; edit it by hand", line=line)
-    return made
+    return _edited(before, text, keys, wanted, "changed", lambda edit: edit.changed(keys, value), most)
 
 
 def without_value(text: str, path: str, keys: Keys, kept: int = 0, most: int = 1_000_000) -> str:
@@ -55,16 +44,22 @@ def without_value(text: str, path: str, keys: Keys, kept: int = 0, most: int = 1
     wanted = _without(before.values, keys, kept)
     if wanted == before.values:
         raise SourceError(path, f"{place(keys)} is not set here: nothing to remove")
+    return _edited(before, text, keys, wanted, "removed", lambda edit: edit.removed(keys, kept), most)
+
+
+def _edited(  # noqa: PLR0917 - the parts of one edit
+    before: Source, text: str, keys: Keys, wanted: Any, verb: str, edit: Callable[[_Edit], str], most: int
+) -> str:
+    """Return the edited text if it has the wanted values."""
     marked = text.removeprefix("\ufeff")
-    made = text[: len(text) - len(marked)] + _Edit(marked, path).removed(keys, kept)
     try:
-        after = parse(made, path, most).values or {}
-    except SourceError:
-        after = None
-    if after != wanted:
-        line = before.line(*keys)
-        raise SourceError(path, f"{place(keys)} cannot be removed without changing more; edit it by hand", line=line)
-    return made
+        after = text[: len(text) - len(marked)] + edit(_Edit(marked, before.path))
+        values = parse(after, before.path, most).values or {}
+    except SourceError as error:
+        raise SourceError(before.path, f"{place(keys)} cannot be {verb}: {error.problem}", line=error.line) from error
+    if values != wanted:
+        raise before.error(f"{place(keys)} cannot be {verb} without changing more; edit it by hand", *keys)
+    return after
 
 
 def _without(values: Any, keys: Keys, kept: int) -> Any:
@@ -106,14 +101,6 @@ def _with(values: Any, keys: Keys, value: Any) -> Any:
     return known
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where in the text something begins and ends."""
-
-    start: int
-    end: int
-
-
 class _Edit:
     """One edit of one text."""
 
@@ -129,7 +116,7 @@ class _Edit:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         self._root: Any = yaml.compose(text, Loader=loader)
 
-    def run(self, keys: Keys, value: Any) -> str:
+    def changed(self, keys: Keys, value: Any) -> str:
         """Return the changed text."""
         node: Any = self._root
         if node is None or self._is_nothing(node):
@@ -166,11 +153,11 @@ class _Edit:
     def _cut(self, node: Any, name: Any, child: Any) -> str:
         """Return the text without an entry between braces."""
         at = next(i for i, (known, _) in enumerate(node.value) if known is name)
-        start, end = self._at(name.start_mark), max(self._span(child).end, self._at(name.end_mark))
+        start, end = self._at(name.start_mark), max(self._span(child)[1], self._at(name.end_mark))
         if at + 1 < len(node.value):
             end = self._at(node.value[at + 1][0].start_mark)
         elif at:
-            start = self._span(node.value[at - 1][1]).end
+            start = self._span(node.value[at - 1][1])[1]
         return self._text[:start] + self._text[end:]
 
     def _lines_cut(self, node: Any, name: Any, child: Any) -> str:
@@ -180,10 +167,12 @@ class _Edit:
         if self._text[begin:start].strip():  # The first of a list's item: the next entry moves up beside the dash.
             others = [self._at(each.start_mark) for each, _ in node.value if self._at(each.start_mark) > start]
             end = min(others, default=start)
-            if not others or "#" in self._text[max(self._span(child).end, start) : end]:
-                raise SourceError(self._path, "it cannot be removed alone; edit it by hand", line=name.start_mark.line)
+            if not others or "#" in self._text[max(self._span(child)[1], start) : end]:
+                raise SourceError(
+                    self._path, "it shares its line with another value; edit it by hand", line=name.start_mark.line
+                )
             return self._text[:start] + self._text[end:]
-        end = self._line_end(max(self._span(child).end, self._at(name.end_mark)))
+        end = self._line_end(max(self._span(child)[1], self._at(name.end_mark)))
         found = _BREAK.match(self._text, end)
         return self._text[:begin] + self._text[found.end() if found else end :]
 
@@ -197,24 +186,24 @@ class _Edit:
 
     def _replaced(self, name: Any, child: Any, value: Any) -> str:
         """Return the text with another value of an existing key."""
-        old = self._span(child)
+        start, end = self._span(child)
         style = getattr(child, "style", None)
         if isinstance(child, self._yaml.CollectionNode) and not child.flow_style:
             colon = self._colon(name)
-            rest = self._text[colon : self._line_start(old.start)]
-            after = self._text[self._line_end(old.end) :].removeprefix(self._newline)
+            rest = self._text[colon : self._line_start(start)]
+            after = self._text[self._line_end(end) :].removeprefix(self._newline)
             return self._text[:colon] + " " + written(value) + rest + after
         new = written(value, style if isinstance(style, str) else None)
-        if old.start == old.end:
+        if start == end:
             at = self._colon(name)
             return self._text[:at] + " " + new + self._text[at:]
-        return self._text[: old.start] + new + self._text[old.end :]
+        return self._text[:start] + new + self._text[end:]
 
     def _filled(self, name: Any, child: Any, keys: Keys, value: Any) -> str:
         """Return the text with a value inside a group that was empty."""
-        span = self._span(child)
-        if span.start < span.end:  # an explicit null
-            return self._text[: span.start] + _flow(keys, value) + self._text[span.end :]
+        start, end = self._span(child)
+        if start < end:  # an explicit null
+            return self._text[:start] + _flow(keys, value) + self._text[end:]
         column = name.start_mark.column
         at = self._line_end(self._at(name.end_mark))
         return self._inserted(at, self._block(keys, value, column + _STEP))
@@ -225,12 +214,12 @@ class _Edit:
             if not node.value:
                 start = self._at(node.start_mark) + 1
                 return self._text[:start] + _flow(keys, value)[1:-1] + self._text[start:]
-            at = self._span(node.value[-1][1]).end
+            at = self._span(node.value[-1][1])[1]
             at = max(at, self._colon(node.value[-1][0]) if at <= self._at(node.value[-1][0].end_mark) else at)
             return self._text[:at] + ", " + _flow(keys, value)[1:-1] + self._text[at:]
         column = node.value[0][0].start_mark.column
         last_key, last = node.value[-1]
-        end = self._span(last).end
+        end = self._span(last)[1]
         if end <= self._at(last_key.end_mark):
             end = self._colon(last_key)
         return self._inserted(self._line_end(end), self._block(keys, value, column))
@@ -255,18 +244,18 @@ class _Edit:
             lines.append(" " * (column + _STEP * depth) + f"{written(str(key))}:{last}" + self._newline)
         return "".join(lines)
 
-    def _span(self, node: Any) -> _Place:
+    def _span(self, node: Any) -> tuple[int, int]:
         """Return the start and end of a value, without the blanks and comments after it."""
         start, end = self._at(node.start_mark), self._at(node.end_mark)
         if isinstance(node, self._yaml.CollectionNode) and not node.flow_style and node.value:
             last = node.value[-1]
             key, child = last if isinstance(last, tuple) else (None, last)
-            end = self._span(child).end
+            end = self._span(child)[1]
             if key is not None and end <= self._at(key.end_mark):
                 end = self._colon(key)
         elif isinstance(node, self._yaml.ScalarNode) and node.style in ("|", ">"):
             end = start + len(self._text[start:end].rstrip())
-        return _Place(start, end)
+        return start, end
 
     def _is_nothing(self, node: Any) -> bool:
         return isinstance(node, self._yaml.ScalarNode) and node.tag.endswith(":null")
