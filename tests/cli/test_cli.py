@@ -107,7 +107,7 @@ REFUSED = [
     ("fit", "spec.yaml", "--budget", "nan", "--budget must be a whole number of at least 0, not 'nan'"),
     ("fit", "spec.yaml", "--budget", "1e3", "not '1e3'"),
     ("fit", "spec.yaml", "--model", "gpt-55", "'gpt-55'; the nearest known are gpt-5"),
-    ("fit", "spec.yaml", "--model", "gpt-5", "--meter", "chars", "model must be left out where a meter is given"),
+    ("fit", "spec.yaml", "--model", "gpt-5", "--meter", "chars", "model must be omitted if a meter is set"),
     ("fit", "spec.yaml", "--meter", "nowhere.json", "nowhere.json: "),
     ("fit", "spec.yaml", "--out", ".", ".: it cannot be written: is a directory"),
     ("fit", "spec.yaml", "--out", "no/such/place", "no/such/place: it cannot be written: no such file or directory"),

@@ -4,7 +4,7 @@ COUNTS = {"src/a/one.py": 50, "src/a/two.py": 9, "src/b/three.py": 40, "src/b/x.
 
 
 def lines(threshold=0):
-    return [(line.label, line.count) for line in drawn(grown(COUNTS), threshold)]
+    return list(drawn(grown(COUNTS), threshold))
 
 
 def test_the_biggest_come_first():

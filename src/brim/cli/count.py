@@ -131,8 +131,8 @@ def _tree(unit: str, tally: _Tally, least: int) -> Table:
     top = tree.grown(tally.counts)
     made = table(unit, "share", "", numbers=(unit, "share"), wide=("",))
     made.add_row(f"{top.count:,}", "100%", top.name or ".", style="bold")
-    for line in tree.drawn(top, least):
-        made.add_row(f"{line.count:,}", f"{line.count * 100 // max(1, top.count)}%", line.label)
+    for label, count in tree.drawn(top, least):
+        made.add_row(f"{count:,}", f"{count * 100 // max(1, top.count)}%", label)
     return made
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 from typer import Argument, Option
@@ -130,7 +130,7 @@ def _model(model: tuple[str | None, str | None, str | None, str], script: str | 
         raise InvalidValue("--model-url and --model", url or name or "", "both set, or --script instead")
     from brim.llm import LLM
 
-    return LLM(url, name, key=key, api=api, timeout=_SECONDS)
+    return LLM(url, name, key=key, api=cast("Literal['openai', 'anthropic']", api), timeout=_SECONDS)
 
 
 def _answers(path: str, ids: list[str]) -> list[Answer]:

@@ -18,15 +18,6 @@ class Branch:
     branches: dict[str, Branch] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class TreeLine:
-    """One line of the drawing."""
-
-    label: str
-    """The name after the lines of the tree."""
-    count: int
-
-
 def grown(counts: Mapping[str, int]) -> Branch:
     """Return the tree of the paths; a directory whose only content is a directory is joined with it."""
     root = Branch("")
@@ -50,8 +41,8 @@ def _joined(branch: Branch) -> Branch:
     return branch
 
 
-def drawn(branch: Branch, threshold: int = 0, lead: str = "") -> Iterator[TreeLine]:
-    """Yield the lines below a branch, the largest first.
+def drawn(branch: Branch, threshold: int = 0, lead: str = "") -> Iterator[tuple[str, int]]:
+    """Yield the lines below a branch, the largest first, each with its count.
 
     Branches under the threshold are joined in one line, or left out if no branch of the directory is above it.
     """
@@ -61,8 +52,8 @@ def drawn(branch: Branch, threshold: int = 0, lead: str = "") -> Iterator[TreeLi
     for i, each in enumerate(shown):
         last = i == len(shown) - 1 and not hidden
         name = each.name + (os.sep if each.branches else "")
-        yield TreeLine(f"{lead}{'└── ' if last else '├── '}{name}", each.count)
+        yield f"{lead}{'└── ' if last else '├── '}{name}", each.count
         yield from drawn(each, threshold, lead + ("    " if last else "│   "))
     if hidden:
         files = sum(each.files for each in hidden)
-        yield TreeLine(f"{lead}└── … {files:,} more", sum(each.count for each in hidden))
+        yield f"{lead}└── … {files:,} more", sum(each.count for each in hidden)

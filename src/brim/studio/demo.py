@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from importlib.resources import as_file, files
 from itertools import count
 from shutil import copytree
-from typing import Any
+from typing import Any, Literal
 
 from brim.flows.run import run_flow
 from brim.meter import catalogue, meter
@@ -161,7 +161,7 @@ def _loop(store: Any, clock: Callable[[], float]) -> None:
         usage = provider.usage(list(tick.messages), answer["content"])
         if done >= 24:
             return Step(messages=[answer], end="goal", result={"batch": done, "wrong": 0}, usage=usage)
-        end = "iteration" if done % 6 == 0 else "continue"
+        end: Literal["iteration", "continue"] = "iteration" if done % 6 == 0 else "continue"
         return Step(messages=[answer], end=end, result={"batch": done, "wrong": done % 3}, usage=usage)
 
     goal = "Go through the orders of the incident, minute by minute, and list those that were charged twice."

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, replace
+from inspect import signature
 from typing import Any
 
 import yaml
@@ -13,22 +14,15 @@ import yaml
 from brim.receipts.history_input import HistoryInput
 from brim.receipts.receipt import Capture, Receipt
 from brim.receipts.section import Section
+from brim.sections.fit import fit
 from brim.studio.json_strings import map_strings
 from brim.studio.views.lab import checked
 from brim.studio.workspace import Workspace
 from brim.wire import plain
 
 _DEFAULTS = {slot.name: slot.default for slot in fields(Section) if slot.default is not MISSING}
-_OPTIONS: dict[str, Any] = {
-    "separator": "\n\n",
-    "order": "given",
-    "fill": "order",
-    "policy": "truncate_then_continue",
-    "template": None,
-    "show_budget": False,
-    "direction": "lower",
-}
-"""Options of a fit that are left out of the file, since they are the defaults."""
+_OPTIONS = {option.name: option.default for option in signature(fit).parameters.values()}
+"""The defaults of a fit, which are left out of the file."""
 _BODIES = {"openai": ("messages", None), "anthropic": ("messages", "system"), "responses": ("input", "instructions")}
 """The fields of the messages and the system prompt in each format."""
 

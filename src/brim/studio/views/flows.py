@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from brim.errors import InvalidType
+from brim.settings import changes
 from brim.settings.budgets import LEAST, PRESETS
-from brim.settings.changes import SettingChange, plan
 from brim.settings.config import Config
 from brim.settings.keys import BARE, setting_of
 from brim.settings.values import Values
@@ -111,7 +111,7 @@ def plan(
     if BARE.get(key, key) == PRESET and value is not None:
         own = _own_keys(config, profile, flow, step)
         texts |= {name: None for name in LEAST if own.get(name) == name}
-    change = plan(config, texts, **layer)
+    change = changes.plan(config, texts, **layer)
     changed = workspace.settings({change.path: change.after}) if change.path in config.files else config
     warnings = changed.resolve(**layer).warnings
     shown: dict[str, Any] = relative_paths({**_shown(change), "warnings": list(warnings)}, config)
@@ -138,6 +138,6 @@ def undo(workspace: Workspace) -> dict[str, Any]:
     return {**_shown(workspace.undo()), "saved": workspace.saved}
 
 
-def _shown(change: SettingChange) -> dict[str, Any]:
+def _shown(change: changes.SettingChange) -> dict[str, Any]:
     changed = change.before != change.after
     return {"path": change.path, "key": change.key, "value": change.value, "changed": changed, "diff": change.diff()}
