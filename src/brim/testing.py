@@ -1,7 +1,7 @@
-"""The doubles that brim ships: meters with counts to foresee, a model that says what it is told to, a store in memory.
+"""Test doubles that brim ships: meters with predictable counts, a scripted model, a store in memory.
 
-A truncator or an allocator that holds under both meters holds under a real vocabulary: one counts what the eye
-counts, the other is as unruly as byte pairs are, and neither needs a file. The model needs no network.
+A truncator or an allocator that is correct with both meters is correct with a real vocabulary: one counts characters,
+the other is as irregular as byte pairs are, and neither needs a file. The model needs no network.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Answer", "CharMeter", "MemoryStore", "PieceMeter", "Scripted"]
 _PIECES = re.compile(r"\w+|[^\w\s]+\s*|\s+")
 _PER_UNIT = 5
 _KNOWN = 7
-"""A piece of a multiple of this length counts as known words, so that one more character can cost less."""
+"""A piece whose length is a multiple of this counts less, so that one more character can reduce the count."""
 
 
 class CharMeter(BaseMeter):
@@ -39,8 +39,8 @@ class CharMeter(BaseMeter):
 class PieceMeter(BaseMeter):
     """Counts pieces of words, punctuation and space, neither additive nor monotone.
 
-    Two texts can count less or more together than apart, and a longer text less than its own start: thirteen
-    letters are three units, fourteen are two, fifteen three again.
+    Two texts can count less or more together than apart, and a longer text less than its own start: thirteen letters
+    count 3, fourteen 2, and fifteen 3 again.
     """
 
     unit = "pieces"
@@ -50,7 +50,7 @@ class PieceMeter(BaseMeter):
         super().__init__("pieces")
 
     def measure(self, text: str) -> int:
-        """Return the number of units of all pieces."""
+        """Return the sum of the counts of all pieces."""
         return sum(_units(match.end() - match.start()) for match in _PIECES.finditer(text))
 
 
@@ -59,25 +59,25 @@ def _units(length: int) -> int:
 
 
 Answer = str | Reply | Exception
-"""What a scripted model says: a text, a whole reply, or an error that it raises."""
+"""The answer of a scripted model: a text, a whole reply, or an error that it raises."""
 
 
 class Scripted:
-    """A model that answers from a list, or by a function of what it is asked."""
+    """A model that answers from a list, or by a function of the prompt."""
 
     def __init__(self, answers: Sequence[Answer] | Callable[[str], Answer]) -> None:
         self._answers = answers if callable(answers) else list(answers)
         self.asked: list[str] = []
-        """What it was asked, the texts of one call as one."""
+        """The prompts, the texts of one call joined."""
 
     def complete(self, messages: Messages, system: str | None = None) -> Reply:
         """Return the next answer.
 
         Raises:
-            ModelError: the script has no more.
+            ModelError: there are no more answers.
         """
-        spoken = [messages] if isinstance(messages, str) else [str(message["content"]) for message in messages]
-        text = "\n\n".join([*([system] if system else []), *spoken])
+        texts = [messages] if isinstance(messages, str) else [str(message["content"]) for message in messages]
+        text = "\n\n".join([*([system] if system else []), *texts])
         self.asked.append(text)
         answer = self._next(text)
         if isinstance(answer, Exception):
@@ -93,5 +93,5 @@ class Scripted:
             return self._answers(text)
         if len(self.asked) > len(self._answers):
             had = len(self._answers)
-            raise ModelError(f"the script has {had:,} answers and was asked for one more: add it, or ask less often")
+            raise ModelError(f"the script has {had:,} answers and there was one more call: add an answer")
         return self._answers[len(self.asked) - 1]

@@ -14,7 +14,7 @@ from typing import Any
 from brim.errors import InvalidType, InvalidValue
 from brim.files.depth import MOST_DEPTH, is_deep, levels
 from brim.receipts.schema import check
-from brim.wire.base import plain
+from brim.wire.base import jsonable
 
 _FREE = ("messages", "tools", "system")
 """Fields with any JSON of the caller's."""
@@ -52,14 +52,14 @@ class HistoryInput:
             InvalidValue: a message, a tool or an argument cannot be written as JSON.
         """
         values = {
-            "messages": [_jsonable(raw, f"messages[{i}]") for i, raw in enumerate(self.messages)],
+            "messages": [_copied(raw, f"messages[{i}]") for i, raw in enumerate(self.messages)],
             "budget": self.budget,
             "meter": self.meter,
             "model": self.model,
-            "tools": _jsonable(self.tools if self.tools is None else list(self.tools), "tools"),
-            "system": _jsonable(self.system, "system"),
+            "tools": _copied(self.tools if self.tools is None else list(self.tools), "tools"),
+            "system": _copied(self.system, "system"),
             "options": dict(self.options),
-            "stable": _jsonable(self.stable, "stable"),
+            "stable": _copied(self.stable, "stable"),
             "functions": sorted(self.functions),
         }
         _check("capture", values)
@@ -94,16 +94,9 @@ def _check(place: str, values: Any) -> None:
             raise InvalidValue(f"{place}.{key}", values[key], f"nested at most {MOST_DEPTH} levels deep")
 
 
-def _jsonable(value: Any, place: str) -> Any:
+def _copied(value: Any, place: str) -> Any:
     """Return a value as it comes back from JSON: an object of a client library is the mapping of its fields."""
     try:
-        return json.loads(json.dumps(value, default=_fields))
+        return json.loads(json.dumps(jsonable(value)))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidType(place, value, f"JSON, to be captured ({error})") from error
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    known = plain(value)
-    if not isinstance(known, Mapping):
-        raise TypeError(f"a {type(value).__name__} is not JSON")
-    return dict(known)

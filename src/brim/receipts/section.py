@@ -89,16 +89,16 @@ class Section:
         if not isinstance(self.content, str):
             object.__setattr__(self, "content", _texts(f"{where}: content", self.content, "a text or a list of texts"))
         object.__setattr__(self, "forms", _texts(f"{where}: forms", self.forms, "a list of texts"))
-        if self.marker is not None and not isinstance(self.marker, str):
-            raise InvalidType(f"{where}: marker", self.marker, "a text")
-        if not isinstance(self.joiner, str):
-            raise InvalidType(f"{where}: joiner", self.joiner, "a text")
+        for name, value in (("marker", "" if self.marker is None else self.marker), ("joiner", self.joiner)):
+            if not isinstance(value, str):
+                raise InvalidType(f"{where}: {name}", value, "a text")
 
     def _check_choices(self, where: str) -> None:
+        expected = ", ".join(name.lower() for name in Priority.__members__) + " or a whole number"
         if isinstance(self.priority, bool) or not isinstance(self.priority, str | int):
-            raise InvalidType(f"{where}: priority", self.priority, f"{_names()} or a whole number")
+            raise InvalidType(f"{where}: priority", self.priority, expected)
         if isinstance(self.priority, str) and self.priority.upper() not in Priority.__members__:
-            raise InvalidValue(f"{where}: priority", self.priority, f"{_names()} or a whole number")
+            raise InvalidValue(f"{where}: priority", self.priority, expected)
         check_choice(f"{where}: overflow", self.overflow, OVERFLOWS)
         if not hasattr(self.keep, "truncate"):
             coded = isinstance(self.keep, str) and self.keep.startswith("code:")
@@ -128,8 +128,6 @@ class Section:
     @property
     def text(self) -> str:
         """The chosen content as one text."""
-        if self.most is None and isinstance(self.content, str):
-            return self.content
         chosen = self.chosen
         return chosen if isinstance(chosen, str) else self.joiner.join(chosen)
 
@@ -142,7 +140,3 @@ def _texts(place: str, value: object, expected: str) -> tuple[str, ...]:
         if not isinstance(item, str):
             raise InvalidType(f"{place}[{i}]", item, "a text")
     return tuple(value)
-
-
-def _names() -> str:
-    return ", ".join(name.lower() for name in Priority.__members__)

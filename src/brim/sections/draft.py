@@ -57,6 +57,7 @@ class Draft:
     """Its size, its ceiling if that is less, or 0 if it cannot be cut to its ceiling."""
     grant: int = 0
     kept: str = ""
+    """Its text in the prompt; empty if it is not present."""
     load: int = 0
     """Tokens that are planned for the kept text."""
     state: str = "dropped"
@@ -92,11 +93,6 @@ class Draft:
         if isinstance(self.section.keep, str):
             self.section = replace(self.section, marker=marker)
             self.measure(self.count)
-
-    @property
-    def present(self) -> bool:
-        """Whether anything of it is in the prompt."""
-        return bool(self.kept)
 
     @property
     def cuttable(self) -> bool:

@@ -164,7 +164,7 @@ class SectionFit:
         grants = allocate(claims, room, fill=self.options["fill"], policy=self.options["policy"], spend=spend)
         for draft, claim, grant in zip(self.live, claims, grants, strict=True):
             draft.grant = grant
-            if not grant and (draft.present or not draft.reason):
+            if not grant and (draft.kept or not draft.reason):
                 draft.drop(self._why_nothing(draft, claim))
 
     def _enough(self, claims: Sequence[Claim], room: int) -> int:
@@ -204,7 +204,7 @@ class SectionFit:
         freed = 0
         cuts = self.options["policy"].startswith("truncate")
         for draft in sorted(self.live, key=lambda draft: (not draft.section.required, draft.rank))[::-1]:
-            if not draft.present:
+            if not draft.kept:
                 continue
             before, claim = draft.load, draft.claim(self.toll)
             limit = before - (over - freed)
@@ -221,7 +221,7 @@ class SectionFit:
         return freed > 0
 
     def _kept(self) -> dict[str, str]:
-        return {draft.section.name: draft.kept for draft in self.live if draft.present}
+        return {draft.section.name: draft.kept for draft in self.live if draft.kept}
 
     def _count(self, texts: Mapping[str, str], budget_text: str | None = None, enough: int | None = None) -> int:
         if budget_text is not None:

@@ -1,7 +1,7 @@
-"""Where the bodies are in a source of any language.
+"""Where the function bodies are in source code of any language.
 
-With a grammar at hand its tree tells. Without one the layout does: what is indented under a line is its body,
-unless that line opens a class or the like, whose members are signatures too.
+An installed grammar gives them. Without one the layout does: the lines indented under a line are its body, unless that
+line opens a class or the like, whose members are signatures too.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _CONTAINER = re.compile(
 _CONTAINER_NODES = ("class", "interface", "struct", "enum", "namespace", "module", "mod_", "impl", "trait", "object")
 _FUNCTION_NODES = ("function", "method", "constructor", "closure", "lambda", "func_literal")
 _HEAD = 200
-"""Characters of a line that are looked at for what it opens."""
+"""Characters of a line that are searched for what it opens."""
 
 
 def indents(page: LineSelection) -> list[int | None]:
-    """Return how far each line is indented; `None` for a blank one."""
+    """Return the indentation of each line; `None` for a blank one."""
     found: list[int | None] = []
     for line in range(len(page)):
         text = page.lines(line, line + 1)
@@ -33,7 +33,7 @@ def indents(page: LineSelection) -> list[int | None]:
 
 
 def by_layout(page: LineSelection, margins: list[int | None]) -> Iterator[Span]:
-    """Yield the runs of lines that are indented under a line which opens no container."""
+    """Yield the lines that are indented under a line that opens no container."""
     filled = [line for line, margin in enumerate(margins) if margin is not None]
     at = 0
     while at < len(filled) - 1:
@@ -51,13 +51,13 @@ def by_layout(page: LineSelection, margins: list[int | None]) -> Iterator[Span]:
 
 
 def by_grammar(page: LineSelection, language: str) -> list[Span] | None:
-    """Return the bodies of functions as the grammar of a language sees them, or `None` without one."""
+    """Return the bodies of functions by the grammar of a language, or `None` if it is not installed."""
     try:
         import tree_sitter_language_pack as pack
     except ImportError:
         return None
     if hasattr(pack, "download"):
-        # From 1.0 on a grammar is fetched when it is first asked for, and nothing here may touch the network.
+        # From 1.0 on a grammar is downloaded on first use, and nothing here may use the network.
         return None
     try:
         parser = pack.get_parser(cast(Any, language))
@@ -72,7 +72,7 @@ def by_grammar(page: LineSelection, language: str) -> list[Span] | None:
 
 
 def _bodies(page: LineSelection, root: Any) -> Iterator[Span]:
-    """Yield the inner lines of each function that stands in no other function."""
+    """Yield the inner lines of each function that is not inside another function."""
     stack = [root]
     while stack:
         node = stack.pop()

@@ -1,7 +1,7 @@
-"""What of a Python source can be left out so that the rest still parses.
+"""What can be left out of Python code so that the rest still parses.
 
-Two kinds of things: the body of a function, for which an ellipsis can stand, and a whole statement of a module or
-a class. Both are found as lines of the source, so that what stays is the author's own text.
+That is the body of a function, which an ellipsis can replace, and a whole statement of a module or a class. Both are
+lines of the source, so that the rest is the author's own text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 from brim.truncate.line_selection import Span, between
 
 _MOST = 1_000_000
-"""Characters. Beyond this a syntax tree takes seconds and gigabytes, and the generic outline has to do."""
+"""Characters. For longer code a syntax tree takes seconds and gigabytes, so the generic outline is used."""
 _LONGEST_SUMMARY = 120
 _LONE_RETURN = re.compile("\r(?!\n)")
 _BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")
@@ -63,19 +63,19 @@ def outline(text: str) -> Outline | None:
 
 
 def parse(text: str) -> ast.Module | None:
-    """Return the syntax tree of a Python source, or `None` when it has none."""
-    # The filter of warnings is global, and two threads that restore it out of turn would silence it for good.
+    """Return the syntax tree of Python code, or `None` if it is invalid."""
+    # The filter of warnings is global: two threads that restore it in the wrong order would silence it for good.
     with _one_at_a_time, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             return ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            # A null or a lone surrogate is a ValueError; nesting is refused as one of the last two.
+            # A null or a lone surrogate is a ValueError; deep nesting is one of the last two.
             return None
 
 
 def _functions(tree: ast.Module) -> Iterator[_Function]:
-    """Yield the functions that stand in no other function."""
+    """Yield the functions that are not inside another function."""
     stack: list[ast.AST] = [tree]
     while stack:
         node = stack.pop()
@@ -86,7 +86,7 @@ def _functions(tree: ast.Module) -> Iterator[_Function]:
 
 
 def _body(node: _Function, lines: Sequence[str]) -> FunctionBody | None:
-    """Return what can be left out of a function, or `None` when nothing can."""
+    """Return the lines of a function that can be left out, or `None`."""
     first, last = node.body[0], node.body[-1]
     if not _starts_line(first, lines):
         return None
@@ -104,13 +104,13 @@ def _body(node: _Function, lines: Sequence[str]) -> FunctionBody | None:
 
 
 def _top(node: ast.stmt) -> int:
-    """Return the line on which a statement starts, its decorators included."""
+    """Return the first line of a statement, its decorators included."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(decorator.lineno for decorator in decorators)]) - 1
 
 
 def _starts_line(node: ast.stmt, lines: Sequence[str]) -> bool:
-    """Return whether nothing stands before a statement on its line, nor runs on from the line before."""
+    """Return whether a statement is the first on its line, and the line before does not continue on it."""
     top = _top(node)
     column = node.col_offset if node.lineno == top + 1 else len(lines[top]) - len(lines[top].lstrip())
     before = lines[top].encode("utf-8", "replace")[:column]
@@ -118,15 +118,15 @@ def _starts_line(node: ast.stmt, lines: Sequence[str]) -> bool:
 
 
 def _head_end(node: _Function) -> int:
-    """Return the line after the last that a parameter, a default or an annotation reaches."""
-    given = node.args
-    parts: list[ast.AST | None] = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
-    parts += [*given.defaults, *given.kw_defaults, node.returns, *getattr(node, "type_params", ())]
+    """Return the line after the last one of the parameters, defaults and annotations."""
+    args = node.args
+    parts: list[ast.AST | None] = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
+    parts += [*args.defaults, *args.kw_defaults, node.returns, *getattr(node, "type_params", ())]
     return max(node.lineno, *(getattr(part, "end_lineno", 0) for part in parts if part is not None), 0)
 
 
 def _above_comments(start: int, least: int, lines: Sequence[str]) -> int:
-    """Return the first of the blank and comment lines right before `start`."""
+    """Return the first of the blank and comment lines directly before `start`."""
     while start > least and lines[start - 1].lstrip()[:1] in ("", "#"):
         start -= 1
     return start
@@ -159,7 +159,7 @@ def _spans(
 
 
 def _statements(nodes: Sequence[ast.stmt], start: int, lines: Sequence[str]) -> Iterator[tuple[Span, ast.stmt]]:
-    """Yield the lines of each statement with the comments above it; those that share a line come as one."""
+    """Yield the lines of each statement with the comments above it; statements that share a line are one."""
     for index, node in enumerate(nodes):
         stop = node.end_lineno or node.lineno
         if index + 1 < len(nodes) and not (_top(nodes[index + 1]) >= stop and _starts_line(nodes[index + 1], lines)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from brim.meter.grapheme import boundary_before
 from brim.truncate.json_tree import Array, JsonTree, Node
@@ -23,8 +23,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _SUFFIX = len("… [1,000 more chars]")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Detail:
+class Detail(NamedTuple):
     """How much of a tree is written."""
 
     string: int
@@ -88,25 +87,20 @@ class Writer:
             out.append(f'"… {_number(count, noun)}"')
             return
         kept = _kept_items(node, detail.items) if isinstance(node, Array) else min(detail.keys, count)
+        inside, comma = self._line_break(level + 1), self._tree.comma + self._line_break(level + 1)
         out.append("[" if is_array else "{")
         for index, value in enumerate(node[:kept]):
-            out.append(self._before(index, level))
+            out.append(comma if index else inside)
             if isinstance(value, tuple):
                 out.append(value[0] + colon)
             self._put(value[1] if isinstance(value, tuple) else value, detail, level + 1, out)
         if kept < count:
             more = _number(count - kept, f"more {noun}")
-            out.append(self._before(kept, level) + (f'"… {more}"' if is_array else f'"…"{colon}"{more}"'))
-        out.append(self._after(count, level) + ("]" if is_array else "}"))
+            out.append((comma if kept else inside) + (f'"… {more}"' if is_array else f'"…"{colon}"{more}"'))
+        out.append((self._line_break(level) if count else "") + ("]" if is_array else "}"))
 
-    def _after(self, count: int, level: int) -> str:
-        """Return the line break before the closing bracket, if any."""
-        return "\n" + self._tree.indent * level if count and self._tree.indent is not None else ""
-
-    def _before(self, index: int, level: int) -> str:
-        """Return the comma and line break before an item or a key, if any."""
-        comma = self._tree.comma if index else ""
-        return comma if self._tree.indent is None else comma + "\n" + self._tree.indent * (level + 1)
+    def _line_break(self, level: int) -> str:
+        return "" if self._tree.indent is None else "\n" + self._tree.indent * level
 
     def _string(self, raw: str, most: int) -> str:
         """Return a string literal of at most about `most` characters; a short one as it was written."""

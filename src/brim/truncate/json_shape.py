@@ -52,8 +52,7 @@ def _document(text: str, limit: int, meter: Meter) -> Cut | None:
     sizes = [step.string for step in steps]
     growth = [sizes[0], *(max(0, size - last) for last, size in pairwise(sizes))]
     parts = Parts(sizes=growth, build=lambda n: writer.write(steps[n - 1]), total=max(sizes))
-    found = most(text, limit, meter, parts)
-    return found[1] if found else None
+    return most(text, limit, meter, parts)[1]
 
 
 def _lines(text: str, limit: int, meter: Meter) -> Cut | None:

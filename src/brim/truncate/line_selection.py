@@ -121,8 +121,7 @@ def keep(
         total=len(page.text) - page.size(fixed),
         least=0 if fixed else 1,
     )
-    found = most(page.text, limit, meter, parts)
-    return found[1] if found else None
+    return most(page.text, limit, meter, parts)[1]
 
 
 def plain(marker: str) -> Ends:

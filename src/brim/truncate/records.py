@@ -62,10 +62,9 @@ class Records(BaseTruncator):
         if before <= limit:
             return Selection(text=text, before=before, after=before, kept=tuple(range(count)))
         parts = Parts(sizes=self._sizes(entries, limit, meter), build=lambda n: self._joined(entries, n), total=before)
-        found = most(text, limit, meter, parts)
-        if found is None:
+        n, cut = most(text, limit, meter, parts)
+        if cut is None:
             raise refusal(text, meter.count(self._joined(entries, 1)), limit, meter)
-        n, cut = found
         kept = range(count - n, count) if self.keep == "newest" else range(n)
         return Selection(text=cut.text, before=before, after=cut.after, kept=tuple(kept))
 

@@ -33,11 +33,11 @@ class Parts:
     """The smallest n worth returning."""
 
 
-def most(text: str, limit: int, meter: Meter, parts: Parts) -> tuple[int, Cut] | None:
-    """Return the largest n found whose build counts at most `limit`, with that build, or `None`."""
+def most(text: str, limit: int, meter: Meter, parts: Parts) -> tuple[int, Cut | None]:
+    """Return the largest n found whose build counts at most `limit`, with that build; `None` if there is none."""
     before = meter.count(text)
     reach = list(accumulate(parts.sizes, initial=0))
-    best: tuple[int, Cut] | None = None
+    best: Cut | None = None
     low, high = parts.least - 1, len(reach)
     below, above = (0, 0), (parts.total, max(before, limit + 1, 1))
     turn = 0
@@ -48,12 +48,12 @@ def most(text: str, limit: int, meter: Meter, parts: Parts) -> tuple[int, Cut] |
         result = parts.build(n)
         after = meter.count(result)
         if after <= limit:
-            best = n, Cut(text=result, before=before, after=after)
+            best = Cut(text=result, before=before, after=after)
             low, below = n, (reach[n], after)
         else:
             high, above = n, (reach[n], after)
         turn += 1
-    return best
+    return low, best
 
 
 def _between(below: tuple[int, int], above: tuple[int, int], limit: int) -> float:
