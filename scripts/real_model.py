@@ -122,8 +122,10 @@ def loop(model: Served, window: int, calls: int) -> None:
         number = len(model.sizes)
         more = f"Entry {number}: crate {number * 7} went to berth {number % 9}. What comes next?"
         messages = [{"role": "assistant", "content": said}, {"role": "user", "content": more}]
-        end = "goal" if model.calls >= calls else "iteration" if number % 10 == 0 else "continue"
-        return brim.Step(messages=messages, end=end, result=f"entry {number}")
+        result = f"entry {number}"
+        if model.calls >= calls:
+            return brim.Step(messages=messages, end="goal", result=result)
+        return brim.Step(messages=messages, end="iteration" if number % 10 == 0 else "continue", result=result)
 
     started = time.monotonic()
     outcome = brim.Loop(
