@@ -40,19 +40,17 @@ class Pack:
 
     def event(self, **extra: Any) -> dict[str, Any]:
         """Return the pack as a `prompt_assembled` event; every section is in exactly one of its lists."""
-        steps, by_state = self.receipt["steps"], self._by_state()
+        sections, steps = self.receipt["sections"], self.receipt["steps"]
+        whole, cut, dropped = (
+            [section["name"] for section in sections if section["state"] == state]
+            for state in ("whole", "cut", "dropped")
+        )
         return {
             **self.fitted.event(agent=self.agent, step_id=self.step_id, unit=self.fitted.unit),
-            "sections_included": by_state["whole"],
-            "sections_truncated": by_state["cut"],
-            "sections_dropped": by_state["dropped"],
+            "sections_included": whole,
+            "sections_truncated": cut,
+            "sections_dropped": dropped,
             "steps_truncated": [step["step_id"] for step in steps if step["state"] == "cut"],
             "steps_dropped": [step["step_id"] for step in steps if step["state"] == "omitted"],
             **extra,
         }
-
-    def _by_state(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {"whole": [], "cut": [], "dropped": []}
-        for section in self.receipt["sections"]:
-            found[section["state"]].append(section["name"])
-        return found

@@ -7,7 +7,7 @@ that builds on half an answer would fail later.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Literal
@@ -98,11 +98,17 @@ def run_flow(
     steps = config.flow(flow).steps
     if receipts is not None:
         receipts.expect((step.id, step.agent) for step in steps)
-    done = []
-    for outcome in runner.steps(steps):
+    done: list[StepOutcome] = []
+    history: list[StepRecord] = []
+    for step in steps:
+        outcome = runner.outcome(step, history)
         done.append(outcome)
         if watch is not None:
             watch(outcome)
+        if outcome.status != "ok":
+            break
+        artifacts = step.values.get("artifacts") or ()
+        history.append(StepRecord(step_id=step.id, agent=step.agent, output=outcome.output, artifacts=artifacts))
     return FlowOutcome(flow=flow, steps=tuple(done), planned=len(steps))
 
 
@@ -143,25 +149,11 @@ class _Runner:
     receipts: StepReceipts | None
     clock: Callable[[], float]
 
-    def steps(self, steps: tuple[FlowStep, ...]) -> Iterator[StepOutcome]:
-        """Yield the outcome of each step, up to one that failed."""
-        history: list[StepRecord] = []
-        for step in steps:
-            outcome = self._outcome(step, history)
-            yield outcome
-            if outcome.status != "ok":
-                return
-            artifacts = step.values.get("artifacts") or ()
-            history.append(
-                StepRecord(
-                    step_id=step.id, agent=step.agent, output=outcome.output, artifacts=artifacts, status=outcome.status
-                )
-            )
-
-    def _outcome(self, step: FlowStep, history: list[StepRecord]) -> StepOutcome:
+    def outcome(self, step: FlowStep, history: list[StepRecord]) -> StepOutcome:
+        """Run one step, write its receipt, and return its outcome."""
         begun = self.clock()
-        values: dict[str, Any] = {"version": VERSION, "engine": ENGINE, "flow": self.flow, "step_id": step.id}
-        values["agent"] = step.agent
+        values: dict[str, Any] = {"version": VERSION, "engine": ENGINE, "flow": self.flow}
+        values |= {"step_id": step.id, "agent": step.agent}
         event: dict[str, Any] = {}
         reply, status, problem = None, None, ""
         try:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -45,8 +45,7 @@ class RunReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        names = ("prompts", "near", "over", "largest", "truncated", "refused", "failed")
-        return {**{name: getattr(self, name) for name in names}, "dropped": dict(self.dropped), "cut": dict(self.cut)}
+        return asdict(self)
 
     def __str__(self) -> str:
         lines = [

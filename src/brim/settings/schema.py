@@ -23,19 +23,25 @@ _TEXTS: dict[str, Any] = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}, {"
 
 def schema() -> dict[str, Any]:
     """Return the schema of the whole file."""
-    flows = {"type": ["object", "null"], "additionalProperties": {"$ref": "#/$defs/flow"}}
-    profiles = {"type": ["object", "null"], "additionalProperties": {"$ref": "#/$defs/profile"}}
+    named = {f"{kind}s": _named({"$ref": f"#/$defs/{kind}"}) for kind in ("profile", "flow")}
+    steps = {"type": ["array", "null"], "items": {"$ref": "#/$defs/step"}}
+    step = {
+        "id": {"type": ["string", "integer"]},
+        "prompt": {"anyOf": [_TEXT, {"$ref": "#/$defs/group_prompt"}]},
+        "artifacts": {"type": ["array", "null"], "items": _TEXT},
+        "teaching_notes": _object(dict.fromkeys(NOTES, _TEXTS)),
+    }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "brim.yaml",
         "description": "Settings of brim: budgets, windows, prompts, histories, profiles and flows.",
-        **_closed({**_settings(top=True), "profiles": profiles, "flows": flows}, TOP_KEYS),
+        **_object({**_settings(top=True), **named}, TOP_KEYS),
         "$defs": {
-            **{f"group_{name}": _group(name) for name in GROUPS},
+            **{f"group_{name}": {"description": GROUPS[name], **_group(TREE[name])} for name in GROUPS},
             ecology.NAME: ecology.schema(),
-            "profile": _closed({**_settings(), **_others(PROFILE_KEYS)}, PROFILE_KEYS),
-            "flow": _closed({**_settings(), **_others(FLOW_KEYS), "steps": _steps()}, FLOW_KEYS),
-            "step": _step(),
+            "profile": _object({**_settings(), **_others(PROFILE_KEYS)}, PROFILE_KEYS),
+            "flow": _object({**_settings(), **_others(FLOW_KEYS), "steps": steps}, FLOW_KEYS),
+            "step": _object({**_settings(), **_others(STEP_KEYS), **step}, STEP_KEYS),
         },
     }
 
@@ -44,57 +50,38 @@ def _settings(*, top: bool = False) -> dict[str, Any]:
     """Return the properties that the top, profiles, flows and steps share."""
     found: dict[str, Any] = {}
     for name, node in TREE.items():
-        if isinstance(node, Setting):
-            if top or not node.top:
-                found[name] = node.schema()
-        else:
+        if not isinstance(node, Setting):
             found[name] = {"$ref": f"#/$defs/group_{name}"}
-    for name, own in SPELLINGS.items():
-        found[name] = {"$ref": f"#/$defs/group_{own}", "description": f"The same as {own}."}
+        elif top or not node.top:
+            found[name] = node.schema()
+    for name, group in SPELLINGS.items():
+        found[name] = {"$ref": f"#/$defs/group_{group}", "description": f"The same as {group}."}
     budget = {"$ref": f"#/$defs/{ecology.NAME}"}
-    above = {"type": ["object", "null"], "properties": {ecology.NAME: budget}, "additionalProperties": False}
-    return {**found, ecology.NAME: budget, ecology.ABOVE: above}
+    return {**found, ecology.NAME: budget, ecology.ABOVE: _object({ecology.NAME: budget})}
 
 
-def _group(name: str) -> dict[str, Any]:
-    node = TREE[name]
-    return {"description": GROUPS[name], **_node(node)}
-
-
-def _node(node: Mapping[str, Any]) -> dict[str, Any]:
+def _group(node: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of a group; a star allows any name."""
     if "*" in node:
-        return {"type": ["object", "null"], "additionalProperties": _node(node["*"])}
-    inner = {key: child.schema() if isinstance(child, Setting) else _node(child) for key, child in node.items()}
-    return {"type": ["object", "null"], "properties": inner, "additionalProperties": False}
+        return _named(_group(node["*"]))
+    return _object(
+        {key: child.schema() if isinstance(child, Setting) else _group(child) for key, child in node.items()}
+    )
 
 
 def _others(keys: Mapping[str, str]) -> dict[str, Any]:
     return {key: {"type": "boolean"} if key == "curator_enabled" else {"type": ["string", "null"]} for key in keys}
 
 
-def _steps() -> dict[str, Any]:
-    return {"type": ["array", "null"], "items": {"$ref": "#/$defs/step"}}
+def _named(item: dict[str, Any]) -> dict[str, Any]:
+    """Return an object with any names."""
+    return {"type": ["object", "null"], "additionalProperties": item}
 
 
-def _step() -> dict[str, Any]:
-    notes = {"type": ["object", "null"], "properties": dict.fromkeys(NOTES, _TEXTS), "additionalProperties": False}
-    own = {
-        **_settings(),
-        **_others(STEP_KEYS),
-        "id": {"type": ["string", "integer"]},
-        "prompt": {"anyOf": [_TEXT, {"$ref": "#/$defs/group_prompt"}]},
-        "artifacts": {"type": ["array", "null"], "items": _TEXT},
-        "teaching_notes": notes,
-    }
-    return _closed(own, STEP_KEYS)
-
-
-def _closed(properties: dict[str, Any], descriptions: Mapping[str, str]) -> dict[str, Any]:
+def _object(properties: dict[str, Any], descriptions: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return an object with these properties and no others."""
-    for key, sentence in descriptions.items():
-        properties[key] = {"description": sentence, **properties[key]}
-    return {"type": ["object", "null"], "properties": properties, "additionalProperties": False}
+    described = {key: {"description": text, **properties[key]} for key, text in (descriptions or {}).items()}
+    return {"type": ["object", "null"], "properties": {**properties, **described}, "additionalProperties": False}
 
 
 def text() -> str:
