@@ -39,7 +39,7 @@ def _model(project):
 
 def _url(project):
     pack = _pack(project, "curator: {model: tiny, url: 'http://127.0.0.1:9/v1'}\n")
-    assert pack.reason.startswith("the curator failed: http://127.0.0.1:9/v1/chat/completions cannot be asked")
+    assert pack.reason.startswith("the curator failed: http://127.0.0.1:9/v1/chat/completions cannot be reached")
 
 
 def _files(project):

@@ -219,7 +219,7 @@ def test_an_answer_that_is_none_is_told_with_its_start(server, answer):
 
 
 def test_a_host_that_nobody_listens_at_is_told():
-    with pytest.raises(ModelError, match=r"http://127\.0\.0\.1:9/chat/completions cannot be asked: connection refused"):
+    with pytest.raises(ModelError, match=r"http://127\.0\.0\.1:9/chat/completions cannot be reached: connection refused"):
         LLM("http://127.0.0.1:9", "m").complete("Hi")
 
 
@@ -271,7 +271,7 @@ def test_a_scripted_model_says_what_it_is_told_to_and_remembers_what_it_was_aske
     assert not asyncio.run(model.acomplete([{"role": "user", "content": "b"}], system="s")).complete
     with pytest.raises(ModelError, match="busy"):
         model.complete("c")
-    with pytest.raises(ModelError, match="the script has 3 answers and was asked for one more"):
+    with pytest.raises(ModelError, match="the script has 3 answers and there was one more call"):
         model.complete("d")
     assert model.asked == ["a", "s\n\nb", "c", "d"]
     assert Scripted(str.upper).complete("loud").text == "LOUD"

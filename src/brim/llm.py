@@ -11,8 +11,11 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from threading import Event, Timer
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 from urllib.parse import SplitResult, urlsplit
 
@@ -104,7 +107,7 @@ class LLM:
         _split(self.url)
         if self.key is not None and not (isinstance(self.key, str) and _NAME.fullmatch(self.key)):
             # A key that was passed by mistake must not appear in a log.
-            raise InvalidValue("key", "what was given", "the name of an environment variable that holds the key")
+            raise InvalidValue("key", "the value", "the name of an environment variable that has the key")
         number = isinstance(self.timeout, int | float) and not isinstance(self.timeout, bool)
         if not (number and 0 < self.timeout <= 86_400):
             raise InvalidValue("timeout", self.timeout, "seconds above 0, up to a day")
@@ -150,7 +153,7 @@ class LLM:
         if not found:
             raise InvalidValue("key", self.key, "the name of an environment variable that is set")
         if not (found.isascii() and found.isprintable()):
-            raise InvalidValue(f"the key in {self.key}", "what it holds", "plain characters on one line")
+            raise InvalidValue(f"the key in {self.key}", "its value", "plain characters on one line")
         return found
 
     def _body(self, messages: list[dict[str, Any]], system: str | None) -> dict[str, Any]:
@@ -194,25 +197,23 @@ class LLM:
         parts = _split(self.url)
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         connection = kind(parts.hostname or "", parts.port, timeout=self.timeout)
-        watch = _Watch(connection, self.timeout)
-        late = ModelError(f"{self.place} gave no whole answer within {self.timeout:g} seconds: raise the timeout")
+        expired = ModelError(f"{self.place} gave no whole answer within {self.timeout:g} seconds: raise the timeout")
+        late = Event()
         try:
-            connection.connect()
-            watch.start()
-            target = self._path(parts) + (f"?{parts.query}" if parts.query else "")
-            connection.request("POST", target, body, self._headers(key))
-            with connection.getresponse() as response:
-                status, answer = response.status, self._read(response)
+            with _deadline(connection, self.timeout, late):
+                target = self._path(parts) + (f"?{parts.query}" if parts.query else "")
+                connection.request("POST", target, body, self._headers(key))
+                with connection.getresponse() as response:
+                    status, answer = response.status, self._read(response)
         except (OSError, HTTPException, ValueError) as error:
-            if watch.late or isinstance(error, TimeoutError):
-                raise late from None
+            if late.is_set() or isinstance(error, TimeoutError):
+                raise expired from None
             reason = (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()
-            raise ModelError(f"{self.place} cannot be asked: {reason}") from error
+            raise ModelError(f"{self.place} cannot be reached: {reason}") from error
         finally:
-            watch.stop()
             connection.close()
-        if watch.late:
-            raise late
+        if late.is_set():
+            raise expired
         return status, answer
 
     def _read(self, response: HTTPResponse) -> bytes:
@@ -225,34 +226,25 @@ class LLM:
         return bytes(answer)
 
 
-class _Watch:
-    """Ends a connection when its time is up, even if the server sends byte by byte."""
+@contextmanager
+def _deadline(connection: HTTPConnection, seconds: float, late: Event) -> Iterator[None]:
+    """Connect, end the connection when its time is up, even if the server sends byte by byte, and set `late` then."""
 
-    def __init__(self, connection: HTTPConnection, seconds: float) -> None:
-        from threading import Timer
-
-        self._connection = connection
-        self._sock: Any = None
-        self._timer = Timer(seconds, self._end)
-        self._timer.daemon = True
-        self.late = False
-
-    def start(self) -> None:
-        self._sock = self._connection.sock
-        self._timer.start()
-
-    def stop(self) -> None:
-        self._timer.cancel()
-
-    def _end(self) -> None:
-        import socket
-
-        self.late = True
-        try:
+    def end() -> None:
+        late.set()
+        with suppress(OSError):
             # Of the plain socket: that of TLS would lose its state while the reader uses it.
-            socket.socket.shutdown(self._sock, socket.SHUT_RDWR)
-        except OSError:
-            return
+            socket.socket.shutdown(sock, socket.SHUT_RDWR)
+
+    timer = Timer(seconds, end)
+    timer.daemon = True
+    connection.connect()
+    sock = connection.sock  # The connection lets go of it once the answer has begun.
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def cost(model: str, usage: Usage) -> float | None:

@@ -212,7 +212,7 @@ def test_over_http_strangers_and_browsers_are_turned_away(store, tmp_path):
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.com"])
 def test_it_listens_on_this_machine_alone(host):
-    with pytest.raises(brim.InvalidValue, match="asks nobody for a key"):
+    with pytest.raises(brim.InvalidValue, match="requires no key"):
         run_http(None, host, 0)
 
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from brim.integrations import missing
 from brim.integrations.calls import TranslatedCall, arun, astream, usage_of
-from brim.integrations.messages import FrameworkMessage, KeptPart, MessagePart, Translation, json_text, write_parts
+from brim.integrations.content import json_text
+from brim.integrations.messages import FrameworkMessage, KeptPart, MessagePart, Translation, write_parts
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
 

@@ -1,6 +1,6 @@
 """Calls a model with a request that fits, once more with a smaller one if it is refused, and reports the usage.
 
-The runners at the end hold this sequence once for each way of calling: sync or async, whole answers or streams.
+The functions at the end are this sequence for each way of calling: sync or async, whole answers or streams.
 """
 
 from __future__ import annotations

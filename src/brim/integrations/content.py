@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping
 from typing import Any
 
-from brim.integrations.messages import KeptPart, MessagePart, json_text
+from brim.integrations.messages import KeptPart, MessagePart
 
 _CALLS = {"tool_use": "input", "tool_call": "args", "function_call": "arguments"}
 """Types of blocks that are tool calls, and the key of their arguments."""
@@ -62,6 +63,16 @@ def write_block(block: Any, kept: KeptPart) -> Any:
     if block is not None and (key := _CALLS.get(block.get("type"))):
         return {**block, key: text if key == "arguments" else json.loads(text)}
     return {"type": "text", "text": text}
+
+
+def json_text(value: Any) -> str:
+    """Return a value as JSON; a text stays as it is, and objects that JSON does not know become texts."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def data_uri(kind: str | None, data: bytes | None) -> str:
+    """Return data as an address."""
+    return f"data:{kind or 'application/octet-stream'};base64,{base64.b64encode(data or b'').decode()}"
 
 
 def _address(block: dict[str, Any]) -> str:

@@ -14,14 +14,7 @@ from typing import Any
 from brim.integrations import missing
 from brim.integrations.calls import TranslatedCall, arun, function_tool, run, usage_of
 from brim.integrations.content import read_block, read_call, write_block
-from brim.integrations.messages import (
-    FrameworkMessage,
-    KeptPart,
-    MessagePart,
-    Translation,
-    joined_text,
-    write_parts,
-)
+from brim.integrations.messages import FrameworkMessage, KeptPart, MessagePart, Translation, joined_text, write_parts
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
 

@@ -17,15 +17,8 @@ from typing import Any
 from brim.errors import UnknownName
 from brim.integrations import missing
 from brim.integrations.calls import TranslatedCall, arun, astream, run, stream
-from brim.integrations.messages import (
-    FrameworkMessage,
-    KeptPart,
-    MessagePart,
-    Translation,
-    data_uri,
-    json_text,
-    write_parts,
-)
+from brim.integrations.content import data_uri, json_text
+from brim.integrations.messages import FrameworkMessage, KeptPart, MessagePart, Translation, write_parts
 from brim.meter import meter as meter_of
 from brim.meter.estimate import OTHER
 from brim.meter.window import Window

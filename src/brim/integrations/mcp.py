@@ -1,7 +1,7 @@
 """An MCP server that offers count, fit, status and recall to any agent, over stdio or over HTTP on this machine.
 
-What comes is a stranger's: names of models are looked up and never opened as files, sections hold texts and name no
-files, and all that is read beside the request is the store that the server was started with.
+Requests are not trusted: names of models are looked up and never opened as files, sections contain texts and no file
+names, and nothing is read but the request and the store that the server was started with.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Annotated, Any
 from brim.errors import BrimError, InvalidType, InvalidValue, check_choice
 from brim.files.json_body import body_of
 from brim.history.request_body import RequestBody, request_of
-from brim.hosts import LOOPBACK, listener
+from brim.hosts import LOOPBACK, is_loopback, listener
 from brim.integrations import missing
 from brim.meter import DEFAULT, meter
 from brim.meter.catalogue import find
@@ -44,70 +44,66 @@ except ImportError as error:
 MOST_BYTES = 8 * 1024 * 1024
 """Bytes of one request."""
 _RECALLED = 4_000
-"""Tokens that a text is brought back in, if nothing else is asked."""
-_TOLD = (
+"""Tokens of a recalled text, if the call sets no limit."""
+_INSTRUCTIONS = (
     "Counts and fits prompts to a token budget. count: tokens of a text or a request. fit: the messages or the sections"
-    " that fit, legal and with a receipt. status: how full the recorded conversations are. recall: text that left one."
+    " that fit, legal and with a receipt. status: how full the recorded conversations are. recall: dropped text."
 )
 _SECTION = tuple(slot.name for slot in fields(Section))
 
 Messages = Annotated[
-    list[Any] | None, Field(description="Messages in the shape of OpenAI chat, Responses items or Anthropic.")
+    list[Any] | None, Field(description="Messages in the format of OpenAI chat, Responses items or Anthropic.")
 ]
-Tools = Annotated[list[Any] | None, Field(description="The tool definitions that are sent along.")]
-System = Annotated[
-    str | list[Any] | None, Field(description="The system prompt, where it is sent apart from the messages.")
-]
+Tools = Annotated[list[Any] | None, Field(description="The tool definitions of the request.")]
+System = Annotated[str | list[Any] | None, Field(description="The system prompt, if it is not one of the messages.")]
 Model = Annotated[
     str | None, Field(description="The model whose tokens count, such as gpt-5, or a unit such as chars.")
 ]
-Budget = Annotated[int | None, Field(description="Units of the whole; without it, the window of the model.")]
-Name = Annotated[str | None, Field(description="The id of a session; without it, the one that was last written.")]
+Budget = Annotated[int | None, Field(description="Tokens of the whole prompt; by default the window of the model.")]
+Name = Annotated[str | None, Field(description="The id of a session; by default the one that was last written.")]
 
 
 def _answering(tool: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a tool answer what brim refuses with its sentence."""
+    """Return a tool that reports an error of brim by its message."""
 
     @wraps(tool)
-    def told(*given: Any, **asked: Any) -> Any:
+    def answering(*args: Any, **fields: Any) -> Any:
         try:
-            return tool(*given, **asked)
+            return tool(*args, **fields)
         except BrimError as error:
             raise ToolError(str(error)) from error
 
-    return told
+    return answering
 
 
 class Offer:
-    """The tools, on one store or on none."""
+    """The tools of the server, with a store or without one."""
 
     def __init__(self, store: Store | None) -> None:
         self._store = store
 
-    @_answering
     def count(
         self,
         *,
-        text: Annotated[str | None, Field(description="A text; left out where messages are given.")] = None,
+        text: Annotated[str | None, Field(description="A text; not used with messages.")] = None,
         messages: Messages = None,
         tools: Tools = None,
         system: System = None,
         model: Model = None,
     ) -> dict[str, Any]:
         """Count the tokens of a text, or of a whole request: framing, tool schemas and images included."""
-        name = _known(model)
+        name = _meter_name(model)
         if messages is not None:
             counted = _request({"messages": messages, "tools": tools, "system": system}).tally(name)
             return {"total": counted.total, **asdict(counted)}
         if text is None:
-            raise InvalidType("text", text, "a text, or messages given in its place")
+            raise InvalidType("text", text, "a text, or messages in its place")
         scale = meter(name)
-        _sized(text)
+        _check_size(text)
         total = scale.count(text)
         upper = total if scale.exact else scale.upper(text)
         return {"total": total, "upper": upper, "unit": scale.unit, "meter": scale.name, "exact": scale.exact}
 
-    @_answering
     def fit(
         self,
         *,
@@ -124,33 +120,31 @@ class Offer:
         tools: Tools = None,
         system: System = None,
     ) -> dict[str, Any]:
-        """Fit messages or sections to a budget: what comes back counts at most that, with a receipt of what left."""
-        known = None if model is None else _known(model)
+        """Fit messages or sections to a budget: the result counts at most that, with a receipt of what was dropped."""
+        known = None if model is None else _meter_name(model)
         if (messages is None) == (sections is None):
             raise InvalidValue("messages", messages, "given, or sections in their place")
         if messages is not None:
             request = _request({"messages": messages, "tools": tools, "system": system})
-            fitted = request.fit(budget=budget, **_measured(known, budget))
+            fitted = request.fit(budget=budget, **_meter_option(known, budget))
             return {"messages": fitted.messages, "receipt": fitted.receipt.to_dict()}
-        _sized(sections)
-        made = fit([_section(row) for row in sections or ()], budget, **_measured(known, budget))
+        _check_size(sections)
+        made = fit([_section(row) for row in sections or ()], budget, **_meter_option(known, budget))
         return {"text": made.text, "receipt": made.receipt.to_dict()}
 
-    @_answering
     def status(self, *, session: Name = None) -> dict[str, Any]:
-        """Tell how full a recorded conversation is: by category, with its peak, warnings and compactions."""
+        """Show how full a recorded conversation is: by category, with its peak, warnings and compactions."""
         return overview(self._kept(), session).to_dict()
 
-    @_answering
     def recall(
         self,
         *,
         handle: Annotated[str | None, Field(description="The handle of a text, such as b2:1f0c9a2e.")] = None,
-        query: Annotated[str | None, Field(description="Words to search for in what left a prompt.")] = None,
+        query: Annotated[str | None, Field(description="Words to search for in dropped texts.")] = None,
         session: Name = None,
-        limit: Annotated[int, Field(description="Tokens that the answer may take.", ge=1)] = _RECALLED,
+        limit: Annotated[int, Field(description="The most tokens of the answer.", ge=1)] = _RECALLED,
     ) -> str:
-        """Bring back text that is no longer in a prompt: by its handle, or by words."""
+        """Recall text that was dropped from a prompt: by its handle, or by words."""
         store = self._kept()
         current = overview(store, session).current
         shelf = DroppedTexts(store, session or (current.id if current is not None else ""))
@@ -158,7 +152,7 @@ class Offer:
 
     def _kept(self) -> Store:
         if self._store is None:
-            raise InvalidType("store", None, "given when the server is started: brim mcp --store sqlite:///brim.db")
+            raise InvalidType("store", None, "set when the server is started: brim mcp --store sqlite:///brim.db")
         return self._store
 
 
@@ -166,35 +160,35 @@ def server(store: Store | None = None) -> MCPServer[Any]:
     """Return the server with its four tools.
 
     Args:
-        store: what `status` and `recall` look into.
+        store: the store that `status` and `recall` read.
     """
-    made = MCPServer("brim", instructions=_TOLD, version=version("brim"), log_level="WARNING")
+    made = MCPServer("brim", instructions=_INSTRUCTIONS, version=version("brim"), log_level="WARNING")
     offer = Offer(store)
     for tool in (offer.count, offer.fit, offer.status, offer.recall):
-        made.add_tool(tool)
+        made.add_tool(_answering(tool))
     return made
 
 
 def run(store: Store | None = None) -> None:
-    """Serve whoever started the process, over its standard input and output, until the input ends."""
+    """Serve the parent process over standard input and output, until the input ends."""
     server(store).run("stdio")
 
 
-def run_http(store: Store | None, host: str, port: int, told: Callable[[str], Any] = print) -> None:
-    """Serve programs of this machine over HTTP, until the process is told to end.
+def run_http(store: Store | None, host: str, port: int, report: Callable[[str], Any] = print) -> None:
+    """Serve programs of this machine over HTTP, until the process ends.
 
     Args:
-        store: what `status` and `recall` look into.
-        host: the address to listen on, of this machine alone.
+        store: the store that `status` and `recall` read.
+        host: the loopback address to listen on.
         port: the port; 0 takes a free one.
-        told: what the address is told to.
+        report: called with the address of the server.
 
     Raises:
-        InvalidValue: an address that others could reach.
-        SourceError: it cannot be listened on.
+        InvalidValue: other machines could reach the address.
+        SourceError: the address is not available.
     """
-    if host not in LOOPBACK:  # Whoever can reach the server may use it.
-        raise InvalidValue("--host", host, f"one of {', '.join(LOOPBACK)}: the server asks nobody for a key")
+    if not is_loopback(host):
+        raise InvalidValue("--host", host, f"one of {', '.join(LOOPBACK)}: the server requires no key")
     with listener(host, port) as taken:
         shown = f"[{host}]" if ":" in host else host
         guard = TransportSecuritySettings(allowed_hosts=[f"{name}:*" for name in ("127.0.0.1", "localhost", "[::1]")])
@@ -202,32 +196,32 @@ def run_http(store: Store | None, host: str, port: int, told: Callable[[str], An
             max_request_body_size=MOST_BYTES, transport_security=guard, stateless_http=True, json_response=True
         )
         config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, ws="none")
-        told(f"http://{shown}:{taken.getsockname()[1]}/mcp")
+        report(f"http://{shown}:{taken.getsockname()[1]}/mcp")
         asyncio.run(uvicorn.Server(config).serve(sockets=[taken]))
 
 
-def _known(name: str | None) -> str:
-    """Return the name of a meter that is no file of this machine.
+def _meter_name(name: str | None) -> str:
+    """Return the name of a meter, which must not be a file of this machine.
 
     Raises:
-        UnknownName: there is none of this name.
+        UnknownName: the name is unknown.
     """
     if name is not None and name not in (*UNITS, *VOCABULARIES, *FAMILIES):
         find(name)
     return name or DEFAULT
 
 
-def _measured(name: str | None, budget: int | None) -> dict[str, Any]:
-    """Return what measures: a model, or a unit or vocabulary, which has no window."""
+def _meter_option(name: str | None, budget: int | None) -> dict[str, Any]:
+    """Return the argument that names the meter: a model, or a unit or vocabulary, which has no window."""
     if name is None or name not in (*UNITS, *VOCABULARIES, *FAMILIES):
         return {"model": name} if name is not None or budget is None else {"meter": DEFAULT}
     return {"meter": name}
 
 
 def _request(given: Mapping[str, Any]) -> RequestBody:
-    """Return the request that these fields make, read as that of a file is."""
+    """Return the request of some fields, read as that of a file is."""
     text = json.dumps({key: value for key, value in given.items() if value is not None}, ensure_ascii=False)
-    _sized(text)
+    _check_size(text)
     return request_of(body_of(text, "the request", MESSAGE_KEYS))
 
 
@@ -237,11 +231,11 @@ def _section(row: Mapping[str, Any]) -> Section:
     return Section(**{"name": None, "content": None, **row})
 
 
-def _sized(value: Any) -> None:
-    """Pass if a value is not too big; over HTTP it was measured on its way.
+def _check_size(value: Any) -> None:
+    """Check the size of a value; over HTTP the server has checked it before.
 
     Raises:
-        InvalidValue: it is.
+        InvalidValue: it is too large.
     """
     size = len(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
     if size > MOST_BYTES:

@@ -7,7 +7,6 @@ everything that was not cut.
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
@@ -154,22 +153,12 @@ def joined_text(kept: Sequence[KeptPart], text: str) -> str:
     return "\n\n".join(text if each.text is None else each.text for each in kept)
 
 
-def json_text(value: Any) -> str:
-    """Return a value as JSON; a text stays as it is, and objects that JSON does not know become texts."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
 def json_values(text: str) -> Any:
     """Return the values of a JSON text; the text itself if it is not JSON."""
     try:
         return json.loads(text)
     except ValueError:
         return text
-
-
-def data_uri(kind: str | None, data: bytes | None) -> str:
-    """Return data as an address."""
-    return f"data:{kind or 'application/octet-stream'};base64,{base64.b64encode(data or b'').decode()}"
 
 
 def _wire_runs(messages: Sequence[FrameworkMessage], format: Format) -> list[list[_Run]]:

@@ -1,4 +1,4 @@
-"""Events of prompts over time, for whoever observes them: a log, a tracer, a metrics page.
+"""Events of prompts over time, for observers: a log, a tracer, a metrics page.
 
 An event has numbers, names and handles, and never the text of a prompt.
 """

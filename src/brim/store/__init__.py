@@ -1,4 +1,4 @@
-"""Where sessions, receipts and dropped text live: SQLite by default, PostgreSQL when several machines share it."""
+"""Stores of sessions, receipts and dropped texts: SQLite, or PostgreSQL if several machines share one."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _SERVER = ("postgresql://", "postgres://")
 
 
 def open_store(url: str, *, clock: Callable[[], float] | None = None) -> Store:
-    """Open the store at an address, and make it if it is not there yet.
+    """Open the store at an address, and create it if it does not exist.
 
-    `sqlite:///brim.db` is a file beside you, `sqlite:////var/brim.db` one from the root, `sqlite:///:memory:` is gone
-    with the process, `postgresql://user@host/db` is for several machines. Time is the machine's, or that of the
-    PostgreSQL server; `clock` takes its place in tests.
+    `sqlite:///brim.db` is a file in the current folder, `sqlite:////var/brim.db` one from the root,
+    `sqlite:///:memory:` is gone with the process, `postgresql://user@host/db` is for several machines. Time is the
+    machine's, or that of the PostgreSQL server; `clock` replaces it in tests.
 
     Raises:
-        InvalidValue: the address is of no kind that brim knows.
-        StoreError: it cannot be opened, or what is there is no brim store, or a newer one.
+        InvalidValue: the address is invalid.
+        StoreError: it cannot be opened, or it is not a brim store, or a newer one.
     """
     if not isinstance(url, str):
         raise InvalidType("the address of a store", url, "a text such as 'sqlite:///brim.db'")
@@ -48,6 +48,6 @@ def _opened(database: Database) -> Store:
 
     try:
         return SqlStore(database)
-    except BaseException:  # Whatever ended it, nothing is left open.
+    except BaseException:  # Nothing is left open, whatever the error.
         database.close()
         raise

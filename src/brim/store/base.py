@@ -1,7 +1,6 @@
-"""What a store promises: a log for each session, texts by their handle, small documents, and jobs that run once.
+"""The interface of a store: a log for each session, texts by their handle, small documents, and jobs that run once.
 
-A session is an append-only log; every view of it is derived. Whatever a method was given is durable before it
-returns. Nothing here decides anything: a store keeps, finds and counts.
+A session is an append-only log; everything else is derived from it. A write is durable before its method returns.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ Body = Mapping[str, Any]
 """A JSON object. Every text in it comes back as it was, whatever its characters."""
 
 META = "meta"
-"""The kind of entry whose newest body `sessions` shows as what is known about a session."""
+"""The kind of entry whose newest body `sessions` shows."""
 
 
 class LogEntry(NamedTuple):
@@ -32,7 +31,7 @@ class LogEntry(NamedTuple):
 
 
 class SessionRow(NamedTuple):
-    """One session, seen from outside."""
+    """One session in a list of sessions."""
 
     id: str
     created: float
@@ -40,7 +39,7 @@ class SessionRow(NamedTuple):
     entries: int
     """How many entries its log has; the number of the last one."""
     meta: Body
-    """The body of its newest entry of kind `meta`; empty where there is none."""
+    """The body of its newest entry of kind `meta`; empty if there is none."""
 
 
 class SearchHit(NamedTuple):
@@ -48,11 +47,11 @@ class SearchHit(NamedTuple):
 
     handle: str
     session: str
-    """The session that kept it; where several did, the one that did so last."""
+    """The session that keeps it; of several, the last one that wrote it."""
     excerpt: str
-    """The part of the text that has most of the query, on one line."""
+    """The excerpt that has most words of the query, on one line."""
     rank: float
-    """How well it matches: more is better. Ranks of two searches, or of two kinds of store, are not comparable."""
+    """How well it matches: higher is better. Ranks of two searches, or of two kinds of store, are not comparable."""
 
 
 class Saved(NamedTuple):
@@ -67,15 +66,15 @@ class Saved(NamedTuple):
 
 
 class Lease(NamedTuple):
-    """A job that a worker holds for a while."""
+    """A job that a worker has leased."""
 
     queue: str
     id: str
     worker: str
     attempt: int
-    """1 for the first worker that took it, one more for each that took it after a lease expired."""
+    """1 for the first worker, one more for each that took it after a lease expired."""
     until: float
-    """When others may take it, by the clock of the store."""
+    """When the lease expires, by the clock of the store."""
     body: Body
 
 
@@ -90,7 +89,7 @@ class Purged(NamedTuple):
 
 
 class Store(Protocol):
-    """Where sessions, dropped texts, documents and jobs live. Safe for threads; each process opens its own."""
+    """Sessions, dropped texts, documents and jobs. Safe for threads; each process opens its own."""
 
     @property
     def url(self) -> str:
@@ -103,7 +102,7 @@ class Store(Protocol):
 
         Raises:
             Conflict: `after` is not the last number.
-            InvalidValue: a name or a body that cannot be stored.
+            InvalidValue: a name or a body is invalid.
             StoreError: the store cannot be written.
         """
 
@@ -113,17 +112,17 @@ class Store(Protocol):
         """Return the entries of a session in their order, of these kinds, with numbers above `after`."""
 
     def sessions(self, *, limit: int = 100, before: float | SessionRow | None = None) -> list[SessionRow]:
-        """Return sessions, the last written first; those written before a moment, or those that follow a row."""
+        """Return sessions, the last written first; only those written before a time, or those after a row."""
 
     def keep(self, session: str, texts: Mapping[str, str]) -> None:
         """Keep texts by their handles for a session. A text that is known is stored once.
 
         Raises:
-            InvalidValue: the store holds another text under a handle.
+            InvalidValue: the store has another text under a handle.
         """
 
     def text(self, handle: str) -> str | None:
-        """Return the text of a handle, or `None` where nobody keeps it."""
+        """Return the text of a handle; `None` if no session keeps it."""
 
     def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[SearchHit]:
         """Return the kept texts that share words with a query, the best first. A query may have any characters."""
@@ -145,46 +144,46 @@ class Store(Protocol):
         """Remove a document; return whether there was one."""
 
     def enqueue(self, queue: str, id: str, body: Body) -> bool:
-        """Add a job, and return whether it is new: one that is there, or was done, stays as it is."""
+        """Add a job, and return whether it is new: a job that exists, or was done, is not changed."""
 
     def lease(self, queue: str, worker: str, seconds: float) -> Lease | None:
-        """Take the oldest job that nobody holds, for some seconds; `None` where there is none."""
+        """Lease the oldest free job for some seconds; `None` if there is none."""
 
     def renew(self, lease: Lease, seconds: float) -> Lease:
-        """Hold a job for some more seconds from now on.
+        """Extend a lease by some seconds from now on.
 
         Raises:
             LeaseLost: another worker has it, or it is done.
         """
 
     def complete(self, lease: Lease, result: Body) -> None:
-        """Write the result of a job. It never runs again.
+        """Write the result of a job, which never runs again.
 
         Raises:
             LeaseLost: another worker has it, or it is done.
         """
 
     def result(self, queue: str, id: str) -> Body | None:
-        """Return the result of a job, or `None` as long as it is not done."""
+        """Return the result of a job; `None` until it is done."""
 
     def purge(
         self, *, before: float | None = None, session: str | None = None, documents: Sequence[str] = ()
     ) -> Purged:
-        """Remove the sessions last written before a moment, or one session, and return what went.
+        """Remove the sessions last written before a time, or one session, and return the counts.
 
-        Texts that no session keeps any more go too. With `before`, so do jobs done before it, and documents of the
-        kinds that are named.
+        Texts that no session keeps any more are removed too; with `before`, also jobs done before it, and documents
+        of the given kinds.
 
         Raises:
-            InvalidValue: neither a moment nor a session is given.
+            InvalidValue: neither a time nor a session is given.
             StoreError: it is part of a transaction.
         """
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Return a context in which everything that this thread writes is written together, or not at all."""
+        """Return a context in which all writes of this thread are written together, or none."""
 
     def close(self) -> None:
-        """Let go of the file or the connection. Closing twice does nothing."""
+        """Close the file or the connection. Closing twice does nothing."""
 
     def __enter__(self) -> Self: ...
 

@@ -1,4 +1,4 @@
-"""Checks and encodes the values that a store holds.
+"""Checks and encodes the values of a store.
 
 Bodies are JSON in UTF-8, written as bytes: a column of text would refuse NUL in one database and half of a surrogate
 pair in all of them, and escapes would join two halves that were apart.

@@ -113,7 +113,7 @@ class Postgres(Database):
         return self._began if self.inside() else float(self.rows(_TIME)[0][0])
 
     def version(self) -> int:
-        """Return the version of the tables, 0 where there are none yet."""
+        """Return the version of the tables, 0 if there are none yet."""
         if self.rows("SELECT to_regclass('brim_store')")[0][0] is None:
             return 0
         found = self.rows("SELECT version FROM brim_store")

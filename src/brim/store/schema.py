@@ -1,7 +1,7 @@
 """The tables of a store, version by version.
 
 Each version is a list of statements that turn the one before it into itself. The words in braces are the types of a
-database; what only one database needs stands beside. A version that was released is never changed: a store that was
+database; statements of one database are separate. A version that was released is never changed: a store that was
 written by it must still open, and `tests/store/golden` has one of each.
 """
 
@@ -62,7 +62,7 @@ TYPES = {
         "serial": "BIGINT GENERATED ALWAYS AS IDENTITY",
     },
 }
-"""What a database calls the types: names are compared byte by byte in both."""
+"""The types of each database; names are compared byte by byte in both."""
 
 
 def statements(version: int, database: str, versions: tuple[Version, ...] = VERSIONS) -> list[str]:

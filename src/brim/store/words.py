@@ -39,15 +39,15 @@ def excerpt(text: str, wanted: list[str]) -> str:
     best, most = 0, 0
     hits: list[tuple[int, frozenset[str]]] = []
     for piece in _PIECE.finditer(text, 0, _INDEXED):
-        held = looked_for.intersection(terms(piece[0])) if len(piece[0]) <= _EXCERPT else None
-        if not held:
+        found = looked_for.intersection(terms(piece[0])) if len(piece[0]) <= _EXCERPT else None
+        if not found:
             continue
-        hits.append((piece.start(), frozenset(held)))
+        hits.append((piece.start(), frozenset(found)))
         while hits[0][0] < piece.end() - _EXCERPT:
             hits.pop(0)
-        found = len(frozenset().union(*(words for _, words in hits)))
-        if found > most:
-            best, most = hits[0][0], found
+        covered = len(frozenset().union(*(words for _, words in hits)))
+        if covered > most:
+            best, most = hits[0][0], covered
             if most == len(looked_for):
                 break
     return _line(text, best)

@@ -70,6 +70,6 @@ def nudge(step: Step, progress: Progress, limits: Limits, session: Session) -> l
 def boundary(progress: Progress) -> str:
     """Return the notice of a sub-tick."""
     return (
-        f"Iteration {progress.iterations + 1:,} goes on in a fresh context (sub-tick {progress.sub_tick:,}): "
-        "what was done, what is left and what was found are carried over"
+        f"Iteration {progress.iterations + 1:,} continues in a fresh context (sub-tick {progress.sub_tick:,}): "
+        "the work done, the open tasks and the findings are carried over"
     )

@@ -175,24 +175,22 @@ class Loop:
         """
         if _is_async(self._act):
             return _run_async(self.arun(ticks), self._act)  # type: ignore[no-any-return]
-        steps = self._steps(ticks)
+
+        async def settle(step: Any) -> Any:
+            return _run_async(step, self._act)
+
         try:
-            tick = next(steps)
-            while True:
-                try:
-                    step: Any = self._act(tick)
-                    if inspect.isawaitable(step):
-                        step = _run_async(step, self._act)
-                except Exception as error:  # It is raised again, unless a smaller prompt helps.
-                    tick = steps.throw(error)
-                else:
-                    tick = steps.send(step)
+            self._drive(ticks, settle).send(None)  # It never waits, so it runs to its end without an event loop.
         except StopIteration as end:
-            outcome: Outcome = end.value
-            return outcome
+            return end.value  # type: ignore[no-any-return]
+        raise AssertionError
 
     async def arun(self, ticks: int | None = None) -> Outcome:
         """Run to the end, or for `ticks` iterations, inside an event loop."""
+        return await self._drive(ticks, _await)
+
+    async def _drive(self, ticks: int | None, settle: Callable[[Any], Awaitable[Any]]) -> Outcome:
+        """Make the step of each tick; `settle` returns the result of an awaitable step."""
         steps = self._steps(ticks)
         try:
             tick = next(steps)
@@ -200,8 +198,8 @@ class Loop:
                 try:
                     step: Any = self._act(tick)
                     if inspect.isawaitable(step):
-                        step = await step
-                except Exception as error:  # As in `run`.
+                        step = await settle(step)
+                except Exception as error:  # It is raised again, unless a smaller prompt helps.
                     tick = steps.throw(error)
                 else:
                     tick = steps.send(step)

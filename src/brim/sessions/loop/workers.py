@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from brim.errors import Conflict, LeaseLost
@@ -76,7 +77,7 @@ def _run(
     name, loop = lease.body["loop"], None
     try:
         try:
-            with _Renewal(store, lease, seconds):
+            with _renewing(store, lease, seconds):
                 loop = Loop.resume(name, act=act_of(name), store=store, **resumed)
                 if loop.progress.iterations < lease.body["iteration"]:
                     loop.run(ticks=1)
@@ -97,26 +98,22 @@ def _run(
     return True
 
 
-class _Renewal:
-    """Renews a lease while its tick runs."""
+@contextmanager
+def _renewing(store: Store, lease: Lease, seconds: float) -> Iterator[None]:
+    """Renew a lease while its tick runs."""
+    ended = threading.Event()
 
-    def __init__(self, store: Store, lease: Lease, seconds: float) -> None:
-        self._store = store
-        self._lease = lease
-        self._seconds = seconds
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._renew, daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def _renew(self) -> None:
-        while not self._ended.wait(self._seconds / 3):
+    def renew(lease: Lease) -> None:
+        while not ended.wait(seconds / 3):
             try:
-                self._lease = self._store.renew(self._lease, self._seconds)
+                lease = store.renew(lease, seconds)
             except LeaseLost:
                 return
+
+    thread = threading.Thread(target=renew, args=[lease], daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
