@@ -1,6 +1,6 @@
-"""Numbers as people write them: amounts, shares of a whole, and a total divided by named shares.
+"""Amounts in tokens or percent, and a total divided by named shares.
 
-Shares are kept as exact fractions of what was written, so that 29 % of 100 is 29 and not 28.
+Shares are exact fractions, so that 29 % of 100 is 29 and not 28.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from brim.errors import InvalidType, InvalidValue
 _PERCENT = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*%\s*")
 
 Amount = int | str
-"""Units (400), or a share of the budget ("20%")."""
+"""Tokens (400), or a share of the budget ("20%")."""
 
 
 def units(place: str, value: object, *, least: int = 0) -> int:
-    """Return `value` as a whole number of units.
+    """Return `value` as a whole number of tokens.
 
     Raises:
-        InvalidValue: it is not a whole number, or less than `least`.
+        InvalidValue: it is not a whole number, or is less than `least`.
     """
     expected = f"a whole number of at least {least}"
     if isinstance(value, float) and not math.isnan(value) and value.is_integer() and not math.isinf(value):
@@ -38,7 +38,7 @@ def units(place: str, value: object, *, least: int = 0) -> int:
 
 
 def units_or_share(place: str, value: object) -> int | Fraction:
-    """Return units as an int, or a share as a fraction of one.
+    """Return tokens as an int, or a share as a fraction of one.
 
     Raises:
         InvalidValue: it is neither a whole number of at least 0 nor a percentage from 0 to 100.
@@ -53,7 +53,7 @@ def units_or_share(place: str, value: object) -> int | Fraction:
 
 
 def fraction(place: str, value: object) -> Fraction:
-    """Return a share given as a number from 0 to 1, or as a percentage.
+    """Return a share from a number above 0 and up to 1, or from a percentage.
 
     Raises:
         InvalidValue: it is neither.
@@ -71,7 +71,7 @@ def fraction(place: str, value: object) -> Fraction:
 
 
 def of_budget(amount: int | Fraction, budget: int) -> int | Fraction:
-    """Return units for a budget: a share stays an exact fraction of a unit."""
+    """Return the tokens of an amount for a budget; those of a share are an exact fraction."""
     return amount * budget if isinstance(amount, Fraction) else amount
 
 
@@ -80,13 +80,13 @@ _TOLERANCE = Fraction(1, 1000)
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """A total, and the part of it that each name has."""
+    """A total, divided by named shares."""
 
     total: int
     shares: Mapping[str, float | str]
     """Shares by name: 0.4 or "40%". Together they are one, within a thousandth."""
     rest: str = "reserve"
-    """The share that takes what rounding leaves, and that a name not listed is given."""
+    """The share that gets the remainder of rounding, and that a name without a share has."""
 
     def __post_init__(self) -> None:
         units("Shares total", self.total)
@@ -97,7 +97,7 @@ class Shares:
             raise InvalidValue("rest", self.rest, f"one of the shares: {', '.join(self.shares)}")
 
     def of(self, name: str) -> int:
-        """Return the units of a share; a name that has none is given what the rest has."""
+        """Return the tokens of a share; a name without a share has those of `rest`."""
         if name in self.shares and name != self.rest:
             return self._rounded(name)
         return self.total - sum(self._rounded(other) for other in self.shares if other != self.rest)

@@ -44,7 +44,7 @@ def test_the_help_of_a_command_has_an_example_and_json(brim, command):
     assert "--json" in told.out
 
 
-def test_the_version_is_told(brim):
+def test_version_prints_the_version(brim):
     assert brim("--version").out.startswith("brim 0.")
 
 
@@ -220,7 +220,7 @@ def test_ctrl_c_ends_the_command_with_130(brim, monkeypatch):
     assert brim("count", "a.md") == Outcome(130, "", "")
 
 
-def test_a_full_disk_is_told(files):
+def test_a_full_disk_is_reported(files):
     if not os.path.exists("/dev/full"):
         pytest.skip("no device that is always full")
     with open("/dev/full", "wb") as full:

@@ -88,14 +88,14 @@ def test_a_text_path_and_a_byte_order_mark_will_do(tmp_path):
 @pytest.mark.parametrize(
     ("content", "line", "problem"),
     [
-        (b"", 1, "no tokenizer: EOF"),
-        (b"{\n\n  nope", 3, "no tokenizer: "),
-        (b"[1, 2]", 1, "no tokenizer: invalid type: sequence"),
-        (b'{"model": {}}', 1, "no tokenizer: "),
-        (b'{"messages": []}', 1, "no tokenizer: "),
-        (b"[" * 100_000, 1, "no tokenizer: "),
+        (b"", 1, "not a tokenizer: EOF"),
+        (b"{\n\n  nope", 3, "not a tokenizer: "),
+        (b"[1, 2]", 1, "not a tokenizer: invalid type: sequence"),
+        (b'{"model": {}}', 1, "not a tokenizer: "),
+        (b'{"messages": []}', 1, "not a tokenizer: "),
+        (b"[" * 100_000, 1, "not a tokenizer: "),
         (b"GGUF\x03\x00\x00\xff\xfe", None, "a binary file, not text: byte 5 is NUL"),
-        (byte_level(version="9").encode(), 1, "no tokenizer: Unknown tokenizer version '9'"),
+        (byte_level(version="9").encode(), 1, "not a tokenizer: Unknown tokenizer version '9'"),
     ],
     ids=["empty", "broken", "list", "no model", "other JSON", "deep", "binary", "of the future"],
 )

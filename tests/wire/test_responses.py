@@ -1,7 +1,7 @@
 import pytest
 
 from brim.errors import InvalidValue
-from brim.history.book import Book
+from brim.history.turns import Turns
 from brim.testing import CharMeter
 from brim.wire import wire
 from talk import Dumped, item_call, item_output, png, reasoning, user
@@ -16,9 +16,9 @@ def message(*content, role="user"):
 
 
 def units(*items):
-    book = Book(CharMeter(), format="responses")
-    book.extend(items)
-    return book.units
+    turns = Turns(CharMeter(), format="responses")
+    turns.extend(items)
+    return turns.units
 
 
 @pytest.mark.parametrize(

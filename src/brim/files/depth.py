@@ -1,6 +1,6 @@
-"""How deep JSON values may be nested.
+"""The maximum nesting of JSON values.
 
-The walk needs no stack, so no nesting is too deep to be measured.
+The walk is not recursive, so no nesting is too deep to be measured.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 MOST_DEPTH = 100
-"""Levels of nesting that are read from strangers: more than any schema of a tool has, and far from any stack's end."""
+"""Maximum levels of untrusted input: more than any tool schema has, and far below the recursion limit."""
 
 
 def is_deep(value: Any) -> bool:
-    """Return whether JSON values are nested deeper than anybody means to."""
+    """Return whether JSON values are nested deeper than `MOST_DEPTH`."""
     return any(depth >= MOST_DEPTH and any(map(_children, level)) for depth, level in enumerate(levels(value)))
 
 
 def levels(value: Any) -> Iterator[list[Any]]:
-    """Yield the values of some JSON, level by level; no stack is needed for it."""
+    """Yield JSON values level by level, without recursion."""
     level = [value]
     while level:
         yield level

@@ -1,7 +1,7 @@
-"""A JSON file in which one list is to be changed: what it says, and where each item of the list stands.
+"""A JSON file in which one list is edited: its values, and the position of each item of the list.
 
-Reading all of it and writing it anew would change what nobody asked to have changed: blanks, escapes, the digits of
-a number. So places are remembered, and what is not changed is copied.
+Parsing and rewriting the whole file would change whitespace, escapes and the digits of numbers. So positions are kept,
+and unchanged text is copied.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from brim.files.depth import MOST_DEPTH, is_deep
 from brim.files.source import STDIN, STDIN_SHOWN, text_of
 
 _MOST_BYTES = 100_000_000
-"""Providers take 50 million at the most."""
+"""Providers accept at most 50 million."""
 _MOST_DIGITS = 4_000
 """Digits of a whole number: Python reads no more than 4,300."""
 _BLANK = re.compile(r"[ \t\n\r]*")
 
 Span = tuple[int, int]
-"""Where something stands in the text: its first character, and the one after its last."""
+"""A position in the text: its start and end."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,18 +33,18 @@ class JsonBody:
     path: str
     text: str
     values: Mapping[str, Any] = field(default_factory=dict)
-    """What its keys say; nothing where the file is a list."""
+    """The values of its keys; empty if the file is a list."""
     items: Sequence[Any] | None = None
-    """What the list holds; `None` where there is none."""
+    """The items of the list; `None` if there is no list."""
     spans: Sequence[Span] = ()
-    """Where its items stand."""
+    """The positions of the items."""
     whole: Span = (0, 0)
-    """Where the list stands, or what stands in its place."""
+    """The position of the list, or of the value in its place."""
     starts: Mapping[str, int] = field(default_factory=dict, repr=False)
-    """Where the value of each key begins."""
+    """The start of each value."""
 
     def error(self, problem: str, *at: str | int) -> SourceError:
-        """Return the error that says what is wrong with the value of a key or with an item, and on which line."""
+        """Return the error of a key or an item, with its line."""
         place = self.whole[0]
         if at:
             key = at[0]
@@ -53,12 +53,12 @@ class JsonBody:
         return SourceError(self.path, problem, line=_line(self.text, place))
 
     def spliced(self, value: str) -> str:
-        """Return the text with something else in place of the list."""
+        """Return the text with another value in place of the list."""
         start, stop = self.whole
         return self.text[:start] + value + self.text[stop:]
 
     def with_items(self, items: Sequence[Span | str]) -> str:
-        """Return the text with other items in the list: those that stand in it already, and new ones as JSON."""
+        """Return the text with other items in the list: positions of old items, and new ones as JSON."""
         text, spans = self.text, self.spans
         before = text[self.whole[0] + 1 : spans[0][0]]
         between = text[spans[0][1] : spans[1][0]] if len(spans) > 1 else "," + before
@@ -68,26 +68,26 @@ class JsonBody:
 
 
 def read_body(path: str, lists: Sequence[str]) -> JsonBody:
-    """Return what a file holds: an object in which one of some keys has the list, or a list.
+    """Return the body of a file: an object with the list under one of the keys `lists`, or a list.
 
     Raises:
-        SourceError: the file cannot be read, is no JSON, has a key twice, or is nested too deep.
+        SourceError: the file cannot be read, is not JSON, repeats a key, or is nested too deep.
     """
     text = text_of(path, _MOST_BYTES).removeprefix("\ufeff")
     return body_of(text, STDIN_SHOWN if path == STDIN else path, lists)
 
 
 def body_of(text: str, place: str, lists: Sequence[str]) -> JsonBody:
-    """Return what a text holds, in the same way; `place` says in errors where it stands.
+    """Return the body of a text in the same way; `place` is its name in errors.
 
     Raises:
-        SourceError: it is no JSON, has a key twice, or is nested too deep.
+        SourceError: it is not JSON, repeats a key, or is nested too deep.
     """
     return _Reader(place, text).body(lists)
 
 
 class _Reader:
-    """Reads the two outer levels of one text itself, and leaves what is inside to the decoder."""
+    """Reads the two outer levels of a text, and leaves the inner ones to the decoder."""
 
     def __init__(self, path: str, text: str) -> None:
         self.path = path
@@ -151,7 +151,7 @@ class _Reader:
         return items, spans, at
 
     def _key(self, at: int) -> tuple[str, int]:
-        """Return a key, and where its value begins."""
+        """Return a key, and the start of its value."""
         if self._next(at) != '"':
             raise self._error("not JSON: a key has to begin with a double quote", at)
         key, end = self._value(at, "")
@@ -161,7 +161,7 @@ class _Reader:
         return key, self._skip(end + 1)
 
     def _after(self, at: int, closing: str) -> tuple[int, bool]:
-        """Return where to go on after a value, and whether another follows."""
+        """Return the position after a value, and whether another one follows."""
         at = self._skip(at)
         if self._next(at) not in (",", closing):
             raise self._error(f"not JSON: a comma or {closing} has to follow", at)
@@ -182,7 +182,7 @@ class _Reader:
         return value, end
 
     def _skip(self, at: int) -> int:
-        """Return where the next character stands that is not blank."""
+        """Return the position of the next character that is not whitespace."""
         found = _BLANK.match(self.text, at)
         return found.end() if found else at
 
@@ -198,7 +198,7 @@ def _line(text: str, at: int) -> int:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object whose keys are all different."""
+    """Return an object; a repeated key is an error."""
     made: dict[str, Any] = {}
     for key, value in pairs:
         if key in made:

@@ -1,8 +1,8 @@
-"""Read a text or YAML that a stranger wrote, and remember on which line everything stood.
+"""Untrusted text and YAML files, with the line of every value.
 
-YAML is read as events, never as objects: no tag can make a class, no alias can grow what it stands for beyond
-a bound, and every refusal has a line. Plain values are those of YAML 1.2: null, true, false, numbers and texts, so
-that `no` is a text and a date is not a date.
+YAML is read as events: no tag can create an object, expansion of aliases is bounded, and every error has a line. Nodes
+(`yaml.compose`) were refused: libyaml composes them recursively in C, and a megabyte of brackets crashes the process.
+Plain values are those of YAML 1.2: null, true, false, numbers and texts, so that `no` and a date are texts.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ STDIN_SHOWN = "standard input"
 
 _MOST_BYTES = 10_000_000
 _MOST_VALUES = 100_000
-"""Values that a file may usually have, those that its aliases stand for counted each time."""
+"""Default maximum of values; those of an alias count each time."""
 _MOST_CHARS = 50_000_000
-"""Characters that all texts may have together, counted the same way."""
+"""Maximum characters of all texts, counted the same way."""
 _MOST_DEPTH = 50
 
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -45,7 +45,7 @@ _WORDS = {
 _TAGS = {None, "!", *(f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))}
 
 Keys = tuple[str | int, ...]
-"""The way to a value: the key of each mapping and the index of each list."""
+"""The path to a value: the key of each mapping and the index of each list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +54,23 @@ class Source:
 
     path: str
     values: Any
-    """What it says: mappings, lists, texts, numbers, true, false, `None`."""
+    """Mappings, lists, texts, numbers, true, false, `None`."""
     lines: Mapping[Keys, int] = field(repr=False)
 
     def line(self, *keys: str | int) -> int | None:
-        """Return the line of a value, or of the nearest around it that is written there."""
+        """Return the line of a value, or of the nearest value that contains it."""
         known = (self.lines.get(keys[:end]) for end in range(len(keys), -1, -1))
         return next((line for line in known if line is not None), None)
 
     def error(self, problem: str, *keys: str | int) -> SourceError:
-        """Return the error that says what is wrong with a value, and on which line."""
+        """Return the error of a value, with its line."""
         return SourceError(self.path, problem, line=self.line(*keys))
 
     def mapping(self, known: tuple[str, ...], *keys: str | int) -> dict[str, Any]:
-        """Return the mapping at `keys`, whose own keys must be among the known ones, if any are.
+        """Return the mapping at `keys`; if `known` is not empty, it lists the accepted keys.
 
         Raises:
-            SourceError: it is no mapping, or has another key.
+            SourceError: it is not a mapping, or has an unknown key.
         """
         value = self.at(*keys)
         where = place(keys) or "the file"
@@ -93,16 +93,16 @@ class Source:
 
 
 def place(keys: Keys) -> str:
-    """Return the way to a value as a reader writes it: `sections[2].floor`."""
+    """Return the path to a value as text: `sections[2].floor`."""
     told = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
     return told.removeprefix(".")
 
 
 def text_of(path: str, most: int | None = None) -> str:
-    """Return what a file holds, or standard input for `-`, character for character.
+    """Return the exact text of a file, or of standard input for `-`.
 
     Raises:
-        SourceError: it is missing, no file, unreadable, binary, not UTF-8, or has more than `most` bytes.
+        SourceError: it is missing, not a file, unreadable, binary, not UTF-8, or has more than `most` bytes.
     """
     data, path = _bytes_of(path, most)
     nul = data.find(b"\0")
@@ -116,7 +116,7 @@ def text_of(path: str, most: int | None = None) -> str:
 
 
 def _bytes_of(path: str, most: int | None) -> tuple[bytes, str]:
-    """Return the bytes of a file, and the name to show for it."""
+    """Return the bytes of a file, and its name for messages."""
     limit = -1 if most is None else most + 1
     try:
         if path == STDIN:
@@ -139,19 +139,19 @@ def _bytes_of(path: str, most: int | None) -> tuple[bytes, str]:
 
 
 def load(path: str, most: int = _MOST_VALUES) -> Source:
-    """Return what a YAML file of at most so many values says, with the line of each value.
+    """Return the values of a YAML file with their lines; it may have at most `most` values.
 
     Raises:
-        SourceError: the file cannot be read, or is not plain YAML of a sensible size.
+        SourceError: the file cannot be read, is not plain YAML, or is too large.
     """
     return parse(text_of(path, _MOST_BYTES), path, most)
 
 
 def parse(text: str, path: str, most: int = _MOST_VALUES) -> Source:
-    """Return what a YAML text says, with the line of each value; `path` is what it is called in errors.
+    """Return the values of a YAML text with their lines; `path` is its name in errors.
 
     Raises:
-        SourceError: it is not plain YAML of a sensible size.
+        SourceError: it is not plain YAML, or is too large.
     """
     import yaml
 
@@ -171,7 +171,7 @@ def parse(text: str, path: str, most: int = _MOST_VALUES) -> Source:
 
 @dataclass(frozen=True, slots=True)
 class _Anchor:
-    """What an alias stands for, and what it costs each time."""
+    """The value of an anchor, and the size that each alias adds."""
 
     value: Any
     values: int
@@ -198,7 +198,7 @@ class _Builder:
         self._chars = 0
 
     def document(self) -> Any:
-        """Return the value of the only document; a file without one says nothing."""
+        """Return the value of the only document; `None` if there is none."""
         event = self._next(self._kinds.StreamStartEvent)
         if isinstance(event, self._kinds.StreamEndEvent):
             return None
@@ -213,7 +213,7 @@ class _Builder:
         return next(self._events) if isinstance(event, passed) else event
 
     def _value(self, event: Any, keys: Keys, depth: int) -> tuple[Any, int]:
-        """Return the value that an event begins, and how many levels it has."""
+        """Return the value that an event starts, and its levels of nesting."""
         self.lines.setdefault(keys, self._line(event))
         if isinstance(event, self._kinds.AliasEvent):
             return self._alias(event, depth)
@@ -299,7 +299,7 @@ class _Builder:
 
 
 def _joined(text: str) -> str:
-    """Return a text whose surrogate pairs, as JSON writes them, are the characters that they mean."""
+    """Return a text with each pair of surrogates, as JSON writes them, joined to one character."""
     if not _SURROGATE.search(text):
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")

@@ -1,7 +1,7 @@
 """Text files by name, pattern or directory.
 
-What a user named must be readable, or it is an error with its place. What a pattern or a directory merely led to is
-passed over when it is no text, and told, so that one picture in a tree does not end the whole count.
+A file that the user named must be readable as text. A file found by a pattern or in a directory is skipped with
+a reason if it is not text, so that one picture does not fail the whole count.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class FileMatch:
 
     path: str
     named: bool
-    """Whether the user named it, rather than a pattern or a directory that it is in."""
+    """Whether the user named it, rather than a pattern or a directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +30,16 @@ class TextFile:
 
     path: str
     text: str | None
-    """What it holds; `None` when it is no text and was passed over."""
+    """The text; `None` if the file was skipped."""
     problem: str = ""
-    """Why it was passed over."""
+    """Why it was skipped."""
 
 
 def expand(patterns: Iterable[str]) -> list[FileMatch]:
-    """Return the files that names, patterns and directories lead to, each once, sorted within each of them.
+    """Return the files of names, patterns and directories, each once, sorted within each of them.
 
-    A directory is gone through to its depth, hidden names left out. An existing file is taken by its name even
-    where that looks like a pattern.
+    A directory is searched recursively, without hidden names. The name of an existing file is not a pattern, even if it
+    looks like one.
 
     Raises:
         SourceError: a pattern matches no file.
@@ -63,7 +63,7 @@ def _expanded(pattern: str) -> list[FileMatch]:
 
 
 def matching(pattern: str) -> list[str]:
-    """Return the files that match a pattern, sorted; `**` stands for any directories, hidden ones left out."""
+    """Return the files that match a pattern, sorted; `**` matches any directories that are not hidden."""
     return sorted(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))
 
 
@@ -77,7 +77,7 @@ def _walk(top: str) -> Iterator[str]:
 
 
 def texts(files: Iterable[FileMatch]) -> Iterator[TextFile]:
-    """Yield the files with their texts, one after the other.
+    """Yield the files with their texts.
 
     Raises:
         SourceError: a file that the user named cannot be read as text.

@@ -1,4 +1,4 @@
-"""Writes files whole or not at all: whoever reads one sees the old bytes or the new ones, also after a crash."""
+"""Atomic writes: a reader sees the old bytes or the new ones, also after a crash."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from stat import S_IMODE
 
 
 def put(path: str, content: bytes) -> None:
-    """Put bytes in the place of a file, and return once they are on the disk.
+    """Replace a file by bytes, and return when they are on the disk.
 
     Raises:
-        OSError: they cannot be written; the file is as it was then.
+        OSError: they cannot be written; the file is unchanged.
     """
     beside = staged(path, content)
     try:
         os.replace(beside, path)
-    except BaseException:  # Whatever ended it, nothing half-written stays.
+    except BaseException:  # Remove the temporary file in every case.
         os.unlink(beside)
         raise
     folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
@@ -28,10 +28,10 @@ def put(path: str, content: bytes) -> None:
 
 
 def staged(path: str, content: bytes) -> str:
-    """Write bytes beside the place where they belong, with the rights of what is there, and return where they are.
+    """Write bytes to a temporary file in the same directory, with the permissions of `path`, and return its path.
 
     Raises:
-        OSError: they cannot be written; nothing of them stays then.
+        OSError: they cannot be written; the temporary file is removed.
     """
     if os.path.isdir(path):
         raise IsADirectoryError(EISDIR, os.strerror(EISDIR))

@@ -1,6 +1,6 @@
 """Meters by name: a model, a vocabulary, a unit, or a tokenizer file.
 
-A name gives the same meter each time, so that what one part of a program has counted no other counts again.
+A name gives the same meter each time, so that all parts of a program share its cached counts.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ DEFAULT = "o200k_base"
 
 
 def meter(name: str | Meter | Callable[[str], int]) -> BaseMeter:
-    """Return the meter of a name, or one made of a caller's own meter or function.
+    """Return the meter of a name, or a meter around a caller's own meter or function.
 
-    Names are those of models (`gpt-5`), vocabularies (`o200k_base`), units (`chars`, `chars/4`, `chars/4+1`,
+    A name is that of a model (`gpt-5`), a vocabulary (`o200k_base`), a unit (`chars`, `chars/4`, `chars/4+1`,
     `bytes/4`), or the path of a `tokenizer.json`.
 
     Raises:
-        UnknownName: no such model, vocabulary or unit; the message lists the nearest.
-        SourceError: a tokenizer file that cannot be read.
+        UnknownName: no such model, vocabulary or unit; the message lists the nearest names.
+        SourceError: a tokenizer file cannot be read.
     """
     if isinstance(name, BaseMeter):
         return name
@@ -41,14 +41,14 @@ def meter(name: str | Meter | Callable[[str], int]) -> BaseMeter:
 
 
 def meter_for(given: str | Meter | Callable[[str], int] | None, model: str | None) -> BaseMeter:
-    """Return the meter of a fit: the one given, or the model's, kept to its upper bound where that is an estimate.
+    """Return the meter of a fit: `given`, or the model's meter, with upper bounds for counts if it is an estimate.
 
     Raises:
         UnknownName: no such model, vocabulary or unit.
-        InvalidType: both were given.
+        InvalidType: both arguments are set.
     """
     if given is not None and model is not None:
-        raise InvalidType("model", model, "left out where a meter is given")
+        raise InvalidType("model", model, "omitted if a meter is set")
     if given is not None:
         return meter(given)
     chosen = meter(DEFAULT) if model is None else _of_model(model) or meter(model)
@@ -56,7 +56,7 @@ def meter_for(given: str | Meter | Callable[[str], int] | None, model: str | Non
 
 
 def name_of(given: object) -> str | None:
-    """Return the name that gives this meter again, or `None` for one of the caller's own."""
+    """Return the name from which this meter can be made again, or `None` for a caller's own meter."""
     if isinstance(given, str):
         return given
     if not isinstance(given, BaseMeter):
@@ -94,7 +94,7 @@ def _named(name: str) -> BaseMeter:
 
 
 def _of_model(name: str) -> BaseMeter | None:
-    """Return the meter of a model, if there is one of this name."""
+    """Return the meter of a model, or `None` if the catalogue has no such model."""
     from brim.meter import catalogue
 
     model = catalogue.lookup(name)

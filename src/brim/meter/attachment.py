@@ -1,7 +1,7 @@
-"""What recordings and documents cost that travel with a message.
+"""The tokens of recordings and documents in a message.
 
-Nobody publishes an exact rule for these, so every count is an estimate on the high side; how it comes about, and where
-even that is a guess, is told in docs/design/requests.md. Base64 is never counted as text.
+No provider publishes an exact rule, so every count is an estimate on the high side; docs/design/requests.md explains
+it. Base64 is never counted as text.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from brim.meter.vision import Crops, ImageRule, Levels, Pictured, family_of
 
 _OPENAI_PER_SECOND, _GEMINI_PER_SECOND, _OLD_GEMINI_PER_SECOND = 10, 25, 32
 _LEAST_BYTES = 1_000
-"""Bytes of a second of compressed speech: 8 kbit/s, the least that MP3 knows."""
+"""Bytes of a second of compressed speech: 8 kbit/s, the lowest rate of MP3."""
 _UNHEARD_SECONDS = 600
-"""What a recording that cannot be seen is taken for."""
+"""Assumed length of a recording without data."""
 
 _PAGE_TEXT = 3_000
 """Tokens of a page's text: the upper end of Anthropic's "1,500 to 3,000"."""
 _PAGE_SIZE = (1_700, 2_200)
-"""Pixels of a page that is shown as an image: US Letter at 200 dots to the inch."""
+"""Pixels of a page as an image: US Letter at 200 dots per inch."""
 _UNSEEN_PAGES = 20
-"""What a document that cannot be seen is taken for."""
+"""Assumed pages of a document without data."""
 _DENSEST_PAGE = 4_000
-"""Bytes of a compressed page of nothing but text."""
+"""Bytes of a compressed page of text."""
 _BYTES_PER_TOKEN = 2
-"""Of files other than PDF: plain text has three or four, tables of digits two."""
+"""For files other than PDF: plain text has three or four, tables of digits two."""
 
 _MOST_CHUNKS = 64
 _MOST_STREAMS = 4_096
 _LONGEST_HEAD = 512
-"""Bytes between the name of a packed stream and its start."""
+"""Bytes between the name of a compressed stream and its start."""
 _MOST_UNPACKED = 32 * 1024 * 1024
 _PAGE = re.compile(rb"/Type\s{0,8}/Page(?![A-Za-z])")
 _PAGES: Memo[int] = Memo()
 
 
 def count_audio(model: str | None, source: str | bytes | None, seconds: int | None = None) -> Pictured:
-    """Return what a recording costs: by its length if that is given or a WAV header tells it, else by its bytes.
+    """Return the tokens of a recording: by `seconds` or the length in a WAV header, else by its bytes.
 
     Raises:
         InvalidValue: `seconds` is not a whole number of at least 0.
@@ -53,9 +53,9 @@ def count_audio(model: str | None, source: str | bytes | None, seconds: int | No
 
 
 def count_file(model: str | None, source: str | bytes | None, media: str | None = None) -> Pictured:
-    """Return what a document costs: text and image of every page of a PDF, a share of the bytes of anything else.
+    """Return the tokens of a document: text and image of every page of a PDF, a share of the bytes of anything else.
 
-    `media` is its media type, where that is known.
+    `media` is its media type, if known.
     """
     blob = opened(source)
     if blob is None:
@@ -66,7 +66,7 @@ def count_file(model: str | None, source: str | bytes | None, media: str | None 
 
 
 def pages(raw: bytes) -> int:
-    """Return how many pages a PDF has; at least as many as there are, and an estimate where none can be seen."""
+    """Return the number of pages of a PDF, never too few; an estimate if no page is found."""
     seen, room, at = len(_PAGE.findall(raw)), _MOST_UNPACKED, 0
     for _ in range(_MOST_STREAMS):
         name = raw.find(b"/ObjStm", at)
@@ -93,7 +93,7 @@ def _unpacked(packed: bytes, most: int) -> bytes:
 
 
 def _pages_of(source: str | bytes | None, blob: Blob) -> int:
-    """Return the pages of a PDF, once for each text: here hashing it is the cheaper part."""
+    """Return the pages of a PDF, cached by its text: hashing is cheaper than counting."""
     if not isinstance(source, str):
         return pages(blob.read(0, blob.size))
     known = _PAGES.get(source)
@@ -104,7 +104,7 @@ def _pages_of(source: str | bytes | None, blob: Blob) -> int:
 
 
 def _seconds(blob: Blob) -> int:
-    """Return how long a recording is at most."""
+    """Return the maximum length of a recording."""
     rate = _LEAST_BYTES
     if blob.read(0, 4) == b"RIFF" and blob.read(8, 4) == b"WAVE":
         at = 12

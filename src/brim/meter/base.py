@@ -1,8 +1,7 @@
-"""What a meter is, and the searches that every meter shares.
+"""The interface of a meter, and the base class that caches counts and cuts texts to a limit.
 
-A subclass says how one text is measured; the base remembers each answer, and finds prefixes and suffixes
-within a limit. Counts of byte-pair vocabularies are neither additive nor monotone, so every cut is counted
-again before it is returned: never over the limit is a fact, not a hope.
+A subclass measures one text. Counts of byte-pair vocabularies are neither additive nor monotone, so every cut is
+counted again before it is returned.
 """
 
 from __future__ import annotations
@@ -17,23 +16,23 @@ from brim.meter.grapheme import boundary_after, boundary_before
 from brim.meter.memo import Memo
 
 _WINDOW = 6
-"""Characters per unit of the limit that a search looks at first: English has about four a token."""
+"""Characters per token of the limit that a search looks at first: English has about four."""
 
 
 @runtime_checkable
 class Meter(Protocol):
-    """Measures text in one unit. Anything with these members can be given to brim as a meter."""
+    """Counts text in one unit. Any object with these members can be passed as a meter."""
 
     @property
     def name(self) -> str:
-        """What measures: a vocabulary, a unit, or an estimate that says so."""
+        """The vocabulary, unit or estimate that counts."""
 
     @property
     def exact(self) -> bool:
-        """Whether a count is the true number, not an estimate."""
+        """Whether counts are exact rather than estimated."""
 
     def count(self, text: str) -> int:
-        """Return how many units `text` takes."""
+        """Return the number of tokens of `text`, or of the meter's other unit."""
 
     def head(self, text: str, limit: int) -> str:
         """Return a long prefix of `text` that counts at most `limit`."""
@@ -43,14 +42,14 @@ class Meter(Protocol):
 
 
 class BaseMeter(ABC):
-    """A meter with the searches built in: a subclass says how one text is measured."""
+    """A meter with caching and cutting built in; a subclass defines `measure`."""
 
     unit: str = "tokens"
-    """What a count is a number of."""
+    """The unit of a count."""
     model: str | None = None
-    """The model that it is the meter of, whose framing, tools and images it counts; of many a meter is none's."""
+    """The model whose rules for framing, tools and images apply; `None` if the meter belongs to no model."""
     loads_are_counts: bool = True
-    """Whether `load` is no more than another name for `count`."""
+    """Whether `load` and `count` are the same."""
 
     def __init_subclass__(cls) -> None:
         cls.loads_are_counts = cls.load is BaseMeter.load
@@ -61,20 +60,20 @@ class BaseMeter(ABC):
 
     @property
     def name(self) -> str:
-        """What measures: a vocabulary, a unit, or an estimate that says so."""
+        """The vocabulary, unit or estimate that counts."""
         return self._name
 
     @property
     def exact(self) -> bool:
-        """Whether a count is the true number, not an estimate."""
+        """Whether counts are exact rather than estimated."""
         return False
 
     @abstractmethod
     def measure(self, text: str) -> int:
-        """Return how many units `text` takes; called once for each text."""
+        """Return the number of tokens of `text`; called once for each text."""
 
     def count(self, text: str) -> int:
-        """Return how many units `text` takes.
+        """Return the number of tokens of `text`, or of the meter's other unit.
 
         Raises:
             InvalidType: `text` is not a string.
@@ -95,9 +94,9 @@ class BaseMeter(ABC):
         enough: int | None = None,  # noqa: ARG002 - for meters that count piece by piece
         known: Mapping[str, int] | None = None,  # noqa: ARG002
     ) -> int:
-        """Return the count of the pieces as one text, which need not be the sum of their counts.
+        """Return the count of the joined pieces, which need not be the sum of their counts.
 
-        Once it is known to be above `enough`, any number above it may be returned. `known` holds counts of pieces.
+        If it exceeds `enough`, any number above `enough` may be returned. `known` holds counts of pieces.
         """
         return self.count("".join(pieces))
 
@@ -108,21 +107,21 @@ class BaseMeter(ABC):
         *,
         format: str | None = None,
     ) -> int:
-        """Return the units of a request: its messages with their framing, the tools that it offers, the reply's start.
+        """Return the tokens of a request: its messages with their framing, its tools, and the start of the reply.
 
-        A meter that was asked for by a model's name counts by that model's rules for framing, tools and images.
+        A meter made from the name of a model applies that model's rules for framing, tools and images.
 
         Raises:
-            InvalidValue: a message or a tool that cannot be; the error names its index and what is wrong with it.
+            InvalidValue: a message or a tool is invalid; the error names its index and the problem.
         """
         return request_counts(count_of(self), messages, tools, unit=self.unit, model=self.model, format=format)
 
     def upper(self, text: str) -> int:
-        """Return a count that the true one does not exceed; for an exact meter, the count itself."""
+        """Return an upper bound on the true count; for an exact meter, the count itself."""
         return self.count(text)
 
     def load(self, text: str) -> int:
-        """Return what to plan for `text`: loads add up to no less than the count of the whole."""
+        """Return the tokens to plan for `text`: the sum of loads is at least the count of the whole."""
         return self.count(text)
 
     def head(self, text: str, limit: int) -> str:
@@ -160,7 +159,7 @@ class BaseMeter(ABC):
             width *= 2
 
     def _head_within(self, text: str, limit: int) -> str:
-        """Return the longest prefix found of a short text, by narrowing on its length."""
+        """Return the longest prefix found within the limit, by narrowing its length."""
         best, low, high = 0, 0, len(text) + 1
         guess = high - 1
         while low < high - 1:
@@ -178,7 +177,7 @@ class BaseMeter(ABC):
         return text[:best]
 
     def _tail_within(self, text: str, limit: int) -> str:
-        """Return the longest suffix found of a short text, by narrowing on its length."""
+        """Return the longest suffix found within the limit, by narrowing its length."""
         length = len(text)
         best, low, high = 0, 0, length + 1
         guess = length
@@ -198,9 +197,9 @@ class BaseMeter(ABC):
 
 
 def _next_guess(low: int, high: int, at: int, size: int, limit: int) -> int:
-    """Return the next length to try: in proportion to the last count, kept an eighth inside the open interval.
+    """Return the next length to try: in proportion to the last count, an eighth inside the open interval.
 
-    The eighth makes a text of uneven density end in few steps too.
+    The eighth keeps the number of steps small for a text of uneven density.
     """
     scaled = at * (limit + 1) // size if size else high
     margin = (high - low) // 8
@@ -208,10 +207,10 @@ def _next_guess(low: int, high: int, at: int, size: int, limit: int) -> int:
 
 
 def checked_limit(limit: int) -> int:
-    """Return `limit` when it is a whole number of at least zero.
+    """Return `limit` if it is a whole number of at least zero.
 
     Raises:
-        InvalidValue: it is not.
+        InvalidValue: it is anything else.
     """
     if isinstance(limit, bool) or not isinstance(limit, int):
         raise InvalidType("limit", limit, "a whole number of at least 0")

@@ -1,7 +1,7 @@
-"""Bytes that came as text: base64, a data URL, or bytes as they are, read where they are needed.
+"""Bytes behind base64 text or a data URL, decoded only where they are read.
 
-A photograph of ten million characters tells its size in the first hundred. Decoding the rest, or as much as hashing
-it for a memo, would cost more than everything else that is done with it.
+The first hundred characters of a photograph of ten million contain its size. Decoding the rest, or only hashing it for
+a cache, would cost more than everything else.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import re
 from binascii import a2b_base64
 
 _LONGEST_PREFIX = 512
-"""Characters in which the comma of a data URL must stand."""
+"""Characters within which the comma of a data URL must be."""
 _LOOKED_AT = 1024
-"""Characters that tell whether base64 is broken into lines: at 64, 76 or 78 where it is."""
+"""Characters that show whether base64 is broken into lines, at 64, 76 or 78."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/=\s]+")
 
 
 class Blob:
-    """Bytes behind a text, decoded piece by piece. What cannot be decoded reads as nothing."""
+    """Bytes behind a text, decoded piece by piece. Invalid base64 reads as no bytes."""
 
     __slots__ = ("_raw", "_start", "_text", "media", "size")
 
@@ -26,13 +26,13 @@ class Blob:
             text, start = "".join(text[start:].split()), 0
         self._raw, self._text, self._start = raw, text, start
         self.media = media
-        """The media type that a data URL states, in lower case."""
+        """The media type of a data URL, in lower case."""
         padding = text.endswith("=") + text.endswith("==")
         self.size = (len(text) - start) * 3 // 4 - padding if text else len(raw)
-        """How many bytes there are."""
+        """The number of bytes."""
 
     def read(self, offset: int, length: int) -> bytes:
-        """Return up to `length` bytes from `offset` on; none where the text is not base64."""
+        """Return up to `length` bytes from `offset` on; none if the text is not base64."""
         if not self._text:
             return self._raw[offset : offset + length]
         first = self._start + offset // 3 * 4
@@ -48,7 +48,7 @@ class Blob:
 
 
 def opened(source: str | bytes | None) -> Blob | None:
-    """Return the bytes that a source holds; `None` where they are elsewhere: a URL, the id of a file, nothing."""
+    """Return the bytes of a source; `None` if it has none: a URL, the id of a file, an empty text."""
     if isinstance(source, bytes | bytearray | memoryview):
         return Blob(bytes(source))
     if not source:

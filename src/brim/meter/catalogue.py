@@ -1,7 +1,7 @@
-"""What is known about each model, by name.
+"""The catalogue of models: window, vocabulary, prices and cache rules by name.
 
-The shipped table holds facts with a source and a date; a project or a user corrects it, or adds a model, in a
-small YAML file (see `declared`). A name finds its row by the rules of `names`.
+The shipped table has a source and a date for each model; a project or a user corrects it, or adds a model, in a small
+YAML file (see `declaration`). A name finds its row by the rules of `names`.
 """
 
 from __future__ import annotations
@@ -18,19 +18,18 @@ from brim.meter.names import fold, spellings
 
 ADVICE = f"Declare it in {PROJECT_FILE}: models: {{name: {{window: 32768, vocabulary: o200k_base}}}}"
 _LONGEST_CHAIN = 16
-"""Models that one `like` may lead through."""
+"""Models that a chain of `like` may pass through."""
 
 
 def find(name: str, overrides: Overrides | None = None) -> Model:
-    """Return the model of that name, as the shipped table and the declarations have it.
+    """Return the model of that name, from the shipped table and the declarations.
 
-    `overrides` is what `declared` returns, which is also what is asked when it is `None`; `{}` asks for the
-    shipped table alone.
+    `overrides` are declarations; `None` reads those of the project and the user, `{}` leaves the shipped table alone.
 
     Raises:
-        UnknownName: no rule leads from the name to a row.
-        SourceError: a file of declarations cannot be understood.
-        InvalidType: the name is not a text.
+        UnknownName: there is no such model.
+        SourceError: a file of declarations is invalid.
+        InvalidType: the name is not a string.
     """
     if not isinstance(name, str):
         raise InvalidType("model", name, "a str")
@@ -57,7 +56,7 @@ def models(overrides: Overrides | None = None) -> list[Model]:
     """Return every model once, sorted by its id.
 
     Raises:
-        SourceError: a file of declarations cannot be understood.
+        SourceError: a file of declarations is invalid.
     """
     own = declared() if overrides is None else overrides
     names = [row.id for row in _shipped().values()] + [declaration.name for declaration in own.values()]
@@ -69,7 +68,7 @@ def known_names(overrides: Overrides | None = None) -> list[str]:
     """Return every id, alias and declared name, sorted.
 
     Raises:
-        SourceError: a file of declarations cannot be understood.
+        SourceError: a file of declarations is invalid.
     """
     own = declared() if overrides is None else overrides
     shipped = {name for row in _shipped().values() for name in (row.id, *row.aliases)}
@@ -78,7 +77,7 @@ def known_names(overrides: Overrides | None = None) -> list[str]:
 
 @cache
 def _shipped() -> dict[str, Model]:
-    """Return the rows of the table under each of their names, folded."""
+    """Return the rows of the table by each of their folded names."""
     import json
     from importlib.resources import files
 
@@ -99,7 +98,7 @@ def _row(raw: dict[str, Any], date: str) -> Model:
 
 
 def _found(names: Iterator[str], own: Overrides, seen: tuple[str, ...] = ()) -> Iterator[Model]:
-    """Yield the models that the names lead to, the first name's first."""
+    """Yield the models of the names, in their order."""
     for name in names:
         key = fold(name)
         row = _shipped().get(key)
@@ -112,7 +111,7 @@ def _found(names: Iterator[str], own: Overrides, seen: tuple[str, ...] = ()) -> 
 
 
 def _built(declaration: Declaration, row: Model | None, own: Overrides, seen: tuple[str, ...]) -> Model:
-    """Return what a declaration makes of its shipped row, or of the model that it is like."""
+    """Return a declared model, based on its shipped row or on the model that it is like."""
     key = fold(declaration.name)
     like = declaration.fields.get("like")
     if key in seen or len(seen) > _LONGEST_CHAIN:
@@ -139,7 +138,7 @@ def _merged(declaration: Declaration, base: Model, name: str, aliases: tuple[str
         old = getattr(base, key)
         if key == "framing" and old is None and len(given[key]) < 3:
             raise _refusal(declaration, key, "framing must have all of per_message, per_name and reply")
-        # A long prompt's price says nothing once the ordinary one is another.
+        # The prices of long prompts are unknown if the ordinary price was changed.
         values = {**given[key], "tiers": ()} if key == "prices" else given[key]
         given[key] = replace(old, **values) if old else kind(**values)
     window = given.get("window", base.window)

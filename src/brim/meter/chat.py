@@ -1,8 +1,8 @@
-"""Counts a request, not a string: framing, names, calls, schemas, images and what primes the reply.
+"""The tokens of a whole request: framing, names, calls, schemas, images and the start of the reply.
 
-Makers publish what the chat format adds for some models only. Where they do not, the same sums serve as an
-estimate, and ids count as text: some templates write them into the prompt, and a count must not be too small. A meter
-that belongs to no model counts what any format has: each message, its texts, its names and its calls.
+Providers publish the overhead of the chat format for some models only. For the others the same numbers are an estimate,
+and ids count as text, because some templates write them into the prompt. A meter that belongs to no model counts the
+parts that every format has: each message, its texts, names and calls.
 """
 
 from __future__ import annotations
@@ -16,51 +16,51 @@ from brim.wire import format_of, wire
 from brim.wire.message import Message, Piece
 
 FRAMING = Framing(per_message=3, per_name=1, reply=3)
-"""What OpenAI published for its chat format; a role counts as the text that it is. For others it is an estimate."""
+"""OpenAI's published overhead; a role counts as text. For other providers it is an estimate."""
 PLAIN = Framing(per_message=3, per_name=1, reply=0)
-"""For tokens of no model: roles, what frames a call and what primes the reply are a model's own."""
+"""For tokens of no model: roles, calls and the start of the reply have no overhead."""
 BARE = Framing(per_message=0, per_name=0, reply=0)
-"""For units that are no tokens: the texts alone."""
+"""For units other than tokens: the texts alone."""
 
 _BARE_UNITS = ("chars", "bytes")
 _CALL = 3
-"""Units for each call, beyond its id, its name and its arguments."""
+"""Tokens for each call, in addition to its id, name and arguments."""
 _SEALED = 4
-"""Characters of sealed thinking for each unit of what it stands for."""
+"""Characters of encrypted thinking for each token."""
 
 Count = Callable[[str], int]
 
 
 class RequestCounter:
-    """What a message costs with one meter, in one vendor's shape, for one model."""
+    """Counts messages with one meter, in one provider's format, for one model."""
 
     __slots__ = ("_frames", "_tuned", "call", "estimated", "framing", "ids", "maker", "model", "provider", "text")
 
     def __init__(self, count: Count, provider: str, framing: Framing | None = None, model: str | None = None) -> None:
         self.text = count
-        """Returns the units of a text."""
+        """Returns the tokens of a text."""
         self.provider = provider
         self.framing = framing or (PLAIN if model is None else FRAMING)
         self.model = model
         self.maker = _maker(model) or provider
-        """Whose rules for tools hold: the model's maker's, whatever shape the messages are in."""
+        """The provider whose rules for tools apply: the model's own, whatever the format of the messages."""
         self._tuned = model is not None and self.framing.per_message > 0
         self._frames: dict[str, int] = {}
         self.call = _CALL if self._tuned else 0
         self.ids = self._tuned and _maker(model) != "openai"
-        """Whether ids count: OpenAI's format leaves them out, others are not known to."""
+        """Whether ids count: only OpenAI's format is known to leave them out."""
         self.estimated = framing is None
-        """Whether anything that was counted so far is an estimate, the framing included."""
+        """Whether any count so far, the framing included, is an estimate."""
 
     def fresh(self) -> RequestCounter:
-        """Return another that counts alike, and takes note for itself of whether it had to estimate."""
+        """Return a copy that tracks `estimated` on its own."""
         made = RequestCounter.__new__(RequestCounter)
         for name in RequestCounter.__slots__:
             setattr(made, name, getattr(self, name))
         return made
 
     def units(self, message: Message) -> int:
-        """Return the units of one message, its framing included."""
+        """Return the tokens of one message, its framing included."""
         total, count = self.frame(message.role), self.text
         for piece in message.pieces:
             total += count(piece.text) if piece.kind in ("text", "output") else self.piece(piece)
@@ -69,7 +69,7 @@ class RequestCounter:
         return total
 
     def frame(self, role: str) -> int:
-        """Return the units of a message without anything in it; a model reads its role as well."""
+        """Return the tokens of an empty message; for a model, its role counts too."""
         known = self._frames.get(role)
         if known is None:
             known = self.framing.per_message + (self.text(role) if self._tuned else 0)
@@ -77,7 +77,7 @@ class RequestCounter:
         return known
 
     def piece(self, piece: Piece) -> int:
-        """Return the units of one piece."""
+        """Return the tokens of one piece."""
         kind, count = piece.kind, self.text
         if kind in ("text", "output"):
             return count(piece.text)
@@ -93,7 +93,7 @@ class RequestCounter:
         return self._media(piece)
 
     def _media(self, piece: Piece) -> int:
-        """Return the units of what is no text."""
+        """Return the tokens of a piece that is not text."""
         if piece.kind == "thinking":
             self.estimated = True
             return -(-len(piece.text) // _SEALED)
@@ -108,12 +108,12 @@ class RequestCounter:
         return told.units
 
     def tools(self, tools: Sequence[Mapping[str, Any]] | None, *, system: bool = True) -> tuple[int, bool]:
-        """Return the units of the tools that a request offers, and whether that is the exact number.
+        """Return the tokens of the tools of a request, and whether the number is exact.
 
-        `system` says whether the request has a system message, beside which some makers put the tools.
+        `system` says whether the request has a system message, to which some providers add the tools.
 
         Raises:
-            InvalidType: they are no list of tools.
+            InvalidValue: `tools` is not a list of tools, or a tool is invalid.
         """
         if tools is None:
             return 0, True
@@ -136,7 +136,7 @@ def _maker(model: str | None) -> str | None:
 
 
 def framing_of(unit: str, provider: str, model: str | None) -> Framing | None:
-    """Return what the chat format adds: nothing to units that are no tokens, else as published, or `None`."""
+    """Return the overhead of the chat format: zero for units other than tokens; `None` if none is published."""
     if unit in _BARE_UNITS:
         return BARE
     if model is None:

@@ -1,6 +1,6 @@
-"""What a project or a user says about models, in a small YAML file.
+"""Models that a project or a user declares in a small YAML file.
 
-A file is read when a model is looked up, and read again once it changes. Whatever is refused is named with its line.
+A file is read when a model is looked up, and again after it changes. Every error has its line.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from brim.files.source import Source, load, place
 from brim.meter.names import fold
 
 PROJECT_FILE = "brim.models.yaml"
-"""Looked for in the current directory."""
+"""In the current directory."""
 
 USER_FILE = "brim/models.yaml"
-"""Looked for under `$XDG_CONFIG_HOME`, by default `~/.config`."""
+"""Under `$XDG_CONFIG_HOME`, by default `~/.config`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Declaration:
-    """What files say about one model."""
+    """The declaration of one model."""
 
     name: str
-    """The name as it is written in the file."""
+    """The name as written in the file."""
     fields: Mapping[str, Any]
-    """The checked values; those of `framing`, `cache` and `prices` are mappings of their own."""
+    """The checked values; `framing`, `cache` and `prices` are mappings."""
     places: Mapping[str, tuple[str, int | None]]
     """The path and the line of each field."""
 
     def over(self, other: Declaration) -> Declaration:
-        """Return both as one, field by field, where this one has the last word."""
+        """Return both merged field by field; this one takes precedence."""
         fields = dict(other.fields)
         for key, value in self.fields.items():
             old = fields.get(key)
@@ -48,12 +48,12 @@ Overrides = Mapping[str, Declaration]
 
 
 def declared(project: str | None = None, user: str | None = None) -> Overrides:
-    """Return what two files declare, the project's fields over the user's; a missing file says nothing.
+    """Return the declarations of two files, the project's fields over the user's; a missing file has none.
 
-    The paths are those of `PROJECT_FILE` and `USER_FILE` where they are not given.
+    The paths default to `PROJECT_FILE` and `USER_FILE`.
 
     Raises:
-        SourceError: a file cannot be read or understood.
+        SourceError: a file cannot be read or is invalid.
     """
     home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
     merged: dict[str, Declaration] = {}
@@ -99,7 +99,7 @@ def _read(path: str) -> Mapping[str, Declaration]:
         path = os.path.abspath(path)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return {}
-    except (OSError, ValueError):  # the reader meets the same, and words it
+    except (OSError, ValueError):  # The reader raises the error with its message.
         return _parsed(path, 0, 0)
     return _parsed(path, stat.st_mtime_ns, stat.st_size)
 
@@ -120,7 +120,7 @@ def _parsed(path: str, _mtime_ns: int, _size: int) -> Mapping[str, Declaration]:
 
 
 def _declaration(source: Source, name: str) -> Declaration | None:
-    """Return what a file says about one model; `None` where that is nothing."""
+    """Return the declaration of one model; `None` if it is empty."""
     keys = ("models", name)
     fields = {key: _value(source, _SHAPE[key], *keys, key) for key in _mapping(source, tuple(_SHAPE), *keys)}
     places = {key: (source.path, source.line(*keys, key)) for key in fields}
@@ -128,7 +128,7 @@ def _declaration(source: Source, name: str) -> Declaration | None:
 
 
 def _mapping(source: Source, known: tuple[str, ...], *keys: str) -> dict[str, Any]:
-    """Return the mapping at `keys`; nothing at all is an empty one."""
+    """Return the mapping at `keys`; null is an empty one."""
     return {} if source.at(*keys) is None else source.mapping(known, *keys)
 
 

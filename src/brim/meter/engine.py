@@ -1,7 +1,7 @@
-"""The libraries that count for brim, each behind the same few members.
+"""The tokenizer libraries, each behind the same interface.
 
-An engine turns texts into counts and says whether they are exact. It may raise whatever it likes, panics
-included: the vocabulary that owns it moves on to its next engine.
+An engine counts texts and says whether the counts are exact. It may raise any exception, panics included: the
+vocabulary that owns it moves on to its next engine.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 _SINGLE = 32 * 1024
-"""Below this many characters one text is counted sooner by `truncate`, which starts no batch."""
+"""Below this many characters `truncate` counts one text faster, because it starts no batch."""
 
 
 class Engine(Protocol):
@@ -40,7 +40,7 @@ class Engine(Protocol):
 
 @runtime_checkable
 class Cutting(Protocol):
-    """An engine that can also tell how much of a text its first tokens cover."""
+    """An engine that can also return the prefix of a number of tokens."""
 
     def prefix(self, text: str, limit: int) -> int:
         """Return how many characters the first `limit` tokens of `text` cover."""
@@ -74,8 +74,8 @@ class ToktokEngine:
 class ApartEngine:
     """Another engine, in a thread of its own.
 
-    toktok keeps its working memory for two vocabularies a thread; a third one in turn makes it allocate anew at
-    every call, slowly and without end. Those beside the two most used are counted here.
+    toktok keeps working memory for two vocabularies in each thread; a third one makes it allocate at every call, slowly
+    and without bound. Vocabularies other than the two most used are counted here.
     """
 
     additive = True
@@ -92,7 +92,7 @@ class ApartEngine:
         return self._thread().submit(self._engine.counts, texts).result()
 
     def _thread(self) -> ThreadPoolExecutor:
-        """Return the thread of this process: one that was started before a fork is not there after it."""
+        """Return the thread of this process: a thread does not survive a fork."""
         from concurrent.futures import ThreadPoolExecutor
 
         with self._lock:
@@ -102,7 +102,7 @@ class ApartEngine:
 
 
 class TiktokenEngine:
-    """Counts by tiktoken, which fetches its vocabularies when it first needs them."""
+    """Counts by tiktoken, which downloads a vocabulary on first use."""
 
     name = "tiktoken"
     exact = True

@@ -1,8 +1,8 @@
-"""Estimates for models whose tokenizer is not public, and for when no tokenizer can be loaded at all.
+"""Estimates for models whose tokenizer is not public, and for when no tokenizer can be loaded.
 
-An estimate starts from the count of a public vocabulary and adds what a character of each class costs more in
-the model's own: capitals, accents and other scripts are where vocabularies differ most. The sum is linear, so
-that parts add up to the whole, and kept in whole thousandths, so that every machine comes to the same number.
+An estimate is the count of a public vocabulary plus a weight for each character of a class: vocabularies differ most in
+capitals, accents and other scripts. The sum is linear, so that parts add up to the whole, and in whole thousandths, so
+that every machine computes the same number.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _LAST_BYTES = (
     (0xEF, _HAN),
     (0xFF, _ASTRAL),
 )
-"""Up to which first byte in UTF-8 the characters beyond ASCII belong to a class."""
+"""The class of characters beyond ASCII, by the highest first byte in UTF-8."""
 
 _BLOCK = 128 * 1024
-"""Characters that are classed in one go; other threads may run in between."""
+"""Characters that are classified at a time; other threads may run in between."""
 
 _WITNESSED = 16 * 1024
-"""Characters of a text that ctok counts: it takes about five seconds for a million."""
+"""Characters of a text that ctok counts: a million take about five seconds."""
 
 
 def _class_of(byte: int) -> int:
@@ -55,12 +55,12 @@ _CONTINUATION = bytes(range(0x80, 0xC0))
 
 
 def classes(text: str) -> list[int]:
-    """Return how many characters of each class `text` has; lone surrogates are among the Hangul."""
+    """Return the number of characters of each class; lone surrogates count as Hangul."""
     counts = [0] * (_ASTRAL + 1)
     for start in range(0, len(text), _BLOCK):
         block = text[start : start + _BLOCK]
         raw = block.encode("utf-8", "surrogatepass")
-        # The first byte tells the class, and bytes are translated and counted faster than characters.
+        # The first byte determines the class, and bytes are translated and counted faster than characters.
         beyond = len(raw) != len(block)
         codes = raw.translate(_TABLE, _CONTINUATION) if beyond else raw.translate(_TABLE)
         for kind in range(_UPPER, _ASTRAL + 1 if beyond else _LATIN):
@@ -74,17 +74,17 @@ class Way:
     """One way to estimate a family: a vocabulary, and weights in thousandths of a token."""
 
     vocabulary: str
-    """What counts first."""
+    """The vocabulary that is weighted."""
     best: tuple[int, ...]
-    """What one of its tokens adds, then a character of each class; none for classes that add nothing."""
+    """The weight of a token, then of a character of each class; only the first if no class has a weight."""
     upper: tuple[int, ...]
-    """The same for the bound: the least weights that cover what was measured, and three percent."""
+    """The same for the bound: the smallest weights that cover the measured texts, plus three percent."""
     slack: int = 4
-    """Tokens on top of the bound: a few words are priced less evenly than a page."""
+    """Tokens added to the bound, because short texts vary more than pages."""
 
 
 OTHER = "other"
-"""The models of which nothing is known, bounded by the widest factor that was published for any script."""
+"""Unknown models, bounded by the largest factor published for any script."""
 
 _GEMINI = Way(
     vocabulary="o200k_base",
@@ -137,17 +137,17 @@ times as much of claude-5. All this is against ctok, a reconstruction; no count 
 
 _CTOK = {"claude-4.5": "4.5", "claude-5": "5.0"}
 _CTOK_BOUND = (102, 100)
-"""ctok states no undercount in 2.3 million texts, and is no official source: two percent for what it has not seen."""
+"""ctok states no undercount in 2.3 million texts, but is not official: two percent for other texts."""
 
 
 class Estimate(BaseMeter):
     """A meter for a family of models without a public tokenizer.
 
-    `proxy` counts by the vocabulary of one of the family's ways; a `witness` counts short texts by itself, and
-    tells for the first part of a long one how far the weights are off.
+    `proxy` counts by the vocabulary of one of the family's ways; a `witness` counts short texts and corrects
+    the weights by the first part of a long text.
 
     Raises:
-        UnknownName: no family is called so.
+        UnknownName: there is no such family.
     """
 
     def __init__(self, family: str, proxy: BaseMeter, *, witness: Witness | None = None) -> None:
@@ -161,7 +161,7 @@ class Estimate(BaseMeter):
         self._witness = witness
 
     def measure(self, text: str) -> int:
-        """Return the best estimate: at least one token for any text but the empty one."""
+        """Return the best estimate: at least one token for any text that is not empty."""
         if not text:
             return 0
         if self._witness is None:
@@ -173,7 +173,7 @@ class Estimate(BaseMeter):
         return told + self._weighed(rest, self.way.best) * told // max(1, self._weighed(start, self.way.best))
 
     def upper(self, text: str) -> int:
-        """Return what the true count should not exceed; `FAMILIES` says how far that is known to hold."""
+        """Return an upper bound on the true count; `FAMILIES` has its measured limits."""
         if not text:
             return 0
         count, bound = self.count(text), 0
@@ -183,7 +183,7 @@ class Estimate(BaseMeter):
         return max(count, bound + self.way.slack + -(-self._weighed(text, self.way.upper) // 1000))
 
     def load(self, text: str) -> int:
-        """Return the estimate rounded up, so that many small texts do not pass for nothing."""
+        """Return the estimate rounded up, so that many short texts do not count as zero."""
         if not text or self._witness is not None:
             return self.count(text)
         return max(1, -(-self._weighed(text, self.way.best) // 1000))
@@ -200,7 +200,7 @@ def estimate_for(family: str, vocabulary: Callable[[str], BaseMeter]) -> Estimat
     """Return the estimate of a family, by the first of its ways whose vocabulary counts exactly.
 
     Raises:
-        UnknownName: no family is called so.
+        UnknownName: there is no such family.
     """
     if family not in FAMILIES:
         raise UnknownName("family of models", family, FAMILIES)
@@ -210,7 +210,7 @@ def estimate_for(family: str, vocabulary: Callable[[str], BaseMeter]) -> Estimat
 
 
 def _ctok(version: str) -> Witness | None:
-    """Return the count of a text as part of a message to Claude, where ctok is installed."""
+    """Return a function that counts a text inside a message to Claude; `None` if ctok is not installed."""
     try:
         from ctok import token_count
     except ImportError:
@@ -226,7 +226,7 @@ def _ctok(version: str) -> Witness | None:
 
 
 class ClassesEngine:
-    """Estimates tokens from character classes alone, when nothing that can count is installed.
+    """Estimates tokens from character classes alone, if no tokenizer is installed.
 
     Against o200k_base, mean error and worst undercount in percent: English +1 -24, Python 0 -15, JSON 0 -10, logs +1
     -19, other Latin -8 -44, Han and Hangul +3 -29, Cyrillic -1 -37, Indic +6 -21, minified code -63, emoji -62.

@@ -1,8 +1,7 @@
-"""Counts by a `tokenizer.json` file, through the tokenizers package.
+"""The engine of a `tokenizer.json` file, by the tokenizers package.
 
-The file says how its model reads text; brim takes that over and leaves out what the file adds for a model's
-input: boundary tokens, padding and truncation. Strings that the file calls special are plain text here, as
-they are in a prompt. A string that it adds without calling it special is a piece of the vocabulary, and counts so.
+Boundary tokens, padding and truncation, which the file adds for a model's input, are left out. Strings that the file
+marks as special are plain text here, as they are in a prompt; other added strings are tokens of the vocabulary.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from brim.errors import SourceError
 from brim.files.source import text_of
 
 _MOST_BYTES = 256 * 1024 * 1024
-"""The largest file that is read: the largest published ones have about 35 MB."""
+"""The largest file that is read; published ones have up to 35 MB."""
 
 _PLACE = re.compile(r" at line (\d+) column \d+$")
 
@@ -25,13 +24,13 @@ class FileEngine:
     """Counts by one `tokenizer.json`.
 
     Raises:
-        SourceError: the file cannot be read, is no tokenizer, or the tokenizers package is not installed.
+        SourceError: the file cannot be read, is not a tokenizer, or the tokenizers package is not installed.
     """
 
     name = "tokenizers"
     exact = True
     additive = False
-    """Whether a count is the sum of its parts: unknown for a file, so no."""
+    """Unknown for a file, so false."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
@@ -47,16 +46,16 @@ class FileEngine:
         return [self._count(text) for text in texts]
 
     def _count(self, text: str) -> int:
-        # Of all the calls this one keeps no offsets and lets go of the interpreter lock; with a single text it
-        # starts no threads, so a fork afterwards is safe.
+        # This call keeps no offsets and releases the interpreter lock; with a single text it starts no threads, so that
+        # a later fork is safe.
         return len(self._tokenizer.encode_batch_fast([text], add_special_tokens=False)[0])
 
 
 def _parsed(path: str, text: str) -> Any:
-    """Return the tokenizer that the text of the file describes.
+    """Return the tokenizer of a file's text.
 
     Raises:
-        SourceError: it describes none, or the tokenizers package is not installed.
+        SourceError: it is not a tokenizer, or the tokenizers package is not installed.
     """
     try:
         from tokenizers import Tokenizer
@@ -64,7 +63,7 @@ def _parsed(path: str, text: str) -> Any:
         raise SourceError(path, "reading it needs tokenizers: pip install 'brim[open]'") from error
     try:
         return Tokenizer.from_str(text)
-    except Exception as error:  # The package raises nothing more special, whatever the matter.
+    except Exception as error:  # The package raises nothing more specific.
         place = _PLACE.search(str(error))
-        problem = f"no tokenizer: {str(error)[: place.start()] if place else error}"
+        problem = f"not a tokenizer: {str(error)[: place.start()] if place else error}"
         raise SourceError(path, problem, line=int(place[1]) if place else None) from error

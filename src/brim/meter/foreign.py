@@ -1,4 +1,4 @@
-"""Meters made from something else: a caller's own, another for one model, or another's upper bound."""
+"""Meters around another: a caller's own, a shared meter for one model, and an upper bound."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from brim.meter.base import BaseMeter, Meter
 
 
 class Foreign(BaseMeter):
-    """A caller's own meter or counting function, with brim's searches around it."""
+    """A caller's own meter or counting function, with brim's caching and cutting."""
 
     def __init__(self, source: Meter | Callable[[str], int]) -> None:
         counts: Any = getattr(source, "count", source)
@@ -21,14 +21,14 @@ class Foreign(BaseMeter):
 
     @property
     def exact(self) -> bool:
-        """What the caller's meter says of itself; a bare function says nothing, so it is an estimate."""
+        """The `exact` of the caller's meter; a bare function is an estimate."""
         return self._exact
 
     def measure(self, text: str) -> int:
-        """Return what the caller's meter or function says.
+        """Return the count of the caller's meter or function.
 
         Raises:
-            InvalidType: that is not a whole number of at least zero.
+            InvalidType: the count is not a whole number of at least zero.
         """
         size = self._count(text)
         if isinstance(size, bool) or not isinstance(size, int) or size < 0:
@@ -37,7 +37,7 @@ class Foreign(BaseMeter):
 
 
 class Tuned(BaseMeter):
-    """The meter of one model: texts are counted by another, which many models share; requests by the model's rules."""
+    """The meter of one model: a shared meter counts texts, the model's rules count requests."""
 
     def __init__(self, inner: BaseMeter, model: str) -> None:
         self.model = model
@@ -50,21 +50,21 @@ class Tuned(BaseMeter):
 
     @property
     def name(self) -> str:
-        """What the other is called."""
+        """The name of the shared meter."""
         return self._inner.name
 
     @property
     def exact(self) -> bool:
-        """Whether the other counts exactly."""
+        """Whether the shared meter counts exactly."""
         return self._inner.exact
 
     def measure(self, text: str) -> int:
-        """Return what the other says."""
+        """Return the count of the shared meter."""
         return self._inner.measure(text)
 
 
 class Upper(BaseMeter):
-    """Another meter's upper bound, for budgets that must hold although the count is an estimate."""
+    """Another meter's upper bound, so that a budget holds although the count is an estimate."""
 
     def __init__(self, inner: BaseMeter) -> None:
         super().__init__(f"{inner.name}, upper bound")
@@ -73,5 +73,5 @@ class Upper(BaseMeter):
         self._inner = inner
 
     def measure(self, text: str) -> int:
-        """Return what the true count does not exceed."""
+        """Return an upper bound on the true count."""
         return self._inner.upper(text)

@@ -1,7 +1,7 @@
-"""Where a text may be cut without splitting what a reader sees as one character.
+"""Positions at which a text can be cut without splitting a grapheme.
 
-Whether a position is a boundary depends on the text before it and one character after it, so a short look
-back is enough; only a cluster that is longer than the look makes it look further.
+Whether a position is a boundary depends on the text before it and one character after it, so a short look back is
+enough; only a longer cluster makes it look further.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 _LOOK_BACK = 64
 _LAST_PLAIN = "\u02ff"
-"""Up to here only CR and LF join: any other two such characters part."""
+"""The last character before combining ones: up to here only CR and LF join."""
 
 
 def boundary_before(text: str, index: int) -> int:

@@ -1,7 +1,7 @@
-"""How large an image is, from its first bytes, and what it costs.
+"""The size of an image, from its header, and its tokens.
 
-Only the header is read, wherever in the file it stands; nothing that a file can hold makes this raise, hang or decode
-the whole. Where the size cannot be known, the image costs the most that its rule can give.
+Only the header is read, wherever it is in the file; no file makes this raise, hang or decode the whole. An image of
+unknown size has the maximum of its rule.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from brim.meter.vision import Pictured, checked, family_of, image_units
 __all__ = ["Pictured", "count_image", "count_media", "dimensions", "family_of", "image_units", "size_of"]
 
 _MOST_SEGMENTS = 4_096
-"""Segments of a JPEG that are walked through; cameras write about twenty."""
+"""Segments of a JPEG that are read; cameras write about twenty."""
 _MOST_BOXES, _LONGEST_BOX = 16, 64 * 1024
-"""Boxes of an AVIF or HEIC file that are walked through, and bytes of the one in which its sizes are looked for."""
+"""Boxes of an AVIF or HEIC file that are read, and the maximum bytes of the box that has the size."""
 
 Size = tuple[int, int]
 
@@ -26,13 +26,13 @@ Size = tuple[int, int]
 def count_image(
     model: str | None, source: str | bytes | None, detail: str | None = None, *, provider: str | None = None
 ) -> Pictured:
-    """Return what an image costs.
+    """Return the tokens of an image.
 
-    `model` may also be a provider; `provider` counts where there is no model. `source` is base64, a data URL, or the
-    bytes themselves. For anything else, such as the address of an image, the largest cost is returned.
+    `model` may also be a provider; `provider` applies if `model` is `None`. `source` is base64, a data URL, or bytes.
+    For anything else, such as the URL of an image, the maximum is returned.
 
     Raises:
-        InvalidType: the model or the detail is not a text.
+        InvalidType: the model or the detail is not a string.
     """
     level, rule = checked(detail), family_of(provider if model is None else model)
     blob = opened(source)
@@ -45,12 +45,12 @@ def count_image(
 def count_media(
     kind: str, source: str | bytes | None, *, model: str | None = None, provider: str | None = None
 ) -> Pictured:
-    """Return what an image, a recording (`audio`) or a document (`file`) costs.
+    """Return the tokens of an image, a recording (`audio`) or a document (`file`).
 
-    A document that turns out to be an image is counted as one.
+    A document that contains an image is counted as an image.
 
     Raises:
-        InvalidValue: the kind is none of these.
+        InvalidValue: the kind is unknown.
     """
     check_choice("kind", kind, ("image", "audio", "file"))
     named = provider if model is None else model
@@ -62,12 +62,12 @@ def count_media(
 
 
 def dimensions(head: bytes) -> Size | None:
-    """Return width and height of an image, of which the first bytes may be enough; `None` if they do not tell."""
+    """Return width and height of an image from its first bytes; `None` if they do not contain its size."""
     return size_of(Blob(bytes(head)))
 
 
 def size_of(blob: Blob) -> Size | None:
-    """Return width and height of the image that a blob holds; `None` if it does not tell."""
+    """Return width and height of the image in a blob; `None` if its size is unknown."""
     start = blob.read(0, 32)
     for magic, at, measure in _FORMATS:
         if start[at : at + len(magic)] == magic:
@@ -95,7 +95,7 @@ def _bmp(start: bytes, blob: Blob) -> Size | None:  # noqa: ARG001
         return int.from_bytes(start[18:20], "little"), int.from_bytes(start[20:22], "little")
     sides = (int.from_bytes(start[at : at + 4], "little", signed=True) for at in (18, 22))
     width, height = sides
-    return width, abs(height)  # A negative height says that the rows run downward.
+    return width, abs(height)  # A negative height means that the rows run downward.
 
 
 def _webp(start: bytes, blob: Blob) -> Size | None:  # noqa: ARG001
@@ -119,13 +119,13 @@ def _jpeg(start: bytes, blob: Blob) -> Size | None:  # noqa: ARG001
         if len(head) < 4 or head[0] != 0xFF:
             return None
         marker = head[1]
-        if marker == 0xFF:  # filling
+        if marker == 0xFF:  # padding
             at += 1
         elif marker == 0x01 or 0xD0 <= marker <= 0xD7:  # a marker without a segment
             at += 2
         elif 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):  # the header of the frame
             return (int.from_bytes(head[7:9], "big"), int.from_bytes(head[5:7], "big")) if len(head) == 9 else None
-        elif marker in (0xD9, 0xDA):  # The image ends, or its data begin, and no header was seen.
+        elif marker in (0xD9, 0xDA):  # The image ends, or its data begin, without a header.
             return None
         else:
             at += 2 + int.from_bytes(head[2:4], "big")
@@ -133,7 +133,7 @@ def _jpeg(start: bytes, blob: Blob) -> Size | None:  # noqa: ARG001
 
 
 def _boxes(start: bytes, blob: Blob) -> Size | None:
-    """Return the largest size in an AVIF or HEIC file, whose parts and thumbnails have sizes of their own."""
+    """Return the largest size in an AVIF or HEIC file, whose parts and thumbnails also have sizes."""
     if start[8:12] not in (b"avif", b"avis", b"heic", b"heix", b"hevc", b"mif1", b"msf1"):
         return None
     at = 0
@@ -165,4 +165,4 @@ _FORMATS: tuple[tuple[bytes, int, Callable[[bytes, Blob], Size | None]], ...] = 
     (b"ftyp", 4, _boxes),
     (b"BM", 0, _bmp),
 )
-"""How a file begins, at which byte, and who knows where its size stands."""
+"""The magic bytes of a format, their offset, and the function that reads the size."""

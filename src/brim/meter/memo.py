@@ -1,8 +1,8 @@
-"""Remembers what was learned about a text, within bounds, for any number of threads.
+"""A bounded, thread-safe cache of values by text.
 
-The key is the text itself: Python keeps a string's hash with the string, so asking again costs a lookup.
-Two generations bound the memory: when the young one is full it becomes the old one, and what was not asked
-for since then goes. Reads take no lock; a dictionary's single get and set are atomic.
+The key is the text itself: Python keeps a string's hash with the string, so a hit costs one lookup. Two generations
+bound the memory: when the young one is full it becomes the old one, and entries not used since then are dropped. Reads
+take no lock; a dictionary's single get and set are atomic.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Generic, TypeVar
 
 _MOST_ENTRIES = 65_536
 _MOST_CHARS = 16 * 1024 * 1024
-"""Room for one text of ten million characters, seen again."""
+"""Enough for one text of ten million characters."""
 
 T = TypeVar("T")
 
 
 class Memo(Generic[T]):
-    """A bounded map from a text to what was learned about it."""
+    """A bounded cache from texts to values."""
 
     __slots__ = ("_chars", "_lock", "_old", "_young")
 
@@ -32,8 +32,8 @@ class Memo(Generic[T]):
         return len(self._young) + len(self._old)
 
     def get(self, text: str) -> T | None:
-        """Return what was put for `text`, or `None`."""
-        if len(text) > _MOST_CHARS:  # Never put, and hashing it would hold the interpreter.
+        """Return the value of `text`, or `None`."""
+        if len(text) > _MOST_CHARS:  # Never cached, and hashing it would block the interpreter.
             return None
         value = self._young.get(text)
         if value is None:
@@ -43,7 +43,7 @@ class Memo(Generic[T]):
         return value
 
     def put(self, text: str, value: T) -> None:
-        """Remember `value` for `text`, unless the text alone would fill the memo."""
+        """Cache `value` for `text`, unless the text alone would fill the cache."""
         size = len(text)
         if size > _MOST_CHARS:
             return
@@ -56,6 +56,6 @@ class Memo(Generic[T]):
             self._chars += size
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all entries."""
         with self._lock:
             self._young, self._old, self._chars = {}, {}, 0

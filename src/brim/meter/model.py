@@ -7,46 +7,46 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Framing:
-    """What the chat format adds to the texts of a prompt, as its maker published it."""
+    """The overhead of the chat format, as the provider published it."""
 
     per_message: int
-    """Units for each message, beyond its role and its text."""
+    """Tokens for each message, in addition to its role and text."""
     per_name: int
-    """Units for each name, beyond its text."""
+    """Tokens for each name, in addition to its text."""
     reply: int
-    """Units that prime the answer, once for each prompt."""
+    """Tokens that start the answer, once for each prompt."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cache:
-    """How the maker keeps the start of a prompt for the next one."""
+    """How the provider caches the start of a prompt."""
 
     minimum: int | None = None
-    """Tokens below which a prompt is not kept."""
+    """Tokens below which a prompt is not cached."""
     read: float | None = None
-    """Price of a kept token, as a factor on the price of input."""
+    """Price of a cached token, as a factor on the price of input."""
     write: float | None = None
-    """Price of keeping a token for the shortest time, as a factor on the price of input."""
+    """Price of caching a token for the shortest time, as a factor on the price of input."""
     ttl: tuple[int, ...] = ()
-    """Seconds that may be asked for, the shortest first; empty where none are published."""
+    """Lifetimes that a request may choose, in seconds, the shortest first; empty if none are published."""
     breakpoints: int | None = None
-    """Marks that a request may carry; 0 where the maker takes none."""
+    """Cache breakpoints that a request may have; 0 if the provider has none."""
     automatic: bool | None = None
-    """Whether prompts are kept without being asked to."""
+    """Whether prompts are cached without a request for it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Prices:
-    """US dollars for a million tokens, from the model's maker: resellers and fine-tuned copies may differ."""
+    """US dollars for a million tokens by the provider's list: resellers and fine-tuned copies may differ."""
 
     input: float | None = None
     output: float | None = None
     cached_read: float | None = None
-    """Input that was found in the cache."""
+    """Input read from the cache."""
     cache_write: float | None = None
-    """Input that was put into the cache for the shortest time."""
+    """Input written to the cache for the shortest time."""
     tiers: tuple[tuple[int, Prices], ...] = ()
-    """Prices of the whole request once its input is longer than so many tokens, the fewest first."""
+    """Prices of the whole request if its input exceeds so many tokens, in ascending order."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,37 +54,37 @@ class Model:
     """One model. Whatever is not known is `None`, never zero."""
 
     id: str
-    """The name of the row, in lower case as shipped, as written where a file declares it."""
+    """The name of the model, in lower case if shipped, as written if a file declares it."""
     provider: str | None = None
-    """Who made the model."""
+    """The provider that made the model."""
     window: int | None = None
-    """Tokens that the model holds in all."""
+    """Tokens of the context window."""
     max_input: int | None = None
-    """Tokens that a prompt may have, however short the answer."""
+    """Maximum tokens of a prompt, however short the answer."""
     max_output: int | None = None
-    """Tokens that an answer may have; `None` also where nothing but the window limits it."""
+    """Maximum tokens of an answer; also `None` if only the window limits it."""
     shared: bool | None = None
     """Whether prompt and answer share the window; if not, `max_input` alone limits the prompt."""
     vocabulary: str | None = None
-    """What its tokens are counted with, or the nearest that is public."""
+    """The vocabulary of its tokens, or the nearest public one."""
     framing: Framing | None = None
-    """What the chat format adds; `None` where it is not published."""
+    """The overhead of the chat format; `None` if it is not published."""
     cache: Cache | None = None
-    """How prompts are cached; `None` where nothing is known of it."""
+    """How prompts are cached; `None` if unknown."""
     prices: Prices | None = None
-    """What the maker asks; `None` where that depends on who serves the model."""
+    """The provider's prices; `None` if they depend on who serves the model."""
     source: str = ""
-    """Where the facts come from: packages with their versions, or the files that declare them."""
+    """The source of the facts: packages with their versions, or the files that declare them."""
     date: str | None = None
-    """The day on which the facts were taken; `None` when a file declares any of them."""
+    """The date of the facts; `None` if a file declares any of them."""
     guessed: bool = False
-    """Whether the window is a guess, which only a file can say."""
+    """Whether the window is a guess, which only a file can state."""
     aliases: tuple[str, ...] = ()
     """Other names of the same model."""
 
     @property
     def window_text(self) -> str:
-        """The window for a reader: `200,000`, `32,768 (a guess)` or `unknown`."""
+        """The window as text: `200,000`, `32,768 (a guess)` or `unknown`."""
         if self.window is None:
             return "unknown"
         return f"{self.window:,} (a guess)" if self.guessed else f"{self.window:,}"

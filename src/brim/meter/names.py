@@ -1,6 +1,6 @@
-"""From the name that somebody writes to the name of a model, by written rules and never by resemblance.
+"""The names under which a model is looked up, by fixed rules and never by similarity.
 
-A new model taken for an old one would overflow without a word.
+A new model taken for an old one would overflow silently.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HOST = (
     "|sagemaker|sambanova|snowflake|together|together-ai|unsloth|us|vercel|vercel-ai-gateway|vertex-ai|vertexai"
     "|vllm|wandb|watsonx|x-ai|xai|xai-org|z-ai|zai|zai-org|zhipuai|[a-z]{2}(?:-gov)?-[a-z]+-[0-9]"
 )
-"""Who serves models, who publishes them, and where: what may stand before a name with a slash or a colon."""
+"""Hosts, publishers and regions that may precede a name with a slash or a colon."""
 
 _ROADS = (
     r"(?:arn:aws[\w-]*:bedrock:[\w-]*:\d*:(?:foundation-model|inference-profile)/"
@@ -40,12 +40,12 @@ _TAG = (
 
 
 def spellings(name: str) -> Iterator[str]:
-    """Yield the names under which `name` is looked up, its own first, by these rules and no other.
+    """Yield the names under which `name` is looked up, `name` itself first.
 
-    From the front: a known host, publisher or region up to `/` or `:`; the path of a Bedrock ARN, of a Vertex
-    publisher or of a Fireworks account; Bedrock's `region.vendor.`; `ft:` and, behind it, the copy's own id.
-    From the end: a full date; `-latest`, `-maas`, `@default`, `@001`; Bedrock's `-v1:0`; tags like `:free`.
-    Letter case is nothing, and a dot or an underscore counts as a dash.
+    Removed from the front: a known host, publisher or region up to `/` or `:`; the path of a Bedrock ARN, of a Vertex
+    publisher or of a Fireworks account; Bedrock's `region.vendor.`; `ft:` and, after it, the id of the copy.
+    Removed from the end: a full date; `-latest`, `-maas`, `@default`, `@001`; Bedrock's `-v1:0`; tags like `:free`.
+    Letter case is ignored, and a dot or an underscore counts as a dash.
     """
     front: str | None = name.strip().casefold()
     if len(name) > _LONGEST_NAME:
@@ -60,7 +60,7 @@ def spellings(name: str) -> Iterator[str]:
 
 
 def _without_front(name: str) -> str | None:
-    """Return `name` less what stands first in it, or `None` when it starts with a model."""
+    """Return `name` without its first prefix, or `None` if it has none."""
     if road := re.fullmatch(_ROADS, name, re.ASCII):
         return road[1] or road[2]
     head, mark, rest = re.split("([/:])", name, maxsplit=1) if re.search("[/:]", name) else (name, "", "")
@@ -71,5 +71,5 @@ def _without_front(name: str) -> str | None:
 
 
 def fold(name: str) -> str:
-    """Return the name as the catalogue's keys have it."""
+    """Return the name as a key of the catalogue."""
     return name.strip().casefold().replace(".", "-").replace("_", "-")

@@ -1,8 +1,8 @@
-"""What the descriptions of tools cost.
+"""The tokens of tool definitions.
 
-OpenAI's cookbook gives a rule for tools with flat parameters, measured against its models; it is carried on here to
-schemas of any depth, on the high side. For everybody else the compact JSON is counted. No count is less than that of
-the names, the descriptions and the values that a model has to be told.
+OpenAI's cookbook gives a rule for tools with flat parameters, measured against its models; it is extended here to
+schemas of any depth, on the high side. For other providers the compact JSON is counted. No count is less than that of
+the names, descriptions and values in the schema.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from brim.wire.base import json_of
 Count = Callable[[str], int]
 
 _FUNCTION, _OLD_FUNCTION, _END = 7, 10, 12
-"""Units for each function, for each one on gpt-4 and gpt-3.5, and once for all."""
+"""Tokens for each function, for each function on gpt-4 and gpt-3.5, and once per request."""
 _OWN_MESSAGE = 4
-"""Units for a system message that holds nothing but the tools."""
+"""Tokens for a system message that contains only the tools."""
 _PROPERTIES, _PROPERTY, _CHOICES, _CHOICE = 3, 3, -3, 3
-"""Units for a list of properties, for each of them, for a list of values, and for each of those."""
+"""Tokens for a list of properties, each property, a list of values, and each value."""
 _PART = 3
-"""Units for anything else that a schema says, which no rule covers."""
+"""Tokens for any other keyword, which no published rule covers."""
 _MEASURED = {"gpt-4o": _FUNCTION, "gpt-4o-mini": _FUNCTION, "gpt-4": _OLD_FUNCTION, "gpt-3-5-turbo": _OLD_FUNCTION}
-"""The models for which the cookbook has the rule."""
+"""The models that the cookbook measured."""
 
 _CLAUDE_PROMPT = 804
 _CLAUDE_PROMPTS = {
@@ -48,27 +48,27 @@ _CLAUDE_PROMPTS = {
     "claude-3-sonnet": 235,
     "claude-3-haiku": 340,
 }
-"""The prompt that Anthropic adds where there are tools: the most of what it states, for any choice of a tool."""
+"""The prompt that Anthropic adds if there are tools: the largest published number over all tool choices."""
 _OTHER_PROMPT = 200
-"""The same for the chat templates of open models, of which the longest known has about 150."""
+"""The same for the chat templates of open models; the longest known has about 150."""
 _WRAPPING = 12
-"""Units around the JSON of one tool."""
+"""Tokens around the JSON of one tool."""
 
 _BUILT_IN = 1_000
-"""For a tool that the provider brings along and describes itself: only a few of them have a published number."""
+"""For a tool that the provider defines: only a few have a published number."""
 _BUILT_INS = {"bash": 245, "text": 700, "computer": 735}
-"""The published ones of Anthropic, by the first word of their type."""
+"""Anthropic's published numbers, by the first word of the type."""
 
 _MOST_PARTS = 50_000
-"""Parts of one tool's description. OpenAI allows 5,000 properties."""
+"""Parts of one schema. OpenAI allows 5,000 properties."""
 _MOST_UNITS = 1_000_000_000
-"""Where counting stops when definitions that use definitions are written out."""
+"""Maximum count of a schema whose definitions use other definitions."""
 
 _SCHEMAS = ("parameters", "input_schema", "inputSchema")
 _FLAT_TYPES = ("string", "number", "integer", "boolean")
 _KNOWN_TYPES = (*_FLAT_TYPES, "array", "object")
 _SILENT = {"type", "description", "required", "strict", "$schema", "$id", "$comment"}
-"""What is in the line of a property already, or is not shown to the model."""
+"""Keywords that are part of a property's line, or are not shown to the model."""
 _NAMED = ("properties", "patternProperties")
 _DEFINED = ("$defs", "definitions")
 _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
@@ -76,16 +76,16 @@ _INNER = ("items", "additionalProperties", "not", "if", "then", "else", "contain
 
 
 class _Tool(NamedTuple):
-    """One tool, whatever shape it came in."""
+    """One tool, in any provider's format."""
 
     place: str
     kind: str
-    """`function`, `custom` for one that takes plain text, or the type of a built-in tool."""
+    """`function`, `custom` for plain-text input, or the type of a built-in tool."""
     name: str
     description: str
     schema: Mapping[str, Any] | None
     key: str
-    """Under which the schema stands."""
+    """The key of the schema."""
     raw: Mapping[str, Any]
 
 
@@ -97,14 +97,14 @@ def count_tools(
     model: str | None = None,
     system: bool = True,
 ) -> tuple[int, bool]:
-    """Return what the tools of a request cost, and whether a published rule says exactly that.
+    """Return the tokens of the tools of a request, and whether a published rule makes the number exact.
 
-    The shapes of OpenAI (chat and responses), Anthropic and MCP are understood, whoever the provider is. Without a
-    model, the rule of gpt-4o is taken for OpenAI, and the longest prompt that is known for Anthropic. `system` says
-    whether the request has a system message: OpenAI's descriptions join it, or stand in a message of their own.
+    The formats of OpenAI (chat and responses), Anthropic and MCP are accepted for every provider. Without a model,
+    OpenAI's rule is that of gpt-4o, and Anthropic's prompt is the longest one. `system` says whether the request has a
+    system message: OpenAI adds the tools to it, or to a message of their own.
 
     Raises:
-        InvalidValue: a tool or its schema is not well formed; the message has its index and the way to the fault.
+        InvalidValue: a tool or its schema is invalid; the message has its index and the path to the problem.
     """
     if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Sequence):
         raise InvalidType("tools", tools, "a list of tools")
@@ -123,7 +123,7 @@ def count_tools(
 
 
 def _tool(place: str, tool: object, provider: str) -> _Tool:
-    """Return a tool in our own shape."""
+    """Return a tool as a `_Tool`."""
     if not isinstance(tool, Mapping):
         raise InvalidType(place, tool, "an object that describes a tool")
     kind = tool.get("type")
@@ -145,7 +145,7 @@ def _tool(place: str, tool: object, provider: str) -> _Tool:
         raise InvalidType(f"{where}.description", told, "a text")
     key = next((key for key in _SCHEMAS if key in inner), None)
     schema = inner[key] if key else None
-    # The only null that a provider allows is that of the Responses API.
+    # Only the Responses API allows null.
     if key and not isinstance(schema, Mapping) and (schema is not None or nested or kind != "function"):
         raise InvalidType(f"{where}.{key}", schema, "a JSON Schema object")
     if key is None and provider == "anthropic" and not nested:
@@ -155,7 +155,7 @@ def _tool(place: str, tool: object, provider: str) -> _Tool:
 
 
 def _by_rule(tool: _Tool, count: Count, function: int) -> tuple[int, bool]:
-    """Return what a tool costs by OpenAI's rule, and whether the rule covers all of it."""
+    """Return the tokens of a tool by OpenAI's rule, and whether the rule covers all of it."""
     if not tool.name:
         return _BUILT_IN + count(json_of(tool.raw, tool.place)), False
     reading = _Reading(tool, count)
@@ -167,7 +167,7 @@ def _by_rule(tool: _Tool, count: Count, function: int) -> tuple[int, bool]:
 
 
 def _by_json(tool: _Tool, count: Count) -> int:
-    """Return what a tool costs as JSON."""
+    """Return the tokens of a tool as JSON."""
     least = _Reading(tool, count).least
     shown = {key: value for key, value in tool.raw.items() if key != "cache_control"}
     units = _WRAPPING + count(json_of(shown, tool.place))
@@ -183,13 +183,13 @@ def _prompt(provider: str, names: Sequence[str]) -> int:
 
 
 class _Reading:
-    """What one walk through a tool's schema finds. The walk keeps its own stack: no depth is too deep for it."""
+    """The sums of one walk through a schema. The walk has its own stack, so that no schema is too deep."""
 
     def __init__(self, tool: _Tool, count: Count) -> None:
         self.flat = True
-        """Whether there is nothing but properties of plain types with a description, and texts to choose from."""
+        """Whether the schema has only properties of plain types with descriptions, and lists of strings."""
         self.least = count(tool.name) + count(tool.description)
-        """Units of the names, descriptions and values, each counted by itself."""
+        """Tokens of the names, descriptions and values, each counted on its own."""
         self._count = count
         self._own: dict[str, int] = {"": 0}
         self._uses: dict[str, list[str]] = {"": []}
@@ -204,10 +204,10 @@ class _Reading:
             self._uses.setdefault(self._at, [])
             waiting += self._walk(schema, place)
         self.units = self._unfolded()
-        """Units of all that the schema says."""
+        """Tokens of the whole schema."""
 
     def _walk(self, schema: object, place: str) -> list[tuple[str, Any, str]]:
-        """Add up one schema, or one definition; return the definitions that were found in it."""
+        """Add one schema or definition; return the definitions inside it."""
         found: list[tuple[str, Any, str]] = []
         stack: list[tuple[str | None, Any, str]] = [(None, schema, place)]
         while stack:
@@ -230,7 +230,7 @@ class _Reading:
         return found
 
     def _add_line(self, name: str | None, node: Mapping[str, Any], place: str, *, root: bool) -> None:
-        """Add what stands in the line of a property: its name, type and description."""
+        """Add the line of a property: its name, type and description."""
         told = node.get("description")
         told = "" if told is None else told
         if not isinstance(told, str):
@@ -252,7 +252,7 @@ class _Reading:
         self._add(self._count(line) + _PART * (kind not in _KNOWN_TYPES))
 
     def _inside(self, key: str, value: Any, place: str, *, root: bool) -> list[tuple[str | None, Any, str]]:
-        """Add what a keyword costs; return the schemas that it holds, with the names that they have there."""
+        """Add the tokens of a keyword; return the schemas inside it, with their names."""
         if key in _SILENT or (key == "additionalProperties" and isinstance(value, bool)):
             return []
         if key in _NAMED:
@@ -293,7 +293,7 @@ class _Reading:
         self._own[self._at] += units
 
     def _unfolded(self) -> int:
-        """Return the units where every reference is replaced by what it refers to, once around in a circle."""
+        """Return the tokens with every reference replaced by its definition, once for each circle."""
         done: dict[str, int] = {}
         entered: set[str] = set()
         used = {name for names in self._uses.values() for name in names}
@@ -322,5 +322,5 @@ def _mapping(place: str, value: object) -> list[tuple[str, Any]]:
 
 
 def _below(place: str, key: object) -> str:
-    """Return the way to what stands under a key; where it is long already, a hundred more steps would not help."""
+    """Return the path to a key; a long path is not extended."""
     return f"{place}.{str(key)[:40]}" if len(place) < 200 else place

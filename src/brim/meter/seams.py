@@ -1,7 +1,7 @@
-"""Where a text can be split so that the counts of its pieces add up.
+"""Positions at which a text can be split so that the counts of its pieces add up.
 
-Every vocabulary whose engine calls itself additive starts a new pre-token at a space that follows something
-else, so a text split there counts the same in pieces as whole. The OpenAI family also starts one at a line break
+Every vocabulary with an additive engine starts a new pre-token at a space that follows another
+character, so a text split there counts the same in pieces as whole. The OpenAI family also starts one at a line break
 after a letter or a digit, and at a full-width stop or comma after a Chinese character. Splitting after a line
 break, or inside a run of spaces, is not additive.
 """
@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from functools import cache
 
 PIECE = 128 * 1024
-"""Characters in a piece: small enough that no library holds the interpreter for long over one."""
+"""Characters in a piece: small enough that no library blocks the interpreter for long."""
 
 _EDGE = 512
-"""Characters at each end of a text in which a seam is looked for; nearly every text has one in the first ten."""
+"""Characters at each end of a text in which a seam is searched; nearly every text has one in the first ten."""
 
 _REACH = 2048
 _TRIES = 64
@@ -27,7 +27,7 @@ _HAN_STOPS = "。，、"
 
 
 def pieces(text: str, *, at_lines: bool, size: int = PIECE) -> Iterator[str]:
-    """Yield `text` in pieces of about `size` characters whose counts add up; a text without seams comes whole."""
+    """Yield `text` in pieces of about `size` characters whose counts add up; a text without seams stays whole."""
     start = 0
     while len(text) - start > size:
         seam = _last_seam(text, start + size // 2, start + size, at_lines=at_lines)
@@ -50,7 +50,7 @@ def seam_before(text: str, index: int, *, at_lines: bool) -> int | None:
 
 
 def edges(text: str, *, at_lines: bool) -> tuple[int, int] | None:
-    """Return the first and the last seam near the two ends of `text`, or `None` where there is none."""
+    """Return the first and the last seam near the two ends of `text`, or `None` if there is none."""
     first = _pattern(at_lines).search(text, 1, min(len(text), _EDGE) + 1)
     if first is None or first.start() >= len(text):
         return None

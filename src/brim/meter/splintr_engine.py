@@ -1,8 +1,8 @@
-"""Counts by splintr, whose wheel holds the vocabularies of the open models.
+"""The engine of splintr, whose wheel contains the vocabularies of the open models.
 
-The library is checked against known counts when a vocabulary loads, so that a release that counts otherwise
-is noticed before a prompt is. It is called one text at a time: its batch calls start threads of their own. A
-call holds the interpreter lock from start to end, so what can be parted without changing a count is parted.
+The library is checked against known counts when a vocabulary loads, to detect a release that counts differently. It is
+called one text at a time, because its batch calls start threads. A call holds the interpreter lock, so a text is split
+wherever that does not change the count.
 """
 
 from __future__ import annotations
@@ -51,17 +51,16 @@ VOCABULARIES: dict[str, tuple[int, ...]] = {
 A second library counts the same for o200k, harmony and cl100k (toktok), llama3, phi4, olmo2 and mistral_v3
 (tiktoken with their ranks), qwen3 (quicktok), mistral_v1 and mistral_v2 (sentencepiece) and deepseek_v3
 (tokenizers). llama2, gemma3 and gemma4 agree with the 45 texts that llama.cpp tests itself by. For gemma2,
-codellama, glm4 and both kimi there was no second witness: the numbers only notice a change."""
+codellama, glm4 and both kimi there was no second library: the numbers only detect a change."""
 
 _SAME = {"tekken": "mistral_v3", "gemma3": "gemma4"}
 """Vocabularies that splintr has under another name.
 
 gemma3 has the pieces and merges of gemma4, and tags in addition (see `_MARKUP`): 27,000 texts have the same ids. As
-gemma4,
-splintr counts it eight times as fast, in time that grows linearly with the text."""
+gemma4, splintr counts it eight times as fast, in time that grows linearly with the text."""
 
 _COMPOSED = frozenset({"qwen3"})
-"""The vocabularies whose own tokenizer composes the text first (NFC); splintr leaves that to its caller."""
+"""Vocabularies whose tokenizer normalizes the text first (NFC); splintr leaves that to the caller."""
 
 _TAGS = "table|caption|thead|tbody|tfoot|tr|th|td|h[1-6]|blockquote|strong|em|b|i|u|s|sub|sup|code"
 _MORE_TAGS = "a|html|body|img|span|bbox|ul|li|div|iframe|footer"
@@ -69,11 +68,11 @@ _MARKUP = {
     "gemma2": re.compile(f"</?(?:{_TAGS})>"),
     "gemma3": re.compile(f"</?(?:{_TAGS}|{_MORE_TAGS})>"),
 }
-"""Tags that are one token each, and part the text around them: pieces of the vocabulary, not control strings."""
+"""Tags that are one token each and split the text around them; they are not control strings."""
 
 _ORDINARY_ONLY = frozenset({"gemma2"})
-"""Where splintr's quick call also finds the tags and some control strings that it does not list, and takes quadratic
-time on runs of whitespace: 25 seconds for 200,000 characters."""
+"""Vocabularies where splintr's fast call also matches tags and unlisted control strings, and takes quadratic time on
+whitespace: 25 seconds for 200,000 characters."""
 
 _AFTER_WORD = re.compile(r"(?<=[^\s▁]) (?=\S)")
 _BEFORE_SPACE = re.compile(r"(?<=\n)(?=[^\n])|(?<=[^\s▁>])(?= )")
@@ -86,22 +85,22 @@ _SEAMS = {
     "gemma3": _BEFORE_SPACE,
     "gemma4": _BEFORE_SPACE,
 }
-"""Where a text of a vocabulary without word patterns may be parted; the match itself belongs to neither side.
+"""Positions at which a text of a vocabulary without word patterns may be split; the match belongs to neither side.
 
 The first four put a space before every text, which stands for the one that the seam took. In gemma no piece
 holds a newline beside anything else, and only one holds a space after something else: `> </`."""
 
 _BLOCK = 8_192
-"""Characters that are counted in one call where there are seams: merging is faster on short texts."""
+"""Characters that are counted in one call if there are seams: merging is faster on short texts."""
 
 
 class SplintrEngine:
     """Counts by one vocabulary of an open model. Control strings such as `<|endoftext|>` are plain text.
 
     Raises:
-        UnknownName: no vocabulary is called so.
+        UnknownName: there is no such vocabulary.
         ImportError: splintr is not installed.
-        SourceError: it does not count as it should.
+        SourceError: it miscounts a probe.
     """
 
     name = "splintr"
@@ -115,7 +114,7 @@ class SplintrEngine:
         except ImportError as error:
             raise ImportError(f"{vocabulary} is counted by splintr: pip install 'brim[open]'") from error
         self.additive = vocabulary not in _SEAMS
-        """Whether parting a text between a character that is not whitespace and U+0020 keeps the sum."""
+        """Whether splitting a text before a space that follows another character keeps the sum."""
         self._composed = vocabulary in _COMPOSED
         self._ordinary_only = vocabulary in _ORDINARY_ONLY
         self._markup = _MARKUP.get(vocabulary)
@@ -137,10 +136,10 @@ class SplintrEngine:
         return len(spans) - 1 + sum(self._size(block) for span in spans for block in _blocks(span, self._seam))
 
     def _size(self, text: str) -> int:
-        """Return the count of a text that is given to splintr as it is."""
+        """Return the count of a text by one call of splintr."""
         if self._ordinary_only or any(pattern.search(text) for pattern in self._reserved):
             return len(self._tokenizer.encode_ordinary(text))
-        # Ids as one buffer of four bytes each: half again as fast as a list, but control strings match.
+        # A buffer of ids, four bytes each, is 1.5 times as fast as a list, but control strings match.
         return len(self._tokenizer.encode_flat(text)) // 4
 
     def _check(self, vocabulary: str) -> None:

@@ -1,7 +1,7 @@
-"""Meters that need no vocabulary: characters, and the rules of thumb that divide by four.
+"""Meters without a vocabulary: characters, and the rules of thumb that divide by four.
 
-Characters are exact. The others stand for tokens and are estimates: on JSON, on base64 and on scripts without
-spaces they are wrong by factors, so use them to repeat a figure, not to stay within a window.
+Characters are exact. The others estimate tokens: on JSON, base64 and scripts without spaces they are wrong by factors,
+so they serve to reproduce a figure, not to stay within a window.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Chars(BaseMeter):
 
     @property
     def exact(self) -> bool:
-        """Characters are counted, not estimated."""
+        """Always true."""
         return True
 
     def measure(self, text: str) -> int:
@@ -40,13 +40,13 @@ class Quarters(BaseMeter):
         self._plus = plus
 
     def measure(self, text: str) -> int:
-        """Return a quarter of the size, and the constant on top unless the text is empty."""
+        """Return a quarter of the size, plus the constant unless the text is empty."""
         return self._size(text) // 4 + self._plus if text else 0
 
     count = measure
 
     def load(self, text: str) -> int:
-        """Return the quarter rounded up, so that many small texts do not pass for nothing."""
+        """Return the quarter rounded up, so that many short texts do not count as zero."""
         return (self._size(text) + 3) // 4 if not self._plus else self.measure(text)
 
     def _size(self, text: str) -> int:
@@ -61,4 +61,4 @@ UNITS: dict[str, Callable[[], BaseMeter]] = {
     "chars/4+1": lambda: Quarters("chars/4+1", plus=1),
     "bytes/4": lambda: Quarters("bytes/4", of_bytes=True),
 }
-"""Unit names, and what makes the meter for each."""
+"""The constructors of the meters by unit."""

@@ -1,7 +1,7 @@
-"""What an image costs, by the rule that each provider publishes for the model.
+"""The tokens of an image, by the rule that each provider publishes for the model.
 
-Where a rule does not say which way a number is rounded, it is rounded up; where no rule is published for a model, the
-one of its nearest relative is taken and `published` is false. Sources and dates are in docs/design/requests.md.
+If a rule does not define rounding, numbers are rounded up. A model without a published rule has that of its nearest
+relative, and `published` is false. Sources and dates are in docs/design/requests.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from brim.meter.names import fold, spellings
 
 
 class Pictured(NamedTuple):
-    """What something that is not text costs."""
+    """The tokens of an image, a recording or a document."""
 
     units: int
     exact: bool
@@ -28,24 +28,24 @@ class Pictured(NamedTuple):
 
 
 class ImageRule(Protocol):
-    """What an image costs on one family of models."""
+    """The rule of one family of models."""
 
     @property
     def published(self) -> bool:
-        """Whether the provider publishes this rule for the model that was asked for."""
+        """Whether the provider publishes this rule for the model."""
 
     def units(self, width: int, height: int, detail: str | None) -> int:
-        """Return what an image of that size costs."""
+        """Return the tokens of an image of that size."""
 
     def most(self, detail: str | None) -> int:
-        """Return what no image that is accepted can exceed."""
+        """Return the maximum over all accepted images."""
 
 
 def image_units(rule: ImageRule, width: int, height: int, detail: str | None = None) -> int:
-    """Return what an image of `width` by `height` pixels costs under a rule.
+    """Return the tokens of an image of `width` by `height` pixels under a rule.
 
     Raises:
-        InvalidValue: a side is not a whole number of at least 1, or the detail is not a text.
+        InvalidValue: a side is not a whole number of at least 1, or the detail is not a string.
     """
     whole("width", width, least=1)
     whole("height", height, least=1)
@@ -53,10 +53,10 @@ def image_units(rule: ImageRule, width: int, height: int, detail: str | None = N
 
 
 def checked(detail: str | None) -> str | None:
-    """Return a level of detail as the rules have it, without the prefix that Gemini writes.
+    """Return a level of detail in lower case, without Gemini's prefix; `None` for the default.
 
     Raises:
-        InvalidType: it is not a text.
+        InvalidType: it is not a string.
     """
     if detail is None:
         return None
@@ -68,7 +68,7 @@ def checked(detail: str | None) -> str | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tiles:
-    """OpenAI's older rule: a base, and as much again for every square of 512 pixels."""
+    """OpenAI's older rule: a base, and a constant for every square of 512 pixels."""
 
     base: int
     tile: int
@@ -79,7 +79,7 @@ class Tiles:
         if detail == "low":
             return self.base
         long, short = max(width, height), min(width, height)
-        # Both steps keep the proportions, so that the second undoes the first wherever it applies.
+        # Both steps keep the proportions, so the second makes the first irrelevant if it applies.
         if short * 2048 > 768 * max(2048, long):
             long, short = long * 768 // short, 768
         elif long > 2048:
@@ -96,12 +96,12 @@ _REFUSED = 30_000
 
 
 class Limit(NamedTuple):
-    """To what an image is scaled down."""
+    """The size to which an image is scaled down."""
 
     edge: int
-    """Pixels of the longer side."""
+    """Maximum pixels of the longer side."""
     patches: int = _REFUSED
-    """Patches in all."""
+    """Maximum number of patches."""
 
 
 _LOW, _HIGH, _ORIGINAL = Limit(512), Limit(2_048, 2_500), Limit(65_535)
@@ -117,11 +117,11 @@ class Patches:
     high: Limit = _HIGH
     original: Limit = _ORIGINAL
     auto: str = "original"
-    """The level that is meant by `auto` and by none."""
+    """The level of `auto` and of no level."""
     published: bool = True
 
     def units(self, width: int, height: int, detail: str | None) -> int:
-        """Return the cost; for a level that is not known, the highest of all levels."""
+        """Return the tokens; for an unknown level, the highest of all levels."""
         return max(self._times(_covered(width, height, limit)) for limit in self._limits(detail))
 
     def most(self, detail: str | None) -> int:
@@ -140,7 +140,7 @@ class Patches:
 def _covered(width: int, height: int, limit: Limit) -> int:
     """Return the patches of an image that was scaled down to a limit."""
     long = max(width, height)
-    if long > limit.edge:  # The guide says "to integer pixels": up is at most one row of patches too many.
+    if long > limit.edge:  # The guide says "to integer pixels": rounding up adds at most one row of patches.
         width, height = _ceil(width * limit.edge, long), _ceil(height * limit.edge, long)
     patches = _ceil(width, 32) * _ceil(height, 32)
     if patches <= limit.patches or limit.patches == _REFUSED:
@@ -148,7 +148,7 @@ def _covered(width: int, height: int, limit: Limit) -> int:
     factor = math.sqrt(32 * 32 * limit.patches / (width * height))
     across, down = width * factor / 32, height * factor / 32
     factor *= min(math.floor(across) / across, math.floor(down) / down)
-    if not factor:  # A line that is thinner than a patch, of which the guide's formula leaves nothing.
+    if not factor:  # The guide's formula gives zero for a line thinner than a patch.
         return limit.patches
     return min(limit.patches, _ceil(math.floor(width * factor), 32) * _ceil(math.floor(height * factor), 32))
 
@@ -173,7 +173,7 @@ class PixelBlocks:
             return across * 28 > self.edge or across * down > self.blocks
 
         if too_big(long):
-            # Every edge up to the one that is sought fits, and none above: their number is that edge.
+            # Every edge up to the result fits, and none above it, so the number of edges that fit is the result.
             across, down = grid(bisect_left(range(1, long + 1), True, key=too_big))
         else:
             across, down = grid(long)
@@ -189,7 +189,7 @@ class Crops:
     """Gemini's rule up to 2.5: 258 for a small image, and for every crop of a larger one."""
 
     published: bool = False
-    """Two pages of its documentation differ; this is the larger reading."""
+    """Two pages of the documentation differ; this is the larger number."""
 
     def units(self, width: int, height: int, detail: str | None) -> int:  # noqa: ARG002 - set for a request, not here
         """Return the cost of crops that are two thirds of the shorter side, from 256 up to 768 pixels."""
@@ -208,20 +208,20 @@ class Crops:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Levels:
-    """Gemini's rule from 3 on: so many at most for each level, whatever the size."""
+    """Gemini's rule from 3 on: a maximum for each level, whatever the size."""
 
     levels: Mapping[str, int]
     usual: str
-    """The level where none is named."""
+    """The default level."""
     published: bool = False
-    """The numbers are called approximate."""
+    """The documentation calls the numbers approximate."""
 
     def units(self, width: int, height: int, detail: str | None) -> int:  # noqa: ARG002 - the size does not matter
         """Return the cost of the level."""
         return self.most(detail)
 
     def most(self, detail: str | None) -> int:
-        """Return the cost of the level; for one that is not known, the highest."""
+        """Return the cost of the level; for an unknown level, the highest."""
         return self.levels.get(detail or self.usual, max(self.levels.values()))
 
 
@@ -240,7 +240,7 @@ _FINE = PixelBlocks(edge=2_576, blocks=4_784)
 _GEMINI3 = Levels(levels={"low": 280, "medium": 560, "high": 1_120, "ultra_high": 2_240}, usual="high")
 
 OTHER = PixelBlocks(edge=16_384 * 28, blocks=16_384, published=False)
-"""For models of which no rule is known: the finest grid that any maker publishes, and the largest default bound."""
+"""For models without a known rule: the finest published grid, and the largest default bound."""
 
 _GROUPS: tuple[tuple[str, ImageRule], ...] = (
     ("openai gpt-3-5 gpt-4 chatgpt-4o", replace(_OMNI, published=False)),
@@ -272,13 +272,13 @@ _VERSION = re.compile(r"-(\d{1,2})(?:-(\d{1,2}))?(?![0-9])")
 
 @lru_cache(maxsize=256)
 def family_of(model: str | None) -> ImageRule:
-    """Return the rule of a model, or of a provider where only that is known.
+    """Return the rule of a model, or of a provider.
 
-    Without either it is that of gpt-4o. A model that is not listed has the rule of the longest listed name that its
-    own begins with, and that rule is not `published` for it.
+    `None` has the rule of gpt-4o. A model that is not listed has the rule of the longest listed name that its own
+    name begins with, and that rule is not `published` for it.
 
     Raises:
-        InvalidType: the name is not a text.
+        InvalidType: the name is not a string.
     """
     if model is None:
         return _RULES["openai"]
@@ -299,7 +299,7 @@ def family_of(model: str | None) -> ImageRule:
 
 
 def _claude(name: str) -> ImageRule:
-    """Return the rule of a Claude model: the finer one from 4.7 on, and where no version is named."""
+    """Return the rule of a Claude model: the finer one from 4.7 on, and without a version."""
     version = _VERSION.search(name)
     if version is None:
         return replace(_FINE, published=False)

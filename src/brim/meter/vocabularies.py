@@ -1,4 +1,4 @@
-"""The vocabularies that brim counts by, each with its engines in order of preference."""
+"""The known vocabularies, each with its engines in order of preference."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ _COUNTS = {
     "cl100k_base": (4, 10, 14, 14, 22, 7, 13, 3, 7, 20, 2, 12),
     "qwen3.5": (4, 10, 15, 10, 20, 7, 13, 3, 16, 21, 3, 8),
 }
-"""What each vocabulary counts for the texts above, by more than one library: an engine that differs is not used."""
+"""The counts of the texts above, confirmed by more than one library: an engine that differs is not used."""
 
 _SAME = {"o200k_harmony": "o200k_base"}
-"""Vocabularies that differ in their special tokens alone, which never stand in ordinary text."""
+"""Vocabularies that differ only in their special tokens, which ordinary text never contains."""
 
 _APART = ("qwen3.5",)
 
 CLASSES = "character classes"
 """The vocabulary of no model: an estimate from character classes, which needs no library."""
 BUILT_IN = (*_COUNTS, *_SAME)
-"""The vocabularies that are counted exactly with what brim itself needs."""
+"""The vocabularies that the core dependencies count exactly."""
 VOCABULARIES = (*_COUNTS, *_SAME, *(name for name in OPEN if name not in (*_COUNTS, *_SAME)))
 """The names of the vocabularies."""
 
@@ -71,7 +71,7 @@ def file_vocabulary(path: str) -> Vocabulary:
     """Return the meter of a `tokenizer.json`.
 
     Raises:
-        SourceError: the file cannot be read, or is no tokenizer.
+        SourceError: the file cannot be read, or is not a tokenizer.
     """
     from brim.meter.file import FileEngine
 

@@ -1,8 +1,8 @@
-"""Counts tokens of one vocabulary by the first of several engines that works.
+"""A meter for one vocabulary, with the first of several engines that works.
 
-A tokenizer that crashes must not take the prompt down with it, so whatever an engine raises, panics included,
-moves the vocabulary to its next engine, and the name and `exact` tell. Long texts are counted in pieces at
-seams where counts add up, so that other threads keep running.
+A tokenizer that crashes must not fail the request, so any exception of an engine, panics included, moves the vocabulary
+to its next engine, and the name and `exact` show it. Long texts are counted in pieces at seams where counts add up, so
+that other threads keep running.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from brim.meter.memo import Memo
 from brim.meter.seams import PIECE, edges, pieces, seam_before
 
 _BATCH = 8 * PIECE
-"""Characters that one call to an engine takes: their conversion holds the interpreter."""
+"""Maximum characters of one call to an engine: their conversion blocks the interpreter."""
 
 _SHORT = 48
-"""Pieces up to this many characters are counted together with their neighbours rather than apart."""
+"""Pieces up to this many characters are counted together with their neighbours."""
 
 _WINDOW = 8
-"""Characters per unit within which a cut is looked for first."""
+"""Characters per token within which a cut is searched first."""
 
 _STRETCH = 4096
 """Characters that a search for a cut counts at a time."""
@@ -33,7 +33,7 @@ _STRETCH = 4096
 _STEPS = 8
 
 _WORST = 11
-"""Quarters of its own count by which an estimate from character classes was seen to miss at the worst."""
+"""The worst observed error of an estimate from character classes, in quarters of the count."""
 
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]+")
 
@@ -64,7 +64,7 @@ class Vocabulary(BaseMeter):
 
     @property
     def name(self) -> str:
-        """The vocabulary, and by what it is counted where that is not its first engine."""
+        """The vocabulary, and the engine if it is not the first one."""
         engine = self._working()
         if not self._failures:
             return self._name
@@ -73,11 +73,11 @@ class Vocabulary(BaseMeter):
 
     @property
     def exact(self) -> bool:
-        """Whether the engine at work counts exactly."""
+        """Whether the current engine counts exactly."""
         return self._working().exact
 
     def upper(self, text: str) -> int:
-        """Return what the true count does not exceed: no byte-level token is shorter than a byte."""
+        """Return an upper bound on the true count: no byte-level token is shorter than a byte."""
         count = self.count(text)
         if self.exact:
             return count
@@ -95,11 +95,11 @@ class Vocabulary(BaseMeter):
         return self._carefully(text)
 
     def _carefully(self, text: str) -> int:
-        """Return the number of tokens of a text that is long, or that an engine stumbled over."""
+        """Return the number of tokens of a long text, or of one on which an engine failed."""
         return sum(self._run(lambda engine: self._counts(engine, [text])))
 
     def count_many(self, texts: Sequence[str]) -> list[int]:
-        """Return the count of each text, those not seen before in as few calls as their size allows."""
+        """Return the count of each text; new texts take as few calls as their size allows."""
         get = self.memo.get
         counts = [get(text) for text in texts]
         if None not in counts:
@@ -113,10 +113,10 @@ class Vocabulary(BaseMeter):
     def count_joined(
         self, pieces: Sequence[str], enough: int | None = None, known: Mapping[str, int] | None = None
     ) -> int:
-        """Return the exact count of the pieces as one text, tokenizing only what touches a join.
+        """Return the exact count of the joined pieces, tokenizing only the text around the joins.
 
-        A piece with seams counts what it always did between its first and last seam; only its two ends are
-        counted again, together with their neighbours.
+        The count between the first and last seam of a piece is cached; only its two ends are counted again, together
+        with their neighbours.
         """
         if not self._working().additive:
             return super().count_joined(pieces)
@@ -140,7 +140,7 @@ class Vocabulary(BaseMeter):
         return total + sum(self.count_many(joints))
 
     def _learn_ends(self, pieces: Sequence[str], known: Mapping[str, int]) -> None:
-        """Take note of the start and the end of each new piece, and of the count of what lies between them."""
+        """Cache the start and the end of each new piece, and the count between them."""
         new = dict.fromkeys(piece for piece in pieces if len(piece) > _SHORT and self._edges.get(piece) is None)
         parted = []
         for piece in new:
@@ -158,7 +158,7 @@ class Vocabulary(BaseMeter):
     def head(self, text: str, limit: int) -> str:
         """Return a long prefix of `text` that counts at most `limit` and splits no grapheme.
 
-        The text is counted from its start, in stretches between seams, until one is too much; that one is searched.
+        The text is counted from its start, in stretches between seams; the first one over the limit is searched.
         """
         left, start = checked_limit(limit), 0
         while self._working().additive and left > _STRETCH // 4:
@@ -180,7 +180,7 @@ class Vocabulary(BaseMeter):
     def tail(self, text: str, limit: int) -> str:
         """Return a long suffix of `text` that counts at most `limit` and splits no grapheme.
 
-        The text is counted from its end, in stretches between seams, until one is too much; that one is searched.
+        The text is counted from its end, in stretches between seams; the first one over the limit is searched.
         """
         left, end = checked_limit(limit), len(text)
         while self._working().additive and left > _STRETCH // 4:
@@ -200,7 +200,7 @@ class Vocabulary(BaseMeter):
         return text[start:] if start < end or self.measure(text[start:]) <= limit else super().tail(text, limit)
 
     def _head_within(self, text: str, limit: int) -> str:
-        """Return the longest prefix found, from where the engine says that the tokens end."""
+        """Return the longest prefix found, starting from the engine's own cut."""
         engine = self._working()
         if not isinstance(engine, Cutting):
             return super()._head_within(text, limit)
@@ -249,7 +249,7 @@ class Vocabulary(BaseMeter):
         return totals
 
     def _run(self, call: Callable[[Engine], list[int]]) -> list[int]:
-        """Return what `call` returns for the first engine that does not fail in it."""
+        """Return the result of `call` for the first engine that does not fail."""
         while True:
             engine = self._working()
             try:
@@ -260,7 +260,7 @@ class Vocabulary(BaseMeter):
                 self._retire(engine, error)
 
     def _working(self) -> Engine:
-        """Return the engine at work, after loading and checking the next one if there is none."""
+        """Return the current engine, after loading and checking the next one if there is none."""
         engine = self._engine
         if engine is not None:
             return engine
@@ -272,7 +272,7 @@ class Vocabulary(BaseMeter):
             return self._engine
 
     def _loaded(self, library: str, load: Callable[[], Engine]) -> Engine | None:
-        """Return the engine that `load` makes, if it loads and counts the known vectors right."""
+        """Return the engine of `load`, or `None` if it does not load or miscounts the known vectors."""
         try:
             engine = load()
             told = engine.counts([text for text, _ in self._vectors]) if engine.exact and self._vectors else []

@@ -1,4 +1,4 @@
-"""How much of a model's context window a prompt may use."""
+"""The context window of a model, and the budget that it leaves for a prompt."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ if TYPE_CHECKING:
     from brim.meter.model import Model
 
 _WARN_OF_BUDGET = Fraction(85, 100)
-"""Use above this share of the budget is where prompts were seen to start failing."""
+"""The share of the budget above which prompts were observed to fail."""
 _ANSWER_SHARE, _ANSWER_MOST = 8, 4_096
-"""What is left for an answer of which nobody said how long it may be: one part in so many, at the most so."""
+"""Tokens reserved for an answer of unknown length: one part in so many of the window, and their maximum."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What a model holds, and what of it the prompt may take."""
+    """The context window of a model, and the share of it that a prompt may use."""
 
     size: int
-    """Units that the model holds in all."""
+    """Tokens of the window."""
     reserve: int = 0
-    """Units kept free for the answer."""
+    """Tokens reserved for the answer."""
     cap: float | str | None = None
-    """The largest share of the window to use: 0.2 or "20%"."""
+    """The maximum share of the window to use: 0.2 or "20%"."""
     warn: float | str | None = None
     """The share of the window from which to warn; without it, 85 % of the budget."""
     limit: int | None = None
-    """An absolute ceiling on the input, such as the model's own maximum input."""
+    """An absolute limit on the input, such as the model's maximum input."""
 
     def __post_init__(self) -> None:
         units("Window size", self.size, least=1)
@@ -72,7 +72,7 @@ class Window:
 
     @property
     def budget(self) -> int:
-        """Units left for input: the least of the absolute limit, the cap, and the size without the reserve."""
+        """Tokens for input: the minimum of the absolute limit, the cap, and the size without the reserve."""
         bounds = [self.size - self.reserve]
         if self.limit is not None:
             bounds.append(self.limit)
@@ -82,22 +82,22 @@ class Window:
 
     @property
     def warning(self) -> int:
-        """The use from which to warn."""
+        """The number of tokens from which to warn."""
         if self.warn is None:
             return int(_WARN_OF_BUDGET * self.budget)
         return int(fraction("Window warn", self.warn) * self.size)
 
 
 def answer_room(size: int) -> int:
-    """Return the units to keep free for an answer of which nobody said how long it may be."""
+    """Return the tokens to reserve for an answer of unknown length."""
     return min(size // _ANSWER_SHARE, _ANSWER_MOST)
 
 
 def budget_of(budget: object, model: str | None = None) -> int:
-    """Return the units of a budget that was given as a number, as a window, or by the name of a model.
+    """Return the tokens of a budget: a number, a window, or the window of a model.
 
     Raises:
-        InvalidValue: it is none of these.
+        InvalidValue: it is anything else.
     """
     if type(budget) is int and budget >= 0:
         return budget

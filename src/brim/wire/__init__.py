@@ -1,4 +1,4 @@
-"""The shapes in which messages come, one file per vendor's shape, and how to tell them apart."""
+"""The message formats of the providers, one file each, and how to detect them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from brim.wire.base import Format, Wire, plain
 __all__ = ["FORMATS", "Format", "Wire", "format_of", "plain", "wire"]
 
 FORMATS: dict[str, Wire] = {"openai": chat.WIRE, "responses": responses.WIRE, "anthropic": anthropic.WIRE}
-"""The shapes by name: Chat Completions, Responses items, Anthropic Messages."""
+"""The formats by name: Chat Completions, Responses items, Anthropic Messages."""
 
 
 def wire(name: str) -> Wire:
-    """Return the wire shape of a name.
+    """Return the format of a name.
 
     Raises:
-        InvalidValue: there is none.
+        InvalidValue: there is no such format.
     """
     if not isinstance(name, str) or name not in FORMATS:
         raise InvalidValue("format", name, f"one of {', '.join(map(repr, FORMATS))}")
@@ -27,10 +27,10 @@ def wire(name: str) -> Wire:
 
 
 def format_of(messages: Sequence[Any]) -> Format | None:
-    """Return the shape that the messages can only be in, or `None` where they could be in any.
+    """Return the only format that the messages can have, or `None` if they fit any.
 
     Raises:
-        InvalidType: there are no messages to look at, but something else.
+        InvalidType: `messages` is not a list.
     """
     if isinstance(messages, str | bytes | dict) or not isinstance(messages, Sequence):
         raise InvalidType("messages", messages, "a list of messages")
@@ -40,13 +40,13 @@ def format_of(messages: Sequence[Any]) -> Format | None:
                 return "openai"
             continue
         values = plain(raw)
-        if isinstance(values, dict) and (told := _told(values)):
-            return told
+        if isinstance(values, dict) and (found := _format(values)):
+            return found
     return None
 
 
-def _told(values: dict[str, Any]) -> Format | None:
-    """Return the one shape that a message can be in."""
+def _format(values: dict[str, Any]) -> Format | None:
+    """Return the only format that a message can have."""
     if anthropic.is_message(values):
         return "anthropic"
     if responses.is_item(values):

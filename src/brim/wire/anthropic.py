@@ -1,4 +1,4 @@
-"""Anthropic Messages: the system prompt apart, content in blocks, results inside the user's messages."""
+"""Anthropic Messages: a separate system prompt, content in blocks, results inside user messages."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _BLOCKS = (
 
 
 def is_message(values: Mapping[str, Any]) -> bool:
-    """Return whether a message can only be one of Anthropic's."""
+    """Return whether a message can only be in this format."""
     kinds = kinds_of(values.get("content"))
-    # The client's own answer is of the type `message`, as an item of OpenAI is, but its texts are not.
+    # The client's own answer has the type `message`, like an item of OpenAI, but other types of text.
     return any(kind in _BLOCKS for kind in kinds) or (values.get("type") == "message" and "text" in kinds)
 
 
 class Anthropic:
-    """The shape of the Messages API."""
+    """The format of the Messages API."""
 
     name = "anthropic"
     provider = "anthropic"
@@ -45,7 +45,7 @@ class Anthropic:
         """Return the message of a caller's object.
 
         Raises:
-            InvalidValue: it is none; the error names its index and what is wrong with it.
+            InvalidValue: it is invalid; the error names its index and the problem.
         """
         values = fields_of(raw, index)
         role = role_of(values, index, ROLES)
@@ -64,11 +64,11 @@ class Anthropic:
         return Message(role, tuple(pieces), raw, "", calls, results)
 
     def say(self, text: str) -> Any:
-        """Return a message from the user with this text."""
+        """Return a user message with this text."""
         return {"role": "user", "content": text}
 
     def append(self, raw: Any, text: str) -> Any:
-        """Return a copy of a message with this text after its own."""
+        """Return a copy of a message with this text added at its end."""
         content = fields_of(raw, 0).get("content")
         blocks: list[Any] = list(content or [])
         if isinstance(content, str):
@@ -80,7 +80,7 @@ WIRE = Anthropic()
 
 
 def _block(block: Any, at: Path, kind: str, place: str) -> list[Piece]:
-    """Return the pieces of one block; the texts of a result come after it."""
+    """Return the pieces of one block; those of a result come after it."""
     if isinstance(block, str):
         return [Piece(kind, block, at)]
     values = mapping_at(block, place)

@@ -1,4 +1,4 @@
-"""What a wire shape is, and how one message is changed without touching the rest of it."""
+"""The interface of a message format, and edits of a message that keep the rest of it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from brim.errors import InvalidType, InvalidValue
 from brim.wire.message import Message, Path, Piece
 
 GONE = object()
-"""In an edit: the place is removed."""
+"""The new value of an edit that removes its place."""
 MEDIA = ("image", "audio", "file")
-"""Kinds of pieces that are no text."""
+"""Kinds of pieces that are not text."""
 
 Format = Literal["openai", "responses", "anthropic"]
 """The names of the formats: Chat Completions, Responses items, Anthropic Messages."""
@@ -24,36 +24,36 @@ ANSWER_LIMIT_KEYS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
 class Wire(Protocol):
-    """One vendor's shape of a message."""
+    """One provider's format of a message."""
 
     name: str
     provider: str
-    """Whose rules for images and schemas hold."""
+    """The provider whose rules for images and schemas apply."""
     pairs: bool
-    """Whether user and model must take turns, the user first."""
+    """Whether user and assistant must alternate, the user first."""
     batches: bool
-    """Whether what the model says at one time comes in several messages."""
+    """Whether one answer of the model comes in several messages."""
     adjacent: bool
-    """Whether a result must follow its call with nothing between."""
+    """Whether a result must directly follow its call."""
     binds: bool
-    """Whether thinking may be refused once something before it has changed."""
+    """Whether the provider may refuse thinking if text before it has changed."""
 
     def read(self, raw: Any, index: int) -> Message:
         """Return the message of a caller's object.
 
         Raises:
-            InvalidValue: it is none; the error names its index and what is wrong with it.
+            InvalidValue: it is invalid; the error names its index and the problem.
         """
 
     def say(self, text: str) -> Any:
-        """Return a message from the user with this text."""
+        """Return a user message with this text."""
 
     def append(self, raw: Any, text: str) -> Any:
-        """Return a copy of a message with this text after its own."""
+        """Return a copy of a message with this text added at its end."""
 
 
 def plain(raw: Any) -> Any:
-    """Return a message as a mapping: itself, or the fields of a client library's own object."""
+    """Return a message as a mapping: itself, or the fields of a client library's object."""
     if isinstance(raw, Mapping):
         return raw
     dump = getattr(raw, "model_dump", None) or getattr(raw, "to_dict", None)
@@ -61,7 +61,7 @@ def plain(raw: Any) -> Any:
         return raw
     try:
         return dump(exclude_unset=True)
-    except TypeError:  # Not the method of that name that we know.
+    except TypeError:  # Another method of the same name.
         return dump()
 
 
@@ -91,7 +91,7 @@ def mapping_at(part: Any, place: str) -> Mapping[str, Any]:
     """Return the fields of a part of a message.
 
     Raises:
-        InvalidType: it has none.
+        InvalidType: it is not a mapping.
     """
     values = plain(part)
     if not isinstance(values, Mapping):
@@ -100,16 +100,16 @@ def mapping_at(part: Any, place: str) -> Mapping[str, Any]:
 
 
 def kinds_of(content: Any) -> list[Any]:
-    """Return the types of the parts of a content; none of a text."""
+    """Return the types of the parts of a content; a text has none."""
     parts = [plain(part) for part in content] if isinstance(content, list | tuple) else []
     return [part.get("type") for part in parts if isinstance(part, Mapping)]
 
 
 def role_of(values: Mapping[str, Any], index: int, roles: Mapping[str, str]) -> str:
-    """Return who speaks, in brim's words.
+    """Return the role, as one of brim's roles.
 
     Raises:
-        InvalidValue: the role is missing or none of `roles`.
+        InvalidValue: the role is missing or not in `roles`.
     """
     role = values.get("role")
     known = roles.get(role) if isinstance(role, str) else None
@@ -119,10 +119,10 @@ def role_of(values: Mapping[str, Any], index: int, roles: Mapping[str, str]) -> 
 
 
 def text_at(values: Any, key: str, place: str) -> str:
-    """Return a text that has to be there.
+    """Return a required text.
 
     Raises:
-        InvalidType: it is not, or it is no text.
+        InvalidType: it is missing or not a string.
     """
     found = values.get(key) if isinstance(values, Mapping) else None
     if not isinstance(found, str):
@@ -131,7 +131,7 @@ def text_at(values: Any, key: str, place: str) -> str:
 
 
 def opaque(value: Any, at: Path, place: str) -> Piece:
-    """Return the piece of something unknown, counted as its JSON.
+    """Return a piece of unknown type, which is counted as its JSON.
 
     Raises:
         InvalidType: it cannot be written as JSON, so it cannot be sent either.
@@ -143,7 +143,7 @@ def json_of(value: Any, place: str) -> str:
     """Return a value as compact JSON.
 
     Raises:
-        InvalidType: it cannot be written so.
+        InvalidType: it cannot be written as JSON.
     """
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=plain)
@@ -152,24 +152,19 @@ def json_of(value: Any, place: str) -> str:
 
 
 def changed(raw: Any, edits: Mapping[Path, Any]) -> Any:
-    """Return a copy of a message in which the places of `edits` hold other values; the rest is the caller's own.
+    """Return a copy of a message with other values at the places of `edits`; the rest is the caller's own.
 
-    A client library's object comes back as the mapping of the fields that were set.
+    A client library's object becomes a mapping of its set fields.
     """
-    return _changed(raw, dict(edits))
-
-
-def _changed(value: Any, edits: dict[Path, Any]) -> Any:
-    """Return a copy of one level, each edit passed on to the level below it."""
     by_key: dict[str | int, dict[Path, Any]] = {}
     for path, new in edits.items():
         by_key.setdefault(path[0], {})[path[1:]] = new
-    value = plain(value)
+    value = plain(raw)
     copied: Any = dict(value) if isinstance(value, Mapping) else list(value)
     for key in sorted(by_key, key=str) if isinstance(copied, dict) else sorted(by_key, reverse=True):
         below = by_key[key]
         if () not in below:
-            copied[key] = _changed(copied[key], below)
+            copied[key] = changed(copied[key], below)
         elif below[()] is GONE:
             del copied[key]
         else:
@@ -178,12 +173,12 @@ def _changed(value: Any, edits: dict[Path, Any]) -> Any:
 
 
 def _says(piece: Piece) -> bool:
-    """Return whether a message may consist of this piece alone; providers refuse one of nothing but thinking."""
+    """Return whether a message may consist of this piece alone; providers refuse thinking alone."""
     return piece.kind in ("call", "result", *MEDIA) or (bool(piece.text) and piece.kind != "thinking")
 
 
 def without(message: Message, gone: Collection[Piece]) -> Any | None:
-    """Return a copy of a message without some of its pieces, or `None` where nothing is left to say."""
+    """Return a copy of a message without some of its pieces, or `None` if it would be empty."""
     places = {piece.whole for piece in gone}
     kept = [piece for piece in message.pieces if not any(piece.whole[: len(place)] == place for place in places)]
     if () in places or not any(_says(piece) for piece in kept):
@@ -191,7 +186,7 @@ def without(message: Message, gone: Collection[Piece]) -> Any | None:
     edits: dict[Path, Any] = {}
     for place in places:
         fellows = {piece.whole for piece in message.pieces if piece.whole[:-1] == place[:-1]}
-        # A list that would be left empty goes with its last item: providers refuse an empty list of calls.
+        # A list that would become empty is removed: providers refuse an empty list of calls.
         whole = isinstance(place[-1], int) and fellows <= places
         edits[place[:-1] if whole else place] = GONE
     return changed(message.raw, edits)

@@ -1,4 +1,4 @@
-"""OpenAI Chat Completions messages, which most other servers take too."""
+"""OpenAI Chat Completions messages, which most other servers accept too."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _THOUGHTS = ("reasoning_content", "reasoning")
 
 
 def is_chat(values: Mapping[str, Any]) -> bool:
-    """Return whether a message can only be one of Chat Completions."""
+    """Return whether a message can only be in this format."""
     if values.get("role") in ("tool", "function") or any(key in values for key in _OWN_KEYS):
         return True
     return any(kind in _PART_TYPES for kind in kinds_of(values.get("content")))
 
 
 class OpenAIChat:
-    """The shape of Chat Completions."""
+    """The format of Chat Completions."""
 
     name = "openai"
     provider = "openai"
@@ -44,18 +44,18 @@ class OpenAIChat:
         """Return the message of a caller's object.
 
         Raises:
-            InvalidValue: it is none; the error names its index and what is wrong with it.
+            InvalidValue: it is invalid; the error names its index and the problem.
         """
         if type(raw) is dict and (message := _common(raw)):
             return message
         return _read(raw, fields_of(raw, index), index)
 
     def say(self, text: str) -> Any:
-        """Return a message from the user with this text."""
+        """Return a user message with this text."""
         return {"role": "user", "content": text}
 
     def append(self, raw: Any, text: str) -> Any:
-        """Return a copy of a message with this text after its own."""
+        """Return a copy of a message with this text added at its end."""
         content = fields_of(raw, 0).get("content")
         if isinstance(content, list):
             return changed(raw, {("content",): [*content, {"type": "text", "text": text}]})
@@ -66,7 +66,7 @@ WIRE = OpenAIChat()
 
 
 def _common(raw: dict[str, Any]) -> Message | None:
-    """Return a message of the commonest kinds, a text, a result or a call; any other takes longer to read."""
+    """Return a message of the most common kinds, a text, a result or a call; `None` for any other."""
     role, content = raw.get("role"), raw.get("content")
     if type(role) is not str or not (type(content) is str or content is None):
         return None
@@ -161,7 +161,7 @@ def _call(call: Any, i: int, index: int) -> Piece:
 
 
 def _usual_call(call: Any, i: int) -> Piece | None:
-    """Return a call of a function, if it is one that has all it should."""
+    """Return a complete function call; `None` for anything else."""
     try:
         body = call["function"]
         said, name, id_ = body["arguments"], body["name"], call["id"]
@@ -173,7 +173,7 @@ def _usual_call(call: Any, i: int) -> Piece | None:
 
 
 def _odd_call(call: Any, i: int, place: str) -> Piece:
-    """Return a call that is not a function, not a mapping, without arguments, or wrong."""
+    """Return a call of another kind: custom, a client's object, or without arguments."""
     fields = mapping_at(call, place)
     own, inner = ("custom", "input") if fields.get("type") == "custom" else ("function", "arguments")
     id_ = text_at(fields, "id", place)

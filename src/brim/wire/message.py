@@ -1,7 +1,6 @@
-"""A message in no vendor's shape: who speaks, and the pieces that it is made of.
+"""A message independent of its format: the role and the pieces.
 
-A piece remembers where in the caller's own object it stands, so that an edit touches that place alone and
-everything else, known to brim or not, comes back as it was.
+A piece has its place in the caller's object, so that an edit changes that place alone and keeps everything else.
 """
 
 from __future__ import annotations
@@ -9,10 +8,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 Path = tuple[str | int, ...]
-"""The keys and indexes that lead from a message to one of its pieces."""
+"""The keys and indexes from a message to one of its pieces."""
 
 ROLES = ("system", "user", "assistant", "tool")
-"""Who can speak: instructions, the user, the model, and the results of what the model called."""
+"""The roles: instructions, the user, the model, and the results of its calls."""
 
 
 class Piece(NamedTuple):
@@ -21,19 +20,19 @@ class Piece(NamedTuple):
     kind: str
     """`text`; `call` and its `result`; `output`, a text of a result; `thinking`; `image`, `audio`, `file`; `opaque`."""
     text: str
-    """What is counted: a text, the arguments of a call, the JSON of something unknown; for media, where they are."""
+    """The counted text: a text, the arguments of a call, the JSON of an unknown part; for media, their source."""
     at: Path
-    """Where it stands."""
+    """The place of its text."""
     id: str = ""
-    """What joins a call to its result."""
+    """The id that joins a call to its result."""
     name: str = ""
-    """What is called; the detail of an image; `sealed` for thinking that only its maker can read."""
+    """The called function; the detail of an image; `sealed` for encrypted thinking."""
     place: Path | None = None
-    """What has to go when the piece goes, if that is more than where its text stands; empty for the whole message."""
+    """The place to remove with the piece, if it is not `at`; empty for the whole message."""
 
     @property
     def whole(self) -> Path:
-        """Where all of it stands."""
+        """The place of the whole piece."""
         return self.at if self.place is None else self.place
 
 
@@ -46,14 +45,14 @@ class Message(NamedTuple):
     raw: Any
     """The caller's own object."""
     name: str = ""
-    """Who it is from, beyond the role."""
+    """The name of the author."""
     calls: tuple[str, ...] = ()
-    """The ids of what it calls and waits for."""
+    """The ids of its calls."""
     results: tuple[str, ...] = ()
     """The ids of the calls that it answers."""
 
     def text(self) -> str:
-        """Return what it says: texts, calls and results, without thinking and media."""
+        """Return its texts, calls and results, without thinking and media."""
         spoken = ("text", "output", "call")
         return "\n".join(f"{p.name} {p.text}" if p.kind == "call" else p.text for p in self.pieces if p.kind in spoken)
 

@@ -1,7 +1,7 @@
-"""Tells whether a provider refused a prompt because it was too long, and how long it may be.
+"""Whether an error means that a prompt was too long, and how long it may be.
 
-Makers and servers say it in many ways: by a code, by a phrase, by a reason to stop. What they say is matched against a
-table of real answers. A rate limit is something else, although it speaks of tokens and of too many of them.
+Providers and servers report it by a code, a phrase or a stop reason, which are matched against a table of real answers.
+A rate limit is a different error, although its message mentions too many tokens.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CODES = (
     "request_too_large",
     "string_above_max_length",
 )
-"""What stands in a `code`, a `type`, a reason to stop, or the name of an error's class."""
+"""Values of a `code`, a `type`, a stop reason, or the class name of an error."""
 
 _N = r"(\d[\d,_.]*\d|\d)"
 _PHRASES = tuple(
@@ -68,13 +68,13 @@ _RATE = re.compile(
     r"rate.?limit|tokens per (?:min|day)|per.?minute|\b[TR]P[MD]\b|quota|throttl|too many requests|billing",
     re.IGNORECASE,
 )
-"""Too much in a while, which a shorter prompt does not put right."""
+"""Phrases of rate limits, which a shorter prompt does not solve."""
 _TOLD = ("message", "code", "type", "error_code", "detail", "status", "reason", "error", "msg")
 _BELOW = ("error", "details", "response", "body", "detail", "errors", "metadata", "incomplete_details")
 _STOPS = ("stop_reason", "finish_reason", "native_finish_reason")
 _DEEPEST = 6
 _LONGEST = 4_000
-"""Characters of one message that are looked at."""
+"""Characters of one message that are searched."""
 
 
 _NO_NUMBERS = 0.75
@@ -88,17 +88,17 @@ class Overflow:
     """A prompt that was too long for a model."""
 
     reason: str
-    """The code or the phrase that told so."""
+    """The code or phrase that was found."""
     limit: int | None = None
-    """What the model holds, where the answer says so."""
+    """The context window, if the error states it."""
     sent: int | None = None
-    """What the prompt took, where the answer says so."""
+    """The tokens of the prompt, if the error states them."""
     reply: int | None = None
-    """What was asked for the reply and counted with it, where the answer says so."""
+    """The tokens that were reserved for the reply and counted, if the error states them."""
 
     @property
     def factor(self) -> float | None:
-        """By what the prompt has to shrink to fit; `None` where the numbers are not told."""
+        """The factor by which the prompt has to shrink; `None` if the numbers are unknown."""
         if not self.limit or not self.sent:
             return None
         room = self.limit - (self.reply or 0)
@@ -111,10 +111,10 @@ class Overflow:
 
 
 def is_overflow(error: object) -> Overflow | None:
-    """Return what an error or an answer says of a prompt that was too long; nothing where it says something else.
+    """Return the overflow that an error or an answer reports; `None` if it reports something else.
 
     Args:
-        error: an exception of any client, the body of an answer as text or as JSON values, or a whole answer.
+        error: an exception of any client, the body of an answer as text or JSON values, or a whole answer.
     """
     found: Overflow | None = None
     for each in _chain(error):
@@ -136,7 +136,7 @@ def is_overflow(error: object) -> Overflow | None:
 
 
 def _chain(error: object) -> Iterator[object]:
-    """Yield an error and what caused it; anything else alone."""
+    """Yield an error and its causes; any other value alone."""
     seen: set[int] = set()
     each: object = error
     while each is not None and id(each) not in seen and len(seen) < _DEEPEST:
@@ -146,7 +146,7 @@ def _chain(error: object) -> Iterator[object]:
 
 
 def _said(value: object, depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Yield what an answer says of its error, by key; never what a model wrote."""
+    """Yield the fields of an error with their keys; never the text of a model."""
     if depth > _DEEPEST or value is None:
         return
     if isinstance(value, BaseException):
@@ -167,7 +167,7 @@ def _said(value: object, depth: int = 0) -> Iterator[tuple[str, Any]]:
 
 
 def _of_text(text: str, depth: int) -> Iterator[tuple[str, Any]]:
-    """Yield what a text says: as JSON where it is some, else as it stands."""
+    """Yield the fields of a text: those of its JSON, or the text itself."""
     body = text.strip().removeprefix("data:").strip()
     if body[:1] in ("{", "["):
         try:
@@ -200,7 +200,7 @@ def _of_mapping(values: Mapping[str, Any], depth: int) -> Iterator[tuple[str, An
 
 
 def _stop(reason: object) -> str | None:
-    """Return a reason to stop that is of a prompt too long; the others tell of answers."""
+    """Return a stop reason that reports an overflow; `None` for any other."""
     return reason if isinstance(reason, str) and _code(reason) else None
 
 

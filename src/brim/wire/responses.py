@@ -1,4 +1,4 @@
-"""OpenAI Responses items: messages, calls, outputs and reasoning, each an item of its own."""
+"""OpenAI Responses items: messages, calls, outputs and reasoning, each a separate item."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OUTPUT_SUFFIX = "_output"
 
 
 def is_item(values: Mapping[str, Any]) -> bool:
-    """Return whether a mapping can only be an item of Responses."""
+    """Return whether a mapping can only be in this format."""
     kind = values.get("type")
     if isinstance(kind, str) and (kind in ("message", "reasoning", "item_reference", "compaction") or "_call" in kind):
         return True
@@ -25,7 +25,7 @@ def is_item(values: Mapping[str, Any]) -> bool:
 
 
 class Responses:
-    """The shape of the items that the Responses API takes as input."""
+    """The format of the input items of the Responses API."""
 
     name = "responses"
     provider = "openai"
@@ -38,7 +38,7 @@ class Responses:
         """Return the message of one item.
 
         Raises:
-            InvalidValue: it is none; the error names its index and what is wrong with it.
+            InvalidValue: it is invalid; the error names its index and the problem.
         """
         values = fields_of(raw, index)
         place = f"messages[{index}]"
@@ -59,11 +59,11 @@ class Responses:
         return Message(role, (_other(values, kind, place),), raw)
 
     def say(self, text: str) -> Any:
-        """Return an item from the user with this text."""
+        """Return a user message with this text."""
         return {"type": "message", "role": "user", "content": text}
 
     def append(self, raw: Any, text: str) -> Any:
-        """Return a copy of a message with this text after its own."""
+        """Return a copy of a message with this text added at its end."""
         content = fields_of(raw, 0).get("content")
         if isinstance(content, list):
             return changed(raw, {("content",): [*content, {"type": "input_text", "text": text}]})
@@ -74,13 +74,13 @@ WIRE = Responses()
 
 
 def _answered(values: Mapping[str, Any], kind: str, place: str) -> str:
-    """Return the call that an output answers, or nothing; the local shell's is told by the output's own id."""
+    """Return the id of the call that an output answers, or an empty text; the local shell has it as `id`."""
     key = "id" if kind == "local_shell_call_output" else "call_id"
     return text_at(values, key, place) if values.get(key) is not None else ""
 
 
 def _result(values: Mapping[str, Any], kind: str, call: str, place: str) -> tuple[Piece, ...]:
-    """Return the pieces of an output. Only that of a function or a custom tool may be replaced by a text."""
+    """Return the pieces of an output. Only that of a function or a custom tool can be replaced by a text."""
     said = values.get("output")
     if isinstance(said, str) or kind in _FREE_OUTPUTS:
         return Piece("result", "", ("output",), call, place=()), *_contents(said, "output", "output", place)
@@ -91,14 +91,14 @@ def _result(values: Mapping[str, Any], kind: str, call: str, place: str) -> tupl
 
 
 def _other(values: Mapping[str, Any], kind: str, place: str) -> Piece:
-    """Return the piece of an item that is neither a message, a call nor an output."""
+    """Return the piece of any other item."""
     if kind == "image_generation_call":
         return Piece("image", str(values.get("result") or ""), ())
     return opaque(values, (), place)
 
 
 def _rest(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an item says, without what names it."""
+    """Return the fields of an item without its type, ids and status."""
     return {key: value for key, value in values.items() if key not in ("type", "call_id", "id", "status")}
 
 
@@ -140,7 +140,7 @@ def _call(values: Mapping[str, Any], call: str, place: str) -> Piece:
 
 
 def _reasoning(values: Mapping[str, Any], place: str) -> list[Piece]:
-    """Return what a reasoning item holds; encrypted, it is about as long as what it stands for."""
+    """Return the pieces of a reasoning item; encrypted text is about as long as the original."""
     parts = [part for key in ("summary", "content") for part in _contents(values.get(key), key, "thinking", place)]
     pieces = [part._replace(at=(), place=()) for part in parts]
     sealed = values.get("encrypted_content")

@@ -1,4 +1,4 @@
-"""Requests of which the provider holds a part: what it goes on from is not in the body, so nobody else can count it."""
+"""Requests of which the provider keeps a part: the body does not contain it, so it cannot be counted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _KEYS = frozenset((*_NAMED, "prompt", "thread"))
 
 
 def is_stateful(values: Mapping[str, Any]) -> bool:
-    """Return whether a body goes on from a response, a conversation, a stored prompt or a thread of the provider's."""
+    """Return whether a body continues a response, a conversation, a stored prompt or a thread of the provider."""
     if _KEYS.isdisjoint(values):
         return False
     if any(values.get(key) for key in _NAMED):
