@@ -131,7 +131,8 @@ def test_a_list_of_models_that_a_client_asked_for_teaches_too_and_changes_nothin
 
 def test_limits_are_those_of_a_window():
     window = Window(9_000, reserve=100, cap=0.5, limit=4_000)
-    assert WindowLimits.of(window) == WindowLimits(size=9_000, reserve=100, cap=0.5, limit=4_000)
+    assert WindowLimits.of(window) == WindowLimits(size=9_000, reserve=100, cap=0.5, limit=4_000, spare=False)
+    assert room(windows(), size=8_000, spare=False) == Room(window=8_000, fits=8_000, target=8_000)
     assert WindowLimits.of(None) == WindowLimits()
 
 

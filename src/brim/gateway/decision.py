@@ -40,6 +40,7 @@ class Decision:
     ask: ClientRequest
     rule: RequestRule | None = None
     plan: GatewayPlan | None = None
+    _input: RequestInput | None = None
 
     async def outcome(self) -> FitOutcome:
         """Return what is sent.
@@ -93,7 +94,9 @@ class Decision:
 
     def input(self) -> RequestInput:
         """Return the request as the engine takes it."""
-        return self.ask.input(pin=self._pinned(), recall=bool(self._rule().recall))
+        if self._input is None:
+            self._input = self.ask.input(pin=self._pinned(), recall=bool(self._rule().recall))
+        return self._input
 
     def _policy(self) -> str:
         rule = self._rule()

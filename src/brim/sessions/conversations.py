@@ -9,10 +9,11 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
 
+from brim.errors import DoesNotFit
 from brim.history.history import Tools
 from brim.meter import BaseMeter
 from brim.meter.estimate import OTHER
@@ -222,7 +223,13 @@ class Conversations:
             with conversation.lock:
                 if isinstance(conversation, HeldConversation):
                     conversation.scale = plan.scale
-                made = conversation.fit(request, room, most)
+                try:
+                    made = conversation.fit(request, room, most)
+                except DoesNotFit:
+                    if most is not None or room.target == room.fits:
+                        raise
+                    # Better less room for the answer than no request.
+                    made = conversation.fit(request, replace(room, target=room.fits))
             self._moved(conversation, request, changed=made.changed)
 
         def shrink(refused: FittedRequest, overflow: Overflow) -> FittedRequest | None:

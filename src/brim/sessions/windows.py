@@ -49,13 +49,15 @@ class WindowLimits:
     limit: int | None = None
     margin: float | str = 0
     """The share of the budget that is left free if the count is an estimate."""
+    spare: bool = True
+    """Whether a request that has to be cut leaves room for an answer of unknown length."""
 
     @classmethod
     def of(cls, window: Window | None) -> WindowLimits:
-        """Return the limits that a window sets; none without one."""
+        """Return the limits that a window sets; none without one. Its reserve is all that is left for an answer."""
         if window is None:
             return cls()
-        return cls(size=window.size, reserve=window.reserve, cap=window.cap, limit=window.limit)
+        return cls(size=window.size, reserve=window.reserve, cap=window.cap, limit=window.limit, spare=False)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -118,7 +120,8 @@ class Windows:
         if learned is not None and learned.ratio > 1:
             share /= learned.ratio
         most = min((each for each in (limits.limit, most) if each is not None), default=None)
-        fits, target = (_budget(size, each, limits.cap, most) for each in (reserve, reserve or answer_room(size)))
+        least = reserve or (answer_room(size) if limits.spare else 0)
+        fits, target = (_budget(size, each, limits.cap, most) for each in (reserve, least))
         return Room(window=size, fits=max(1, int(fits * share)), target=max(1, int(target * share)))
 
     def _size(
