@@ -119,7 +119,7 @@ def test_a_dry_run_changes_nothing(brim, project):
     assert (told["changed"], told["made"], told["key"]) == (True, False, "model")
 
 
-def test_a_value_that_cannot_be_is_refused_and_the_file_stays(brim, project):
+def test_an_invalid_value_is_refused_and_the_file_stays(brim, project):
     told = brim("config", "set", "context_budget_chars", "lots")
     assert told.code == 2
     assert told.err == "brim: context_budget_chars must be a whole number of at least 0, not 'lots'\n"

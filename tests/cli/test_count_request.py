@@ -18,7 +18,7 @@ CHAT = [system("s" * 10), user("u" * 20), calling("c1", text="a" * 30), result("
 
 
 @pytest.mark.usefixtures("here")
-def test_a_request_is_told_by_who_speaks(brim):
+def test_a_request_is_counted_by_role(brim):
     Path("request.json").write_text(json.dumps({"messages": CHAT}))
     assert brim("count", "--request", "request.json", "-m", "chars").out == (
         "chars   share   part\n"

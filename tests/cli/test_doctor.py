@@ -5,7 +5,7 @@ import pytest
 SMALL = "window: {size: 32000}\nbudgets: {context_budget_chars: 120000}\n"
 
 
-def test_a_healthy_project_is_told_so(brim, here):
+def test_a_healthy_project_is_reported(brim, here):
     (here / "brim.yaml").write_text("model: gpt-5\n")
     done = brim("doctor")
     assert (done.code, done.out) == (0, "healthy; checked 1 settings file and 0 receipts\n")
@@ -21,7 +21,7 @@ def test_advice_alone_is_no_fault(brim, here):
 
 
 @pytest.mark.requirement("S2.36")
-def test_what_is_wrong_is_told_with_what_to_type_and_typing_it_heals(brim, here):
+def test_a_problem_comes_with_a_command_that_fixes_it(brim, here):
     (here / "brim.yaml").write_text(SMALL)
     done = brim("doctor")
     assert done.code == 1
@@ -55,7 +55,7 @@ def test_the_receipts_of_a_run_are_looked_at(brim, here):
         }
 
 
-def test_what_cannot_be_looked_at_is_refused(brim, here):
+def test_missing_files_and_receipts_are_refused(brim, here):
     none = brim("doctor", "--receipts", "nowhere")
     assert (none.code, none.err) == (2, "brim: nowhere: it has no receipts: they are in RUN_BASE/FLOW/receipts\n")
     (here / "brim.yaml").write_text("budgts: {}\n")

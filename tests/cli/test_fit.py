@@ -66,7 +66,7 @@ def test_nothing_is_written_where_nothing_fits(brim):
 
 
 @pytest.mark.usefixtures("spec")
-def test_neither_file_is_written_where_one_cannot_be(brim):
+def test_no_file_is_written_if_one_cannot_be(brim):
     told = brim("fit", "spec.yaml", "--out", "prompt.txt", "--receipt", "no/where.json")
     assert told.code == 2
     assert os.listdir() == ["spec.yaml"]

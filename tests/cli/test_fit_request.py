@@ -50,7 +50,7 @@ def test_the_answer_that_the_body_asks_for_is_kept_free(brim):
     assert told.err.startswith("brim: request.json:1: max_tokens must be less than the window of 8,192, not 127500")
 
 
-def test_standard_input_is_a_request_when_it_is_said_so(brim):
+def test_standard_input_is_a_request_with_the_option(brim):
     messages = [user("task"), item_call("a"), item_output("a", "r " * 200), user("end")]
     body = json.dumps({"input": messages, "instructions": "be brief"}).encode()
     told = brim("fit", "-", "--request", "--meter", "chars", "--budget", "300", stdin=body)
@@ -174,7 +174,7 @@ def test_sections_have_no_turns_to_select(brim, option):
 
 
 @pytest.mark.usefixtures("here")
-def test_repairs_are_told(brim):
+def test_repairs_are_reported(brim):
     Path("request.json").write_text(json.dumps([user("task"), result("x", "lost"), user("end")]))
     told = brim("fit", "request.json", "--budget", "900", "--meter", "chars")
     assert told.err.splitlines()[0].endswith("2 of 2 turns, 1 shortened or dropped, 1 repaired")
@@ -185,7 +185,7 @@ def test_repairs_are_told(brim):
 
 
 @pytest.mark.usefixtures("here")
-def test_a_long_history_is_told_in_few_lines(brim):
+def test_a_long_history_is_summarised_in_few_lines(brim):
     messages = [user("task")]
     for i in range(120):
         messages += [calling(f"c{i}"), result(f"c{i}", f"{i} " * 40)]

@@ -92,7 +92,7 @@ def test_a_model_over_http_does_the_steps(brim, flow, monkeypatch):
         (["--script", "replies.yaml", "--profile", "nobody"], "- x\n- y\n", "no profile is called 'nobody'"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(brim, flow, arguments, script, told):
+def test_invalid_input_is_refused_in_one_line(brim, flow, arguments, script, told):
     if script is not None:
         (flow.parent.parent / "replies.yaml").write_text(script)
     done = brim("flow", "run", flow, *arguments)

@@ -26,7 +26,7 @@ def test_what_is_too_much_stands_above_the_brim():
     ]
 
 
-def test_what_is_above_the_picture_is_told():
+def test_rows_above_the_drawing_are_counted():
     assert drawn(900, height=4)[0].strip() == "... 15 more rows like these"
 
 

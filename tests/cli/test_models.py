@@ -37,7 +37,7 @@ def test_a_declared_model_is_listed_with_its_guess(brim):
     assert "brim.models.yaml" in "".join(brim("models", "my-model").out.split())
 
 
-def test_a_malformed_declaration_is_told_with_its_line(brim):
+def test_a_malformed_declaration_is_reported_with_its_line(brim):
     Path("brim.models.yaml").write_text("models:\n  my-model: {widow: 5000}\n")
     told = brim("models")
     assert told.code == 2

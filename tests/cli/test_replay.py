@@ -10,14 +10,16 @@ def receipt(brim, spec):
 
 
 @pytest.mark.usefixtures("receipt")
-def test_other_budgets_are_told_beside_the_recorded_one(brim):
+def test_other_budgets_are_shown_next_to_the_recorded_one(brim):
     told = brim("replay", "captured.json", "--budget", "99", "--budget", "8")
     assert told.code == 0
     lines = [line.split() for line in told.out.splitlines()]
     assert ["section", "priority", "size", "recorded", "at", "99", "at", "8"] in lines
     assert ["rules", "required", "8", "whole", "8", "whole", "8", "whole", "8"] in lines
     assert ["log", "low", "57", "cut", "50", "+", "whole", "57", "-", "dropped", "0"] in lines
-    assert "at 99: 1 section changed; 67 of 99 chars (chars, exact), 2 of 2 sections, 0 shortened or dropped" in told.out
+    assert (
+        "at 99: 1 section changed; 67 of 99 chars (chars, exact), 2 of 2 sections, 0 shortened or dropped" in told.out
+    )
 
 
 @pytest.mark.usefixtures("receipt")

@@ -109,7 +109,7 @@ def test_the_store_is_the_one_named_that_of_the_settings_or_the_one_here(brim, h
     assert brim("status").out.startswith("session far\n")
 
 
-def test_an_empty_store_and_an_unknown_session_are_told(brim, store):
+def test_an_empty_store_and_an_unknown_session_are_reported(brim, store):
     assert "This store has no sessions yet" in brim("status").out
     assert brim("status", "--line").out == "no sessions\n"
     talked(store, "thread", 1)

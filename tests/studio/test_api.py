@@ -28,7 +28,7 @@ def test_text_from_strangers_comes_back_as_json_text(alone):
 
 
 @pytest.mark.parametrize("view", ["context", "timeline", "ledger"])
-def test_a_session_that_is_not_there_is_said_so(served, view):
+def test_an_unknown_session_is_an_error(served, view):
     status, told = served.get(view, session="order-incident")
     assert status == 404
     assert "orders-incident" in told["problem"]
@@ -36,7 +36,7 @@ def test_a_session_that_is_not_there_is_said_so(served, view):
     assert served.get(view, workspace="other", session="x")[0] == 400
 
 
-def test_a_view_that_is_not_there_is_said_so(served):
+def test_an_unknown_view_is_an_error(served):
     assert served.get("nothing")[0] == 404
     assert served.post("nothing")[0] == 404
     assert served.get("save")[0] == 404

@@ -1,4 +1,4 @@
-"""Context now and the wire in a real Chromium. `make test-ui` runs this; the page has to be built."""
+"""Context now and the sent prompt in a real Chromium. `make test-ui` runs this; the page has to be built."""
 
 import json
 
@@ -56,7 +56,7 @@ def test_the_context_and_the_lab_say_estimated_of_the_same_session(chromium, ser
 
 
 @pytest.mark.parametrize("format", list(TOOLS))
-def test_the_wire_shows_what_was_sent_cut_and_left_out_and_the_body_itself(chromium, alone, format):
+def test_the_sent_prompt_shows_what_was_sent_shortened_and_dropped_and_the_body(chromium, alone, format):
     _, fitted = recorded(alone.folder, format)
     with tab(chromium, alone) as at:
         at.go("sent_prompt", workspace="mine", session="s")
@@ -80,7 +80,7 @@ def test_the_wire_shows_what_was_sent_cut_and_left_out_and_the_body_itself(chrom
         assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
 
 
-def test_a_session_that_keeps_nothing_has_no_wire_and_says_how(chromium, alone):
+def test_a_session_without_capture_says_how_to_keep_prompts(chromium, alone):
     recorded(alone.folder, "openai", capture=False)
     with tab(chromium, alone) as at:
         at.go("sent_prompt", workspace="mine", session="s")
@@ -90,7 +90,7 @@ def test_a_session_that_keeps_nothing_has_no_wire_and_says_how(chromium, alone):
         assert "capture=True" in at.page.locator(".text pre").inner_text()
 
 
-def test_markup_that_was_sent_stays_text_on_the_wire(chromium, alone):
+def test_markup_that_was_sent_stays_text(chromium, alone):
     evil = '<img src=x onerror="window.hit=1"><script>window.hit=1</script>'
     with brim.open_store(f"sqlite:///{alone.folder}/brim.db") as store:
         session = brim.Session(window=4_000, model="gpt-5", store=store, id=evil, capture=True)

@@ -77,7 +77,7 @@ def test_an_override_made_in_the_page_is_in_the_file_in_config_show_and_in_the_n
         assert path.read_text(encoding="utf-8") == before
 
 
-def test_a_preset_takes_the_place_of_the_budgets_beside_it(chromium, alone):
+def test_a_preset_replaces_the_budgets_of_its_layer(chromium, alone):
     folder = alone.studio.workspace("demo").config
     with tab(chromium, alone) as at:
         at.go("flows", workspace="demo", flow="build", step="code")
@@ -94,7 +94,7 @@ def test_a_preset_takes_the_place_of_the_budgets_beside_it(chromium, alone):
         at.page.wait_for_selector(".diff .minus")
 
 
-def test_a_guardrail_speaks_beside_its_budget_and_before_it_is_saved(chromium, alone):
+def test_a_guardrail_warns_at_its_budget_and_before_it_is_saved(chromium, alone):
     with tab(chromium, alone) as at:
         at.go("flows", workspace="demo", flow="deploy")
         at.page.wait_for_selector("form.budget:has(code:text('context_budget_chars')) .guard >> text=lowered")

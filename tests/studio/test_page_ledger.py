@@ -1,4 +1,4 @@
-"""The ledger in a real Chromium: what left is found, read, poured back and pinned."""
+"""The ledger in a real Chromium: dropped texts are found, read, restored and pinned."""
 
 import json
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.ui
 SESSION = "orders-incident"
 
 
-def test_what_was_dropped_is_found_poured_back_and_in_the_next_prompt(chromium, alone):
+def test_a_dropped_text_is_found_restored_and_in_the_next_prompt(chromium, alone):
     with tab(chromium, alone) as at:
         at.go("ledger", workspace="demo", session=SESSION)
         at.page.keyboard.press("/")
@@ -45,7 +45,7 @@ def test_what_was_pinned_is_in_every_prompt_until_it_is_unpinned(chromium, alone
         assert pinned not in brim.Session.open(SESSION, store=store).prompt().text
 
 
-def test_each_edit_tells_before_after_and_trigger_with_what_left_beside_the_summary(chromium, served):
+def test_each_edit_shows_before_after_trigger_removed_texts_and_summary(chromium, served):
     edits = served.get("ledger", session=SESSION)[1]["edits"]
     with tab(chromium, served) as at:
         at.go("ledger", workspace="demo", session=SESSION)

@@ -89,7 +89,9 @@ def ask(address, path, body, **headers):
 def test_a_request_to_a_running_gateway_is_on_the_page_a_moment_later(chromium, alone):
     url = f"sqlite:///{alone.folder}/brim.db"
     with running(ModelServer(window=1_000)) as upstream:
-        settings = GatewaySettings(upstream=f"{upstream}/v1", default=RequestRule(policy="fit", window=1_000), store=url)
+        settings = GatewaySettings(
+            upstream=f"{upstream}/v1", default=RequestRule(policy="fit", window=1_000), store=url
+        )
         app = GatewayApp(settings)
         with running(app, server.config(app, settings)) as gateway, tab(chromium, alone) as at:
             at.go("gateway", workspace="mine")

@@ -55,7 +55,7 @@ def test_the_demo_is_ready_with_the_address_and_gone_at_the_end(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_another_address_needs_a_token_and_a_taken_port_is_said_so(tmp_path, monkeypatch, capsys):
+def test_another_address_needs_a_token_and_a_used_port_is_an_error(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["studio", "--host", "0.0.0.0", "--no-open"]) == 2
     assert "--token" in capsys.readouterr().err

@@ -1,7 +1,7 @@
 """The facts of the doctor."""
 
 
-def test_the_doctor_tells_of_the_store_the_door_and_what_counts(served):
+def test_the_doctor_has_facts_about_the_store_the_address_and_the_meters(served):
     facts = {fact["name"]: fact["text"] for fact in served.get("doctor")[1]["facts"]}
     assert facts["size of the store"].endswith("bytes")
     assert "purge" in facts["retention"]

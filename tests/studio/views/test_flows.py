@@ -8,7 +8,7 @@ import brim
 
 
 @pytest.mark.requirement("S2.22")
-def test_an_override_is_shown_as_a_diff_saved_with_its_comments_and_taken_back(alone):
+def test_an_override_is_shown_as_a_diff_saved_with_its_comments_and_undone(alone):
     flow = os.path.join(alone.studio.workspace("demo").config, "flows", "build.yaml")
     with open(flow, encoding="utf-8") as file:
         before = file.read()
@@ -43,7 +43,7 @@ def test_a_file_that_somebody_else_changed_is_not_overwritten(alone):
     assert "changed in the meantime" in told["problem"]
 
 
-def test_a_value_that_cannot_be_is_refused_with_the_sentence_of_the_settings(served):
+def test_an_invalid_value_is_refused_with_the_message_of_the_settings(served):
     status, told = served.post("plan", key="context_budget_chars", value="many", flow="build", step="code")
     assert status == 400
     assert "whole number" in told["problem"]
@@ -51,7 +51,7 @@ def test_a_value_that_cannot_be_is_refused_with_the_sentence_of_the_settings(ser
     assert served.post("plan", key="no_such_key", value="1")[0] == 404
 
 
-def test_a_guardrail_that_moved_a_budget_is_told_where_it_holds_and_by_the_doctor(served):
+def test_a_guardrail_that_moved_a_budget_warns_in_the_settings_and_the_doctor(served):
     rows = served.get("settings", flow="deploy")[1]["values"]
     row = next(row for row in rows if row["key"] == "context_budget_chars")
     assert any("lowered" in warning for warning in row["warnings"])

@@ -5,7 +5,7 @@ import brim
 SESSION, LOOP = "orders-incident", "orders-recount"
 
 
-def test_the_ledger_has_each_edit_with_what_left_beside_its_summary(served):
+def test_the_ledger_has_each_edit_with_its_removed_texts_and_summary(served):
     edits = served.get("ledger", session=SESSION)[1]["edits"]
     compactions = [edit for edit in edits if edit["kind"] == "compaction"]
     assert len(compactions) == 2
@@ -21,7 +21,7 @@ def test_the_ledger_has_each_edit_with_what_left_beside_its_summary(served):
     assert all(edit["texts"] for edit in loop)
 
 
-def test_what_was_dropped_is_found_by_its_words_and_poured_back(alone):
+def test_a_dropped_text_is_found_by_its_words_and_restored(alone):
     found = alone.get("search", query="certificate", session=SESSION)[1]["found"]
     assert found
     handle = found[0]["handle"]
@@ -36,7 +36,7 @@ def test_what_was_dropped_is_found_by_its_words_and_poured_back(alone):
     assert "Restored from earlier" in prompt.text
 
 
-def test_a_message_is_not_poured_back_between_a_call_and_its_result(alone):
+def test_nothing_is_restored_between_a_call_and_its_result(alone):
     store = brim.open_store(f"sqlite:///{alone.folder}/brim.db")
     session = brim.Session(window=2_000, model="gpt-5", store=store, id="s", tool_limit=64)
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}

@@ -1,7 +1,7 @@
 """The models and the gateway of the demo."""
 
 
-def test_models_come_with_their_source_and_the_gateways_talks_with_before_and_after(served):
+def test_models_have_their_source_and_gateway_requests_their_tokens_before_and_after(served):
     models = served.get("models")[1]["models"]
     row = next(model for model in models if model["id"] == "gpt-5")
     assert row["window"]

@@ -1,4 +1,4 @@
-"""A change tried on what was recorded, before it is made."""
+"""A change previewed on recorded sessions, before it is made."""
 
 import brim
 
@@ -60,5 +60,5 @@ def test_a_pin_that_a_budget_would_lose_is_counted(alone):
     assert (told["before"]["lost_pins"], told["after"]["lost_pins"]) == (0, 1)
 
 
-def test_a_plan_that_is_not_there_is_said_so(served):
+def test_an_unknown_plan_is_an_error(served):
     assert served.post("preview", plan="nothing")[0] == 404

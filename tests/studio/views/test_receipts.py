@@ -19,7 +19,7 @@ def test_receipts_are_filtered_and_compared(served):
     assert any(not row["same"] for row in rows)
 
 
-def test_a_receipt_that_is_not_there_is_said_so_and_no_path_leads_out(served):
+def test_an_unknown_receipt_is_an_error_and_no_path_leads_out(served):
     for name in (
         "step:../../x",
         "step:build/../../brim.yaml",

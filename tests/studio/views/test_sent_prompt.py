@@ -1,4 +1,4 @@
-"""What was sent is shown as it was sent, and what was left out or cut is told, in every shape."""
+"""A sent prompt is shown as it was sent, with what was dropped or shortened, in every format."""
 
 import json
 import subprocess
@@ -81,7 +81,7 @@ def test_every_message_is_sent_or_left_out_with_a_reason_and_the_prefix_grows_to
     workspace.close()
 
 
-def test_a_message_that_was_cut_is_told_from_one_that_was_left_out(tmp_path):
+def test_a_shortened_message_is_distinct_from_a_dropped_one(tmp_path):
     workspace, fitted = recorded(tmp_path, "openai", turns=2, long=3_000)
     rows = sent_prompt(workspace, "s")["rows"]
     last = [row for row in rows if row["from"] is not None][-1]
@@ -133,7 +133,7 @@ def test_the_command_has_no_secret_and_a_shell_reads_the_body_back(tmp_path, for
     workspace.close()
 
 
-def test_a_session_that_keeps_nothing_is_said_so(tmp_path):
+def test_a_session_without_capture_has_no_sent_prompt(tmp_path):
     workspace, _ = recorded(tmp_path, "openai", capture=False)
     assert sent_prompt(workspace, "s")["format"] is None
     with pytest.raises(brim.UnknownName):
@@ -183,7 +183,7 @@ def test_every_piece_opens_to_its_whole_text(tmp_path):
     workspace.close()
 
 
-def test_without_capture_what_stands_beside_the_messages_says_that_its_text_is_not_kept(tmp_path):
+def test_without_capture_the_system_prompt_says_how_to_keep_its_text(tmp_path):
     workspace, _ = recorded(tmp_path, "openai", capture=False)
     pieces = {each["at"]: each for each in context(workspace, "s")["pieces"]}
     assert "capture=True" in pieces["system"]["text"]
