@@ -111,16 +111,14 @@ def test_the_margin_shrinks_with_evidence():
     assert margins == [300_000, 250_000, 125_000, 50_000, 30_000]
 
 
-def test_the_bound_follows_the_highest_recent_ratio_and_the_expected_size_their_mean():
+def test_the_bound_follows_the_highest_recent_ratio():
     known, size = Calibration(), CallSize(estimate=1_000, fixed=7)
     for actual in (1_500, 1_000, 1_100, 1_100):
         known = known.record(1_000, actual)
     assert known.upper(size) == 1_688 + 7  # 1,500 and an eighth
-    assert known.best(size) == 1_175 + 7
     for _ in range(32):
         known = known.record(1_000, 1_100)
     assert known.upper(size) == 1_146 + 7  # 1,100 and a quarter of a sixth
-    assert known.best(size) == 1_100 + 7
 
 
 def test_a_script_that_was_never_seen_is_not_undercounted_for_it():

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import zlib
 
-from brim.amounts import units
 from brim.meter.blob import Blob, opened
 from brim.meter.memo import Memo
 from brim.meter.vision import Crops, ImageRule, Levels, Pictured, family_of
@@ -40,27 +39,19 @@ _PAGE = re.compile(rb"/Type\s{0,8}/Page(?![A-Za-z])")
 _PAGES: Memo[int] = Memo()
 
 
-def count_audio(model: str | None, source: str | bytes | None, seconds: int | None = None) -> Pictured:
-    """Return the tokens of a recording: by `seconds` or the length in a WAV header, else by its bytes.
-
-    Raises:
-        InvalidValue: `seconds` is not a whole number of at least 0.
-    """
-    if seconds is None:
-        blob = opened(source)
-        seconds = _seconds(blob) if blob else _UNHEARD_SECONDS
-    return Pictured(units("seconds", seconds) * _per_second(family_of(model)), exact=False)
+def count_audio(model: str | None, source: str | bytes | None) -> Pictured:
+    """Return the tokens of a recording: by the length in a WAV header, else by its bytes."""
+    blob = opened(source)
+    seconds = _seconds(blob) if blob else _UNHEARD_SECONDS
+    return Pictured(seconds * _per_second(family_of(model)), exact=False)
 
 
-def count_file(model: str | None, source: str | bytes | None, media: str | None = None) -> Pictured:
-    """Return the tokens of a document: text and image of every page of a PDF, a share of the bytes of anything else.
-
-    `media` is its media type, if known.
-    """
+def count_file(model: str | None, source: str | bytes | None) -> Pictured:
+    """Return the tokens of a document: text and image of every page of a PDF, a share of the bytes of anything else."""
     blob = opened(source)
     if blob is None:
         return Pictured(_UNSEEN_PAGES * _per_page(family_of(model)), exact=False)
-    if blob.read(0, 5) == b"%PDF-" or "pdf" in (media or blob.media or ""):
+    if blob.read(0, 5) == b"%PDF-" or "pdf" in (blob.media or ""):
         return Pictured(_pages_of(source, blob) * _per_page(family_of(model)), exact=False)
     return Pictured(-(-blob.size // _BYTES_PER_TOKEN), exact=False)
 

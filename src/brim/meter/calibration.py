@@ -83,11 +83,6 @@ class Calibration:
         """Return the tokens that a request should not exceed."""
         return _times(size.estimate, self.rate) + size.fixed
 
-    def best(self, size: CallSize) -> int:
-        """Return the tokens that a request is expected to take."""
-        mean = sum(self.ratios) // len(self.ratios) if self.ratios else MILLION
-        return _times(size.estimate, mean) + size.fixed
-
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
         return {"model": self.model, "calls": self.calls, "ratios": list(self.ratios)}

@@ -11,9 +11,7 @@ from collections.abc import Callable
 from brim.errors import check_choice
 from brim.meter.attachment import count_audio, count_file
 from brim.meter.blob import Blob, opened
-from brim.meter.vision import Pictured, checked, family_of, image_units
-
-__all__ = ["Pictured", "count_image", "count_media", "dimensions", "family_of", "image_units", "size_of"]
+from brim.meter.vision import Pictured, checked, family_of
 
 _MOST_SEGMENTS = 4_096
 """Segments of a JPEG that are read; cameras write about twenty."""
@@ -59,11 +57,6 @@ def count_media(
     blob = opened(source)
     pictured = kind == "image" or (blob is not None and size_of(blob) is not None)
     return count_image(named, source) if pictured else count_file(named, source)
-
-
-def dimensions(head: bytes) -> Size | None:
-    """Return width and height of an image from its first bytes; `None` if they do not contain its size."""
-    return size_of(Blob(bytes(head)))
 
 
 def size_of(blob: Blob) -> Size | None:

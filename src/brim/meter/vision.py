@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple, Protocol
 
-from brim.amounts import units as whole
 from brim.errors import InvalidType
 from brim.meter.names import fold, spellings
 
@@ -39,17 +38,6 @@ class ImageRule(Protocol):
 
     def most(self, detail: str | None) -> int:
         """Return the maximum over all accepted images."""
-
-
-def image_units(rule: ImageRule, width: int, height: int, detail: str | None = None) -> int:
-    """Return the tokens of an image of `width` by `height` pixels under a rule.
-
-    Raises:
-        InvalidValue: a side is not a whole number of at least 1, or the detail is not a string.
-    """
-    whole("width", width, least=1)
-    whole("height", height, least=1)
-    return rule.units(width, height, checked(detail))
 
 
 def checked(detail: str | None) -> str | None:
