@@ -84,23 +84,12 @@ class Loop:
             UnknownName: the model or the meter is unknown.
         """
         made = Limits.of({"goal": goal, "tick_cap": tick_cap, "max_iterations": max_iterations}, limits)
-        options = {"limits": made.to_dict(), "system": jsonable(system), "tools": jsonable(tools)}
-        begun = [("event", {"event": "loop", **options, "progress": Progress().to_dict()})]
-        session = Session(
-            made.window(window, model),
-            model=model,
-            meter=meter,
-            store=store,
-            id=id,
-            clock=clock,
-            observers=observers,
-            on_notice=on_notice,
-            format=format,
-            tool_limit=tool_limit,
-            compact_at="never",
-            also=begun,
-        )
-        self._set_up(session, made, Progress(), act, system=system, tools=tools)
+        begun = {"limits": made.to_dict(), "system": jsonable(system), "tools": jsonable(tools)}
+        begun = {"event": "loop", **begun, "progress": Progress().to_dict()}
+        options: dict[str, Any] = {"model": model, "meter": meter, "format": format, "tool_limit": tool_limit}
+        options |= {"clock": clock, "observers": observers, "on_notice": on_notice}
+        options |= {"store": store, "id": id, "compact_at": "never", "also": [("event", begun)]}
+        self._set_up(Session(made.window(window, model), **options), made, Progress(), act, system=system, tools=tools)
 
     def _set_up(
         self, session: Session, limits: Limits, progress: Progress, act: Act, *, system: Any, tools: Any
