@@ -35,9 +35,10 @@ hide: [toc]
 
 <!-- Written by scripts/comparison.py from the records in docs/runs; do not edit. -->
 
-brim beside the libraries that count tokens, put prompts together or trim histories: the same inputs, each library set
-up as its documentation advises, in its own process. Every figure on this page comes from a recorded run, and a library
-that was not run has none. Compare ratios, not times: machines differ, and so does one machine from hour to hour.
+This page compares brim with libraries that count tokens, assemble prompts or trim histories. All get the same inputs; each
+is configured as its documentation advises and runs in its own process. Every figure comes from a recorded run; a library
+that was not run has no figures. Compare ratios, not times: times differ between machines, and on one machine from hour
+to hour.
 """
 _KINDS = (
     ("over the budget", r"units for a budget of"),
@@ -50,7 +51,7 @@ _KINDS = (
     ("changed what fits", r"the history fits"),
     ("most room empty", r"^only "),
 )
-"""What can be wrong with a prompt, by the words of the verdict."""
+"""The kinds of faults of a prompt, each with the words of its verdicts."""
 _GREEN, _GREY, _RED = "#009e73", "#c0c0c0", "#d55e00"
 
 
@@ -75,9 +76,9 @@ def _conformance() -> Iterator[str]:
         return
     cases = len(found["details"]["cases"])
     told = (
-        f"{cases} histories with a budget each, and what must hold of the prompt that is made of them: it counts at"
-        " most the budget, the provider accepts it, the rules and the newest message are there. [Case by"
-        " case](conformance.md) has every verdict."
+        f"{cases} histories, each with a budget and conditions for the fitted prompt: it counts at most the budget, the"
+        " provider accepts it, it contains the system prompt and the newest message. [Case by case](conformance.md) has"
+        " every verdict."
     )
     yield from _section("Trimming a history: is the prompt right?", told, found)
     yield f"![Cases that are right, of {cases}](pictures/conformance.svg)\n"
@@ -97,7 +98,7 @@ def _conformance() -> Iterator[str]:
 
 
 def _kind(state: str, detail: str) -> str:
-    """Return what was wrong, in one of few words."""
+    """Return the kind of fault of a verdict."""
     if state in ("pass", "refused", "not asked"):
         return ""
     if state in ("error", "timeout"):
@@ -110,12 +111,13 @@ def _histories() -> Iterator[str]:
     if not found:
         return
     told = (
-        "Agent runs, replayed call by call at a quarter and at half of their final size. In percent of the fits that"
-        " have to cut: what is wrong with the prompt, whether the task is still in it, how full it is, how much of it"
-        " begins as the last one did, and what it costs with a prompt cache against no trimming at all."
+        "Agent runs are replayed call by call, with a budget of a quarter and of half of their final size. The columns"
+        " are percentages of the fits that have to cut: prompts with a fault, prompts that keep the task, how full the"
+        " prompt is, the prefix that it shares with the last one, and its cost with a prompt cache compared to no"
+        " trimming."
     )
     yield from _section("Trimming a history: on agent runs", told, found)
-    yield "![What prompts cost with a cache](pictures/cached-cost.svg)\n"
+    yield "![Cost of prompts with a cache](pictures/cached-cost.svg)\n"
     wrong, worth = runs.table(found, "Tight fits: right"), runs.table(found, "Tight fits: what")
     taken = ("bad", "over", "400", "newest lost", "task kept")
     more = ("fill %", "shared prefix %", "cached cost", "CPU p50", "CPU p95")
@@ -146,8 +148,8 @@ def _recall() -> Iterator[str]:
     found = runs.record("recall")
     if not found:
         return
-    told = "Long conversations and questions whose evidence is known: the share of it that is still in the prompt."
-    yield from _section("What is still there when it is asked for", told, found)
+    told = "Long conversations and questions whose evidence is known: the share of the evidence that is in the prompt."
+    yield from _section("Recall: is the evidence still in the prompt?", told, found)
     kept = runs.table(found, "Share of the evidence")
     yield from runs.markdown(kept["columns"], kept["rows"])
     yield ""
@@ -159,8 +161,8 @@ def _fitting() -> Iterator[str]:
     if not found:
         return
     told = (
-        "Sections with priorities into half of their tokens, and small prompts whose pieces count otherwise joined than"
-        " apart. brim makes its receipt in the same time."
+        "Sections with priorities are fitted into half of their tokens. The second table has small prompts whose parts"
+        " have another count joined than apart. The times of brim include the receipt."
     )
     yield from _section("Putting a prompt together", told, found)
     yield "![CPU milliseconds of a fit of 1,000 sections](pictures/fitting.svg)\n"
@@ -183,8 +185,8 @@ def _engines() -> Iterator[str]:
     if not found:
         return
     told = (
-        "Exact counts with one vocabulary. tiktoken is the reference. brim counts with toktok, in pieces, so that other"
-        " threads keep running, and remembers what it has counted; here every text is new."
+        "Exact counts with one vocabulary; tiktoken is the reference. brim counts with toktok, in pieces, so that other"
+        " threads keep running, and caches its counts; here every text is new."
     )
     yield from _section("Counting", told, found)
     yield "![Speed of counting against tiktoken](pictures/counting.svg)\n"
@@ -195,16 +197,16 @@ def _engines() -> Iterator[str]:
 
 
 def _others() -> Iterator[str]:
-    yield "## Run it yourself\n"
+    yield "## Run the benchmarks\n"
     yield '```\nmake bench BENCH="conformance fitting engines --record docs/runs"\nmake pages\n```\n'
     missing = [name for name in ("histories", "recall", "footprint", "counting") if not runs.record(name)]
     if missing:
-        yield f"Not recorded yet, and so not on this page: {', '.join(f'`{name}`' for name in missing)}.\n"
-    yield "How each benchmark measures is told in [Benchmarks](benchmarks.md)."
+        yield f"Not recorded yet, so not on this page: {', '.join(f'`{name}`' for name in missing)}.\n"
+    yield "[Benchmarks](benchmarks.md) describes how each one measures."
 
 
 def plots() -> dict[Path, Callable[[], str]]:
-    """Return what draws each plot, by its file."""
+    """Return the functions that draw the plots, by file."""
     made: dict[Path, Callable[[], str]] = {}
     if runs.record("conformance"):
         made[PICTURES / "conformance.svg"] = _conformance_plot
@@ -227,7 +229,7 @@ def _conformance_plot() -> str:
         rows.append((trimmer["name"], (right, len(states) - asked, asked - right), f"{right} right"))
     rows.sort(key=lambda row: -row[1][0])
     cases = len(found["details"]["cases"])
-    return drawing.bars(f"Right prompts, of {cases} cases (grey: not asked)", rows, (_GREEN, _GREY, _RED), cases)
+    return drawing.bars(f"Right prompts, of {cases} cases (grey: not applicable)", rows, (_GREEN, _GREY, _RED), cases)
 
 
 def _fitting_plot() -> str:
@@ -258,7 +260,7 @@ def _cost_plot() -> str:
     cost = runs.column(found, "Tight fits: what", "cached cost")
     rows = _numbers(cost)
     told = [(name, (value,), runs.shown(value)) for value, name in rows]
-    return drawing.bars("What prompts cost with a cache, against no trimming", told, ("#e69f00",), rows[-1][0])
+    return drawing.bars("Cost of prompts with a cache, compared to no trimming", told, ("#e69f00",), rows[-1][0])
 
 
 def figures() -> str:
@@ -370,7 +372,7 @@ def gates() -> str:
 
 
 def pages() -> dict[Path, Callable[[], str]]:
-    """Return what makes each file, by its path."""
+    """Return the functions that write the files, by path."""
     return {
         PAGE: page,
         BENCHMARKS: lambda: runs.between(BENCHMARKS.read_text("utf-8"), "gates", gates()),
@@ -380,7 +382,7 @@ def pages() -> dict[Path, Callable[[], str]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the pages, or say whether they are up to date."""
+    """Write the pages, or check whether they are up to date."""
     check = "--check" in (sys.argv[1:] if arguments is None else arguments)
     made = {path: make() for path, make in pages().items()}
     stale = [path for path, text in made.items() if not path.is_file() or path.read_text("utf-8") != text]

@@ -3,7 +3,7 @@
 python scripts/conformance.py            write the page
 python scripts/conformance.py --check    fail if the page is not what would be written
 
-The page is made of that run and of nothing else, so that it cannot say what was not measured.
+The page is made of that run alone, so that it cannot state what was not measured.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ hide: [toc]
 search: {exclude: true}
 ---
 
-# What a context trimmer should do, and which ones do it
+# Conformance of context trimmers
 
 <!-- Written by scripts/conformance.py from a run of `python -m bench conformance`; do not edit. -->
 
-The suite in `tests/conformance/` is a list of histories with a budget each, and of what must hold of the prompt that is
-made of them. It runs against brim with the tests, and against every peer that is installed with the benchmarks. To put
-another trimmer through it takes an adapter of a few lines: the package's docstring shows one.
+The suite in `tests/conformance/` is a list of cases. Each is a history, a budget, and conditions for the fitted prompt. The
+tests run it on brim; the benchmarks run it on every other library that is installed. Another trimmer needs an adapter of
+a few lines; the docstring of the package shows one.
 
-Every prompt must count at most its budget, be one that OpenAI's chat endpoint accepts, keep the order of what was said
-and leave the caller's messages alone. A prompt is measured by an exact count of its own: o200k tokens of every text, of
-the names and the arguments of calls, and 3 for each message. A trimmer has ten seconds for a case.
+Every prompt must count at most its budget, be valid for OpenAI's chat endpoint, keep the order of the messages and leave
+the caller's messages unchanged. The suite counts a prompt itself: the exact o200k tokens of every text and of the names
+and arguments of calls, and 3 for each message. A trimmer has ten seconds for a case.
 
-| word | means |
+| verdict | meaning |
 |---|---|
-| pass | all that the case expects holds |
-| refused | an error of the trimmer's own, where the case allows one or nothing else can be right |
-| **fail** | a prompt came back, and something is wrong with it |
-| **error** | any other exception, a panic of a tokenizer included |
-| **timeout** | no answer in ten seconds |
-| not asked | the library, or the adapter for it, has no place for what the case holds |
+| pass | all conditions of the case hold |
+| refused | the trimmer raised its own error, and the case allows one or no prompt can be right |
+| **fail** | a prompt was returned, and a condition does not hold |
+| **error** | any other exception, or a panic of a tokenizer |
+| **timeout** | no result in ten seconds |
+| not applicable | the library, or its adapter, cannot represent the history of the case |
 
-The peers were set up as their documentation advises, to the budget and with an exact counter where they take one. Some
-were not made for this: they have no budget, count messages, or only shorten tool outputs. The notes say so.
+The libraries are configured as their documentation advises, for the budget and with an exact counter if they take one.
+Some were not made for this: they have no budget, count messages, or only shorten tool outputs. The notes say so.
 """
 
 _SHORT = {"pass": "pass", "refused": "refused", "fail": "**fail**", "error": "**error**", "timeout": "**timeout**"}
@@ -68,7 +68,7 @@ def page(told: dict[str, Any], measured: str = "") -> str:
         "\n## The cases\n",
         "\n".join(_reasons(cases)),
         "\n## Case by case\n",
-        "The columns are the numbers of the summary.\n",
+        "The columns are numbered as in the summary.\n",
         "\n".join(_verdicts(cases, trimmers)),
         "\n## What was wrong\n",
         "\n".join(_details(cases, trimmers)),
@@ -87,7 +87,7 @@ def _ruled(columns: Sequence[object]) -> Iterator[str]:
 
 def _summary(cases: Sequence[Any], trimmers: Sequence[Any]) -> Iterator[str]:
     yield from _ruled(
-        ("", "trimmer", "library", f"right, of {len(cases)}", "fail", "error", "timeout", "not asked", "set up")
+        ("", "trimmer", "library", f"right, of {len(cases)}", "fail", "error", "timeout", "not applicable", "setup")
     )
     for i, trimmer in enumerate(trimmers, start=1):
         states = [verdict["state"] for verdict in trimmer["verdicts"]]
@@ -121,7 +121,7 @@ def _details(cases: Sequence[Any], trimmers: Sequence[Any]) -> Iterator[str]:
 
 
 def _told(detail: str) -> str:
-    """Return a sentence of a run as it may stand on a page: on one line, with nothing that Markdown takes for HTML."""
+    """Return a detail of a run for a page: on one line, with nothing that Markdown reads as HTML."""
     return " ".join(detail.split()).replace("<", "&lt;").replace("`", "'")
 
 

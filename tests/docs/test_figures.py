@@ -109,7 +109,7 @@ def all_recorded(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("all_recorded")
 def test_the_pages_have_a_place_for_every_benchmark_that_may_be_recorded():
     page, table = comparison.page(), comparison.figures()
-    for title in ("on agent runs", "As a history grows", "still there when it is asked for"):
+    for title in ("on agent runs", "As a history grows", "is the evidence still in the prompt?"):
         assert title in page
     assert "| another | 0 |" in page
     assert "| the next fit of a history of 10,000 messages, ms | **2.00** |" in table
