@@ -35,10 +35,10 @@ hide: [toc]
 
 <!-- Written by scripts/comparison.py from the records in docs/runs; do not edit. -->
 
-This page compares brim with libraries that count tokens, assemble prompts or trim histories. All get the same inputs; each
-is configured as its documentation advises and runs in its own process. Every figure comes from a recorded run; a library
-that was not run has no figures. Compare ratios, not times: times differ between machines, and on one machine from hour
-to hour.
+This page compares brim with libraries that count tokens, assemble prompts or trim histories. All get the same inputs;
+each is configured as its documentation advises and runs in its own process. Every figure comes from a recorded run; a
+library that was not run has no figures. Compare ratios, not times: times differ between machines, and on one machine
+from hour to hour.
 """
 _KINDS = (
     ("over the budget", r"units for a budget of"),

@@ -31,13 +31,13 @@ search: {exclude: true}
 
 <!-- Written by scripts/conformance.py from a run of `python -m bench conformance`; do not edit. -->
 
-The suite in `tests/conformance/` is a list of cases. Each is a history, a budget, and conditions for the fitted prompt. The
-tests run it on brim; the benchmarks run it on every other library that is installed. Another trimmer needs an adapter of
-a few lines; the docstring of the package shows one.
+The suite in `tests/conformance/` is a list of cases. Each is a history, a budget, and conditions for the fitted
+prompt. The tests run it on brim; the benchmarks run it on every other library that is installed. Another trimmer
+needs an adapter of a few lines; the docstring of the package shows one.
 
-Every prompt must count at most its budget, be valid for OpenAI's chat endpoint, keep the order of the messages and leave
-the caller's messages unchanged. The suite counts a prompt itself: the exact o200k tokens of every text and of the names
-and arguments of calls, and 3 for each message. A trimmer has ten seconds for a case.
+Every prompt must count at most its budget, be valid for OpenAI's chat endpoint, keep the order of the messages and
+leave the caller's messages unchanged. The suite counts a prompt itself: the exact o200k tokens of every text and of
+the names and arguments of calls, and 3 for each message. A trimmer has ten seconds for a case.
 
 | verdict | meaning |
 |---|---|
