@@ -233,7 +233,7 @@ def test_an_argument_at_its_edge_is_taken(name, value):
 
 
 def test_a_meter_and_a_model_are_not_given_together():
-    with pytest.raises(InvalidValue, match="^model must be left out"):
+    with pytest.raises(InvalidValue, match="^model must be omitted"):
         fit(model="gpt-4o")
 
 

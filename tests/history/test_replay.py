@@ -284,7 +284,9 @@ def test_what_is_no_json_is_refused_with_its_index():
     made = [user("task"), {"role": "assistant", "content": "well", "at": datetime(2026, 1, 1)}]
     receipt = fit(made, capture=True).receipt
     assert replay(receipt).messages == made
-    with pytest.raises(InvalidType, match=r"messages\[1\] must be JSON, to be captured \(Object of type datetime is not JSON"):
+    with pytest.raises(
+        InvalidType, match=r"messages\[1\] must be JSON, to be captured \(Object of type datetime is not JSON"
+    ):
         receipt.to_json()
 
 

@@ -234,12 +234,13 @@ class History:
             last = self._last[1] if self._last[0] == before else ()
         elif isinstance(fit, StableFit):
             last = fit.last_prompt().messages
-        prefix = shared_units(last, sent, sum(fit.extra.values()) - fit.extra["reply"])
+        messages = tuple(sent.messages)
+        prefix = shared_units(last, messages, sent.units, sum(fit.extra.values()) - fit.extra["reply"])
         given = Given(self._meter, self._stable, before, exact and not turns.chat.estimated, capture)
-        self._last = (before, tuple(sent.messages))
+        self._last = (before, messages)
         if isinstance(fit, StableFit):
             self._stable = fit.stable
-        return Fitted(sent.messages, used, fit.budget, self._stable, recorder(fit, given, prefix), _prefix=prefix)
+        return Fitted(sent.messages, used, fit.budget, self._stable, recorder(fit, given, used, prefix), _prefix=prefix)
 
 
 def system_message(system: Any) -> Message | None:

@@ -52,15 +52,15 @@ def note_units(turns: Turns, kept: Sequence[Span], note: str) -> int:
     return turns.chat.text(note) + (0 if _joins(turns, kept) else turns.chat.frame("user"))
 
 
-def shared_units(last: Sequence[Any], sent: SentMessages, before: int) -> Callable[[], int]:
+def shared_units(last: Sequence[Any], messages: Sequence[Any], units: list[int], before: int) -> Callable[[], int]:
     """Return a function that counts the start of a prompt which the last one had as well.
 
     Args:
         last: the messages of the last prompt; empty if there was none.
-        sent: the messages of this one.
+        messages: the messages of this one.
+        units: the tokens of each.
         before: tokens that stood before the messages in both.
     """
-    messages, units = tuple(sent.messages), sent.units
 
     def count() -> int:
         same = 0

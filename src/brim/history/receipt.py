@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Set
-from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -44,12 +43,11 @@ class Given(NamedTuple):
     """Whether the receipt's JSON holds the messages."""
 
 
-def recorder(fit: HistoryFit, given: Given, prefix: Callable[[], int]) -> Callable[[], Receipt]:
+def recorder(fit: HistoryFit, given: Given, used: int, prefix: Callable[[], int]) -> Callable[[], Receipt]:
     """Return a function that writes the receipt of a fit, however the history grows until then."""
-    # Lists of a history either grow or are replaced, so a shallow copy with the lengths is a snapshot.
-    turns = copy(fit.turns)
+    turns = fit.turns.snapshot()
     lengths = len(turns.source), len(turns), len(turns.starts), len(turns.repairs)
-    return _Record(fit, given, prefix, turns, fit.used, *lengths).receipt
+    return _Record(fit, given, prefix, turns, used, *lengths).receipt
 
 
 @dataclass(slots=True)

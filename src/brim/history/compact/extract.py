@@ -205,7 +205,8 @@ def _within(facts: list[Fact], lines: list[SummaryLine], limit: int, meter: Base
 
 
 def _written(facts: Sequence[Fact], lines: Sequence[SummaryLine]) -> str:
-    rows = listing(sorted(facts, key=lambda fact: fact.at))
+    by_time: list[Fact] = sorted(facts, key=lambda fact: fact.at)
+    rows = listing(by_time)
     if lines:
         rows += [f"{_SAID}:", *(f"- {line.role}: {line.text}" if line.role else f"- {line.text}" for line in lines)]
     return "\n".join(rows)
