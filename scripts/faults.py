@@ -860,8 +860,8 @@ AREAS = (
         (
             (
                 "an answer of unknown length has no room",
-                "(reserve, reserve or answer_room(size))",
-                "(reserve, reserve)",
+                "reserve or (answer_room(size) if limits.spare else 0)",
+                "reserve",
             ),
             (
                 "the answer that is asked for has no room",

@@ -96,9 +96,9 @@ class Session(Recall):
             InvalidValue: an argument is invalid, or the store has a session of this id.
             UnknownName: there is no such model or meter.
         """
-        settings = {"keep_turns": keep_turns, "stable": stable, "compact_at": compact_at, "format": format}
-        settings |= {"summary_share": summary_share, "tool_limit": tool_limit, "memory_limit": memory_limit}
-        state = new_state(window, model, meter, calibration or load_calibration(store, model), settings)
+        more: dict[str, Any] = {"keep_turns": keep_turns, "stable": stable, "compact_at": compact_at, "format": format}
+        more |= {"summary_share": summary_share, "tool_limit": tool_limit, "memory_limit": memory_limit}
+        state = new_state(window, model, meter, calibration or load_calibration(store, model), more)
         name = uuid4().hex if id is None else id
         notifier = Notifier(name, model, clock, observers, on_notice)
         self._set_up(Journal(store, name), state, notifier, summarise, capture)
