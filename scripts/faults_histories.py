@@ -241,7 +241,7 @@ AREAS = (
         ),
     ),
     (
-        "meter/foreign.py",
+        "meter/adapters.py",
         "tests/meter/test_meter.py",
         (
             ("a model keeps counts of its own", "self.memo = inner.memo", "self.memo = type(inner.memo)()"),

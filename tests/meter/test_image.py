@@ -11,7 +11,7 @@ from brim.meter import blob as blobs
 from brim.meter import image
 from brim.meter.blob import Blob, opened
 from brim.meter.image import count_image, count_media, size_of
-from brim.meter.vision import OTHER, Pictured, checked, family_of
+from brim.meter.image_rules import OTHER, Pictured, checked, family_of
 
 DETAILS = [None, "low", "high", "original", "auto", "medium", "MEDIA_RESOLUTION_LOW"]
 MODELS = [
@@ -241,7 +241,7 @@ def test_an_image_costs_what_is_published(model, width, height, detail, units):
 
 def test_patches_are_scaled_down_as_the_guide_says():
     """The older guide's example: 1800 by 2400 pixels within 1,536 patches become 1056 by 1408."""
-    from brim.meter.vision import Limit, _covered
+    from brim.meter.image_rules import Limit, _covered
 
     assert _covered(1800, 2400, Limit(65_535, 1_536)) == 33 * 44
     # Of a line that is thinner than a patch its formula would leave nothing.

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from functools import cache
 
 from brim.errors import InvalidType, UnknownName
+from brim.meter.adapters import Foreign, Tuned, Upper
 from brim.meter.base import BaseMeter, Meter
 from brim.meter.estimate import FAMILIES, OTHER, estimate_for
-from brim.meter.foreign import Foreign, Tuned, Upper
 from brim.meter.units import UNITS
 from brim.meter.vocabularies import VOCABULARIES, file_vocabulary, vocabulary
 

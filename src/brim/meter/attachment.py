@@ -10,8 +10,8 @@ import re
 import zlib
 
 from brim.meter.blob import Blob, opened
+from brim.meter.image_rules import Crops, ImageRule, Levels, Pictured, family_of
 from brim.meter.memo import Memo
-from brim.meter.vision import Crops, ImageRule, Levels, Pictured, family_of
 
 _OPENAI_PER_SECOND, _GEMINI_PER_SECOND, _OLD_GEMINI_PER_SECOND = 10, 25, 32
 _LEAST_BYTES = 1_000

@@ -202,9 +202,7 @@ def estimate_for(family: str, vocabulary: Callable[[str], BaseMeter]) -> Estimat
     Raises:
         UnknownName: there is no such family.
     """
-    if family not in FAMILIES:
-        raise UnknownName("family of models", family, FAMILIES)
-    proxies = [vocabulary(way.vocabulary) for way in FAMILIES[family]]
+    proxies = [vocabulary(way.vocabulary) for way in FAMILIES.get(family, FAMILIES[OTHER])]
     proxy = next((proxy for proxy in proxies if proxy.exact), proxies[-1])
     return Estimate(family, proxy, witness=_ctok(_CTOK[family]) if family in _CTOK else None)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from brim.errors import check_choice
 from brim.meter.attachment import count_audio, count_file
 from brim.meter.blob import Blob, opened
-from brim.meter.vision import Pictured, checked, family_of
+from brim.meter.image_rules import Pictured, checked, family_of
 
 _MOST_SEGMENTS = 4_096
 """Segments of a JPEG that are read; cameras write about twenty."""

@@ -53,7 +53,7 @@ def vocabulary(name: str) -> Vocabulary:
         return vocabulary(_SAME[name])
     engines: list[tuple[str, Callable[[], Engine]]] = []
     if name in _COUNTS:
-        toktok = partial(_apart, name) if name in _APART else partial(ToktokEngine, name)
+        toktok = partial(_toktok, name)
         engines += [("toktok", toktok), ("tiktoken", partial(TiktokenEngine, name))]
     if name in OPEN:
         engines.append(("splintr", partial(SplintrEngine, name)))
@@ -62,8 +62,8 @@ def vocabulary(name: str) -> Vocabulary:
     return Vocabulary(name, engines, vectors=vectors, at_lines=name in _COUNTS)
 
 
-def _apart(name: str) -> Engine:
-    return ApartEngine(ToktokEngine(name))
+def _toktok(name: str) -> Engine:
+    return ApartEngine(ToktokEngine(name)) if name in _APART else ToktokEngine(name)
 
 
 @cache
@@ -73,7 +73,7 @@ def file_vocabulary(path: str) -> Vocabulary:
     Raises:
         SourceError: the file cannot be read, or is not a tokenizer.
     """
-    from brim.meter.file import FileEngine
+    from brim.meter.tokenizer_file import FileEngine
 
     engine = FileEngine(path)
     return Vocabulary(path, [("tokenizers", lambda: engine), (CLASSES, ClassesEngine)])

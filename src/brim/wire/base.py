@@ -151,6 +151,14 @@ def json_of(value: Any, place: str) -> str:
         raise InvalidType(place, value, f"JSON ({error})") from error
 
 
+def extended(raw: Any, text: str, kind: str) -> Any:
+    """Return a copy of a message with this text added at its end; in a list of parts it has the type `kind`."""
+    content = fields_of(raw, 0).get("content")
+    if isinstance(content, list):
+        return changed(raw, {("content",): [*content, {"type": kind, "text": text}]})
+    return changed(raw, {("content",): f"{content}\n\n{text}" if content else text})
+
+
 def changed(raw: Any, edits: Mapping[Path, Any]) -> Any:
     """Return a copy of a message with other values at the places of `edits`; the rest is the caller's own.
 

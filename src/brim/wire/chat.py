@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.wire.base import changed, fields_of, kinds_of, mapping_at, opaque, role_of, text_at
+from brim.wire.base import extended, fields_of, kinds_of, mapping_at, opaque, role_of, text_at
 from brim.wire.message import Message, Piece
 
 ROLES = {
@@ -56,10 +56,7 @@ class OpenAIChat:
 
     def append(self, raw: Any, text: str) -> Any:
         """Return a copy of a message with this text added at its end."""
-        content = fields_of(raw, 0).get("content")
-        if isinstance(content, list):
-            return changed(raw, {("content",): [*content, {"type": "text", "text": text}]})
-        return changed(raw, {("content",): f"{content}\n\n{text}" if content else text})
+        return extended(raw, text, "text")
 
 
 WIRE = OpenAIChat()

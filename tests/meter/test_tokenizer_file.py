@@ -10,8 +10,8 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 
 import strategies
 from brim.errors import SourceError
-from brim.meter import file as filed
-from brim.meter.file import FileEngine
+from brim.meter import tokenizer_file as filed
+from brim.meter.tokenizer_file import FileEngine
 
 CONTROL = "<|end|>"
 
