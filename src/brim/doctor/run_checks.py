@@ -74,9 +74,9 @@ class RunStep:
 
 def run_step(receipt: Mapping[str, Any], flow: str = "") -> RunStep:
     """Return the fields of a receipt; `flow` is used if it names none."""
-    told = _mapping(receipt.get("context_truncation"))
+    history = _mapping(receipt.get("context_truncation"))
     note = receipt.get("note")
-    included, total = _number(told.get("steps_included")), _number(told.get("steps_total"))
+    included, total = _number(history.get("steps_included")), _number(history.get("steps_total"))
     reason = str(_mapping(receipt.get("curator")).get("reason") or "")
     return RunStep(
         flow=str(receipt.get("flow") or flow),
@@ -84,9 +84,9 @@ def run_step(receipt: Mapping[str, Any], flow: str = "") -> RunStep:
         agent=str(receipt.get("agent") or ""),
         included=included,
         total=total,
-        used=_number(receipt.get("used_chars")) or _number(told.get("chars_used")),
-        budget=_number(told.get("budget_chars")) or _number(receipt.get("budget_chars")),
-        truncated=told.get("truncated") is True or (isinstance(note, str) and MARKER in note) or included < total,
+        used=_number(receipt.get("used_chars")) or _number(history.get("chars_used")),
+        budget=_number(history.get("budget_chars")) or _number(receipt.get("budget_chars")),
+        truncated=history.get("truncated") is True or (isinstance(note, str) and MARKER in note) or included < total,
         steps=_rows(receipt.get("steps")),
         files=_rows(receipt.get("files")),
         window=_number(receipt.get("window_tokens")) or None,

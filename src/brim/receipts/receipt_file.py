@@ -1,4 +1,4 @@
-"""Receipts read back from files that anybody may have written."""
+"""Receipts in files."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _MOST_BYTES = 500_000_000
 
 
 def read_receipt(path: str) -> Receipt:
-    """Return the receipt that a file holds.
+    """Return the receipt in a file.
 
     Raises:
-        SourceError: the file cannot be read, or holds no receipt.
+        SourceError: the file cannot be read, or is not a receipt.
     """
     text = text_of(path, _MOST_BYTES)
     try:

@@ -21,7 +21,7 @@ PROFILE = "ecology"
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word, and the setting that it stands for."""
+    """One word, and its setting."""
 
     key: str
     kind: Kind

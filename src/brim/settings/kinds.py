@@ -138,26 +138,20 @@ def amount(*, least: int = 0) -> Kind:
     return Kind('tokens above 0 (400) or a percentage above 0, up to 100 ("20%")', takes, {"anyOf": [integer, percent]})
 
 
-def keep() -> Kind:
-    """Return the kind of a section's `keep`."""
-    return Kind(
-        f"one of {', '.join(KEEPS)}, or code: and a language",
-        lambda value: isinstance(value, str) and (value in KEEPS or (value.startswith("code:") and len(value) > 5)),
-        {"anyOf": [{"enum": list(KEEPS)}, {"type": "string", "pattern": "^code:.+"}]},
-        reads_text=True,
-    )
+KEEP = Kind(
+    f"one of {', '.join(KEEPS)}, or code: and a language",
+    lambda value: isinstance(value, str) and (value in KEEPS or (value.startswith("code:") and len(value) > 5)),
+    {"anyOf": [{"enum": list(KEEPS)}, {"type": "string", "pattern": "^code:.+"}]},
+    reads_text=True,
+)
+"""The `keep` of a section."""
 
-
-def priority() -> Kind:
-    """Return the kind of a section's priority: a name, or an integer."""
-
-    def takes(value: Any) -> bool:
-        if isinstance(value, str):
-            return value.lower() in _PRIORITIES
-        return type(value) is int and abs(value) <= MOST
-
-    integer = {"type": "integer", "minimum": -MOST, "maximum": MOST}
-    return Kind(f"{', '.join(_PRIORITIES)} or a whole number", takes, {"anyOf": [{"enum": list(_PRIORITIES)}, integer]})
+PRIORITY = Kind(
+    f"{', '.join(_PRIORITIES)} or a whole number",
+    lambda value: value.lower() in _PRIORITIES if isinstance(value, str) else type(value) is int and abs(value) <= MOST,
+    {"anyOf": [{"enum": list(_PRIORITIES)}, {"type": "integer", "minimum": -MOST, "maximum": MOST}]},
+)
+"""The priority of a section: a name, or an integer."""
 
 
 def stages() -> Kind:

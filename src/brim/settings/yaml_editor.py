@@ -164,7 +164,7 @@ class _Edit:
         """Return the text without the lines of an entry."""
         start = self._at(name.start_mark)
         begin = self._line_start(start)
-        if self._text[begin:start].strip():  # The first of a list's item: the next entry moves up beside the dash.
+        if self._text[begin:start].strip():  # The first key of a list item: the next one moves up to the dash.
             others = [self._at(each.start_mark) for each, _ in node.value if self._at(each.start_mark) > start]
             end = min(others, default=start)
             if not others or "#" in self._text[max(self._span(child)[1], start) : end]:
