@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brim import BrimError, InvalidValue, Receipt, Section, fit, replay
+from brim import BrimError, DoesNotFit, InvalidValue, Receipt, Section, fit, replay
 from corruption import corrupted
 
 SECTIONS = [
@@ -83,8 +83,18 @@ def test_sizes_alone_keep_a_ceiling_at_its_units():
     assert again.part("b").state == "whole"
 
 
-@pytest.mark.parametrize("budget", [0, 1, 30, 60, 199, 1000])
-def test_sizes_alone_are_never_over_the_budget(budget):
+@pytest.mark.parametrize(
+    ("budget", "uses"), [(2, (0, 0)), (3, (1, 0)), (30, (28, 0)), (60, (30, 28)), (199, (30, 100)), (1000, (30, 100))]
+)
+def test_sizes_alone_fill_the_budget_and_are_never_over_it(budget, uses):
     small = sized(Section("a", "x" * 100, ceiling="50%"), Section("b", "y" * 100), budget=60)
-    with suppress(BrimError):
-        assert replay(small, budget=budget).receipt.used <= budget
+    again = replay(small, budget=budget).receipt
+    assert tuple(part.used for part in again.parts) == uses
+    assert again.used == sum(uses) + 2 <= budget
+
+
+def test_sizes_alone_need_room_for_the_separators():
+    small = sized(Section("a", "x" * 20), Section("b", "y" * 100), budget=60)
+    with pytest.raises(DoesNotFit) as refused:
+        replay(small, budget=1)
+    assert refused.value.available == -1

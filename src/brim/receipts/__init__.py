@@ -1,1 +1,1 @@
-"""What a fit was given and what came of it: sections, captures, receipts, and the schema of their JSON."""
+"""The records of fits: sections, captures, receipts, and the schema of their JSON."""
