@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -249,20 +249,12 @@ def _curator(settings: Resolved, run: Sequence[RunStep]) -> Iterator[Finding]:
 
 def _ended(_: Resolved, run: Sequence[RunStep]) -> Iterator[Finding]:
     """Find steps that ended at a limit of the model."""
-    checks: tuple[tuple[str, Callable[[RunStep], bool], str], ...] = (
-        (
-            "answer cut off",
-            lambda step: step.stop == "length",
-            "Split the step, or use a model with longer answers. Budgets are for input and do not help.",
-        ),
-        (
-            "prompt refused",
-            lambda step: step.status == 400,
-            "Set model or window.size to the window that the server really has.",
-        ),
-    )
-    for check, applies, do in checks:
-        names = [step.name for step in run if applies(step)]
+    longer = "Split the step, or use a model with longer answers. Budgets are for input and do not help."
+    window = "Set model or window.size to the window that the server really has."
+    for check, names, do in (
+        ("answer cut off", [step.name for step in run if step.stop == "length"], longer),
+        ("prompt refused", [step.name for step in run if step.status == 400], window),
+    ):
         if names:
             yield Finding(check=check, seen=f"{len(names)} times, first {names[0]}", do=do)
 

@@ -25,6 +25,14 @@ MARKER = "\n... (truncated)"
 
 _JOIN = "\n\n"
 _UNIT = "chars"
+_SETTINGS = {
+    "total": "context_budget_chars",
+    "recent": "history_max_recent_chars",
+    "older": "history_max_older_chars",
+    "pins_newest": "history.pin_most_recent",
+    **{name: f"history.{name}" for name in ("selection", "within", "note")},
+}
+"""The settings of `HistoryOptions` by field."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,16 +61,8 @@ class HistoryOptions:
         Raises:
             SourceError: an agent is listed in two classes.
         """
-        return cls(
-            total=settings.value("context_budget_chars"),
-            recent=settings.value("history_max_recent_chars"),
-            older=settings.value("history_max_older_chars"),
-            selection=settings.value("history.selection"),
-            within=settings.value("history.within"),
-            pins_newest=settings.value("history.pin_most_recent"),
-            note=settings.value("history.note"),
-            classes=settings.classes(),
-        )
+        values = {name: settings.value(key) for name, key in _SETTINGS.items()}
+        return cls(classes=settings.classes(), **values)
 
 
 class ShownStep(NamedTuple):
@@ -140,7 +140,10 @@ def _selected(
     history: Sequence[StepRecord], kinds: Sequence[Class], options: HistoryOptions, left: int, query: str
 ) -> dict[int, tuple[str, bool]]:
     """Return the steps that stay, by index: the newest, truncated to the room, and those that are selected."""
-    kept = {i: _text(step, min(_limit(i, history, options), left - _frame(step))) for i, step in enumerate(history)}
+    kept = {
+        i: _text(step, min(_limit(i, history, options), left - len(f"{_JOIN}{step.title}\n")))
+        for i, step in enumerate(history)
+    }
     if options.pins_newest and not kept[len(history) - 1][0]:
         return {}
     messages = {i: {"role": "assistant", "content": _JOIN + text} for i, (text, _) in kept.items() if text}
@@ -163,11 +166,6 @@ def _selected(
 
 def _limit(index: int, history: Sequence[StepRecord], options: HistoryOptions) -> int:
     return options.recent if index == len(history) - 1 else options.older
-
-
-def _frame(step: StepRecord) -> int:
-    """Return the characters of a step without its output."""
-    return len(_JOIN) + len(step.title) + 1
 
 
 def _text(step: StepRecord, limit: int) -> tuple[str, bool]:
