@@ -21,40 +21,48 @@ if TYPE_CHECKING:
 _MOST_NAMED = 5
 """Records that are listed in the terminal; the JSON has more."""
 
+_Traces = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="TRACES", help="Files, patterns or directories, also .gz; - is standard input."),
+]
+_Policy = Annotated[
+    list[str] | None,
+    Option(
+        "--policy",
+        "-p",
+        metavar="NAME:KEY=VALUE,...",
+        help="A policy, such as lean:budget=32000,stable=true, or the name of a profile; repeatable. Keys: budget,"
+        " window, cap, reserve, meter, stable, select, within, recent, older, pin_first_user, note.",
+    ),
+]
+_Model = Annotated[
+    str | None, Option("--model", "-m", metavar="NAME", help="Treat every request as one to this model.")
+]
+_Window = Annotated[str | None, Option("--window", "-w", metavar="N", help="The window of every model, in tokens.")]
+_Limit = Annotated[str | None, Option("--limit", metavar="N", help="Replay a sample of N conversations.")]
+_Workers = Annotated[str | None, Option("--workers", metavar="N", help="Processes; by default one per core.")]
+_Engine = Annotated[str, Option("--engine", metavar="NAME", help="processes of this machine, or ray.")]
+_RayAddress = Annotated[
+    str | None, Option("--ray-address", metavar="HOST:PORT", help="The Ray cluster, if not the running one.")
+]
+_Spool = Annotated[str | None, Option("--spool", metavar="DIR", help="The directory for unpacked files and the index.")]
+_Config = Annotated[str | None, Option("--config", "-c", metavar="FILE", help="The brim.yaml with profiles.")]
+_Html = Annotated[str | None, Option("--html", metavar="FILE", help="Write the report as an HTML page.")]
+
 
 def run(
     *,
-    traces: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="TRACES", help="Files, patterns or directories, also .gz; - is standard input."),
-    ] = None,
-    policy: Annotated[
-        list[str] | None,
-        Option(
-            "--policy",
-            "-p",
-            metavar="NAME:KEY=VALUE,...",
-            help="A policy, such as lean:budget=32000,stable=true, or the name of a profile; repeatable. Keys: budget,"
-            " window, cap, reserve, meter, stable, select, within, recent, older, pin_first_user, note.",
-        ),
-    ] = None,
-    model: Annotated[
-        str | None, Option("--model", "-m", metavar="NAME", help="Treat every request as one to this model.")
-    ] = None,
-    window: Annotated[
-        str | None, Option("--window", "-w", metavar="N", help="The window of every model, in tokens.")
-    ] = None,
-    limit: Annotated[str | None, Option("--limit", metavar="N", help="Replay a sample of N conversations.")] = None,
-    workers: Annotated[str | None, Option("--workers", metavar="N", help="Processes; by default one per core.")] = None,
-    engine: Annotated[str, Option("--engine", metavar="NAME", help="processes of this machine, or ray.")] = "processes",
-    ray_address: Annotated[
-        str | None, Option("--ray-address", metavar="HOST:PORT", help="The Ray cluster, if not the running one.")
-    ] = None,
-    spool: Annotated[
-        str | None, Option("--spool", metavar="DIR", help="The directory for unpacked files and the index.")
-    ] = None,
-    config: Annotated[str | None, Option("--config", "-c", metavar="FILE", help="The brim.yaml with profiles.")] = None,
-    html: Annotated[str | None, Option("--html", metavar="FILE", help="Write the report as an HTML page.")] = None,
+    traces: _Traces = None,
+    policy: _Policy = None,
+    model: _Model = None,
+    window: _Window = None,
+    limit: _Limit = None,
+    workers: _Workers = None,
+    engine: _Engine = "processes",
+    ray_address: _RayAddress = None,
+    spool: _Spool = None,
+    config: _Config = None,
+    html: _Html = None,
     json: options.Json = False,
 ) -> None:
     """Replay recorded traffic, and report what brim would have changed.
@@ -67,13 +75,10 @@ def run(
     """
     from brim.audit import audit, policies_of
     from brim.meter import meter
+    from brim.settings import load_config
 
-    loaded = None
-    if config is not None or any(":" not in each and each != "window" for each in policy or ()):
-        from brim.settings import load_config
-
-        loaded = load_config(config)
-    policies = policies_of(list(policy or ()), loaded)
+    named = config is not None or any(":" not in each and each != "window" for each in policy or ())
+    policies = policies_of(list(policy or ()), load_config(config) if named else None)
     if not traces:
         raise InvalidValue("TRACES", [], "one file at least")
     if model is not None:

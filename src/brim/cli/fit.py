@@ -18,49 +18,49 @@ from brim.history.request_body import read_request
 from brim.receipts.receipt import Receipt
 from brim.settings.spec import read_spec
 
+_File = Annotated[
+    str,
+    typer.Argument(metavar="SPEC.yaml", help="The sections of a prompt, or a REQUEST.json; - is stdin."),
+]
+_Out = Annotated[str | None, Option("--out", "-o", metavar="FILE", help="Write the prompt or the body to a file.")]
+_Receipt = Annotated[str | None, Option("--receipt", "-r", metavar="FILE", help="Write the receipt there, as JSON.")]
+_Capture = Annotated[bool, Option("--capture", help="Include the texts in the receipt, for brim replay.")]
+_Request = Annotated[
+    bool, Option("--request", help="The file is a request, whatever its name; needed for standard input.")
+]
+_Select = Annotated[
+    str | None,
+    Option("--select", metavar="WAY", help="For a request: keep turns by recency, priority or relevance; + joins two."),
+]
+_Query = Annotated[str | None, Option("--query", metavar="TEXT", help="For a request: the query for relevance.")]
+_Recent = Annotated[str | None, Option("--recent", metavar="N", help="For a request: the limit of the newest turn.")]
+_Older = Annotated[str | None, Option("--older", metavar="N", help="For a request: the limit of each older turn.")]
+_Format = Annotated[
+    str | None,
+    Option("--format", metavar="NAME", help="For a request: openai, responses or anthropic, if not detected."),
+]
+_Repair = Annotated[
+    str | None,
+    Option("--repair", metavar="HOW", help="For a request: drop messages that no provider accepts, or error."),
+]
+
 
 def run(
     *,
-    file: Annotated[
-        str,
-        typer.Argument(metavar="SPEC.yaml", help="The sections of a prompt, or a REQUEST.json; - is stdin."),
-    ],
+    file: _File,
     budget: options.Budget = None,
     model: options.Model = None,
     meter: options.Meter = None,
-    out: Annotated[
-        str | None, Option("--out", "-o", metavar="FILE", help="Write the prompt or the body to a file.")
-    ] = None,
-    receipt: Annotated[
-        str | None, Option("--receipt", "-r", metavar="FILE", help="Write the receipt there, as JSON.")
-    ] = None,
-    capture: Annotated[bool, Option("--capture", help="Include the texts in the receipt, for brim replay.")] = False,
-    request: Annotated[
-        bool, Option("--request", help="The file is a request, whatever its name; needed for standard input.")
-    ] = False,
-    select: Annotated[
-        str | None,
-        Option(
-            "--select", metavar="WAY", help="For a request: keep turns by recency, priority or relevance; + joins two."
-        ),
-    ] = None,
-    query: Annotated[
-        str | None, Option("--query", metavar="TEXT", help="For a request: the query for relevance.")
-    ] = None,
-    recent: Annotated[
-        str | None, Option("--recent", metavar="N", help="For a request: the limit of the newest turn.")
-    ] = None,
-    older: Annotated[
-        str | None, Option("--older", metavar="N", help="For a request: the limit of each older turn.")
-    ] = None,
-    format: Annotated[
-        str | None,
-        Option("--format", metavar="NAME", help="For a request: openai, responses or anthropic, if not detected."),
-    ] = None,
-    repair: Annotated[
-        str | None,
-        Option("--repair", metavar="HOW", help="For a request: drop messages that no provider accepts, or error."),
-    ] = None,
+    out: _Out = None,
+    receipt: _Receipt = None,
+    capture: _Capture = False,
+    request: _Request = False,
+    select: _Select = None,
+    query: _Query = None,
+    recent: _Recent = None,
+    older: _Older = None,
+    format: _Format = None,
+    repair: _Repair = None,
     json: options.Json = False,
 ) -> None:
     """Fit a prompt described in YAML, or the messages of a request.

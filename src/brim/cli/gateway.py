@@ -15,12 +15,24 @@ from brim.settings import load_config
 if TYPE_CHECKING:
     from brim.gateway.settings import GatewaySettings
 
+_Upstream = Annotated[str | None, Option("--upstream", metavar="URL", help="The endpoint, such as http://host/v1.")]
+_Window = Annotated[
+    int | None,
+    Option("--window", "-w", metavar="N", min=1, help="The window of models that are not in the catalogue."),
+]
+_Policy = Annotated[
+    str | None,
+    Option("--policy", metavar="NAME", help="What happens to a long request: fit, warn, refuse or pass."),
+]
+_Store = Annotated[
+    str | None, Option("--store", metavar="URL", help="The store for sessions, such as sqlite:///brim.db.")
+]
+_Config = Annotated[str | None, Option("--config", "-c", metavar="BRIM.yaml", help="The settings of the project.")]
+
 
 def run(
     *,
-    upstream: Annotated[
-        str | None, Option("--upstream", metavar="URL", help="The endpoint, such as http://host/v1.")
-    ] = None,
+    upstream: _Upstream = None,
     host: Annotated[
         str | None, Option("--host", metavar="ADDRESS", help="The address to listen on; default 127.0.0.1.")
     ] = None,
@@ -28,21 +40,11 @@ def run(
         int | None,
         Option("--port", "-p", metavar="PORT", min=0, max=65_535, help="The port to listen on; default 8088."),
     ] = None,
-    window: Annotated[
-        int | None,
-        Option("--window", "-w", metavar="N", min=1, help="The window of models that are not in the catalogue."),
-    ] = None,
-    policy: Annotated[
-        str | None,
-        Option("--policy", metavar="NAME", help="What happens to a long request: fit, warn, refuse or pass."),
-    ] = None,
+    window: _Window = None,
+    policy: _Policy = None,
     meter: options.Meter = None,
-    store: Annotated[
-        str | None, Option("--store", metavar="URL", help="The store for sessions, such as sqlite:///brim.db.")
-    ] = None,
-    config: Annotated[
-        str | None, Option("--config", "-c", metavar="BRIM.yaml", help="The settings of the project.")
-    ] = None,
+    store: _Store = None,
+    config: _Config = None,
     check: Annotated[bool, Option("--check", help="Check the settings and the endpoint, and exit.")] = False,
     json: options.Json = False,
 ) -> None:
