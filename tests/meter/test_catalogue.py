@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.errors import InvalidType, SourceError, UnknownName
-from brim.meter.catalogue import declared, find, known_names, models
+from brim.meter.catalogue import declared, find, known_names, lookup, models
 from brim.meter.model import Cache, Framing, Prices
 from brim.meter.names import fold, spellings
 
@@ -464,3 +464,9 @@ def test_a_home_that_may_not_be_read_or_is_no_directory_says_nothing(tmp_path, m
     (tmp_path / ".config" / "brim").mkdir(parents=True)
     (tmp_path / ".config" / "brim" / "models.yaml").write_text("models: {a: {window: 3}}")
     assert find("a").window == 3
+
+
+def test_lookup_returns_the_model_or_none():
+    assert lookup("openai/gpt-5-2025-08-07").id == "gpt-5"
+    assert lookup("no-such-model") is None
+    assert lookup(None) is None
