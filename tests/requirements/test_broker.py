@@ -73,7 +73,7 @@ def test_whole_lines_are_kept_from_the_head_and_the_suffix_is_inside_the_limit()
     """The document's own input came back as 14 for a maximum of 10."""
     text = "\n".join(f"Line {i}" for i in range(100))
     cut = brim.cut(text, 10, "chars/4", keep="lines", marker=MARKER)
-    assert cut.after <= 10
+    assert 8 <= cut.after <= 10
     assert cut.text.endswith(MARKER)
     assert text.startswith(cut.text.removesuffix(MARKER) + "\n")
 

@@ -280,9 +280,9 @@ def test_the_reflectors_directive_survives_ninety_attempts(budget):
 
 @pytest.mark.requirement("S0.13", "S0.14", "S0.15", "S0.16")
 def test_lessons_in_the_prompt_are_distilled_numbered_and_a_twentieth_of_the_raw_text():
-    from brim.sessions.memory.episodic import Episodic
+    from brim.sessions.memory import EpisodicMemory
 
-    memory, raw, events = Episodic(), [], []
+    memory, raw, events = EpisodicMemory(), [], []
     for i in range(18):
         reflection = "The database was not made anew. " * 4 + f"\ndistilled: run aide --init after edit {i}."
         memory, event = memory.after(approach="edit " * 40, result="failed " * 11, reflection=reflection)
@@ -312,7 +312,7 @@ def test_every_assembly_emits_its_event_with_the_agent_and_the_rule():
 
 @pytest.mark.requirement("S0.18")
 def test_a_report_is_made_of_the_events_and_the_statuses_of_a_run():
-    from brim.flows.report import report
+    from brim.flows import report
 
     log = []
     held = settings("forge")

@@ -68,5 +68,6 @@ def test_a_thread_is_held_to_the_cap_and_not_to_the_window(tmp_path):
     thread += [{"role": role, "content": "a line. " * 60} for _ in range(9) for role in ("assistant", "user")]
     fitted = settings(tmp_path, text).fit_messages(thread)
     assert fitted.budget == 2_000
-    assert fitted.used <= 2_000
+    assert 1_500 < fitted.used <= 2_000
+    assert fitted.messages[-1] is thread[-1]
     assert fitted.messages[0] is thread[0]
