@@ -156,7 +156,7 @@ def test_a_memory_leaves_room_for_what_it_does_not_see():
     tool = FunctionTool.from_defaults(look)
     messages = [ChatMessage(role="user", content="mud and sand; " * 10) for _ in range(50)]
     plain = BrimMemory.from_defaults(messages, window=1_000, model="gpt-5")
-    roomy = BrimMemory.from_defaults(messages, window=1_000, model="gpt-5", aside=500, tools=[tool])
+    roomy = BrimMemory.from_defaults(messages, window=1_000, model="gpt-5", extra_tokens=500, tools=[tool])
     budgets = []
     for memory, more in ((plain, 0), (plain, 100), (roomy, 0), (roomy, 100)):
         memory.get(initial_token_count=more)
@@ -174,7 +174,7 @@ def test_a_memory_without_a_window_gives_everything():
 
 
 def test_a_memory_survives_the_context_of_a_workflow():
-    memory = BrimMemory.from_defaults([ChatMessage(role="user", content=GOAL)], window=500, aside=20)
+    memory = BrimMemory.from_defaults([ChatMessage(role="user", content=GOAL)], window=500, extra_tokens=20)
     agent = FunctionAgent(llm=OpenAILike(model="gpt-5", is_function_calling_model=True), tools=[look])
     context = Context(agent)
 

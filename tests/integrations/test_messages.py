@@ -283,7 +283,7 @@ def test_room_is_left_for_tokens_that_the_caller_counts():
     messages = [{"role": "user", "content": "mud and sand"}]
     conversations = Conversations(1_000, meter="gpt-5")
     budget = conversations.request(messages).receipt.budget
-    assert conversations.request(messages, aside=300).receipt.budget == budget - 300
-    assert conversations.request(messages, aside=300, answer=400).receipt.budget == 300
+    assert conversations.request(messages, extra_tokens=300).receipt.budget == budget - 300
+    assert conversations.request(messages, extra_tokens=300, answer=400).receipt.budget == 300
     with pytest.raises(brim.DoesNotFit):
-        conversations.request(messages, aside=2_000)
+        conversations.request(messages, extra_tokens=2_000)

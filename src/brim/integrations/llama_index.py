@@ -161,7 +161,7 @@ class BrimMemory(BaseChatStoreMemory):
     window: int | None = None
     model: str | None = None
     session: str | None = None
-    aside: int = 0
+    extra_tokens: int = 0
     _conversations: Conversations = PrivateAttr()
     _tools: list[Any] = PrivateAttr()
     _meter: Any = PrivateAttr()
@@ -172,7 +172,7 @@ class BrimMemory(BaseChatStoreMemory):
         *,
         model: str | None = None,
         tools: Sequence[Any] = (),
-        aside: int = 0,
+        extra_tokens: int = 0,
         session: str | None = None,
         conversations: Conversations | None = None,
         chat_store: Any = None,
@@ -185,7 +185,7 @@ class BrimMemory(BaseChatStoreMemory):
             window: the window of the model; by default that of the catalogue, and none for an unknown model.
             model: the model that gets the messages.
             tools: the tools that are sent, which a memory does not see.
-            aside: further tokens of the prompt that a memory does not see: the system prompt of an agent, and room
+            extra_tokens: tokens of the prompt that a memory does not see: the system prompt of an agent, and room
                 for the calls of a run.
             session: the name of the conversation; without it, the one whose messages these begin with.
             conversations: the conversations to use, if they are shared.
@@ -195,7 +195,7 @@ class BrimMemory(BaseChatStoreMemory):
         """
         size = window.size if isinstance(window, Window) else window
         stored = {"chat_store": chat_store or SimpleChatStore(), "chat_store_key": chat_store_key}
-        super().__init__(window=size, model=model, session=session, aside=aside, **stored)
+        super().__init__(window=size, model=model, session=session, extra_tokens=extra_tokens, **stored)
         self._meter = _meter_of(settings.get("meter") or model)
         self._conversations = conversations or Conversations(window, model=model, **settings)
         self._tools = [each if isinstance(each, Mapping) else each.metadata.to_openai_tool() for each in tools]
@@ -215,13 +215,16 @@ class BrimMemory(BaseChatStoreMemory):
     def to_dict(self, **_: Any) -> dict[str, Any]:
         """Return the memory as JSON values, as the context of a workflow keeps it: messages and options."""
         messages = [message.model_dump(mode="json") for message in self.get_all()]
-        options = {name: getattr(self, name) for name in ("window", "model", "session", "aside", "chat_store_key")}
+        options = {
+            name: getattr(self, name) for name in ("window", "model", "session", "extra_tokens", "chat_store_key")
+        }
         return {**options, "messages": messages, "class_name": self.class_name()}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any], **kwargs: Any) -> BrimMemory:
         """Return the memory that `to_dict` wrote; the tools and the store are passed again."""
-        options = {key: value for key, value in data.items() if key not in ("class_name", "messages")}
+        options = {key: value for key, value in data.items() if key not in ("class_name", "messages", "aside")}
+        options.setdefault("extra_tokens", data.get("aside", 0))  # Its name in version 1.
         messages = [ChatMessage.model_validate(message) for message in data["messages"]]
         return cls.from_defaults(messages, **options, **kwargs)
 
@@ -255,7 +258,7 @@ class BrimMemory(BaseChatStoreMemory):
             model=self.model,
             tools=self._tools or None,
             session=self.session,
-            aside=self.aside + extra,
+            extra_tokens=self.extra_tokens + extra,
         )
         return call.messages
 

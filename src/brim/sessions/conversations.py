@@ -133,7 +133,7 @@ class Conversations:
         format: Format | None = None,
         answer: int | None = None,
         session: str | None = None,
-        aside: int = 0,
+        extra_tokens: int = 0,
     ) -> FittedRequest:
         """Return the request that fits.
 
@@ -145,7 +145,7 @@ class Conversations:
             format: `openai`, `responses` or `anthropic`; without it, the format is detected.
             answer: tokens that the answer may take.
             session: the name of the conversation; without it, the one that these messages continue.
-            aside: tokens of the request that the caller has counted itself.
+            extra_tokens: tokens of the request that the caller has counted itself.
 
         Raises:
             DoesNotFit: what has to stay is larger than the budget.
@@ -158,7 +158,7 @@ class Conversations:
             system=system,
             format=format,
             answer=answer,
-            extra=aside,
+            extra=extra_tokens,
         )
         return self.fit(request, self.plan(request), name=session)
 
