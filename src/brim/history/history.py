@@ -52,8 +52,7 @@ def fit_messages(
 ) -> Fitted:
     """Return as much of a history as fits the budget and a provider accepts, with a receipt.
 
-    System messages, the first message of the user (the task) and the newest turn always stay. If these alone are too
-    big, the longest texts of the newest turn are cut, and then those of the task.
+    System messages, the user's first message (the task) and the newest turn always stay, if necessary cut.
 
     Args:
         messages: a history in the format of OpenAI chat, OpenAI Responses items or Anthropic Messages.
@@ -62,8 +61,7 @@ def fit_messages(
         model: the model whose meter to use. If its count is an estimate, the upper bound stays within the budget.
         tools: the tool definitions of the request; they are counted.
         system: a system prompt that is sent apart from the messages; it is counted.
-        select: which turns stay: the newest (`recency`), those of the highest class (`priority`), those nearest to the
-            query (`relevance`), or two of these joined by a plus sign.
+        select: which turns stay: the newest, those of the highest class, or those most relevant to the query.
         within: which turns of one class of priority are selected first.
         recent: the most tokens of the newest turn.
         older: the most tokens of each older turn.
@@ -72,8 +70,7 @@ def fit_messages(
         pin: messages whose turns stay whole: a function from a message to a bool, or their indexes.
         note: whether the prompt says that turns were left out.
         summarise: a function that summarises the turns that are left out, in at most a tenth of the budget.
-        classify: a function from a message to its class of priority; without it, the words of its name and its text
-            decide.
+        classify: a function from a message to its class of priority; by default, words of its name and text decide.
         embed: a function from texts to vectors, or `True` for the default one, to measure relevance by meaning too.
         stable: `True` or the `stable` of the last fit, to keep the start of the prompt the same for the cache.
         format: the format of the messages; without it, it is recognised.
@@ -85,25 +82,10 @@ def fit_messages(
         InvalidValue: an argument or a message is invalid; the error names it.
         UnknownName: there is no such model or meter.
     """
-    history = History(meter=meter, model=model, stable=stable, format=format, repair=repair)
+    given = locals()
+    history = History(**{name: given[name] for name in ("meter", "model", "stable", "format", "repair")})
     history.extend(messages)
-    return history.fit(
-        budget,
-        tools=tools,
-        system=system,
-        select=select,
-        within=within,
-        recent=recent,
-        older=older,
-        query=query,
-        pin_first_user=pin_first_user,
-        pin=pin,
-        note=note,
-        summarise=summarise,
-        classify=classify,
-        embed=embed,
-        capture=capture,
-    )
+    return history.fit(**{name: given[name] for name in _FIT_ARGUMENTS})
 
 
 class History:
@@ -259,3 +241,6 @@ def system_message(system: Any) -> Message | None:
     except InvalidValue as error:
         place = error.place.replace("messages[0] content", "system")
         raise type(error)(place, error.value, error.expected) from error
+
+
+_FIT_ARGUMENTS = History.fit.__annotations__.keys() - {"return"}
