@@ -186,7 +186,7 @@ def test_a_memory_survives_the_context_of_a_workflow():
 
     again = asyncio.run(there_and_back())
     assert isinstance(again, BrimMemory)
-    assert (again.window, again.aside) == (500, 20)
+    assert (again.window, again.extra_tokens) == (500, 20)
     assert again.get() == memory.get_all()
 
 

@@ -223,8 +223,8 @@ class BrimMemory(BaseChatStoreMemory):
     @classmethod
     def from_dict(cls, data: dict[str, Any], **kwargs: Any) -> BrimMemory:
         """Return the memory that `to_dict` wrote; the tools and the store are passed again."""
-        options = {key: value for key, value in data.items() if key not in ("class_name", "messages", "aside")}
-        options.setdefault("extra_tokens", data.get("aside", 0))  # Its name in version 1.
+        options = {key: value for key, value in data.items() if key not in ("class_name", "messages", "extra_tokens")}
+        options.setdefault("extra_tokens", data.get("extra_tokens", 0))  # Its name in version 1.
         messages = [ChatMessage.model_validate(message) for message in data["messages"]]
         return cls.from_defaults(messages, **options, **kwargs)
 
