@@ -9,7 +9,7 @@ from typing import Any
 from brim.errors import UnknownName
 from brim.meter.window import Window
 from brim.sessions import Session
-from brim.sessions.aside import Aside
+from brim.sessions.fixed_parts import FixedParts
 from brim.sessions.loop import Loop, Step, Tick, submit, work
 from brim.store import Store, open_store
 from crashes import Ack, Place, Scenario
@@ -64,7 +64,7 @@ def check_session(place: Place, acked: list[str]) -> None:
         assert talk.status() == never.status()
         if talk.messages:
             mine, its = (
-                each._work(Aside(system="Be brief.")).run() for each in (talk, never)
+                each._work(FixedParts(system="Be brief.")).run() for each in (talk, never)
             )  # and nothing is written
             assert mine.messages == its.messages, "the next prompt is another one"
         for entry in store.entries(place.name, kinds=["note"])[-5:]:

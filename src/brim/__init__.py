@@ -24,17 +24,17 @@ from brim.receipts.receipt import Capture, Change, Loss, Part, Receipt
 from brim.receipts.section import Priority, Section
 from brim.replay import replay
 from brim.sections.fit import fit
-from brim.sections.fitting import Prompt
+from brim.sections.section_fit import Prompt
 from brim.sections.stages import Stage
 from brim.settings import load_config
+from brim.truncate import cut
 from brim.truncate.base import Cut, Truncator
-from brim.truncate.text import cut
 
 if _typing.TYPE_CHECKING:
     from brim.flows.curator import Curator
     from brim.flows.pack import Pack
-    from brim.history.fitted import Fitted
     from brim.history.history import History, fit_messages
+    from brim.history.result import Fitted
     from brim.history.stable import CachePrices, Stable
     from brim.integrations.wrap import wrap
     from brim.sessions import Session, Status
@@ -100,7 +100,7 @@ _LATER = {
     "CachePrices": "brim.history.stable",
     "Conversations": "brim.sessions.conversations",
     "Curator": "brim.flows.curator",
-    "Fitted": "brim.history.fitted",
+    "Fitted": "brim.history.result",
     "History": "brim.history.history",
     "Loop": "brim.sessions.loop",
     "Outcome": "brim.sessions.loop",

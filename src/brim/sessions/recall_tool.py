@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from brim.errors import DoesNotFit, UnknownName
+from brim.errors import UnknownName
 from brim.meter.base import BaseMeter
 from brim.sessions.dropped_texts import DroppedTexts
-from brim.truncate import cut
+from brim.truncate import shortened
 from brim.wire import wire
 
 NAME = "brim_recall"
@@ -54,12 +54,7 @@ def answered(arguments: object, texts: DroppedTexts, limit: int, meter: BaseMete
         text = "\n".join(found) or "No dropped text has these words."
     else:
         text = 'Give {"handle": "b2:..."} or {"query": "words"}.'
-    if meter.count(text) <= limit:
-        return text
-    try:
-        return cut(text, limit, meter, keep="shape").text
-    except DoesNotFit:
-        return meter.head(text, limit)
+    return text if meter.count(text) <= limit else shortened(text, limit, meter, "shape")
 
 
 def _read(arguments: object) -> Mapping[str, Any]:

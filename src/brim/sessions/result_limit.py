@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from brim.errors import DoesNotFit
 from brim.meter.base import BaseMeter
 from brim.receipts.receipt import handle
-from brim.truncate import truncator
+from brim.truncate import shortened
 from brim.wire import Wire
 from brim.wire.base import changed
 from brim.wire.message import Message
@@ -41,20 +40,7 @@ def bounded(raw: Any, index: int, wire: Wire, limit: int, meter: BaseMeter) -> B
     for piece in message.pieces if message.results else ():
         if piece.kind == "output" and meter.count(piece.text) > limit:
             name = handle(piece.text)
-            edits[piece.at] = _cut(piece.text, name, limit, meter)
+            note = NOTE.format(size=meter.count(piece.text), unit=meter.unit, handle=name)
+            edits[piece.at] = shortened(piece.text, limit, meter, "shape", note)
             texts[name] = piece.text
     return BoundedResult(changed(raw, edits), texts) if edits else BoundedResult(raw, {})
-
-
-def _cut(text: str, name: str, limit: int, meter: BaseMeter) -> str:
-    note = NOTE.format(size=meter.count(text), unit=meter.unit, handle=name)
-    room = limit - meter.count(note)
-    while room > 0:
-        try:
-            cut = truncator("shape").truncate(text, room, meter).text + note
-        except DoesNotFit:
-            break
-        if (over := meter.count(cut) - limit) <= 0:
-            return cut
-        room -= over  # Where two texts meet, they can count more than apart.
-    return meter.head(text, limit)
