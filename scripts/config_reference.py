@@ -44,9 +44,7 @@ def page() -> str:
 
 def _more(group: str) -> str:
     if group == "budgets":
-        return (
-            " In profiles, flows and steps also written `budget_overrides`. A program reads them by the short name."
-        )
+        return " In profiles, flows and steps also written `budget_overrides`. A program reads them by the short name."
     if group == "sections":
         return ' Each name is a section; `"*"` has the defaults of all others.'
     return ""

@@ -219,7 +219,9 @@ def test_an_answer_that_is_none_is_told_with_its_start(server, answer):
 
 
 def test_a_host_that_nobody_listens_at_is_told():
-    with pytest.raises(ModelError, match=r"http://127\.0\.0\.1:9/chat/completions cannot be reached: connection refused"):
+    with pytest.raises(
+        ModelError, match=r"http://127\.0\.0\.1:9/chat/completions cannot be reached: connection refused"
+    ):
         LLM("http://127.0.0.1:9", "m").complete("Hi")
 
 

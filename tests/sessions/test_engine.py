@@ -2,6 +2,7 @@
 
 import json
 from copy import deepcopy
+from itertools import pairwise
 
 import pytest
 
@@ -133,7 +134,7 @@ def test_two_engines_on_one_store_keep_the_same_cut_without_a_log(tmp_path):
     with open_store(f"sqlite:///{tmp_path}/brim.db") as store:
         engines = [Conversations(2_000, model="gpt-4o", store=store, log=False) for _ in range(2)]
         prompts = [engines[steps % 2].request(history(steps)).messages for steps in range(30, 44)]
-    kept = sum(later[: len(earlier)] == earlier for earlier, later in zip(prompts, prompts[1:], strict=False))
+    kept = sum(later[: len(earlier)] == earlier for earlier, later in pairwise(prompts))
     assert kept >= 9
 
 
