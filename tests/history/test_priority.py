@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brim.errors import InvalidType, InvalidValue
-from brim.history.priority import DEFAULT, NAMES, Class, Classes, distribution, words
+from brim.history.priority import DEFAULT, NAMES, PriorityClass, AgentClasses, distribution, words
 from brim.receipts.section import Priority
 
 TABLE = DEFAULT.amended(agents={"CRITICAL": ["code-critic"], "LOW": ["doc-writer", "flow-historian"]})
@@ -21,19 +21,19 @@ JOINS = [
 
 @pytest.mark.requirement("S2.27")
 def test_a_higher_class_is_kept_longer_contrary_to_the_priority_of_a_section():
-    assert [kind.value for kind in (Class.LOW, Class.MEDIUM, Class.HIGH, Class.CRITICAL)] == [0, 1, 2, 3]
+    assert [kind.value for kind in (PriorityClass.LOW, PriorityClass.MEDIUM, PriorityClass.HIGH, PriorityClass.CRITICAL)] == [0, 1, 2, 3]
     assert NAMES == ("CRITICAL", "HIGH", "MEDIUM", "LOW")
-    assert Class.HIGH > Class.LOW
+    assert PriorityClass.HIGH > PriorityClass.LOW
     assert Priority.HIGH < Priority.LOW
 
 
 @pytest.mark.requirement("S2.27")
-@pytest.mark.parametrize(("agent", "kind"), [("code-critic", Class.CRITICAL), ("flow-historian", Class.LOW)])
+@pytest.mark.parametrize(("agent", "kind"), [("code-critic", PriorityClass.CRITICAL), ("flow-historian", PriorityClass.LOW)])
 def test_a_listed_agent_has_its_class_however_it_is_written_and_whatever_its_step_is_called(agent, kind):
     for join in JOINS:
         assert TABLE.of(join(agent)) is kind
         assert TABLE.of(join(agent), "critic", "a decision") is kind
-        assert DEFAULT.of(join(agent)) is Class.MEDIUM
+        assert DEFAULT.of(join(agent)) is PriorityClass.MEDIUM
 
 
 @pytest.mark.requirement("S2.30")
@@ -71,7 +71,7 @@ def test_a_listed_agent_has_its_class_however_it_is_written_and_whatever_its_ste
 )
 def test_of_an_agent_that_is_not_listed_the_step_decides_then_the_output(step, output, expected):
     for agent in ("nobody", "critic", "", None):
-        assert DEFAULT.of(agent, step, output) is Class[expected]
+        assert DEFAULT.of(agent, step, output) is PriorityClass[expected]
 
 
 @pytest.mark.requirement("S2.30")
@@ -99,9 +99,9 @@ def test_of_an_agent_that_is_not_listed_the_step_decides_then_the_output(step, o
 )
 def test_a_word_inside_a_word_is_no_word(name):
     """The document's own sketch took 'latest_notes' for a test, 'critical_path_notes' for a critic, 'quadrant' for an ADR."""
-    assert DEFAULT.of(None, name) is Class.MEDIUM
-    assert DEFAULT.of(None, None, name) is Class.MEDIUM
-    assert DEFAULT.of(name) is Class.MEDIUM
+    assert DEFAULT.of(None, name) is PriorityClass.MEDIUM
+    assert DEFAULT.of(None, None, name) is PriorityClass.MEDIUM
+    assert DEFAULT.of(name) is PriorityClass.MEDIUM
 
 
 @pytest.mark.parametrize(
@@ -136,9 +136,9 @@ def test_a_word_counts_just_where_it_stands_alone(before, word, after):
     joined = after[:1].islower() or before[-1:].islower()
     kind = DEFAULT.of(None, before + word + after)
     if apart:
-        assert kind is Class[{"c": "CRITICAL", "d": "CRITICAL"}.get(word[0], "HIGH")]
+        assert kind is PriorityClass[{"c": "CRITICAL", "d": "CRITICAL"}.get(word[0], "HIGH")]
     elif joined:
-        assert kind is Class.MEDIUM
+        assert kind is PriorityClass.MEDIUM
 
 
 @pytest.mark.parametrize("bad", [3, b"critic", ["critic"]])
@@ -152,34 +152,34 @@ def test_single_entries_are_amended_and_moved():
     table = TABLE.amended(
         agents={"HIGH": ["Doc_Writer", "release-captain"]}, steps={"LOW": ["lint"]}, outputs={"CRITICAL": ["summary"]}
     )
-    assert table.of("doc-writer") is Class.HIGH
-    assert table.of("releaseCaptain") is Class.HIGH
-    assert table.of("flow-historian") is Class.LOW
-    assert table.of(None, "lint") is Class.LOW
-    assert table.of(None, "critic-lint") is Class.CRITICAL
-    assert table.of(None, None, "a summary") is Class.CRITICAL
-    assert table.of(None, None, "the history") is Class.LOW
-    assert TABLE.of("doc-writer") is Class.LOW
+    assert table.of("doc-writer") is PriorityClass.HIGH
+    assert table.of("releaseCaptain") is PriorityClass.HIGH
+    assert table.of("flow-historian") is PriorityClass.LOW
+    assert table.of(None, "lint") is PriorityClass.LOW
+    assert table.of(None, "critic-lint") is PriorityClass.CRITICAL
+    assert table.of(None, None, "a summary") is PriorityClass.CRITICAL
+    assert table.of(None, None, "the history") is PriorityClass.LOW
+    assert TABLE.of("doc-writer") is PriorityClass.LOW
     assert TABLE.amended() == TABLE
-    assert table.amended(agents={"LOW": ["doc-writer"]}).of("doc-writer") is Class.LOW
+    assert table.amended(agents={"LOW": ["doc-writer"]}).of("doc-writer") is PriorityClass.LOW
 
 
 def test_a_whole_column_is_replaced():
-    table = replace(DEFAULT, agents={"CRITICAL": ["me"]}, otherwise=Class.LOW)
+    table = replace(DEFAULT, agents={"CRITICAL": ["me"]}, otherwise=PriorityClass.LOW)
     assert (table.of("me"), table.of("merge-decider"), table.of("x", "author")) == (
-        Class.CRITICAL,
-        Class.LOW,
-        Class.HIGH,
+        PriorityClass.CRITICAL,
+        PriorityClass.LOW,
+        PriorityClass.HIGH,
     )
 
 
 def test_a_table_does_not_change_with_the_lists_that_it_was_made_of():
     agents = {"HIGH": ["a"]}
-    table = Classes(agents=agents, steps={}, outputs={})
+    table = AgentClasses(agents=agents, steps={}, outputs={})
     agents["HIGH"].append("b")
     assert table.agents == {"HIGH": ("a",)}
     with pytest.raises(FrozenInstanceError):
-        table.otherwise = Class.LOW
+        table.otherwise = PriorityClass.LOW
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_a_table_does_not_change_with_the_lists_that_it_was_made_of():
         ({"agents": {"HIGH": ["--"]}}, r"agents\.HIGH must be a name with a letter, not '--'"),
         ({"steps": {"HIGH": ["two words"]}}, r"steps\.HIGH must be a single word, not 'two words'"),
         ({"outputs": {"HIGH": ["oneWord"]}}, r"outputs\.HIGH must be a single word, not 'oneWord'"),
-        ({"otherwise": 1}, "otherwise must be a Class, not 1"),
+        ({"otherwise": 1}, "otherwise must be a PriorityClass, not 1"),
     ],
 )
 def test_a_table_that_contradicts_itself_is_refused(change, problem):
@@ -212,7 +212,7 @@ def test_a_table_that_contradicts_itself_is_refused(change, problem):
 
 @pytest.mark.requirement("S2.31")
 def test_the_distribution_names_every_class_the_most_valuable_first():
-    kinds = [Class.HIGH, Class.CRITICAL, Class.MEDIUM, Class.CRITICAL, Class.HIGH, Class.CRITICAL, Class.MEDIUM]
+    kinds = [PriorityClass.HIGH, PriorityClass.CRITICAL, PriorityClass.MEDIUM, PriorityClass.CRITICAL, PriorityClass.HIGH, PriorityClass.CRITICAL, PriorityClass.MEDIUM]
     assert list(distribution(kinds).items()) == [("CRITICAL", 3), ("HIGH", 2), ("MEDIUM", 2), ("LOW", 0)]
     assert distribution(iter([])) == dict.fromkeys(NAMES, 0)
     assert distribution([0, 3]) == {"CRITICAL": 1, "HIGH": 0, "MEDIUM": 0, "LOW": 1}

@@ -8,7 +8,7 @@ from shlex import quote
 
 from brim.doctor.finding import Finding, commands
 from brim.doctor.run_checks import RunStep
-from brim.history.priority import Class
+from brim.history.priority import PriorityClass
 from brim.settings import project
 from brim.settings.budgets import CHARS_A_TOKEN, LARGEST, OLDER, PRESETS, RECENT, TOTAL, Budgets, scaled
 from brim.settings.config import Config
@@ -138,7 +138,7 @@ def _without_class(config: Config, profile: str | None) -> Iterator[Finding]:
         settings = config.resolve(profile=profile, flow=name)
         listed = [agent for each in _CLASSES for agent in settings.value(f"history.classes.{each}")]
         agents = {step.agent: step.id for step in config.flow(name).steps if step.agent and step.agent not in listed}
-        low, high = (replace(settings.classes(), otherwise=kind) for kind in (Class.LOW, Class.CRITICAL))
+        low, high = (replace(settings.classes(), otherwise=kind) for kind in (PriorityClass.LOW, PriorityClass.CRITICAL))
         unknown = [agent for agent, step in agents.items() if low.of(agent, step) != high.of(agent, step)]
         if not unknown or "priority" not in settings.value("history.selection"):
             continue

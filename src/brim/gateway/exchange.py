@@ -9,8 +9,7 @@ from typing import Any
 
 import aiohttp
 
-from brim.gateway import client_request as asking
-from brim.gateway import endings, recall, recall_round, relay
+from brim.gateway import client_request, endings, recall, recall_round, relay
 from brim.gateway.body import decompressed_answer, json_value, read_answer, read_up_to
 from brim.gateway.decision import INLINE, LOG, Decision
 from brim.gateway.guard import IncomingRequest, Send
@@ -18,7 +17,6 @@ from brim.gateway.metrics import ending
 from brim.gateway.outcome import FitOutcome
 from brim.gateway.problem import HttpProblem
 from brim.gateway.relay import BufferedStream
-from brim.gateway.settings import GatewaySettings
 from brim.gateway.state import GatewayState
 from brim.gateway.upstream import Headers, address, returned_headers, sent_headers
 from brim.sessions.models import label
@@ -30,46 +28,41 @@ PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages
 _REFUSALS = (400, 413, 422, 500)
 """Statuses with which servers refuse a prompt that is too long."""
 _MOST_ANSWER = 16 * 1024 * 1024
-"""Bytes of an answer that is looked at before it is passed on; a longer one is passed on as it comes."""
-_SIGHTED = 8 * 1024 * 1024
-"""Bytes of a stream that is held back because the model may recall something."""
+"""Bytes of an answer that is read before it is passed on; a longer one is passed on as it comes."""
+_MOST_BUFFERED = 8 * 1024 * 1024
+"""Bytes of a stream that is buffered because the model may recall something."""
+
+
+async def exchange(state: GatewayState, incoming: IncomingRequest, route: str, send: Send) -> None:
+    """Read a request, fit it, send it, and pass its answer back.
+
+    Raises:
+        HttpProblem: the request ends here.
+    """
+    arguments = (route, incoming.body, state.settings.most_values)
+    if len(incoming.body) <= INLINE:
+        ask = client_request.read(*arguments)
+    else:
+        ask = await state.work(client_request.read, *arguments)
+    work = Decision(state=state, settings=state.settings, incoming=incoming, ask=ask)
+    await Exchange(work, send).answer(await work.outcome())
 
 
 class Exchange:
-    """One request of a route whose requests are fitted."""
+    """One request whose answer is passed back."""
 
-    def __init__(self, state: GatewayState, incoming: IncomingRequest, route: str, send: Send) -> None:
-        self.state = state
-        self.settings: GatewaySettings = state.settings
-        self.incoming = incoming
-        self.route = route
+    def __init__(self, work: Decision, send: Send) -> None:
+        self.state, self.settings, self.incoming = work.state, work.settings, work.incoming
+        self.route, self._model = work.ask.route, work.ask.model
+        self._work = work
         self._send = send
-        self._work: Decision | None = None
         self._retried = False
-        self._model = ""
         self._response: aiohttp.ClientResponse | None = None
         self._overhead = 0.0
         """Seconds until the request was sent for the first time."""
 
-    async def run(self) -> None:
-        """Read, fit, send, and pass the answer back.
-
-        Raises:
-            HttpProblem: the request ends here.
-        """
-        ask = await self._read()
-        self._model = ask.model
-        self._work = Decision(state=self.state, settings=self.settings, incoming=self.incoming, ask=ask)
-        outcome = await self._work.outcome()
-        await self._answer(outcome)
-
-    async def _read(self) -> asking.ClientRequest:
-        raw, most = self.incoming.body, self.settings.most_values
-        if len(raw) <= INLINE:
-            return asking.read(self.route, raw, most)
-        return await self.state.work(asking.read, self.route, raw, most)
-
-    async def _answer(self, outcome: FitOutcome) -> None:
+    async def answer(self, outcome: FitOutcome) -> None:
+        """Send what was decided, and pass the answer back."""
         self._overhead = perf_counter() - self.incoming.started
         self.state.metrics.fitted(self.route, self._model, outcome, self._overhead)
         try:
@@ -79,16 +72,16 @@ class Exchange:
             else:
                 await self._passed(response, first, outcome)
         finally:
-            self._let_go()
+            self._close()
 
-    def _let_go(self) -> None:
+    def _close(self) -> None:
         """Close the connection to upstream, unless all of its answer has come."""
         if self._response is not None:
             self._response.close()
             self._response = None
 
     async def _sent(self, outcome: FitOutcome) -> tuple[aiohttp.ClientResponse, bytes, FitOutcome]:
-        """Send a request, once more and smaller where it is refused as too long; return the answer and its start."""
+        """Send a request, once more and smaller if it is refused as too long; return the answer and its start."""
         while True:
             response = await self._post(outcome)
             first = b""
@@ -107,19 +100,17 @@ class Exchange:
             outcome = smaller
 
     async def _smaller(self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome) -> FitOutcome | None:
-        """Return a smaller request where the last one was refused as too long, and was not sent again before."""
+        """Return a smaller request if the last one was refused as too long; `None` after one retry."""
         if response.status in _REFUSALS:
             found = is_overflow(first)
         elif _is_stream(response):
-            found = next((told for event in relay.events_of(first) if (told := _refusal(event))), None)
-        elif response.status == 200 and self._work is not None:
-            said = decompressed_answer(first, response.headers.get("content-encoding", ""), _MOST_ANSWER)
-            found = endings.refused(said, self._work.ask.answer)
+            found = next((each for event in relay.events_of(first) if (each := _refusal(event))), None)
+        elif response.status == 200:
+            found = endings.refused(_decompressed(response, first), self._work.ask.answer)
         else:
             return None
-        if found is None or self._work is None:
+        if found is None:
             return None
-        again: FitOutcome | None = None
         try:
             again = await self._work.smaller(found, outcome)
         except HttpProblem:
@@ -138,7 +129,7 @@ class Exchange:
         same = outcome.body is incoming.body
         if not same:
             headers = [(name, value) for name, value in headers if name != "content-encoding"]
-        self._let_go()
+        self._close()
         self._response = await self.state.upstream.send(
             "POST", url, headers, incoming.raw if same else outcome.body, settings.timeout
         )
@@ -155,17 +146,17 @@ class Exchange:
             await self._whole(response, first, outcome)
 
     async def _refusal(self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome) -> None:
-        """Pass back what upstream refused."""
+        """Pass back a refusal of upstream."""
         if not first:
             try:
                 first = await read_answer(response)
             except (aiohttp.ClientError, TimeoutError) as error:
                 raise relay.broken_answer(error) from error
-        headers = [*returned_headers(response, whole=False), *self._told(outcome)]
+        headers = [*returned_headers(response, whole=False), *self._headers(outcome)]
         await relay.send_answer(self._send, response.status, headers, first)
 
     async def _stream(self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome) -> None:
-        headers = [*returned_headers(response, whole=True), *self._told(outcome)]
+        headers = [*returned_headers(response, whole=True), *self._headers(outcome)]
         await relay.send_head(self._send, response.status, headers)
         broken = HttpProblem(502, "upstream broke off its answer", "server_error").event(self.route, self.incoming.id)
         self.state.metrics.streams.add(1)
@@ -176,46 +167,44 @@ class Exchange:
         finally:
             self.state.metrics.streams.add(-1)
         self._learn(passed.usage, outcome)
-        if passed.stopped is not None and self._work is not None:  # Too late to send it again; the next one is smaller.
+        if passed.stopped is not None:  # Too late to send it again; the next one is smaller.
             found = endings.stopped(passed.stopped, passed.usage, self._work.ask.answer)
             self.state.metrics.refused(self._model, retried=False)
             self.state.later(self._work.learned(found, outcome))
 
     async def _whole(self, response: aiohttp.ClientResponse, raw: bytes, outcome: FitOutcome) -> None:
-        """Pass back an answer that comes at once; one that is too long to look at is passed on as it comes."""
-        headers = [*returned_headers(response, whole=True), *self._told(outcome)]
+        """Pass back an answer that is not a stream; one that is too long to read is passed on as it comes."""
+        headers = [*returned_headers(response, whole=True), *self._headers(outcome)]
         if not response.content.at_eof():
             await relay.send_head(self._send, response.status, headers)
             await relay.pass_bytes(response, self._send, raw)
             return
         await relay.send_answer(self._send, response.status, headers, raw)
-        if outcome.request is not None and self._counts(outcome):
-            self._learn(
-                _usage(decompressed_answer(raw, response.headers.get("content-encoding", ""), _MOST_ANSWER)), outcome
-            )
+        if outcome.method != "exact":
+            self._learn(_usage(_decompressed(response, raw)), outcome)
 
     async def _recalled(self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome) -> None:
-        """Answer what the model recalls, ask it again, and pass back the answer that is for the client.
+        """Answer the recalls of the model, call it again, and pass back the answer that is for the client.
 
-        A stream is held back meanwhile: only at its end is it known whether it is for the client.
+        A stream is buffered meanwhile: only at its end is it known whether it is for the client.
         """
 
         async def begin() -> None:
-            headers = [*returned_headers(response, whole=False), *self._told(outcome)]
+            headers = [*returned_headers(response, whole=False), *self._headers(outcome)]
             await relay.send_head(self._send, response.status, headers)
 
         if not _is_stream(response):
             await self._last(*await self._rounds(response, first, outcome))
             return
-        held = BufferedStream(self._send, self.settings.keepalive, begin)
+        buffered = BufferedStream(self._send, self.settings.keepalive, begin)
         try:
-            found = await held.during(self._rounds(response, first, outcome))
+            found = await buffered.during(self._rounds(response, first, outcome))
         except HttpProblem as problem:
-            if not held.began:
+            if not buffered.began:
                 raise
             await self._broke(problem)
             return
-        if not held.began:
+        if not buffered.began:
             await self._last(*found)
         elif not _is_stream(found[0]):
             await self._broke(HttpProblem(502, f"upstream ended the stream with status {found[0].status}"))
@@ -224,7 +213,7 @@ class Exchange:
             await relay.pass_bytes(found[0], self._send, found[1])
 
     async def _broke(self, problem: HttpProblem) -> None:
-        """Tell of a problem as the last event of a stream that has begun."""
+        """Send a problem as the last event of a stream that has begun."""
         self.state.metrics.requests.add(route=self.route, model=label(self._model), outcome="broken")
         event = problem.event(self.route, self.incoming.id)
         await self._send({"type": "http.response.body", "body": event, "more_body": True})
@@ -233,18 +222,18 @@ class Exchange:
     async def _rounds(
         self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome
     ) -> tuple[aiohttp.ClientResponse, bytes, Any, FitOutcome]:
-        """Return the answer that is for the client: itself, its bytes, what it says, and what was sent for it."""
+        """Return the answer that is for the client: itself, its bytes, its JSON, and what was sent for it."""
         for turn in range(recall.MOST_ROUNDS + 1):
             try:
-                raw = first + await read_up_to(response, _SIGHTED - len(first))
+                raw = first + await read_up_to(response, _MOST_BUFFERED - len(first))
             except (aiohttp.ClientError, TimeoutError) as error:
                 raise relay.broken_answer(error) from error
             answer = recall.assembled(self.route, raw) if _is_stream(response) else json_value(raw)
-            asked, others = recall.calls(self.route, answer)
-            if not asked or others or turn == recall.MOST_ROUNDS or self._work is None:
+            calls, others = recall.calls(self.route, answer)
+            if not calls or others or turn == recall.MOST_ROUNDS:
                 break
-            self.state.metrics.recalls.add(len(asked))
-            again = await self.state.work(recall_round.again, self._work, outcome, answer, asked)
+            self.state.metrics.recalls.add(len(calls))
+            again = await self.state.work(recall_round.again, self._work, outcome, answer, calls)
             response, first, outcome = await self._sent(again)
             if response.status != 200:
                 return response, first, None, outcome
@@ -257,19 +246,14 @@ class Exchange:
         self.state.metrics.requests.add(route=self.route, model=label(self._model), outcome=ending(response.status))
         strip = not _is_stream(response) and bool(recall.calls(self.route, answer)[0])
         body = json.dumps(recall.without(self.route, answer)).encode() if strip else raw
-        headers = [*returned_headers(response, whole=not strip), *self._told(outcome)]
+        headers = [*returned_headers(response, whole=not strip), *self._headers(outcome)]
         await relay.send_head(self._send, response.status, [pair for pair in headers if pair[0] != "content-length"])
         await relay.pass_bytes(response, self._send, body)
 
-    def _counts(self, outcome: FitOutcome) -> bool:
-        return outcome.method != "exact"
-
     def _learn(self, usage: Any, outcome: FitOutcome) -> None:
-        """Correct the model's meter by what an answer reported, after it was passed back."""
-        if usage is None or outcome.request is None or not self._counts(outcome):
-            return
-        plan = self._work.plan if self._work is not None else None
-        if plan is None or (self._work is not None and self._work.ask.partial):
+        """Correct the model's meter by the usage of an answer, after it was passed back."""
+        plan, request = self._work.plan, outcome.request
+        if usage is None or request is None or plan is None or outcome.method == "exact":
             return
         try:
             actual = reported(usage)
@@ -277,10 +261,10 @@ class Exchange:
             return
         if actual.input is None or actual.passes != 1:
             return
-        self.state.later(self.state.work(self.state.conversations.learn, outcome.request, plan.engine, actual.input))
+        self.state.later(self.state.work(self.state.conversations.learn, request, plan.engine, actual.input))
 
-    def _told(self, outcome: FitOutcome) -> Headers:
-        """Return the headers that say what was done: numbers and names, never a text."""
+    def _headers(self, outcome: FitOutcome) -> Headers:
+        """Return the headers that say what was done: numbers and names, never text."""
         named: dict[str, Any] = {
             "request-id": self.incoming.id,
             "tokens-before": outcome.before,
@@ -300,7 +284,7 @@ class Exchange:
         return [(f"x-brim-{name}", str(value)) for name, value in named.items() if value is not None]
 
     def _note(self, outcome: FitOutcome) -> None:
-        """Take note of the request for whoever looks on."""
+        """Note the request for the list of the newest ones."""
         response = self._response
         self.state.traffic.add(
             self._model,
@@ -326,8 +310,12 @@ def _is_stream(response: aiohttp.ClientResponse) -> bool:
     return kind.lower().startswith("text/event-stream") and not response.headers.get("content-encoding")
 
 
+def _decompressed(response: aiohttp.ClientResponse, raw: bytes) -> bytes:
+    return decompressed_answer(raw, response.headers.get("content-encoding", ""), _MOST_ANSWER)
+
+
 def _refusal(event: Any) -> Any:
-    """Return what an event at the start of a stream says of a prompt too long."""
+    """Return the overflow that an event at the start of a stream reports; `None` if it reports none."""
     told = isinstance(event, dict) and ("error" in event or event.get("type") in ("error", "response.failed"))
     return is_overflow(event) if told else None
 

@@ -9,7 +9,7 @@ import aiohttp
 
 from brim.gateway import client_request, relay
 from brim.gateway.body import json_value, read_answer, read_body
-from brim.gateway.exchange import Exchange
+from brim.gateway.exchange import exchange
 from brim.gateway.guard import IncomingRequest, Receive, Send
 from brim.gateway.outcome import GatewayPlan
 from brim.gateway.policy import ruled
@@ -56,7 +56,7 @@ async def served(state: GatewayState, incoming: IncomingRequest, receive: Receiv
             return
         with incoming.connection.watch():
             if short in FITTED:
-                await Exchange(state, incoming, FITTED[short], send).run()
+                await exchange(state, incoming, FITTED[short], send)
             else:
                 await _count(state, incoming, COUNTED[short], send)
     else:

@@ -21,7 +21,7 @@ _WORD = re.compile(r"[^\W\d_]+|\d+")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-class Class(IntEnum):
+class PriorityClass(IntEnum):
     """A class of priority. A higher number is kept longer, unlike the priority of a section."""
 
     LOW = 0
@@ -30,7 +30,7 @@ class Class(IntEnum):
     CRITICAL = 3
 
 
-NAMES = tuple(kind.name for kind in sorted(Class, reverse=True))
+NAMES = tuple(kind.name for kind in sorted(PriorityClass, reverse=True))
 """The classes by name, the most valuable first."""
 
 Listed = Mapping[str, Sequence[str]]
@@ -38,7 +38,7 @@ Listed = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Classes:
+class AgentClasses:
     """A table of classes. `dataclasses.replace` changes a whole column, `amended` single entries."""
 
     agents: Listed
@@ -47,21 +47,21 @@ class Classes:
     """Words in the id of a step by class; of several that match, the highest class counts."""
     outputs: Listed
     """Words at the start of an output by class."""
-    otherwise: Class = Class.MEDIUM
+    otherwise: PriorityClass = PriorityClass.MEDIUM
     """The class of a step without a match."""
-    _agents: Mapping[str, Class] = field(init=False, repr=False, compare=False)
-    _steps: Mapping[str, Class] = field(init=False, repr=False, compare=False)
-    _outputs: Mapping[str, Class] = field(init=False, repr=False, compare=False)
+    _agents: Mapping[str, PriorityClass] = field(init=False, repr=False, compare=False)
+    _steps: Mapping[str, PriorityClass] = field(init=False, repr=False, compare=False)
+    _outputs: Mapping[str, PriorityClass] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for column in ("agents", "steps", "outputs"):
             listed = getattr(self, column)
             object.__setattr__(self, f"_{column}", _by_name(column, listed))
             object.__setattr__(self, column, {name: tuple(listed[name]) for name in listed})
-        if not isinstance(self.otherwise, Class):
-            raise InvalidType("otherwise", self.otherwise, "a Class")
+        if not isinstance(self.otherwise, PriorityClass):
+            raise InvalidType("otherwise", self.otherwise, "a PriorityClass")
 
-    def of(self, agent: str | None, step: str | None = None, output: str | None = None) -> Class:
+    def of(self, agent: str | None, step: str | None = None, output: str | None = None) -> PriorityClass:
         """Return the class of a step; unknown arguments are `None`.
 
         Raises:
@@ -79,7 +79,7 @@ class Classes:
 
     def amended(
         self, *, agents: Listed | None = None, steps: Listed | None = None, outputs: Listed | None = None
-    ) -> Classes:
+    ) -> AgentClasses:
         """Return a table in which these names and words have these classes, whatever they had before.
 
         Raises:
@@ -89,14 +89,14 @@ class Classes:
             column: _merged(column, getattr(self, column), changes or {})
             for column, changes in (("agents", agents), ("steps", steps), ("outputs", outputs))
         }
-        return Classes(**columns, otherwise=self.otherwise)
+        return AgentClasses(**columns, otherwise=self.otherwise)
 
 
-def distribution(classes: Iterable[Class]) -> dict[str, int]:
+def distribution(classes: Iterable[PriorityClass]) -> dict[str, int]:
     """Return how many steps each class has, by its name, the most valuable first."""
     counts = dict.fromkeys(NAMES, 0)
     for kind in classes:
-        counts[Class(kind).name] += 1
+        counts[PriorityClass(kind).name] += 1
     return counts
 
 
@@ -111,15 +111,15 @@ def words(text: str) -> Iterator[str]:
             yield part.casefold()
 
 
-def _highest(known: Mapping[str, Class], found: Iterable[str]) -> Class | None:
+def _highest(known: Mapping[str, PriorityClass], found: Iterable[str]) -> PriorityClass | None:
     return max((known[word] for word in found if word in known), default=None)
 
 
-def _by_name(column: str, listed: Any) -> dict[str, Class]:
+def _by_name(column: str, listed: Any) -> dict[str, PriorityClass]:
     """Return the class of each name, by its key."""
     if not isinstance(listed, Mapping):
         raise InvalidType(column, listed, "names by class, such as {'HIGH': ['my-agent']}")
-    found: dict[str, Class] = {}
+    found: dict[str, PriorityClass] = {}
     for kind, names in listed.items():
         place = f"{column}.{kind}"
         check_choice(f"{column}: a key", kind, NAMES)
@@ -131,9 +131,9 @@ def _by_name(column: str, listed: Any) -> dict[str, Class]:
             key = _key(name)
             if not key or (column != "agents" and "-" in key):
                 raise InvalidValue(place, name, "a name with a letter" if column == "agents" else "a single word")
-            if found.get(key, Class[kind]) is not Class[kind]:
+            if found.get(key, PriorityClass[kind]) is not PriorityClass[kind]:
                 raise InvalidValue(place, name, f"in one class only; it is {found[key].name} already")
-            found[key] = Class[kind]
+            found[key] = PriorityClass[kind]
     return found
 
 
@@ -155,7 +155,7 @@ def _key(name: str) -> str:
     return "-".join(words(name))
 
 
-DEFAULT = Classes(
+DEFAULT = AgentClasses(
     agents={},
     steps={
         "CRITICAL": ("critic", "critics", "decider", "deciders"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from brim.errors import InvalidValue
 from brim.history.options import Options
-from brim.history.priority import DEFAULT, NAMES, Class
+from brim.history.priority import DEFAULT, NAMES, PriorityClass
 from brim.history.turns import Turns
 
 
@@ -19,7 +19,7 @@ class Ranking:
         self._index: Any = None
         self._embed: Any = None
         self._starts: list[int] = []
-        self._classes: dict[int, tuple[Any, Class]] = {}
+        self._classes: dict[int, tuple[Any, PriorityClass]] = {}
 
     def order(self, options: Options, kept: Sequence[int], left: int) -> list[int]:
         """Return the turns besides the kept ones, in the order in which to select them."""
@@ -36,11 +36,11 @@ class Ranking:
             return self._half(newest, by_last, left)
         return self._half(by_last[:], newest, left) if options.ways == ("relevance", "recency") else by_last
 
-    def class_of(self, turn: int, options: Options) -> Class:
+    def class_of(self, turn: int, options: Options) -> PriorityClass:
         """Return the class of a turn: the highest of its messages."""
         return max(self._class_of(position, options) for position in range(*self._turns.span(turn)))
 
-    def _class_of(self, position: int, options: Options) -> Class:
+    def _class_of(self, position: int, options: Options) -> PriorityClass:
         message = self._turns.messages[position]
         if options.classify is not None:
             return _class(options.classify(message.raw), self._turns.indexes[position])
@@ -78,12 +78,12 @@ class Ranking:
         return next(filter(None, texts), "")
 
 
-def _class(value: Any, index: int) -> Class:
+def _class(value: Any, index: int) -> PriorityClass:
     """Return the class that `classify` named, by its name or its number."""
-    if isinstance(value, str) and value.upper() in Class.__members__:
-        return Class[value.upper()]
-    if not isinstance(value, bool) and isinstance(value, int) and 0 <= value <= max(Class):
-        return Class(value)
+    if isinstance(value, str) and value.upper() in PriorityClass.__members__:
+        return PriorityClass[value.upper()]
+    if not isinstance(value, bool) and isinstance(value, int) and 0 <= value <= max(PriorityClass):
+        return PriorityClass(value)
     raise InvalidValue(f"what classify returned for messages[{index}]", value, f"one of {', '.join(NAMES)}")
 
 

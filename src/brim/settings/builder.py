@@ -8,7 +8,7 @@ from typing import Any
 
 from brim.errors import InvalidValue, UnknownName
 from brim.history.history import fit_messages
-from brim.history.priority import Classes
+from brim.history.priority import AgentClasses
 from brim.history.result import Fitted
 from brim.meter import meter as meter_named
 from brim.meter import meter_for
@@ -198,7 +198,7 @@ class Builder(PromptLimits):
                 raise self.blame("history.selection", error) from error
             raise
 
-    def classes(self) -> Classes:
+    def classes(self) -> AgentClasses:
         """Return the classes of steps, with the agents that the settings list.
 
         Raises:
