@@ -136,3 +136,13 @@ def test_a_sum_of_several_passes_is_no_size_of_a_prompt():
     talk.record_usage({"input_tokens": 5_000, "cache_read_input_tokens": 0, "output_tokens": 1, "iterations": [1, 2]})
     assert talk.status().reported is None
     assert talk.meter.name == "chars/4"
+
+
+def test_a_usage_of_chat_completions_with_anthropics_cache_fields_includes_its_cached_tokens():
+    usage = {
+        "prompt_tokens": 100,
+        "completion_tokens": 5,
+        "cache_read_input_tokens": 80,
+        "cache_creation_input_tokens": 0,
+    }
+    assert reported(usage).input == 100

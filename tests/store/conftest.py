@@ -61,7 +61,7 @@ def opened_at(url, clock):
     """Open a store that does not wait for the disk: what it answers is the same, and nobody pulls the plug here."""
     opened = open_store(url, clock=clock)
     if url.startswith("sqlite:"):
-        opened._database.rows("PRAGMA synchronous = OFF")
+        opened._rows("PRAGMA synchronous = OFF")
     return opened
 
 

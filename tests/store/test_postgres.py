@@ -82,7 +82,7 @@ def test_a_commit_that_the_server_turned_into_a_rollback_is_told(database):
         with store.transaction():
             store.append("a", [("note", {})])
             with pytest.raises(StoreError):
-                store._database.rows("SELECT nonsense")
+                store._rows("SELECT nonsense")
 
     with open_store(database) as store:
         with pytest.raises(StoreError, match="nothing was written, since a statement before had failed"):

@@ -7,10 +7,7 @@ import pytest
 
 from brim.errors import StoreError
 from brim.store import open_store
-from brim.store.database import migrate
 from brim.store.schema import VERSIONS, Version
-from brim.store.sql import SqlStore
-from brim.store.sqlite import Sqlite
 
 GOLDEN = Path(__file__).parent / "golden"
 NEXT = Version(
@@ -88,23 +85,15 @@ def test_a_postgres_store_of_every_version_opens_with_everything_in_it(database,
         check(store)
 
 
-def _database(kind, url):
-    if kind == "postgres":
-        from brim.store.postgres import Postgres
-
-        return Postgres(url)
-    return Sqlite(url.removeprefix("sqlite:///"))
-
-
 @pytest.fixture
-def opened(kind, url):
-    """A function that opens the database of an address which has a store of today in it."""
+def opened(url):
+    """A function that opens a store that has one entry."""
     with open_store(url) as store:
         store.append("a", [("note", {"n": 1})])
     made = []
 
     def again():
-        made.append(_database(kind, url))
+        made.append(open_store(url))
         return made[-1]
 
     yield again
@@ -113,26 +102,26 @@ def opened(kind, url):
 
 
 def test_a_migration_keeps_what_is_there(opened):
-    database = opened()
-    migrate(database, (*VERSIONS, NEXT))
-    assert database.rows("SELECT id, colour FROM brim_sessions") == [("a", "green")]
-    assert database.version() == len(VERSIONS) + 1
-    migrate(database, (*VERSIONS, NEXT))
+    store = opened()
+    store._migrate((*VERSIONS, NEXT))
+    assert store._rows("SELECT id, colour FROM brim_sessions") == [("a", "green")]
+    assert store._version() == len(VERSIONS) + 1
+    store._migrate((*VERSIONS, NEXT))
 
 
 def test_a_migration_that_fails_leaves_everything_as_it_was(opened):
-    database = opened()
+    store = opened()
     with pytest.raises(StoreError, match="brim_nowhere"):
-        migrate(database, (*VERSIONS, BROKEN))
-    assert not database.inside()
-    assert database.version() == len(VERSIONS)
-    assert SqlStore(database).entries("a")[0].body == {"n": 1}
+        store._migrate((*VERSIONS, BROKEN))
+    assert not store._inside()
+    assert store._version() == len(VERSIONS)
+    assert store.entries("a")[0].body == {"n": 1}
     with pytest.raises(StoreError, match="colour"):
-        database.rows("SELECT colour FROM brim_sessions")
+        store._rows("SELECT colour FROM brim_sessions")
 
 
 def test_a_brim_of_today_refuses_the_tables_of_tomorrow(opened, url):
-    migrate(opened(), (*VERSIONS, NEXT))
+    opened()._migrate((*VERSIONS, NEXT))
     with pytest.raises(StoreError, match="written by a newer brim"):
         open_store(url)
 
@@ -140,7 +129,7 @@ def test_a_brim_of_today_refuses_the_tables_of_tomorrow(opened, url):
 def test_two_that_migrate_at_the_same_time_do_it_once(opened):
     from concurrent.futures import ThreadPoolExecutor
 
-    databases = [opened(), opened(), opened()]
+    stores = [opened(), opened(), opened()]
     with ThreadPoolExecutor(3) as pool:
-        list(pool.map(lambda each: migrate(each, (*VERSIONS, NEXT)), databases))
-    assert [each.version() for each in databases] == [len(VERSIONS) + 1] * 3
+        list(pool.map(lambda each: each._migrate((*VERSIONS, NEXT)), stores))
+    assert [each._version() for each in stores] == [len(VERSIONS) + 1] * 3

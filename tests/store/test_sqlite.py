@@ -61,7 +61,7 @@ def test_the_versions_with_the_wal_reset_bug_are_known(version, bad):
 def test_a_write_ahead_log_is_used_only_where_it_is_safe(build, path, url):
     with open_store(url) as store:
         store.append("a", [("note", {})])
-        asked = store._database.rows
+        asked = store._rows
         assert asked("PRAGMA journal_mode") == [("wal" if build == "past the bug" else "persist",)]
         assert asked("PRAGMA synchronous") == [(3,)]
         assert asked("PRAGMA secure_delete") == [(1,)]
@@ -110,7 +110,7 @@ def test_the_file_and_what_stands_beside_it_are_for_the_owner_alone(build, path,
     try:
         with open_store(url) as store, store.transaction():
             store.append("a", [("note", {})])
-            store._database.rows("PRAGMA cache_size = 1")
+            store._rows("PRAGMA cache_size = 1")
             beside = sorted(path.parent.iterdir())
             assert len(beside) > 1
             assert {stat.S_IMODE(each.stat().st_mode) for each in beside} == {0o600}
@@ -170,8 +170,8 @@ def test_a_writer_that_waits_too_long_is_told_who_is_in_the_way(url, path, monke
 def test_a_full_disk_is_told_and_nothing_is_written(url):
     with open_store(url) as store:
         store.append("a", [("note", {})])
-        pages = store._database.rows("PRAGMA page_count")[0][0]
-        store._database.rows(f"PRAGMA max_page_count = {pages + 2}")
+        pages = store._rows("PRAGMA page_count")[0][0]
+        store._rows(f"PRAGMA max_page_count = {pages + 2}")
         with pytest.raises(StoreError, match="the disk is full: free some space; nothing was written"):
             store.append("a", [("note", {}), ("note", {"text": "x" * 100_000})])
         assert len(store.entries("a")) == 1
@@ -184,7 +184,7 @@ def test_a_transaction_that_the_database_gave_up_does_not_go_on(url):
         def write():
             with store.transaction():
                 store.append("a", [("note", {})])
-                store._database.rows("ROLLBACK")  # What SQLite does by itself after some errors.
+                store._rows("ROLLBACK")  # What SQLite does by itself after some errors.
                 store.append("a", [("note", {})])
 
         with pytest.raises(StoreError, match="has ended the transaction: begin it again"):
@@ -194,8 +194,8 @@ def test_a_transaction_that_the_database_gave_up_does_not_go_on(url):
 
 def test_a_transaction_that_was_left_open_by_an_interruption_is_undone(url):
     with open_store(url) as store:
-        store._database.begin(alone=False)
-        store._database.rows("INSERT INTO brim_documents VALUES ('loop', '1', 1, 0, x'7b7d')")
+        store._begin(alone=False)
+        store._rows("INSERT INTO brim_documents VALUES ('loop', '1', 1, 0, x'7b7d')")
         assert store.append("a", [("note", {})]) == 1
         assert store.ids("loop") == []
 

@@ -13,6 +13,9 @@ from brim.amounts import units
 from brim.errors import InvalidType
 from brim.wire import plain
 
+_ANTHROPIC = ("cache_creation_input_tokens", "cache_read_input_tokens", "cache_creation")
+"""Fields of a usage in which the input does not include the cached tokens."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReportedUsage:
@@ -53,27 +56,28 @@ def reported(
         InvalidValue: it is none of these, or a number is negative or not whole.
     """
     if usage is None:
-        told = {"input_tokens": input_tokens, "output_tokens": output_tokens, "cached_tokens": cached_tokens}
+        numbers = {"input_tokens": input_tokens, "output_tokens": output_tokens, "cached_tokens": cached_tokens}
         if input_tokens is None and output_tokens is None:
             raise InvalidType("usage", usage, "the usage of an answer, or input_tokens=...")
-        for name, value in told.items():
+        for name, value in numbers.items():
             if value is not None:
                 units(name, value)
         return ReportedUsage(input=input_tokens, output=output_tokens, cached=cached_tokens)
     values = _values(usage)
     if "input" in values and "input_tokens" not in values:  # As brim's own LLM client writes it.
         return ReportedUsage(input=_count(values, "input"), output=_count(values, "output"))
-    if "prompt_tokens" in values:
-        details = _below(values, "prompt_tokens_details")
-        return ReportedUsage(
-            input=_count(values, "prompt_tokens"),
-            output=_count(values, "completion_tokens"),
-            cached=_count(details, "cached_tokens"),
-            written=_count(details, "cache_write_tokens"),
-        )
-    if "input_tokens" not in values:
-        raise InvalidType("usage", usage, "one with input_tokens or prompt_tokens, as answers have it")
-    return _anthropic(values) if _counts_apart(values) else _responses(values)
+    if "prompt_tokens" not in values and "input_tokens" in values and any(key in values for key in _ANTHROPIC):
+        return _anthropic(values)
+    for input_key, output_key in (("prompt_tokens", "completion_tokens"), ("input_tokens", "output_tokens")):
+        if input_key in values:
+            details = _below(values, f"{input_key}_details")
+            return ReportedUsage(
+                input=_count(values, input_key),
+                output=_count(values, output_key),
+                cached=_count(details, "cached_tokens"),
+                written=_count(details, "cache_write_tokens"),
+            )
+    raise InvalidType("usage", usage, "one with input_tokens or prompt_tokens, as answers have it")
 
 
 def usage_in(values: Any) -> Mapping[str, Any] | None:
@@ -82,10 +86,6 @@ def usage_in(values: Any) -> Mapping[str, Any] | None:
         return None
     below = [values, *(values[key] for key in ("message", "response") if isinstance(values.get(key), Mapping))]
     return next((found for each in below if isinstance(found := each.get("usage"), Mapping)), None)
-
-
-def _counts_apart(values: Mapping[str, Any]) -> bool:
-    return any(key in values for key in ("cache_creation_input_tokens", "cache_read_input_tokens", "cache_creation"))
 
 
 def _anthropic(values: Mapping[str, Any]) -> ReportedUsage:
@@ -98,16 +98,6 @@ def _anthropic(values: Mapping[str, Any]) -> ReportedUsage:
         cached=read,
         written=written,
         passes=max(1, len(passes)) if isinstance(passes, list | tuple) else 1,
-    )
-
-
-def _responses(values: Mapping[str, Any]) -> ReportedUsage:
-    details = _below(values, "input_tokens_details")
-    return ReportedUsage(
-        input=_count(values, "input_tokens"),
-        output=_count(values, "output_tokens"),
-        cached=_count(details, "cached_tokens"),
-        written=_count(details, "cache_write_tokens"),
     )
 
 

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from brim.errors import InvalidType, InvalidValue
 from brim.store.base import META, Body, Lease, LogEntry, Purged, Saved, SearchHit, SessionRow, Store
-
-if TYPE_CHECKING:
-    from brim.store.database import Database
 
 __all__ = ["META", "Body", "Lease", "LogEntry", "Purged", "Saved", "SearchHit", "SessionRow", "Store", "open_store"]
 
@@ -33,21 +29,10 @@ def open_store(url: str, *, clock: Callable[[], float] | None = None) -> Store:
     if url.startswith(_FILE) and len(url) > len(_FILE):
         from brim.store.sqlite import Sqlite
 
-        return _opened(Sqlite(url.removeprefix(_FILE), clock))
+        return Sqlite(url.removeprefix(_FILE), clock)
     if url.startswith(_SERVER):
         from brim.store.postgres import Postgres
 
-        return _opened(Postgres(url, clock))
+        return Postgres(url, clock)
     known = "'sqlite:///brim.db', 'sqlite:///:memory:' or 'postgresql://user@host/db'"
     raise InvalidValue("the address of a store", url.partition("@")[2] or url, f"like {known}")
-
-
-def _opened(database: Database) -> Store:
-    """Return the store of a database whose tables are of this version."""
-    from brim.store.sql import SqlStore
-
-    try:
-        return SqlStore(database)
-    except BaseException:  # Nothing is left open, whatever the error.
-        database.close()
-        raise

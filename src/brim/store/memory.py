@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from brim.store.sql import SqlStore
 from brim.store.sqlite import Sqlite
 
 
-class MemoryStore(SqlStore):
+class MemoryStore(Sqlite):
     """A store that is gone when it is closed: SQLite without a file."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
@@ -18,4 +17,4 @@ class MemoryStore(SqlStore):
         Args:
             clock: returns the time in seconds since 1970.
         """
-        super().__init__(Sqlite(":memory:", clock))
+        super().__init__(":memory:", clock)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from brim.errors import StoreError
-from brim.store.database import Database, Match, Row
+from brim.store.database import Row
+from brim.store.sql import SqlStore
 
 if TYPE_CHECKING:
     import psycopg
@@ -27,25 +28,26 @@ _CONNECT_SECONDS = 10
 _TIME = "SELECT extract(epoch FROM clock_timestamp())::double precision"
 
 
-class Postgres(Database):
-    """One connection to one database."""
+class Postgres(SqlStore):
+    """A store in one database of a server."""
 
-    kind = "postgres"
-    skip_locked = " FOR UPDATE SKIP LOCKED"
+    _kind = "postgres"
+    _skip_locked = " FOR UPDATE SKIP LOCKED"
+    _rank = "ts_rank(t.words, query, 1)"
+    _matching = "brim_texts t, (SELECT ?::tsquery AS query) q WHERE t.words @@ query"
 
     def __init__(self, url: str, clock: Callable[[], float] | None = None) -> None:
-        super().__init__(_without_password(url))
         self._address = url
-        self._clock = clock
         self._began = 0.0
+        shown = _without_password(url)
         try:
             import psycopg
         except ImportError as error:
-            raise StoreError(self.url, "PostgreSQL needs psycopg: pip install 'brim[postgres]'") from error
+            raise StoreError(shown, "PostgreSQL needs psycopg: pip install 'brim[postgres]'") from error
         self._library = psycopg
-        self._connection = self._connected()
+        super().__init__(shown, clock)
 
-    def _connected(self) -> psycopg.Connection[Row]:
+    def _connect(self) -> psycopg.Connection[Row]:
         """Return a new connection, on which a commit is acknowledged when it is on the server's disk."""
         try:
             connection = self._library.connect(
@@ -57,94 +59,65 @@ class Postgres(Database):
             raise StoreError(self.url, f"no connection ({reason}): does the server run, and may you use it?") from error
         return connection
 
-    def ready(self) -> None:
-        """Check that the connection can be used; connect again if the server closed it."""
-        super().ready()
-        if self._connection.closed:
-            self._connection = self._connected()
-
-    def begin(self, *, alone: bool) -> None:
+    def _begin(self, *, alone: bool) -> None:
         """Begin a transaction; a purge waits for all others, and all others wait for a purge.
 
         All of it goes to the server in one message, which answers with its time.
         """
         lock = f"pg_advisory_xact_lock{'' if alone else '_shared'}({_GUARD})"
-        cursor = self.run(f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT {lock}; {_TIME}", ())
+        cursor = self._run(f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT {lock}; {_TIME}", ())
         while cursor.nextset():
             pass
         self._began = float(cursor.fetchall()[0][0])
 
-    def commit(self) -> None:
-        """End the transaction, and return when what it wrote is on the server's disk."""
-        if self.run("COMMIT", ()).statusmessage != "COMMIT":
+    def _commit(self) -> None:
+        if self._run("COMMIT", ()).statusmessage != "COMMIT":
             raise StoreError(self.url, "nothing was written, since a statement before had failed: try again")
 
-    def each(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
-        """Run a statement once for each row of values."""
+    def _each(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
         try:
             with self._connection.cursor() as cursor:
                 cursor.executemany(_with_marks(statement), values)
         except self._library.Error as error:
             raise self._error(error) from error
 
-    def run(self, statement: str, values: Sequence[Any]) -> Any:
+    def _run(self, statement: str, values: Sequence[Any]) -> Any:
         """Run a statement; outside of a transaction it is run again if the server had closed the connection."""
-        beginning = not self.inside()
+        beginning = not self._inside()
         try:
             return self._connection.execute(_with_marks(statement), values or None)
         except self._library.Error as error:
             if not (beginning and self._connection.closed):
                 raise self._error(error) from error
-        self._connection = self._connected()
+        self._connection = self._connect()
         try:
             return self._connection.execute(_with_marks(statement), values or None)
         except self._library.Error as error:
             raise self._error(error) from error
 
-    def inside(self) -> bool:
-        """Return whether a transaction is under way."""
+    def _inside(self) -> bool:
         idle = (self._library.pq.TransactionStatus.IDLE, self._library.pq.TransactionStatus.UNKNOWN)
         return self._connection.info.transaction_status not in idle
 
-    def now(self) -> float:
+    def _now(self) -> float:
         """Return the server's time in seconds since 1970; inside of a transaction, the time when it began."""
         if self._clock is not None:
             return self._clock()
-        return self._began if self.inside() else float(self.rows(_TIME)[0][0])
+        return self._began if self._inside() else float(self._rows(_TIME)[0][0])
 
-    def version(self) -> int:
-        """Return the version of the tables, 0 if there are none yet."""
-        if self.rows("SELECT to_regclass('brim_store')")[0][0] is None:
+    def _version(self) -> int:
+        if self._rows("SELECT to_regclass('brim_store')")[0][0] is None:
             return 0
-        found = self.rows("SELECT version FROM brim_store")
+        found = self._rows("SELECT version FROM brim_store")
         if len(found) != 1:
             raise StoreError(self.url, "it is not a brim store: its table brim_store belongs to another program")
         return int(found[0][0])
 
-    def index(self, text_id: int, words: list[str]) -> None:
-        """Index a text by its words."""
-        self.rows("UPDATE brim_texts SET words = ?::tsvector WHERE id = ?", (_vector(words), text_id))
+    def _index(self, text_id: int, words: list[str]) -> None:
+        self._rows("UPDATE brim_texts SET words = ?::tsvector WHERE id = ?", (_vector(words), text_id))
 
-    def drop_unkept(self) -> int:
-        """Remove the texts that no session keeps, and their words."""
-        unkept = "NOT EXISTS (SELECT 1 FROM brim_kept k WHERE k.handle = t.handle)"
-        return self.changed(f"DELETE FROM brim_texts t WHERE {unkept}")
-
-    def matches(self, words: list[str], session: str | None, limit: int) -> list[Match]:
-        """Return the texts that have one of the words, the best first."""
-        query = " | ".join(map(_quoted, words))
-        own = (
-            ""
-            if session is None
-            else "AND EXISTS (SELECT 1 FROM brim_kept k WHERE k.handle = t.handle AND k.session = ?) "
-        )
-        found = self.rows(
-            "SELECT t.handle, t.body, coalesce(?::text, (SELECT k.session FROM brim_kept k WHERE k.handle = t.handle "
-            "ORDER BY k.at DESC, k.session LIMIT 1)), ts_rank(t.words, ?::tsquery, 1) AS score "
-            f"FROM brim_texts t WHERE t.words @@ ?::tsquery {own}ORDER BY score DESC, t.handle LIMIT ?",
-            (session, query, query, *([] if session is None else [session]), limit),
-        )
-        return [Match(*row) for row in found]
+    def _query(self, words: list[str]) -> str:
+        return " | ".join(map(_quoted, words))
 
     def _error(self, error: Exception) -> StoreError:
         """Return an error with advice."""

@@ -6,99 +6,29 @@ behind.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from threading import RLock
-from types import TracebackType
-from typing import Any, Self
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from brim.errors import Conflict, InvalidValue, StoreError
-from brim.store import jobs
-from brim.store.base import META, Body, Lease, LogEntry, Purged, Saved, SearchHit, SessionRow
-from brim.store.body import (
-    check_name,
-    check_seconds,
-    check_time,
-    check_whole,
-    decode_body,
-    decode_text,
-    encode_body,
-    encode_text,
-)
-from brim.store.database import Database, Row, migrate
+from brim.store.base import META, Body, LogEntry, Purged, Saved, SearchHit, SessionRow
+from brim.store.body import check_name, check_time, check_whole, decode_body, decode_text, encode_body, encode_text
+from brim.store.jobs import JobStore
 from brim.store.words import excerpt, query_words, text_words
 
+UNKEPT = "SELECT id FROM brim_texts t WHERE NOT EXISTS (SELECT 1 FROM brim_kept k WHERE k.handle = t.handle)"
+"""The texts that no session keeps."""
 _NO_META = encode_body("meta", {})
 _ALL = 2**62
 
 
-class SqlStore:
+class SqlStore(JobStore):
     """A store over one connection to a database, shared by the threads of a process."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._lock = RLock()
-        self._depth = 0
-        """How many transactions and savepoints are open; guarded by the lock."""
-        migrate(database)
-
-    @property
-    def url(self) -> str:
-        """The address of the store, without a password."""
-        return self._database.url
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Write everything inside together, or nothing of it. Other threads wait."""
-        with self._lock, self._savepoint() if self._depth else self._transaction(alone=False):
-            self._depth += 1
-            try:
-                yield
-            finally:
-                self._depth -= 1
-
-    @contextmanager
-    def _transaction(self, *, alone: bool) -> Iterator[None]:
-        """Run a transaction."""
-        self._ready()
-        self._database.begin(alone=alone)
-        try:
-            yield
-            self._database.commit()
-        except BaseException:  # Nothing half-written stays, whatever the error.
-            if self._database.inside():
-                self._database.rows("ROLLBACK")
-            raise
-
-    @contextmanager
-    def _savepoint(self) -> Iterator[None]:
-        """Run a part of a transaction that can fail alone."""
-        if not self._database.inside():
-            raise StoreError(self.url, "an earlier error has ended the transaction: begin it again")
-        point = f"brim_{self._depth}"
-        self._database.rows(f"SAVEPOINT {point}")
-        try:
-            yield
-        except BaseException:  # Nothing half-written stays, whatever the error.
-            if self._database.inside():
-                self._database.rows(f"ROLLBACK TO SAVEPOINT {point}")
-                self._database.rows(f"RELEASE SAVEPOINT {point}")
-            raise
-        self._database.rows(f"RELEASE SAVEPOINT {point}")
-
-    def _ready(self) -> None:
-        """Check that the database can be used, and roll back a transaction that was interrupted."""
-        if self._depth:
-            return
-        self._database.ready()
-        if self._database.inside():
-            self._database.rows("ROLLBACK")
-
-    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
-        """Return the rows of one reading statement."""
-        with self._lock:
-            self._ready()
-            return self._database.rows(statement, values)
+    _rank: str
+    """The expression that ranks a text `t` by a query: higher is better."""
+    _matching: str
+    """The tables and the condition of the texts `t` that match a query, which is its one value."""
 
     def append(self, session: str, entries: Iterable[tuple[str, Body]], *, after: int | None = None) -> int:
         """Write entries at the end of a session's log, all or none, and return the last number."""
@@ -111,24 +41,24 @@ class SqlStore:
         ]
         with self.transaction():
             if not written:
-                found = self._database.rows("SELECT last FROM brim_sessions WHERE id = ?", [session])
+                found = self._rows("SELECT last FROM brim_sessions WHERE id = ?", [session])
                 return self._check_last(session, after, int(found[0][0]) if found else 0)
-            now = self._database.now()
+            now = self._now()
             last = self._check_last(session, after, self._touch(session, now))
-            self._database.each(
+            self._each(
                 "INSERT INTO brim_entries (session, number, kind, at, body) VALUES (?, ?, ?, ?, ?)",
                 [(session, last + i, kind, now, body) for i, (kind, body) in enumerate(written, start=1)],
             )
             last += len(written)
-            self._database.rows("UPDATE brim_sessions SET last = ? WHERE id = ?", (last, session))
+            self._rows("UPDATE brim_sessions SET last = ? WHERE id = ?", (last, session))
             metas = [body for kind, body in written if kind == META]
             if metas:
-                self._database.rows("UPDATE brim_sessions SET meta = ? WHERE id = ?", (metas[-1], session))
+                self._rows("UPDATE brim_sessions SET meta = ? WHERE id = ?", (metas[-1], session))
             return last
 
     def _touch(self, session: str, now: float) -> int:
         """Create a session if needed and lock its row, so that others wait; return the last number of its log."""
-        found = self._database.rows(
+        found = self._rows(
             "INSERT INTO brim_sessions (id, created, updated, last, meta) VALUES (?, ?, ?, 0, ?) "
             "ON CONFLICT (id) DO UPDATE SET updated = excluded.updated RETURNING last",
             (session, now, now, _NO_META),
@@ -150,7 +80,7 @@ class SqlStore:
         if chosen == []:
             return []
         among = "" if chosen is None else f" AND kind IN ({', '.join('?' * len(chosen))})"
-        rows = self._rows(
+        rows = self._read(
             f"SELECT number, kind, at, body FROM brim_entries WHERE session = ? AND number > ?{among} "
             "ORDER BY number LIMIT ?",
             (
@@ -170,7 +100,7 @@ class SqlStore:
             values = (before.updated, before.updated, before.id)
         elif before is not None:
             where, values = " WHERE updated < ?", (check_time("before", before),)
-        rows = self._rows(
+        rows = self._read(
             f"SELECT id, created, updated, last, meta FROM brim_sessions{where} ORDER BY updated DESC, id LIMIT ?",
             (*values, check_whole("limit", limit)),
         )
@@ -184,31 +114,31 @@ class SqlStore:
         if not given:
             return
         with self.transaction():
-            now = self._database.now()
+            now = self._now()
             self._touch(session, now)
             for handle, text, content in given:
                 self._keep_one(handle, text, content)
-            self._database.each(
+            self._each(
                 "INSERT INTO brim_kept (session, handle, at) VALUES (?, ?, ?) "
                 "ON CONFLICT (session, handle) DO UPDATE SET at = excluded.at",
                 [(session, handle, now) for handle, _, _ in given],
             )
 
     def _keep_one(self, handle: str, text: str, content: bytes) -> None:
-        made = self._database.rows(
+        made = self._rows(
             "INSERT INTO brim_texts (handle, body) VALUES (?, ?) ON CONFLICT (handle) DO NOTHING RETURNING id",
             (handle, content),
         )
         if made:
-            self._database.index(made[0][0], text_words(text))
+            self._index(made[0][0], text_words(text))
             return
-        known = self._database.rows("SELECT body FROM brim_texts WHERE handle = ?", [handle])
+        known = self._rows("SELECT body FROM brim_texts WHERE handle = ?", [handle])
         if bytes(known[0][0]) != content:
             raise InvalidValue("handle", handle, "the name of one text only; the store has another under it")
 
     def text(self, handle: str) -> str | None:
         """Return the text of a handle, or `None`."""
-        found = self._rows("SELECT body FROM brim_texts WHERE handle = ?", [check_name("handle", handle)])
+        found = self._read("SELECT body FROM brim_texts WHERE handle = ?", [check_name("handle", handle)])
         return decode_text(found[0][0]) if found else None
 
     def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[SearchHit]:
@@ -218,12 +148,20 @@ class SqlStore:
         words = query_words(query)
         if not words or not check_whole("limit", limit):
             return []
-        with self._lock:
-            self._ready()
-            found = self._database.matches(words, session, limit)
+        own = (
+            ""
+            if session is None
+            else "AND EXISTS (SELECT 1 FROM brim_kept k WHERE k.handle = t.handle AND k.session = ?) "
+        )
+        found = self._read(
+            "SELECT t.handle, t.body, (SELECT k.session FROM brim_kept k WHERE k.handle = t.handle "
+            f"ORDER BY k.at DESC, k.session LIMIT 1), {self._rank} AS score FROM {self._matching} {own}"
+            "ORDER BY score DESC, t.handle LIMIT ?",
+            (self._query(words), *([] if session is None else [session]), limit),
+        )
         return [
-            SearchHit(each.handle, each.session, excerpt(decode_text(each.content), words), float(each.rank))
-            for each in found
+            SearchHit(handle, session or keeper, excerpt(decode_text(content), words), float(rank))
+            for handle, content, keeper, rank in found
         ]
 
     def save(self, kind: str, id: str, body: Body, *, version: int) -> int:
@@ -233,23 +171,23 @@ class SqlStore:
         check_whole("version", version)
         content = encode_body("body", body)
         with self.transaction():
-            now = self._database.now()
+            now = self._now()
             if version:
                 statement = "UPDATE brim_documents SET version = version + 1, at = ?, body = ? "
                 statement += "WHERE kind = ? AND id = ? AND version = ?"
-                done = self._database.changed(statement, (now, content, kind, id, version))
+                done = self._changed(statement, (now, content, kind, id, version))
             else:
                 statement = "INSERT INTO brim_documents (kind, id, version, at, body) VALUES (?, ?, 1, ?, ?) "
-                done = self._database.changed(statement + "ON CONFLICT DO NOTHING", (kind, id, now, content))
+                done = self._changed(statement + "ON CONFLICT DO NOTHING", (kind, id, now, content))
             if not done:
-                found = self._database.rows("SELECT version FROM brim_documents WHERE kind = ? AND id = ?", (kind, id))
+                found = self._rows("SELECT version FROM brim_documents WHERE kind = ? AND id = ?", (kind, id))
                 at = int(found[0][0]) if found else 0
                 raise Conflict(self.url, f"the {kind} {id!r}", expected=version, found=at)
             return version + 1
 
     def load(self, kind: str, id: str) -> Saved | None:
         """Return a document, or `None`."""
-        found = self._rows(
+        found = self._read(
             "SELECT version, at, body FROM brim_documents WHERE kind = ? AND id = ?",
             (check_name("kind", kind), check_name("id", id)),
         )
@@ -257,51 +195,14 @@ class SqlStore:
 
     def ids(self, kind: str) -> list[str]:
         """Return the ids of all documents of a kind, sorted."""
-        found = self._rows("SELECT id FROM brim_documents WHERE kind = ? ORDER BY id", [check_name("kind", kind)])
+        found = self._read("SELECT id FROM brim_documents WHERE kind = ? ORDER BY id", [check_name("kind", kind)])
         return [row[0] for row in found]
 
     def forget(self, kind: str, id: str) -> bool:
         """Remove a document; return whether there was one."""
         with self.transaction():
             statement = "DELETE FROM brim_documents WHERE kind = ? AND id = ?"
-            return self._database.changed(statement, (check_name("kind", kind), check_name("id", id))) > 0
-
-    def enqueue(self, queue: str, id: str, body: Body) -> bool:
-        """Add a job, and return whether it is new."""
-        content = encode_body("body", body)
-        with self.transaction():
-            return jobs.enqueue(self._database, check_name("queue", queue), check_name("id", id), content)
-
-    def lease(self, queue: str, worker: str, seconds: float) -> Lease | None:
-        """Lease the oldest free job for some seconds."""
-        check_name("queue", queue)
-        check_name("worker", worker)
-        check_seconds("seconds", seconds)
-        with self._lock:
-            self._ready()
-            # Workers poll far more often than there is work, and should not block writers.
-            if not jobs.is_waiting(self._database, queue):
-                return None
-            with self.transaction():
-                return jobs.lease(self._database, queue, worker, seconds)
-
-    def renew(self, lease: Lease, seconds: float) -> Lease:
-        """Extend a lease by some seconds from now on."""
-        check_seconds("seconds", seconds)
-        with self.transaction():
-            return jobs.renew(self._database, lease, seconds)
-
-    def complete(self, lease: Lease, result: Body) -> None:
-        """Write the result of a job. It never runs again."""
-        content = encode_body("result", result)
-        with self.transaction():
-            jobs.complete(self._database, lease, content)
-
-    def result(self, queue: str, id: str) -> Body | None:
-        """Return the result of a job, or `None` as long as it is not done."""
-        statement = "SELECT result FROM brim_jobs WHERE queue = ? AND id = ? AND done IS NOT NULL"
-        found = self._rows(statement, (check_name("queue", queue), check_name("id", id)))
-        return decode_body(self.url, found[0][0]) if found else None
+            return self._changed(statement, (check_name("kind", kind), check_name("id", id))) > 0
 
     def purge(
         self, *, before: float | None = None, session: str | None = None, documents: Sequence[str] = ()
@@ -320,32 +221,34 @@ class SqlStore:
                 raise StoreError(self.url, "a purge cannot be part of a transaction: purge before or after it")
             with self._transaction(alone=True):
                 purged = self._purge(" AND ".join(wanted), values, before, kinds)
-            self._database.tidy()
+            self._tidy()
         return purged
 
     def _purge(self, which: str, values: list[Any], before: float | None, kinds: list[str]) -> Purged:
-        run = self._database.changed
-        rows = self._database.rows(f"SELECT id FROM brim_sessions WHERE {which}", values)
+        run = self._changed
+        rows = self._rows(f"SELECT id FROM brim_sessions WHERE {which}", values)
         entries = sum(run("DELETE FROM brim_entries WHERE session = ?", row) for row in rows)
         for row in rows:
             run("DELETE FROM brim_kept WHERE session = ?", row)
             run("DELETE FROM brim_sessions WHERE id = ?", row)
-        texts = self._database.drop_unkept()
+        texts = self._drop_unkept()
         saved = done = 0
         if before is not None:
             saved = sum(run("DELETE FROM brim_documents WHERE kind = ? AND at < ?", (kind, before)) for kind in kinds)
             done = run("DELETE FROM brim_jobs WHERE done < ?", [before])
         return Purged(sessions=len(rows), entries=entries, texts=texts, documents=saved, jobs=done)
 
-    def close(self) -> None:
-        """Close the file or the connection."""
-        with self._lock:
-            self._database.close()
+    def _drop_unkept(self) -> int:
+        """Remove the texts that no session keeps, and their words; return how many."""
+        return self._changed(f"DELETE FROM brim_texts WHERE id IN ({UNKEPT})")
 
-    def __enter__(self) -> Self:
-        return self
+    def _tidy(self) -> None:
+        """Remove what a purge deleted from the disk; PostgreSQL does so itself."""
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+    @abstractmethod
+    def _index(self, text_id: int, words: list[str]) -> None:
+        """Index a text by its words."""
+
+    @abstractmethod
+    def _query(self, words: list[str]) -> str:
+        """Return the query for the texts that have one of the words."""

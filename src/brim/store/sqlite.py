@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from brim.errors import StoreError
-from brim.store.database import Database, Match
+from brim.store.sql import UNKEPT, SqlStore
 
 _OLDEST = (3, 35, 0)
 """The first version that has everything the store uses."""
@@ -47,34 +47,33 @@ def has_wal_bug(version: tuple[int, int, int]) -> bool:
     return version < _FIXED.get(version[:2], _FIXED_SINCE)
 
 
-class Sqlite(Database):
-    """One connection to one file."""
+class Sqlite(SqlStore):
+    """A store in one file."""
 
-    kind = "sqlite"
-    skip_locked = ""
+    _kind = "sqlite"
+    _rank = "-bm25(brim_words)"
+    _matching = "brim_words JOIN brim_texts t ON t.id = brim_words.rowid WHERE brim_words MATCH ?"
 
     def __init__(self, path: str, clock: Callable[[], float] | None = None) -> None:
-        super().__init__(f"sqlite:///{path}")
-        self._clock = clock or time.time
+        self._path = path
+        self._fresh = False
         self._wary = False
         """Whether this SQLite has the WAL-reset bug, and the file must have no write-ahead log."""
+        super().__init__(f"sqlite:///{path}", clock)
+
+    def _connect(self) -> sqlite3.Connection:
         if sqlite3.sqlite_version_info < _OLDEST:
             needed = ".".join(map(str, _OLDEST))
             raise StoreError(self.url, f"this Python has SQLite {sqlite3.sqlite_version}, and {needed} is needed")
-        fresh = path == ":memory:" or _create(path, self.url)
+        self._fresh = self._path != ":memory:" and _create(self._path, self.url)
         try:
-            self._connection = sqlite3.connect(
-                path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=64
+            return sqlite3.connect(
+                self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=64
             )
         except sqlite3.Error as error:
             raise self._error(error) from error
-        try:
-            self._set_up(fresh=fresh and path != ":memory:")
-        except BaseException:
-            self._connection.close()
-            raise
 
-    def _set_up(self, *, fresh: bool) -> None:
+    def _set_up(self) -> None:
         for pragma in (
             "synchronous = EXTRA",
             "fullfsync = ON",
@@ -82,21 +81,21 @@ class Sqlite(Database):
             "secure_delete = ON",
             f"journal_size_limit = {_JOURNAL_BYTES}",
         ):
-            self.rows(f"PRAGMA {pragma}")
-        mode = str(self.rows("PRAGMA journal_mode")[0][0])
+            self._rows(f"PRAGMA {pragma}")
+        mode = str(self._rows("PRAGMA journal_mode")[0][0])
         if mode == "memory":
             return
         safe = not has_wal_bug(sqlite3.sqlite_version_info)
         if safe and mode == "wal":
             return
         # A file that is not new stays without a log: a SQLite with the bug may have it open.
-        self._try_mode("wal" if safe and fresh else "persist")
+        self._try_mode("wal" if safe and self._fresh else "persist")
         self._wary = not safe
         self._refuse_log()
 
     def _refuse_log(self) -> None:
         """Raise an error if the file has a write-ahead log that this SQLite may damage."""
-        if self._wary and self.rows("PRAGMA journal_mode") == [("wal",)]:
+        if self._wary and self._rows("PRAGMA journal_mode") == [("wal",)]:
             problem = f"another program uses a write-ahead log, and SQLite {sqlite3.sqlite_version} may damage the file"
             raise StoreError(self.url, f"{problem} (WAL-reset bug): close the other, or use SQLite 3.51.3 or later")
 
@@ -107,9 +106,9 @@ class Sqlite(Database):
         except sqlite3.OperationalError as error:
             if _name(error) != "SQLITE_BUSY":
                 raise self._error(error) from error
-            return str(self.rows("PRAGMA journal_mode")[0][0])
+            return str(self._rows("PRAGMA journal_mode")[0][0])
 
-    def begin(self, *, alone: bool) -> None:  # noqa: ARG002  # a writer is always alone
+    def _begin(self, *, alone: bool) -> None:  # noqa: ARG002  # a writer is always alone
         """Begin a transaction that is going to write.
 
         SQLite polls for a lock ever less often, and next to a program that writes without a pause it may never get it.
@@ -125,7 +124,7 @@ class Sqlite(Database):
         try:
             self._refuse_log()
         except StoreError:
-            self.rows("ROLLBACK")
+            self._rows("ROLLBACK")
             raise
 
     def _try_begin(self, *, waiting: bool) -> bool:
@@ -138,73 +137,51 @@ class Sqlite(Database):
             raise self._error(error) from error
         return True
 
-    def commit(self) -> None:
-        """End the transaction, and return when what it wrote is on the disk."""
-        self.rows("COMMIT")
+    def _commit(self) -> None:
+        self._rows("COMMIT")
 
-    def run(self, statement: str, values: Sequence[Any]) -> sqlite3.Cursor:
-        """Run a statement and return its cursor."""
+    def _run(self, statement: str, values: Sequence[Any]) -> sqlite3.Cursor:
         try:
             return self._connection.execute(statement, values)  # type: ignore[no-any-return]
         except (sqlite3.Error, OverflowError) as error:
             raise self._error(error) from error
 
-    def each(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
-        """Run a statement once for each row of values."""
+    def _each(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
         try:
             self._connection.executemany(statement, values)
         except (sqlite3.Error, OverflowError) as error:
             raise self._error(error) from error
 
-    def inside(self) -> bool:
-        """Return whether a transaction is under way."""
+    def _inside(self) -> bool:
         return bool(self._connection.in_transaction)
 
-    def now(self) -> float:
-        """Return the time of this machine in seconds since 1970."""
-        return self._clock()
-
-    def version(self) -> int:
-        """Return the version of the tables, 0 for an empty file."""
-        names = {name for (name,) in self.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    def _version(self) -> int:
+        names = {name for (name,) in self._rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if "brim_store" in names:
-            return int(self.rows("SELECT version FROM brim_store")[0][0])
+            return int(self._rows("SELECT version FROM brim_store")[0][0])
         if names:
             tables = ", ".join(sorted(names)[:3])
             raise StoreError(self.url, f"it is not a brim store: it has tables of another program ({tables})")
         return 0
 
-    def index(self, text_id: int, words: list[str]) -> None:
-        """Index a text by its words."""
-        self.rows("INSERT INTO brim_words (rowid, words) VALUES (?, ?)", (text_id, " ".join(words)))
+    def _index(self, text_id: int, words: list[str]) -> None:
+        self._rows("INSERT INTO brim_words (rowid, words) VALUES (?, ?)", (text_id, " ".join(words)))
 
-    def drop_unkept(self) -> int:
-        """Remove the texts that no session keeps, and their words."""
-        unkept = "SELECT id FROM brim_texts t WHERE NOT EXISTS (SELECT 1 FROM brim_kept k WHERE k.handle = t.handle)"
-        self.rows(f"DELETE FROM brim_words WHERE rowid IN ({unkept})")
-        gone = self.changed(f"DELETE FROM brim_texts WHERE id IN ({unkept})")
+    def _query(self, words: list[str]) -> str:
+        return " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
+
+    def _drop_unkept(self) -> int:
+        self._rows(f"DELETE FROM brim_words WHERE rowid IN ({UNKEPT})")
+        gone = super()._drop_unkept()
         if gone:
             # An index forgets a word when it is merged; until then the word can be read in the file.
-            self.rows("INSERT INTO brim_words (brim_words) VALUES ('optimize')")
+            self._rows("INSERT INTO brim_words (brim_words) VALUES ('optimize')")
         return gone
 
-    def matches(self, words: list[str], session: str | None, limit: int) -> list[Match]:
-        """Return the texts that have one of the words, the best first."""
-        query = " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
-        found = self.rows(
-            "SELECT t.handle, t.body, coalesce(?, (SELECT k.session FROM brim_kept k WHERE k.handle = t.handle "
-            "ORDER BY k.at DESC, k.session LIMIT 1)), -bm25(brim_words) AS score "
-            "FROM brim_words JOIN brim_texts t ON t.id = brim_words.rowid WHERE brim_words MATCH ? "
-            "AND (? IS NULL OR EXISTS (SELECT 1 FROM brim_kept k WHERE k.handle = t.handle AND k.session = ?)) "
-            "ORDER BY score DESC, t.handle LIMIT ?",
-            (session, query, session, session, limit),
-        )
-        return [Match(*row) for row in found]
-
-    def tidy(self) -> None:
+    def _tidy(self) -> None:
         """Empty the journal, which has the deleted pages."""
-        if self.rows("PRAGMA journal_mode") == [("wal",)]:
-            self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        if self._rows("PRAGMA journal_mode") == [("wal",)]:
+            self._rows("PRAGMA wal_checkpoint(TRUNCATE)")
         elif self._try_mode("delete") == "delete":
             self._try_mode("persist")
 

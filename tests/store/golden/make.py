@@ -45,7 +45,7 @@ def dump(kind: str) -> str:
     times = iter(range(1_000, 2_000))
     with open_store("sqlite:///:memory:", clock=lambda: float(next(times))) as store:
         fill(store)
-        rows = store._database.rows  # type: ignore[attr-defined]
+        rows = store._rows  # type: ignore[attr-defined]
         lines = [line for version in range(1, len(VERSIONS) + 1) for line in statements(version, kind)]
         for table, columns in TABLES.items():
             quoted = " || ', ' || ".join(f"quote({column})" for column in columns.split(", "))
