@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import zlib
 from unittest import mock
@@ -11,6 +13,7 @@ from brim.gateway import body, guard
 from brim.gateway import client_request as ask
 from brim.gateway import server as gateway_server
 from brim.gateway.app import GatewayApp
+from brim.gateway.decision import Decision
 from brim.gateway.policy import ruled
 from brim.gateway.problem import HttpProblem
 from brim.gateway.settings import settings_of
@@ -93,25 +96,96 @@ def value(name):
     return lambda settings: getattr(told(settings), name)
 
 
+def becomes(was, now):
+    return lambda before, after: (before, after) == (was, now)
+
+
+def outcome(content, **headers):
+    """Look at what is done with a request: its policy, whether it is cut, and why it is passed on; or the status."""
+
+    def look(settings):
+        made = told(settings)
+        pairs = [(name.replace("_", "-"), text) for name, text in headers.items()]
+        app = GatewayApp(made)
+        incoming = guard.IncomingRequest(
+            id="1", method="POST", path="/v1/chat/completions", target="/v1/chat/completions", query="", headers=pairs
+        )
+        request = ask.read("chat", json.dumps({"model": "gpt-5", "messages": content}).encode(), made.most_values)
+        decision = Decision(state=app.state, settings=made, incoming=incoming, ask=request)
+        try:
+            result = asyncio.run(decision.outcome())
+        except HttpProblem as problem:
+            return problem.status
+        finally:
+            app.state._pool.shutdown()
+        return result.policy, result.changed, result.passed
+
+    return look
+
+
+def waited(settings):
+    """Look at a body that takes a fifth of a second to arrive: whether it is complete, or the status."""
+
+    async def receive():
+        await asyncio.sleep(0.2)
+        return {"type": "http.request", "body": b"{}", "more_body": False}
+
+    incoming = guard.IncomingRequest(id="1", method="POST", path="/", target="/", query="", headers=[])
+    try:
+        return asyncio.run(body.read_body(incoming, receive, told(settings)))
+    except HttpProblem as problem:
+        return problem.status
+
+
+LONG = [{"role": "user", "content": f"Line {i} of the talk. " * 20} for i in range(9)]
+UNREADABLE = 5
+NARROW = "meter: chars\nwindow: {size: 2000}\n"
+FITTED = ("fit", True, "")
+
 GATEWAY = {
-    "gateway.upstream": (goes_to("chat"), "http://127.0.0.1:7/v1"),
-    "gateway.upstream_messages": (goes_to("messages"), "http://127.0.0.1:7"),
-    "gateway.upstream_key": (sent, "MODEL_KEY"),
-    "gateway.keys": (entered(authorization="Bearer one"), ["TEAM_KEY"]),
-    "gateway.host": (listens, "127.0.0.2"),
-    "gateway.port": (value("port"), 9_000),
-    "gateway.hosts": (entered("brim.internal"), ["brim.internal"]),
-    "gateway.policy": (rule, "warn"),
-    "gateway.rules": (rule, [{"model": "gpt-*", "policy": "refuse", "window": 9}]),
-    "gateway.recall": (rule, True),
-    "gateway.on_fault": (value("on_fault"), "refuse"),
-    "gateway.client_policy": (value("client_policy"), True),
-    "gateway.most_bytes": (read, 100),
-    "gateway.most_values": (read, 3),
-    "gateway.keepalive": (value("keepalive"), 1),
-    "gateway.timeout": (value("timeout"), 1),
-    "gateway.drain": (server, 5),
-    "gateway.workers": (server, 5),
-    "gateway.sessions": (server, 5),
+    "gateway.upstream": (
+        goes_to("chat"),
+        "http://127.0.0.1:7/v1",
+        becomes("http://127.0.0.1:9/v1/x", "http://127.0.0.1:7/v1/x"),
+    ),
+    "gateway.upstream_messages": (
+        lambda settings: (goes_to("messages")(settings), goes_to("chat")(settings)),
+        "http://127.0.0.1:7",
+        becomes(("http://127.0.0.1:9/v1/x",) * 2, ("http://127.0.0.1:7/v1/x", "http://127.0.0.1:9/v1/x")),
+    ),
+    "gateway.upstream_key": (
+        lambda settings: dict(sent(settings))["authorization"],
+        "MODEL_KEY",
+        becomes("Bearer own", "Bearer two"),
+    ),
+    "gateway.keys": (
+        lambda settings: [entered(authorization=f"Bearer {key}")(settings) for key in ("one", "two")],
+        ["TEAM_KEY"],
+        becomes(["", ""], ["TEAM_KEY", 401]),
+    ),
+    "gateway.host": (listens, "127.0.0.2", becomes("127.0.0.1", "127.0.0.2")),
+    "gateway.port": (value("port"), 9_000, becomes(8_088, 9_000)),
+    "gateway.hosts": (
+        lambda settings: [entered(host)(settings) for host in ("brim.internal", "other.internal")],
+        ["brim.internal"],
+        becomes([421, 421], ["", 421]),
+    ),
+    "gateway.policy": (outcome(LONG), "warn", becomes(FITTED, ("warn", False, "")), NARROW),
+    "gateway.rules": (outcome(LONG), [{"model": "gpt-*", "policy": "refuse"}], becomes(FITTED, 400), NARROW),
+    "gateway.recall": (lambda settings: rule(settings).recall, True, becomes(False, True)),
+    "gateway.on_fault": (outcome(UNREADABLE), "refuse", becomes(("fit", False, "unreadable"), 400)),
+    "gateway.client_policy": (
+        outcome(LONG, x_brim_policy="pass"),
+        True,
+        becomes(FITTED, ("pass", False, "policy")),
+        NARROW,
+    ),
+    "gateway.most_bytes": (read, 100, becomes("", 413)),
+    "gateway.most_values": (read, 3, becomes("", 413)),
+    "gateway.keepalive": (value("keepalive"), 1, becomes(15, 1)),
+    "gateway.timeout": (waited, 0.05, becomes(True, 408)),
+    "gateway.drain": (server, 5, becomes((30, 2, 500), (5, 2, 500))),
+    "gateway.workers": (server, 5, becomes((30, 2, 500), (30, 5, 500))),
+    "gateway.sessions": (server, 5, becomes((30, 2, 500), (30, 2, 5))),
 }
-"""The look and the value of each key."""
+"""The look, the value, the effect and the rest of the file for each key."""

@@ -1,7 +1,7 @@
-"""Every key of the table does something: it is changed in YAML, and seen in what comes out.
+"""Every key of the table does what it says: it is changed in YAML, and its effect is seen in what comes out.
 
-A probe is a file without the key, the same file with it, and a look at what the settings make. A key that has no probe,
-and a probe whose looks are the same, fail by name.
+A probe is a file without the key, the same file with it, a look at what the settings make, and the effect: a statement
+about both looks that is false if the key does nothing, or the opposite. A key that has no probe fails by name.
 """
 
 import json
@@ -21,6 +21,8 @@ from session_probes import RUNNING
 
 ENGLISH = "The build was green and the tests ran for a while. "
 LINES = "\n".join(f"line {i} of the log" for i in range(60))
+CUT = "\n[... truncated ...]"
+NOTE = "[CONTEXT_TRUNCATED]"
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class Probe:
     """What is seen, given the settings."""
     value: Any
     """What the key is changed to."""
+    effect: Any
+    """Whether two looks, before and after the change, show what the key promises."""
     beside: str = ""
     """The rest of the file."""
     name: str = "plan"
@@ -82,97 +86,298 @@ def calls(settings):
     return settings.exchange({"history": LINES}, Scripted(lambda _: "short")).calls
 
 
-TWO = {"plan": "p" * 300, "log": "l" * 300}
+def becomes(was, now):
+    """An effect that is known to the letter."""
+    return lambda before, after: (before, after) == (was, now)
+
+
+def tokens(was, now):
+    """The effect of a limit on text: it is filled, and not exceeded, before and after."""
+    count = brim.meter("o200k_base").count
+    return lambda before, after: was - 3 <= count(before) <= was and now - 3 <= count(after) <= now
+
+
+def characters(messages):
+    """Return the characters of messages, which keep the task and the question."""
+    assert (messages[0]["content"][:8], messages[-1]["content"]) == ("Ship it.", "Go on.")
+    return sum(len(message["content"]) for message in messages)
+
+
+def sizes(messages):
+    """Return the characters of each step."""
+    return [len(message["content"]) for message in messages if message["role"] == "assistant"]
+
+
+def numbers(messages):
+    """Return which steps stayed."""
+    return [int(message["content"].split()[0]) for message in messages if message["role"] == "assistant"]
+
+
+def names(messages):
+    """Return the agents of the steps that stayed, in order."""
+    return [message["name"] for message in messages if message["role"] == "assistant"]
+
+
+def noted(messages):
+    return [message for message in messages if message["content"].startswith(NOTE)]
+
+
+def kept_instead(agent):
+    """The effect of a higher class: the oldest step stays, at the cost of the oldest of the others."""
+
+    def effect(before, after):
+        first, *rest = numbers(before)
+        return agent not in names(before) and numbers(after) == [0, *rest] and names(after)[0] == agent and first > 1
+
+    return effect
+
+
+def is_short(messages, most):
+    """Whether each step was cut to a size."""
+    return sizes(messages) != [] and all(most - 60 <= size <= most for size in sizes(messages))
+
+
+def is_whole(messages):
+    return sizes(messages) != [] and all(size > 20 * len(ENGLISH) for size in sizes(messages))
+
+
+P, L = "p" * 300, "l" * 300
+TWO = {"plan": P, "log": L}
+SMALL_LOG = {"plan": P, "log": "all is well"}
+CUT_P, CUT_L = P[:180] + CUT, L[:180] + CUT
 CHARS = "meter: chars\n"
 TIGHT = "meter: chars\nprompt: {total: 200}\n"
+FAIR = "meter: chars\nprompt: {total: 200, fill: fair}\n"
 SMALL = "budgets: {context_budget_chars: 10000}\n"
+OLDER = "budgets: {history_max_older_chars: 600}\n"
 PRIORITY = "history: {selection: priority}\n" + SMALL
+CRITICAL = "history: {selection: priority, classes: {high: [fixer]}}\n" + SMALL
 KNOWN = "history: {selection: priority, agents: flow}\n" + SMALL
 MANY = [f"entry {i}" for i in range(30)]
+LONG = ENGLISH * 99
 
 
 def unstable(settings):
-    """Return two prompts of a conversation that grows: a held cut keeps the start of the second."""
+    """Return whether a cut is held, and whether the next prompt of a conversation that grows starts with the last."""
     history = steps(*(["fixer"] * 40))
     first = settings.fit_messages(history)
-    again = settings.fit_messages(
-        [*history, {"role": "assistant", "content": "ok"}, {"role": "user", "content": "and"}]
-    )
-    return first.stable is None, first.messages == again.messages[: len(first.messages)]
+    history += [{"role": "assistant", "content": "ok"}, {"role": "user", "content": "and"}]
+    again = settings.fit_messages(history, **({} if first.stable is None else {"stable": first.stable}))
+    return first.stable is not None, first.messages == again.messages[: len(first.messages)]
 
 
 def long_task(settings):
-    """Return what becomes of a task that is bigger than the budget."""
+    """Return how much is left of a task that is bigger than the budget, or that it is refused."""
     history = steps("a")
     history[0] = {"role": "user", "content": "t" * 12_000}
     try:
-        return settings.fit_messages(history).messages
+        return settings.fit_messages(history).messages[0]["content"].count("t")
     except brim.DoesNotFit as error:
         return error.needed > error.available
 
 
+def newest(settings):
+    """Return the characters of the newest step."""
+    return len(settings.fit_messages(steps("a", text=ENGLISH * 90)[:-1]).messages[-1]["content"])
+
+
+def shares(text):
+    """Return the characters of both sections, with their markers."""
+    return [len(part) for part in text.split("\n\n")]
+
+
 PROBES = {
-    "profile": Probe(messages(*["fixer"] * 20, *["doc-writer"] * 20), "flow", SMALL),
-    "model": Probe(lambda settings: (settings.window(), settings.fit({"a": "x"}).receipt.meter), "gpt-5"),
-    "meter": Probe(prompt(plan=ENGLISH * 99), "chars", "prompt: {total: 200}\n"),
-    "safety_margin": Probe(prompt(plan=ENGLISH * 99), "10%", "meter: chars/4\nprompt: {total: 200}\n"),
-    "bounds": Probe(messages(*["fixer"] * 9), "strict_seed", "budgets: {history_max_older_chars: 600}\n"),
+    "profile": Probe(
+        messages(*["fixer"] * 20, *["doc-writer"] * 20),
+        "flow",
+        lambda before, after: (set(names(before)), set(names(after))) == ({"doc-writer"}, {"fixer"}),
+        SMALL,
+    ),
+    "model": Probe(
+        lambda settings: (settings.window() and settings.window().size, settings.fit({"a": "x"}).receipt.meter),
+        "gpt-5",
+        becomes((None, "chars"), (400_000, "o200k_base")),
+    ),
+    "meter": Probe(
+        prompt(plan=LONG),
+        "chars",
+        lambda before, after: tokens(200, 200)(before, before) and len(before) > 800 and len(after) == 200,
+        "prompt: {total: 200}\n",
+    ),
+    "safety_margin": Probe(
+        prompt(plan=LONG),
+        "10%",
+        lambda before, after: 796 <= len(before) <= 803 and 716 <= len(after) <= 723,
+        "meter: chars/4\nprompt: {total: 200}\n",
+    ),
+    "bounds": Probe(
+        messages(*["fixer"] * 9), "strict_seed", lambda before, after: is_short(before, 600) and is_whole(after), OLDER
+    ),
     "override_mode": Probe(
         messages(),
         "replace",
-        "budgets: {history_max_older_chars: 600}\nprofile: p\nprofiles: {p: {budgets: {context_budget_chars: 11000}}}\n",
+        lambda before, after: (
+            is_short(before, 600)
+            and is_whole(after)
+            and characters(before) > 9_900
+            and 9_900 < characters(after) <= 11_000
+        ),
+        OLDER + "profile: p\nprofiles: {p: {budgets: {context_budget_chars: 11000}}}\n",
     ),
-    "window.size": Probe(prompt(plan=ENGLISH * 99), 200, "model: gpt-5\n"),
-    "window.reserve": Probe(prompt(plan=ENGLISH * 99), 100, "window: {size: 300}\n"),
-    "window.cap": Probe(prompt(plan=ENGLISH * 99), 0.5, "window: {size: 300}\n"),
-    "window.warn": Probe(lambda settings: settings.window().warning, 0.1, "window: {size: 300}\n"),
-    "window.limit": Probe(prompt(plan=ENGLISH * 99), 100, "window: {size: 300}\n"),
-    "budgets.preset": Probe(messages(*["fixer"] * 200), "lean"),
-    "budgets.context_budget_chars": Probe(messages(), 12_000),
+    "window.size": Probe(
+        prompt(plan=LONG),
+        200,
+        lambda before, after: before == LONG and tokens(200, 200)(after, after),
+        "model: gpt-5\n",
+    ),
+    "window.reserve": Probe(prompt(plan=LONG), 100, tokens(300, 200), "window: {size: 300}\n"),
+    "window.cap": Probe(prompt(plan=LONG), 0.5, tokens(300, 150), "window: {size: 300}\n"),
+    "window.warn": Probe(lambda settings: settings.window().warning, 0.1, becomes(255, 30), "window: {size: 300}\n"),
+    "window.limit": Probe(prompt(plan=LONG), 100, tokens(300, 100), "window: {size: 300}\n"),
+    "budgets.preset": Probe(
+        messages(*["fixer"] * 200),
+        "lean",
+        lambda before, after: 195_000 < characters(before) <= 200_000 and 97_000 < characters(after) <= 100_000,
+    ),
+    "budgets.context_budget_chars": Probe(
+        messages(),
+        12_000,
+        lambda before, after: (
+            numbers(before) == [*range(40)]
+            and numbers(after) == [*range(29, 40)]
+            and 10_900 < characters(after) <= 12_000
+        ),
+    ),
     "budgets.history_max_recent_chars": Probe(
-        lambda settings: settings.fit_messages(steps("a", text=ENGLISH * 90)[:-1]).messages, 1_100
+        newest, 1_100, lambda before, after: before == 2 + 90 * len(ENGLISH) and 1_050 <= after <= 1_100
     ),
-    "budgets.history_max_older_chars": Probe(messages(), 600),
-    "prompt.enabled": Probe(prompt(**TWO), False, TIGHT),
-    "prompt.total": Probe(prompt(**TWO), 250, CHARS),
-    "prompt.reserve": Probe(prompt(**TWO), 50, TIGHT),
-    "prompt.overflow": Probe(prompt(**TWO), "drop", TIGHT),
-    "prompt.own_budget": Probe(prompt(plan="context_budget: {sections: {log: 9}}\n", log="l" * 99), "plan", TIGHT),
-    "prompt.policy": Probe(prompt(**TWO), "skip", TIGHT),
-    "prompt.fill": Probe(prompt(**TWO), "fair", TIGHT),
-    "prompt.order": Probe(prompt(log="l", plan="p"), "priority", "sections: {plan: {priority: high}}\n"),
-    "prompt.separator": Probe(prompt(**TWO), "\n---\n"),
-    "prompt.template": Probe(prompt(**TWO), "<{plan}|{log}>"),
-    "prompt.show_budget": Probe(prompt(**TWO), True, "prompt: {total: 2000}\n"),
-    "prompt.direction": Probe(prompt(**TWO), "higher", TIGHT + "sections: {plan: {priority: 1}, log: {priority: 9}}\n"),
-    "prompt.unknown_section": Probe(refusal(plan="x"), "error"),
-    "prompt.required_overflow": Probe(refusal(**TWO), "shrink", TIGHT + "sections: {plan: {required: true}}\n"),
-    "prompt.stages": Probe(prompt(plan=LINES, log="l"), [{"section": "plan", "last": 3}], TIGHT),
-    "prompt.hard_marker": Probe(prompt(**TWO), "<<", TIGHT),
-    "prompt.log": Probe(logged(**TWO), True, TIGHT),
-    "sections.*.priority": Probe(prompt(log="l" * 300, plan="p" * 300), "high", TIGHT),
-    "sections.*.required": Probe(refusal(log="l" * 150, plan="p" * 150), True, TIGHT),
-    "sections.*.floor": Probe(prompt(log="l" * 150, plan="p" * 300), 100, TIGHT),
-    "sections.*.ceiling": Probe(prompt(plan="p" * 300), "10%", TIGHT),
-    "sections.*.keep": Probe(prompt(plan=LINES), "tail", TIGHT),
-    "sections.*.overflow": Probe(prompt(**TWO), "drop", TIGHT),
-    "sections.*.weight": Probe(prompt(**TWO), 3, "meter: chars\nprompt: {total: 200, fill: fair}\n"),
-    "sections.*.stable": Probe(prompt(**TWO), True, TIGHT),
-    "sections.*.enabled": Probe(prompt(**TWO), False),
-    "sections.*.marker": Probe(prompt(plan="p" * 300), "<<", TIGHT),
-    "sections.*.joiner": Probe(prompt(plan=MANY), "; "),
-    "sections.*.most": Probe(prompt(plan=MANY), 3),
-    "history.selection": Probe(messages(*["code-critic"] * 20, *["doc-writer"] * 20), "priority", SMALL),
-    "history.within": Probe(messages(*["code-critic"] * 40), "oldest_first", PRIORITY),
-    "history.pin_first_user": Probe(long_task, True, SMALL),
-    "history.note": Probe(messages(), False, SMALL),
-    "history.stable": Probe(unstable, True, SMALL),
-    "history.strategy": Probe(calls, "B", TIGHT),
-    "history.agents": Probe(messages("self-reviewer", *["fixer"] * 40), "flow", PRIORITY),
-    "history.classes.critical": Probe(messages("mine", *["fixer"] * 40), ["mine"], PRIORITY),
-    "history.classes.high": Probe(messages("mine", *["fixer"] * 40), ["mine"], PRIORITY),
-    "history.classes.medium": Probe(messages("doc-writer", *["gh-reporter"] * 40), ["doc-writer"], KNOWN),
-    "history.classes.low": Probe(messages(*["fixer"] * 40, "mine", "mine"), ["mine"], PRIORITY),
+    "budgets.history_max_older_chars": Probe(
+        messages(),
+        600,
+        lambda before, after: (
+            is_whole(before) and is_short(after, 600) and numbers(before) == numbers(after) == [*range(40)]
+        ),
+    ),
+    "prompt.enabled": Probe(prompt(**TWO), False, becomes(CUT_P, f"{P}\n\n{L}"), TIGHT),
+    "prompt.total": Probe(prompt(**TWO), 250, becomes(f"{P}\n\n{L}", P[:230] + CUT), CHARS),
+    "prompt.reserve": Probe(prompt(**TWO), 50, becomes(CUT_P, P[:130] + CUT), TIGHT),
+    "prompt.overflow": Probe(prompt(**SMALL_LOG), "drop", becomes(CUT_P, "all is well"), TIGHT),
+    "prompt.own_budget": Probe(
+        prompt(plan="context_budget: {sections: {log: 50}}\n", log="l" * 99),
+        "plan",
+        lambda before, after: before.endswith("\n" + "l" * 99) and after.endswith("\n" + "l" * 30 + CUT),
+        TIGHT,
+    ),
+    "prompt.policy": Probe(prompt(**SMALL_LOG), "skip", becomes(CUT_P, "all is well"), TIGHT),
+    "prompt.fill": Probe(
+        prompt(**TWO),
+        "fair",
+        lambda before, after: before == CUT_P and len(after) == 200 and set(shares(after)) <= {98, 99, 100},
+        TIGHT,
+    ),
+    "prompt.order": Probe(
+        prompt(log="l", plan="p"), "priority", becomes("l\n\np", "p\n\nl"), "sections: {plan: {priority: high}}\n"
+    ),
+    "prompt.separator": Probe(prompt(**TWO), "\n---\n", becomes(f"{P}\n\n{L}", f"{P}\n---\n{L}")),
+    "prompt.template": Probe(prompt(**TWO), "<{plan}|{log}>", becomes(f"{P}\n\n{L}", f"<{P}|{L}>")),
+    "prompt.show_budget": Probe(
+        prompt(**TWO),
+        True,
+        lambda before, after: (
+            after.startswith(before + "\n\n## Context Budget\n")
+            and f"Using {brim.meter('o200k_base').count(after)}/2000 tokens" in after
+        ),
+        "prompt: {total: 2000}\n",
+    ),
+    "prompt.direction": Probe(
+        prompt(**TWO), "higher", becomes(CUT_P, CUT_L), TIGHT + "sections: {plan: {priority: 1}, log: {priority: 9}}\n"
+    ),
+    "prompt.unknown_section": Probe(refusal(plan="x"), "error", becomes("x", brim.UnknownName)),
+    "prompt.required_overflow": Probe(
+        refusal(**TWO), "shrink", becomes(brim.DoesNotFit, CUT_P), TIGHT + "sections: {plan: {required: true}}\n"
+    ),
+    "prompt.stages": Probe(
+        prompt(plan=LINES, log="l"),
+        [{"section": "plan", "last": 3}],
+        lambda before, after: LINES.startswith(before[:170]) and after == LINES[-56:] + "\n\nl",
+        TIGHT,
+    ),
+    "prompt.hard_marker": Probe(prompt(**TWO), "<<", becomes(CUT_P, P[:198] + "<<"), TIGHT),
+    "prompt.log": Probe(
+        logged(**TWO),
+        True,
+        becomes([], ["[Context:Budget] Prompt over budget for a1: ~602 chars (limit 200). Hard truncating."]),
+        TIGHT,
+    ),
+    "sections.*.priority": Probe(prompt(log=L, plan=P), "high", becomes(CUT_L, CUT_P), TIGHT),
+    "sections.*.required": Probe(
+        refusal(log=L[:150], plan=P[:150]),
+        True,
+        becomes(f"{L[:150]}\n\n{P[:28]}{CUT}", f"{L[:28]}{CUT}\n\n{P[:150]}"),
+        TIGHT,
+    ),
+    "sections.*.floor": Probe(
+        prompt(log=L[:150], plan=P),
+        100,
+        becomes(f"{L[:150]}\n\n{P[:28]}{CUT}", f"{L[:78]}{CUT}\n\n{P[:80]}{CUT}"),
+        TIGHT,
+    ),
+    "sections.*.ceiling": Probe(prompt(plan=P), "50%", becomes(CUT_P, P[:80] + CUT), TIGHT),
+    "sections.*.keep": Probe(
+        prompt(plan=LINES),
+        "tail",
+        lambda before, after: LINES.startswith(before[:170]) and LINES.endswith(after[-170:]) and len(after) == 200,
+        TIGHT,
+    ),
+    "sections.*.overflow": Probe(prompt(**TWO), "drop", becomes(CUT_P, CUT_L), TIGHT),
+    "sections.*.weight": Probe(
+        prompt(**TWO),
+        3,
+        lambda before, after: set(shares(before)) == {99} and [147, 49] <= shares(after) <= [150, 51],
+        FAIR,
+    ),
+    "sections.*.stable": Probe(prompt(**TWO), True, becomes(CUT_P, CUT_L), TIGHT),
+    "sections.*.enabled": Probe(prompt(**TWO), False, becomes(f"{P}\n\n{L}", L)),
+    "sections.*.marker": Probe(prompt(plan=P), "<<", becomes(CUT_P, P[:198] + "<<"), TIGHT),
+    "sections.*.joiner": Probe(prompt(plan=MANY), "; ", becomes("\n".join(MANY), "; ".join(MANY))),
+    "sections.*.most": Probe(prompt(plan=MANY), 3, becomes("\n".join(MANY), "\n".join(MANY[:3]))),
+    "history.selection": Probe(
+        messages(*["code-critic"] * 20, *["doc-writer"] * 20),
+        "priority",
+        lambda before, after: (numbers(before), numbers(after)) == ([*range(31, 40)], [*range(11, 20)]),
+        SMALL,
+    ),
+    "history.within": Probe(
+        messages(*["code-critic"] * 40),
+        "oldest_first",
+        lambda before, after: (numbers(before), numbers(after)) == ([*range(31, 40)], [*range(9)]),
+        PRIORITY,
+    ),
+    "history.pin_first_user": Probe(
+        long_task, True, lambda before, after: 9_800 < before < 10_000 and after is True, SMALL
+    ),
+    "history.note": Probe(
+        messages(),
+        False,
+        lambda before, after: len(noted(before)) == 1 and after == [m for m in before if m not in noted(before)],
+        SMALL,
+    ),
+    "history.stable": Probe(unstable, True, becomes((False, False), (True, True)), SMALL),
+    "history.strategy": Probe(calls, "B", becomes(1, 2), TIGHT),
+    "history.agents": Probe(
+        messages("self-reviewer", *["fixer"] * 40), "flow", kept_instead("self-reviewer"), PRIORITY
+    ),
+    "history.classes.critical": Probe(messages("mine", *["fixer"] * 40), ["mine"], kept_instead("mine"), CRITICAL),
+    "history.classes.high": Probe(messages("mine", *["fixer"] * 40), ["mine"], kept_instead("mine"), PRIORITY),
+    "history.classes.medium": Probe(
+        messages("doc-writer", *["gh-reporter"] * 40), ["doc-writer"], kept_instead("doc-writer"), KNOWN
+    ),
+    "history.classes.low": Probe(
+        messages(*["fixer"] * 40, "mine", "mine"),
+        ["mine"],
+        lambda before, after: (numbers(before), numbers(after)) == ([*range(33, 42)], [*range(31, 40)]),
+        PRIORITY,
+    ),
 }
 """A probe for every key that `fit` and `fit_messages` read."""
 
@@ -204,7 +409,7 @@ def merged(one, other):
 
 @pytest.mark.requirement("X9")
 @pytest.mark.parametrize("key", sorted(set(SETTINGS) - PACKS))
-def test_every_key_changes_what_comes_out(project, key):
+def test_every_key_has_its_effect_on_what_comes_out(project, key):
     probe = PROBES.get(key)
     assert probe is not None, f"{key} has no probe: nothing shows that it does anything"
     before = yaml.safe_load(probe.beside) or {}
@@ -214,8 +419,11 @@ def test_every_key_changes_what_comes_out(project, key):
     named = name_of(key.replace("*", probe.name))
     assert new[named].value == probe.value
     assert new[named].origin == "project"
-    assert probe.look(old) == probe.look(project(json.dumps(before)).resolve()), "a look that is never the same"
-    assert probe.look(old) != probe.look(new), f"{key} has no effect"
+    seen, changed = probe.look(old), probe.look(new)
+    assert seen == probe.look(project(json.dumps(before)).resolve()), "a look that is never the same"
+    assert probe.effect(seen, changed), f"{key} has not its effect:\n{seen}\n{changed}"
+    assert not probe.effect(seen, seen), f"the probe of {key} would not see that it has no effect"
+    assert not probe.effect(changed, seen), f"the probe of {key} would not see the opposite effect"
 
 
 @pytest.mark.parametrize("key", sorted(PACKS))

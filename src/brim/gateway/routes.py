@@ -29,13 +29,13 @@ _METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "HEAD")
 
 
 def route_of(path: str) -> str:
-    """Return the route by whose shape a client of a path is answered."""
+    """Return the route in whose format a client of a path is answered."""
     short = shortened(path)
     return FITTED.get(short) or COUNTED.get(short) or "chat"
 
 
 def shortened(path: str) -> str:
-    """Return a path by which routes are told apart, however it was written."""
+    """Return a path without its `/v1`, in lower case, to find its route."""
     folded = path.lower()
     return folded[3:] if folded.startswith("/v1/") else folded
 

@@ -1,4 +1,4 @@
-"""What a gateway keeps from request to request, and the threads in which it counts."""
+"""The state of a gateway from request to request, and the threads in which it counts."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ T = TypeVar("T")
 
 
 class GatewayState:
-    """Everything that lasts."""
+    """Everything that outlives a request."""
 
     def __init__(self, settings: GatewaySettings) -> None:
         self.settings = settings
-        """What holds now; a reload puts another one in its place, and requests under way keep theirs."""
+        """The current settings; a reload replaces them, and requests under way keep theirs."""
         self.keys = ClientKeys(settings.secrets())
         self.hidden = _hidden(settings)
         """The gateway's own key for upstream, which no answer may hold."""
@@ -42,18 +42,18 @@ class GatewayState:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def work(self, job: Callable[..., T], *given: Any) -> T:
-        """Do something that takes a while in one of the threads."""
+        """Run a job in one of the threads."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: job(*given))
 
     def later(self, job: Coroutine[Any, Any, Any]) -> None:
-        """Do something after the answer was sent; closing waits for it."""
+        """Run a job after the answer was sent; closing waits for it."""
         task = asyncio.get_running_loop().create_task(job)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     @property
     def pending(self) -> int:
-        """How many such things are still to be done."""
+        """How many such jobs are not done."""
         return len(self._tasks)
 
     async def open(self) -> None:
@@ -64,7 +64,7 @@ class GatewayState:
         self.ready = True
 
     async def close(self) -> None:
-        """Finish what is under way, and let go of connections, threads and the store."""
+        """Finish what is under way, and close connections, threads and the store."""
         self.ready = False
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -78,7 +78,7 @@ class GatewayState:
             self.store.close()
 
     def reload(self, settings: GatewaySettings) -> None:
-        """Go on with other settings. Where it listens and what keeps its state stay as they are.
+        """Continue with other settings. The address and the store stay as they are.
 
         Raises:
             InvalidValue: a key is not set.
@@ -86,11 +86,12 @@ class GatewayState:
         keys = ClientKeys(settings.secrets())
         hidden = _hidden(settings)
         self.settings, self.keys, self.hidden = settings, keys, hidden
+        self.conversations.stable = settings.stable
         known.cache_clear()
 
 
 def _hidden(settings: GatewaySettings) -> bytes | None:
-    """Return the key for upstream, as it stands in bytes.
+    """Return the key for upstream, as bytes.
 
     Raises:
         InvalidValue: it is not set.

@@ -8,16 +8,14 @@ since it does not distinguish them.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from operator import mul
 from typing import Any
 
 from brim.errors import InvalidType, InvalidValue, UnknownName
+from brim.history.options import Embed
 from brim.history.relevance import Relevance, ordered, spread
-
-Embed = Callable[[list[str]], Sequence[Sequence[float]]]
-"""Turns texts into vectors, one for each, all of one dimension."""
 
 _DEFAULT = "wordllama"
 
@@ -38,7 +36,9 @@ class Meaning:
         """
         if not 0 <= share <= 1:
             raise InvalidValue("share", share, "from 0 to 1")
-        self._embed = _named(embed) if isinstance(embed, str) else embed
+        if isinstance(embed, str) and embed != _DEFAULT:
+            raise UnknownName("embedding", embed, [_DEFAULT], "Give a function from texts to vectors")
+        self._embed = wordllama() if isinstance(embed, str) else embed
         if not callable(self._embed):
             raise InvalidType("embed", embed, "a function from texts to vectors, or the name of one")
         self._share = share
@@ -64,7 +64,11 @@ class Meaning:
         Raises:
             InvalidValue: `sizes` are not one for each text, or the embedding does not return a vector for each.
         """
-        self._catch_up()
+        if self._waiting:
+            fresh = self._embedded(self._waiting)
+            self._vectors += fresh
+            self._waiting = []
+            self._sum = [sum(column) for column in zip(self._sum or [0.0] * len(fresh[0]), *fresh, strict=True)]
         words = self._words.scores(query)
         alike = spread(self._alike(query))
         most, nearest = max(words, default=0) or 1, max(alike, default=0) or 1
@@ -72,19 +76,11 @@ class Meaning:
         scores = [(1 - share) * word / most + share * near / nearest for word, near in zip(words, alike, strict=True)]
         return ordered(scores, sizes)
 
-    def _catch_up(self) -> None:
-        if self._waiting:
-            fresh = self._embedded(self._waiting)
-            self._vectors += fresh
-            self._waiting = []
-            self._sum = [sum(column) for column in zip(self._sum or [0.0] * len(fresh[0]), *fresh, strict=True)]
-
     def _alike(self, query: str) -> list[float]:
         """Return how near each text is to the query in meaning; 0 if no nearer than the average."""
         if not self._vectors or not query.strip():
             return [0.0] * len(self._vectors)
-        (wanted,) = self._embedded([query])
-        common = self._sum
+        (wanted,), common = self._embedded([query]), self._sum
         length = _dot(common, common)
         shift = _dot(wanted, common) / length if length else 0.0
         own = [value - shift * shared for value, shared in zip(wanted, common, strict=True)]
@@ -135,12 +131,6 @@ def wordllama() -> Embed:
         return vectors
 
     return embed
-
-
-def _named(name: str) -> Embed:
-    if name != _DEFAULT:
-        raise UnknownName("embedding", name, [_DEFAULT], "Give a function from texts to vectors")
-    return wordllama()
 
 
 def _dot(one: Sequence[float], other: Sequence[float]) -> float:

@@ -47,8 +47,6 @@ GONE = Form(None, 0)
 class Dangling(NamedTuple):
     """Messages with calls that have no result, or with reasoning that nothing follows."""
 
-    length: int
-    """How many messages there were."""
     forms: Mapping[int, Form]
     """The messages without these, by position."""
     lost: Mapping[int, int]
@@ -64,10 +62,7 @@ class Forms:
         self._generation = 0
         self._cleared: dict[int, tuple[int, dict[int, Form]]] = {}
         self._twins: dict[int, tuple[int, dict[int, Form]]] = {}
-        self._repeats = -1
-        self._dangling: Dangling | None = None
         self._rooms: dict[tuple[int, int, bool], int] = {}
-        self._floor: int | None = None
 
     def whole(self, position: int) -> Form:
         """Return a message as it is."""
@@ -94,7 +89,8 @@ class Forms:
             turns = self._turns
             units, forms = turns.weights[turn], {}
             if turns.light(turn) < units:
-                forms = {p: form for p in turns.members(turn) if (form := self._clear(p)).raw is not turns.raws[p]}
+                whole = {p: self._results_as(p, self._stub) for p in turns.members(turn)}
+                forms = {p: form for p, form in whole.items() if form.raw is not turns.raws[p]}
                 units -= sum([turns.units[p] - form.units for p, form in forms.items()])
             self._cleared[turn] = (units, forms)
         return self._cleared[turn]
@@ -103,40 +99,26 @@ class Forms:
         """Discard the cached forms once positions have changed."""
         if self._generation != self._turns.generation:
             self._generation = self._turns.generation
-            self._cleared, self._twins, self._repeats = {}, {}, -1
-            self._dangling = None
+            self._cleared, self._twins = {}, {}
 
     def twinned(self) -> Mapping[int, tuple[int, dict[int, Form]]]:
         """Return the tokens that references to repeated results free, and these forms, by turn."""
-        turns = self._turns
+        units = self._turns.units
         self._keep_up()
-        if self._repeats != turns.repeats:
-            self._repeats = turns.repeats
-            for turn, again in turns.twins.items():
-                known = self._twins.get(turn)
-                if known is None or len(known[1]) != len(again):
-                    self._twins[turn] = self._twin(again)
+        for turn, again in self._turns.twins.items():
+            if turn not in self._twins or len(self._twins[turn][1]) != len(again):
+                forms = {p: self._results_as(p, lambda *_: TWIN) for p in again}
+                self._twins[turn] = sum(units[p] - form.units for p, form in forms.items()), forms
         return self._twins
-
-    def _twin(self, again: Sequence[int]) -> tuple[int, dict[int, Form]]:
-        turns = self._turns
-        forms = {p: self._results_as(turns.messages[p], turns.units[p], lambda *_: TWIN) for p in again}
-        return sum(turns.units[p] - form.units for p, form in forms.items()), forms
-
-    def _clear(self, position: int) -> Form:
-        turns = self._turns
-        message, units = turns.messages[position], turns.units[position]
-        if not message.results:
-            return Form(message.raw, units)
-        return self._results_as(message, units, self._stub)
 
     def _stub(self, texts: Sequence[Piece], size: int) -> str:
         name = handle("\n".join([piece.text for piece in texts]))[:_HANDLE]
         return CLEARED.format(units=size, unit=self._turns.meter.unit, handle=name)
 
-    def _results_as(self, message: Message, units: int, stub: Callable[[Sequence[Piece], int], str]) -> Form:
+    def _results_as(self, position: int, stub: Callable[[Sequence[Piece], int], str]) -> Form:
         """Return a message whose results are replaced by a stub, if that is shorter."""
         edits: dict[Path, Any] = {}
+        message, units = self._turns.messages[position], self._turns.units[position]
         count = self._turns.chat.piece
         for result in message.pieces:
             if result.kind == "result" and result.at:
@@ -147,7 +129,7 @@ class Forms:
                 if less > 0:
                     edits[result.at] = text
                     units -= less
-        return Form(_edited(message.raw, edits), units) if edits else Form(message.raw, units)
+        return Form(changed(message.raw, edits) if edits else message.raw, units)
 
     def without(self, position: int, message: Message, pieces: Collection[Piece]) -> Form:
         """Return a message without some of its pieces."""
@@ -165,12 +147,6 @@ class Forms:
 
     def dangling(self) -> Dangling:
         """Return the messages with calls that have no result yet, without these calls, and idle reasoning."""
-        self._keep_up()
-        if self._dangling is None or self._dangling.length != len(self._turns):
-            self._dangling = self._find_dangling()
-        return self._dangling
-
-    def _find_dangling(self) -> Dangling:
         turns, calls = self._turns, dict[int, list[str]]()
         for call, callers in turns.pairs.open.items():
             for at in callers:
@@ -186,7 +162,7 @@ class Forms:
             lost[turn] = lost.get(turn, 0) + units
             action = "dropped" if found[at].raw is None else "changed"
             repairs.append(Repair(turns.indexes[at], action, reasons[at], units, turns.raws[at]))
-        return Dangling(len(turns), found, lost, repairs)
+        return Dangling(found, lost, repairs)
 
     def _without_calls(self, position: int, calls: Sequence[str]) -> Form:
         message = self._turns.messages[position]
@@ -200,9 +176,7 @@ class Forms:
     @property
     def floor(self) -> int:
         """The least tokens of a text that is cut: a few, and the shortest marker."""
-        if self._floor is None:
-            self._floor = 3 + self.mark
-        return self._floor
+        return 3 + self.mark
 
     @property
     def mark(self) -> int:
@@ -289,12 +263,6 @@ class Forms:
 def _inside(piece: Piece, result: Piece) -> bool:
     """Return whether a piece is part of the content of a result."""
     return piece.kind in ("output", "opaque", *MEDIA) and piece.at[: len(result.at)] == result.at
-
-
-def _edited(raw: Any, edits: Mapping[Path, Any]) -> Any:
-    if type(raw) is dict and all(len(path) == 1 for path in edits):
-        return {**raw, **{path[0]: value for path, value in edits.items()}}
-    return changed(raw, edits)
 
 
 def level_of(sizes: Sequence[int], room: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from brim.errors import BrimError, InvalidType, InvalidValue
@@ -11,7 +12,7 @@ from brim.history.history_fit import HistoryFit
 from brim.history.options import Embed, Options, Pin, Select, Summarise, Within
 from brim.history.prompt import shared_units
 from brim.history.ranking import Ranking
-from brim.history.receipt import Given, recorder
+from brim.history.receipt import HistoryRecord
 from brim.history.result import Fitted
 from brim.history.selection import SelectionFit
 from brim.history.stable import Stable, stable_mode
@@ -82,10 +83,10 @@ def fit_messages(
         InvalidValue: an argument or a message is invalid; the error names it.
         UnknownName: there is no such model or meter.
     """
-    given = locals()
-    history = History(**{name: given[name] for name in ("meter", "model", "stable", "format", "repair")})
+    arguments = locals()
+    history = History(**{name: arguments[name] for name in ("meter", "model", "stable", "format", "repair")})
     history.extend(messages)
-    return history.fit(**{name: given[name] for name in _FIT_ARGUMENTS})
+    return history.fit(**{name: arguments[name] for name in _FIT_ARGUMENTS})
 
 
 class History:
@@ -113,7 +114,7 @@ class History:
         self._forms = Forms(self._turns)
         self._ranking = Ranking(self._turns)
         self._last: tuple[Mapping[str, Any], tuple[Any, ...]] | None = None
-        self._options, self._given = Options(), dict[str, Any]()
+        self._options, self._chosen = Options(), dict[str, Any]()
 
     def __len__(self) -> int:
         return len(self._turns)
@@ -174,22 +175,10 @@ class History:
             DoesNotFit: the messages that always stay are bigger than the budget.
             InvalidValue: an argument is invalid.
         """
-        given: dict[str, Any] = {
-            "select": select,
-            "within": within,
-            "recent": recent,
-            "older": older,
-            "query": query,
-            "pin_first_user": pin_first_user,
-            "pin": pin,
-            "note": note,
-            "summarise": summarise,
-            "classify": classify,
-            "embed": embed,
-        }
-        if given != self._given:
-            self._options, self._given = Options(**given), given
-        turns = self._turns
+        arguments, turns = locals(), self._turns
+        chosen = {name: arguments[name] for name in _OPTIONS}
+        if chosen != self._chosen:
+            self._options, self._chosen = Options(**chosen), chosen
         extra, exact = self.extra_units(tools, system)
         common = (turns, self._forms, self._ranking, budget_of(budget, self._model), extra, self._options)
         fit = SelectionFit(*common) if self._stable is None else StableFit(*common, stable=self._stable)
@@ -218,11 +207,20 @@ class History:
             last = fit.last_prompt().messages
         messages = tuple(sent.messages)
         prefix = shared_units(last, messages, sent.units, sum(fit.extra.values()) - fit.extra["reply"])
-        given = Given(self._meter, self._stable, before, exact and not turns.chat.estimated, capture)
+        record = HistoryRecord(
+            fit=fit,
+            used=used,
+            prefix=prefix,
+            meter=self._meter,
+            stable=self._stable,
+            before=before,
+            exact=exact and not turns.chat.estimated,
+            captured=capture,
+        )
         self._last = (before, messages)
         if isinstance(fit, StableFit):
             self._stable = fit.stable
-        return Fitted(sent.messages, used, fit.budget, self._stable, recorder(fit, given, used, prefix), _prefix=prefix)
+        return Fitted(sent.messages, used, fit.budget, self._stable, record.receipt, _prefix=prefix)
 
 
 def system_message(system: Any) -> Message | None:
@@ -244,3 +242,4 @@ def system_message(system: Any) -> Message | None:
 
 
 _FIT_ARGUMENTS = History.fit.__annotations__.keys() - {"return"}
+_OPTIONS = [option.name for option in fields(Options) if option.init]

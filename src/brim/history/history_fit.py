@@ -75,7 +75,9 @@ class HistoryFit:
     def finish(self) -> None:
         """Add up what is sent, and write the note if there is one."""
         self.settle()
-        self.steps = self._steps()
+        total, notes = len(self.weights), self.turns.notes
+        kept_notes = sum(start <= note < stop for note in notes for start, stop in self.spans)
+        self.steps = total - self.left_out() - kept_notes, total - len(notes)
         if "priority" in self.options.ways:
             self.distribution = distribution(self.ranking.class_of(turn, self.options) for turn in self._kept_turns())
         if self.writes_note:
@@ -112,8 +114,9 @@ class HistoryFit:
 
     def settle(self) -> None:
         """Add up what is sent, without the note."""
-        turns = self.turns
-        self.sent = self._sent()
+        turns, self.sent = self.turns, self.edits
+        if self.edits and self.left_out():
+            self.sent = {p: form for first, last in self.kept for p, form in self.edits.items() if first <= p < last}
         before, count = turns.before, len(turns.before)
         self.units = sum(self.extra.values()) + turns.fixed
         for start, stop in self.spans:
@@ -125,13 +128,7 @@ class HistoryFit:
     @property
     def used(self) -> int:
         """Tokens of everything that is sent."""
-        return self.units + self.noted()
-
-    def _sent(self) -> dict[int, Form]:
-        """Return the messages that are sent in another form, by position."""
-        if not self.edits or not self.left_out():
-            return self.edits
-        return {p: form for first, last in self.kept for p, form in self.edits.items() if first <= p < last}
+        return self.units + note_units(self.turns, self.kept, self.note)
 
     @property
     def kept(self) -> list[Span]:
@@ -141,14 +138,10 @@ class HistoryFit:
 
     def essential(self) -> list[int]:
         """Return the turns that always stay, in order: the task, pinned ones, the newest."""
-        stay = self.pinned | self._task()
+        stay = self.pinned | self.task()
         if self.weights:
             stay.add(self.newest)
         return sorted(stay)
-
-    def noted(self) -> int:
-        """Return the tokens that the note takes."""
-        return note_units(self.turns, self.kept, self.note)
 
     def note_room(self) -> int:
         """Return the most tokens that the note with a summary can take."""
@@ -170,7 +163,7 @@ class HistoryFit:
         """
         capped = set(self.turns.members(self.newest)) if self.weights else set()
         self.edits = {p: form for p, form in self.edits.items() if p in self.dangling or p in capped}
-        task = self._task()
+        task = self.task()
         pinned = self.pinned | task if self.options.pin_first_user else self.pinned
         forms, kept = self._squeezed(essential, pinned, task)
         self.keep(forms)
@@ -202,7 +195,7 @@ class HistoryFit:
                 needed = error.needed
         raise self.refusal(sum(self.weights[turn] for turn in pinned), needed)
 
-    def _task(self) -> set[int]:
+    def task(self) -> set[int]:
         """Return the turn of the task, if there is one."""
         return set() if self.turns.task is None else {self.turns.turn_of(self.turns.task)}
 
@@ -256,11 +249,6 @@ class HistoryFit:
             available=self.budget,
             parts=parts,
         )
-
-    def _steps(self) -> tuple[int, int]:
-        total, notes = len(self.weights), self.turns.notes
-        kept_notes = sum(start <= note < stop for note in notes for start, stop in self.spans) if notes else 0
-        return total - self.left_out() - kept_notes, total - len(notes)
 
     def _kept_turns(self) -> list[int]:
         return [turn for start, stop in self.spans for turn in range(start, stop)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -29,8 +29,8 @@ Pin = Callable[[Any], bool] | Collection[int] | None
 """Messages whose turns stay whole: a function from a message to a bool, or their indexes."""
 Summarise = Callable[[str, int], str]
 """Takes a text and a limit in tokens, and returns a shorter text."""
-Embed = Callable[[list[str]], Any]
-"""Turns texts into vectors, one for each."""
+Embed = Callable[[list[str]], Sequence[Sequence[float]]]
+"""Turns texts into vectors, one for each, all of one dimension."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

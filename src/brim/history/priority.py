@@ -140,14 +140,8 @@ def _by_name(column: str, listed: Any) -> dict[str, PriorityClass]:
 def _merged(column: str, old: Listed, changes: Listed) -> dict[str, tuple[str, ...]]:
     """Return a column with changes; a changed name stands in its new class only."""
     moved = _by_name(column, changes)
-    kinds = dict.fromkeys([*old, *changes])
-    return {
-        kind: (
-            *(name for name in old.get(kind, ()) if _key(name) not in moved),
-            *changes.get(kind, ()),
-        )
-        for kind in kinds
-    }
+    kept = {kind: [name for name in names if _key(name) not in moved] for kind, names in old.items()}
+    return {kind: (*kept.get(kind, ()), *changes.get(kind, ())) for kind in {**kept, **changes}}
 
 
 def _key(name: str) -> str:

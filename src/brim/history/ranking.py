@@ -64,18 +64,16 @@ class Ranking:
         turns = self._turns
         starts = turns.starts[:-1]
         if self._index is None or self._embed is not options.embed or starts[: len(self._starts)] != self._starts:
-            self._index, self._embed, self._starts = _index(options), options.embed, []
+            self._index, self._embed, self._starts = _new_index(options), options.embed, []
         for turn in range(len(self._starts), len(starts)):
             self._index.add("\n".join(turns.messages[position].text() for position in turns.members(turn)))
         self._starts = starts
-        ranked: list[int] = self._index.rank(self._query(options), turns.weights[:-1])
+        query = options.query
+        if query is None:
+            texts = (message.text() for message in reversed(turns.messages) if message.role == "user")
+            query = next(filter(None, texts), "")
+        ranked: list[int] = self._index.rank(query, turns.weights[:-1])
         return ranked
-
-    def _query(self, options: Options) -> str:
-        if options.query is not None:
-            return options.query
-        texts = (message.text() for message in reversed(self._turns.messages) if message.role == "user")
-        return next(filter(None, texts), "")
 
 
 def _class(value: Any, index: int) -> PriorityClass:
@@ -87,7 +85,7 @@ def _class(value: Any, index: int) -> PriorityClass:
     raise InvalidValue(f"what classify returned for messages[{index}]", value, f"one of {', '.join(NAMES)}")
 
 
-def _index(options: Options) -> Any:
+def _new_index(options: Options) -> Any:
     if options.embed is None:
         from brim.history.relevance import Relevance
 

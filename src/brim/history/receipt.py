@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from brim.history.history_fit import HistoryFit
 from brim.history.note import truncation
@@ -28,11 +28,16 @@ _EITHER = ("pin", "embed", "summarise", "classify")
 """Options that may be functions of the caller's."""
 
 
-class Given(NamedTuple):
-    """What a fit was given besides its messages and options."""
+@dataclass(slots=True, kw_only=True)
+class HistoryRecord:
+    """A fit and its input, from which its receipt is written, however the history grows until then."""
 
+    fit: HistoryFit
+    used: int
+    prefix: Callable[[], int]
+    """Returns the tokens that the prompt shares with the last one."""
     meter: str | None
-    """The name by which the meter was given, if it was."""
+    """The name by which the meter was chosen, if it was."""
     stable: Stable | None
     """The lines, and the cut that was held before the fit."""
     before: Mapping[str, Any]
@@ -41,31 +46,22 @@ class Given(NamedTuple):
     """Whether nothing but the meter makes the count an estimate."""
     captured: bool
     """Whether the receipt's JSON holds the messages."""
-
-
-def recorder(fit: HistoryFit, given: Given, used: int, prefix: Callable[[], int]) -> Callable[[], Receipt]:
-    """Return a function that writes the receipt of a fit, however the history grows until then."""
-    turns = fit.turns.snapshot()
-    lengths = len(turns.source), len(turns), len(turns.starts), len(turns.repairs)
-    return _Record(fit, given, prefix, turns, used, *lengths).receipt
-
-
-@dataclass(slots=True)
-class _Record:
-    fit: HistoryFit
-    given: Given
-    prefix: Callable[[], int]
-    turns: Turns
-    used: int
-    sources: int
+    turns: Turns = field(init=False)
+    sources: int = field(init=False)
     """How many messages the caller had added."""
-    length: int
-    count: int
+    length: int = field(init=False)
+    count: int = field(init=False)
     """How many turns there were."""
-    repairs: int
+    repairs: int = field(init=False)
     """How many repairs were made when the messages came; those for this fit alone stand with their turns."""
 
+    def __post_init__(self) -> None:
+        self.turns = turns = self.fit.turns.snapshot()
+        self.sources, self.length = len(turns.source), len(turns)
+        self.count, self.repairs = len(turns.starts), len(turns.repairs)
+
     def receipt(self) -> Receipt:
+        """Return the receipt."""
         fit, meter = self.fit, self.turns.meter
         parts = (*self._fixed_parts(), *self._turn_parts(), *self._repaired_parts())
         return Receipt(
@@ -73,7 +69,7 @@ class _Record:
             used=self.used,
             unit=meter.unit,
             meter=meter.name,
-            exact=self.given.exact and meter.exact,
+            exact=self.exact and meter.exact,
             upper=self.used,
             joins=self.used - sum(part.used for part in parts),
             parts=parts,
@@ -84,20 +80,20 @@ class _Record:
             stable_prefix=self.prefix(),
             history=self._history(),
             capture=self._input(),
-            captured=self.given.captured,
+            captured=self.captured,
         )
 
     def _input(self) -> HistoryInput:
         """Return the input of the fit; it refers to the messages and does not copy them."""
-        given, turns, options = self.given, self.turns, self.fit.options
+        turns, options = self.turns, self.fit.options
         either = {name: getattr(options, name) for name in _EITHER}
         return HistoryInput(
             messages=tuple(turns.source[: self.sources]),
             budget=self.fit.budget,
-            meter=given.meter,
-            model=turns.model if given.meter is None else None,
-            tools=given.before["tools"],
-            system=given.before["system"],
+            meter=self.meter,
+            model=turns.model if self.meter is None else None,
+            tools=self.before["tools"],
+            system=self.before["system"],
             options={
                 "format": turns.wire.name,
                 "repair": turns.repair,
@@ -105,17 +101,17 @@ class _Record:
                 "pin": None if callable(options.pin) or options.pin is None else sorted(options.pin),
                 "embed": options.embed is True,
             },
-            stable=None if given.stable is None else _lines(given.stable),
+            stable=None if self.stable is None else _lines(self.stable),
             functions={name: value for name, value in either.items() if callable(value)},
             measure=turns.meter,
-            held=None if given.stable is None else given.stable.held,
+            held=None if self.stable is None else self.stable.held,
         )
 
     def _fixed_parts(self) -> Iterator[Part]:
         """Yield what always stays besides the turns: tools, a separate system prompt, system messages."""
         for name, units in self.fit.extra.items():
             if name != "reply" and units:
-                yield _fixed_part(name, units, self.given.before[name])
+                yield _fixed_part(name, units, self.before[name])
         for position in self._system():
             yield _fixed_part(self._name([position]), self.turns.units[position], [self.turns.raws[position]])
 
@@ -175,8 +171,8 @@ class _Record:
         for repair in self.turns.repairs[: self.repairs]:
             if repair.units:
                 name = f"messages[{repair.index}]" + (" (repaired)" if repair.action == "changed" else "")
-                units, told = repair.units, handle(written(repair.raw))
-                yield Part(name, "dropped", _TURN, False, units, units, 0, 0, repair.reason, told)
+                units, stored = repair.units, handle(written(repair.raw))
+                yield Part(name, "dropped", _TURN, False, units, units, 0, 0, repair.reason, stored)
 
     def _history(self) -> dict[str, Any]:
         fit = self.fit
@@ -222,5 +218,5 @@ def _lines(stable: Stable) -> dict[str, Any]:
 
 
 def _fixed_part(name: str, units: int, content: Any) -> Part:
-    told = handle(written(content))
-    return Part(name, "whole", _STAYS, True, units, units, units, units, "it always stays", told)
+    stored = handle(written(content))
+    return Part(name, "whole", _STAYS, True, units, units, units, units, "it always stays", stored)

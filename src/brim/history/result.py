@@ -19,7 +19,8 @@ class Fitted:
     used: int
     """Tokens of the whole request: messages, tools, framing."""
     budget: int
-    _stable: Stable | None
+    stable: Stable | None
+    """The argument `stable` of the next fit, in stable mode; otherwise `None`."""
     _write: Callable[[], Receipt]
     _receipt: Receipt | None = None
     _prefix: int | Callable[[], int] = 0
@@ -37,11 +38,6 @@ class Fitted:
         if self._receipt is None:
             self._receipt = self._write()
         return self._receipt
-
-    @property
-    def stable(self) -> Stable | None:
-        """The argument `stable` of the next fit, in stable mode; otherwise `None`."""
-        return self._stable
 
     @property
     def text(self) -> str:

@@ -24,13 +24,8 @@ class SelectionFit(HistoryFit):
         self.prepare()
         self.seen = len(self.turns)
         total = self.turns.total if self.weights is self.turns.weights else sum(self.weights)
-        if total > self.room or self._capped():
+        if total > self.room or self._too_recent() or self._too_old():
             self._choose(total)
-
-    def _capped(self) -> bool:
-        """Return whether a turn is over the cap of its age."""
-        recent = self.options.recent
-        return (recent is not None and self._too_recent(recent)) or self._too_old()
 
     def _too_old(self) -> bool:
         """Return whether an older turn is over its cap and may be cut."""
@@ -40,12 +35,12 @@ class SelectionFit(HistoryFit):
         spared = {*self.essential(), *self.turns.notes}
         return any(self._over(turn, older) for turn in range(len(self.weights)) if turn not in spared)
 
-    def _too_recent(self, recent: int) -> bool:
+    def _too_recent(self) -> bool:
         """Return whether the newest turn is over its cap and may be cut."""
-        if not self.weights or self.weights[-1] <= recent or self.newest in self.pinned:
+        recent = self.options.recent
+        if recent is None or not self.weights or self.weights[-1] <= recent:
             return False
-        task = self.turns.task
-        return not (self.options.pin_first_user and task is not None and self.turns.turn_of(task) == self.newest)
+        return self.newest not in (self.pinned | self.task() if self.options.pin_first_user else self.pinned)
 
     def _over(self, turn: int, cap: int) -> bool:
         """Return whether a turn is over its cap; the note of an earlier fit does not count."""
@@ -55,8 +50,8 @@ class SelectionFit(HistoryFit):
         """Select what stays of a history that is too big."""
         essential, recent, room = self.essential(), self.options.recent, self.room
         need = sum(self.weights[turn] for turn in essential)
-        if recent is not None and self._too_recent(recent):
-            freed = self._cap_newest(recent)
+        if recent is not None and self._too_recent():
+            freed = self._cap(self.newest, recent) or 0
             need -= freed
             total -= freed
         if need > room:
@@ -70,12 +65,10 @@ class SelectionFit(HistoryFit):
     def _serve(self, essential: Sequence[int], left: int) -> None:
         """Keep what always stays, and the highest ranked other turns that take at most `left` tokens."""
         if self.options.ways == ("recency",):
-            notes = self.turns.notes
-            aside = {*essential, *notes}
+            aside = {*essential, *self.turns.notes}
             first = self._trace(aside, *self._newest_first(aside, left))
             before = [(turn, turn + 1) for turn in essential if turn < first]
-            after = (first, len(self.weights))
-            self.spans = joined([*before, *(without_turns(after, notes) if notes else [after])])
+            self.spans = joined([*before, *without_turns((first, len(self.weights)), self.turns.notes)])
             return
         chosen = list(essential)
         for turn in self.ranking.order(self.options, essential, left):
@@ -89,13 +82,11 @@ class SelectionFit(HistoryFit):
         """Return the tokens of a turn in the longest form that fits, or `None`."""
         units, older = self.weights[turn], self.options.older
         if older is not None and self._over(turn, older):
-            try:
-                units -= self._cap(turn, older)
-            except DoesNotFit:
+            freed = self._cap(turn, older)
+            if freed is None:
                 return None
-        if units <= left:
-            return units
-        return self._clear(turn, left)
+            units -= freed
+        return units if units <= left else self._clear(turn, left)
 
     def _newest_first(self, aside: set[int], left: int) -> tuple[int, int]:
         """Keep the newest turns whole, and leave room for cleared turns before them.
@@ -147,11 +138,8 @@ class SelectionFit(HistoryFit):
     def _cap_from(self, first: int, aside: set[int], older: int) -> int:
         """Cut the turns that are over their cap, and return the first turn after any that cannot be cut."""
         for turn in range(len(self.weights) - 1, first - 1, -1):
-            if turn not in aside and self._over(turn, older):
-                try:
-                    self._cap(turn, older)
-                except DoesNotFit:
-                    return turn + 1
+            if turn not in aside and self._over(turn, older) and self._cap(turn, older) is None:
+                return turn + 1
         return first
 
     def _trace(self, aside: set[int], first: int, left: int) -> int:
@@ -177,20 +165,12 @@ class SelectionFit(HistoryFit):
         self.edits.update(cleared)
         return units
 
-    def _cap_newest(self, cap: int) -> int:
-        """Cut the newest turn to its cap, if possible, and return the tokens that this frees."""
-        try:
-            return self._cap(self.newest, cap)
-        except DoesNotFit:
-            return 0
-
-    def _cap(self, turn: int, cap: int) -> int:
-        """Cut a turn to its cap, and return the tokens that this frees.
-
-        Raises:
-            DoesNotFit: it cannot be cut so far.
-        """
+    def _cap(self, turn: int, cap: int) -> int | None:
+        """Cut a turn to its cap, and return the tokens that this frees; `None` if it cannot be cut so far."""
         before = self.weights[turn]
         self.touched.add(turn)
         self.reasons[turn] = f"its cap is {cap:,} {self.turns.meter.unit} and it has {before:,}"
-        return before - self.keep(self.shortened([turn], cap, self.forms.floor))
+        try:
+            return before - self.keep(self.shortened([turn], cap, self.forms.floor))
+        except DoesNotFit:
+            return None

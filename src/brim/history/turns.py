@@ -101,8 +101,6 @@ class Turns:
         """The position of the user's first message."""
         self.twins: dict[int, list[int]] = {}
         """The positions of results that were repeated later, by turn."""
-        self.repeats = 0
-        """How many results were repeated."""
         self.notes: set[int] = set()
         """The turns that are only the note of an earlier fit."""
         self.noted: dict[int, int] = {}
@@ -116,11 +114,6 @@ class Turns:
 
     def __len__(self) -> int:
         return len(self.raws)
-
-    @property
-    def given(self) -> int:
-        """How many messages the caller added, including those that were left out."""
-        return len(self.source)
 
     def snapshot(self) -> Turns:
         """Return a shallow copy; lists are replaced or grow at the end, so with their lengths it is a snapshot."""
@@ -136,8 +129,7 @@ class Turns:
         """
         if isinstance(raws, str | bytes | dict) or not isinstance(raws, Sequence):
             raise InvalidType("messages", raws, "a list of messages")
-        format, chosen, had = self.format, self.wire, len(self.source)
-        source = self.source
+        format, chosen, source, had = self.format, self.wire, self.source, len(self.source)
         try:
             if format is None and (recognised := format_of(raws)) is not None:
                 self.format = recognised
@@ -178,8 +170,8 @@ class Turns:
         if callable(pin):
             return {self.turn_of(at) for at, raw in enumerate(self.raws) if at not in fixed and pin(raw)}
         wanted = {units("pin: an index", index) for index in pin}
-        if wanted and max(wanted) >= self.given:
-            raise InvalidValue("pin: an index", max(wanted), f"below {self.given}, the number of messages")
+        if wanted and max(wanted) >= len(self.source):
+            raise InvalidValue("pin: an index", max(wanted), f"below {len(self.source)}, the number of messages")
         return {self.turn_of(at) for at, index in enumerate(self.indexes) if index in wanted and at not in fixed}
 
     def idle(self, gone: Collection[int]) -> list[int]:
@@ -319,7 +311,6 @@ class Turns:
             earlier = self._latest.get(content)
             if earlier is not None and seat == at:
                 self.twins.setdefault(self.turn_of(earlier), []).append(earlier)
-                self.repeats += 1
             self._latest[content] = seat
 
     def _move(self, at: int, seat: int, message: Message) -> None:

@@ -130,16 +130,7 @@ class BaseMeter(ABC):
         Raises:
             InvalidValue: `limit` is not a whole number of at least zero.
         """
-        limit = checked_limit(limit)
-        width = _WINDOW * limit + 16
-        while True:
-            end = len(text) if width >= len(text) else boundary_before(text, width)
-            if end < len(text) and end == 0:
-                end = boundary_after(text, 1)
-            cut = self._head_within(text[:end], limit)
-            if end == len(text) or len(cut) < end:
-                return cut
-            width *= 2
+        return self._cut(text, checked_limit(limit), at_end=False)
 
     def tail(self, text: str, limit: int) -> str:
         """Return a long suffix of `text` that counts at most `limit` and splits no grapheme.
@@ -147,53 +138,50 @@ class BaseMeter(ABC):
         Raises:
             InvalidValue: `limit` is not a whole number of at least zero.
         """
-        limit = checked_limit(limit)
+        return self._cut(text, checked_limit(limit), at_end=True)
+
+    def _cut(self, text: str, limit: int, *, at_end: bool) -> str:
+        """Return a long prefix, or suffix `at_end`, within the limit; only as much text is searched as is needed."""
         width = _WINDOW * limit + 16
         while True:
-            start = 0 if width >= len(text) else boundary_after(text, len(text) - width)
-            if start > 0 and start == len(text):
-                start = boundary_before(text, len(text) - 1)
-            cut = self._tail_within(text[start:], limit)
-            if start == 0 or len(cut) < len(text) - start:
+            length = at_most(text, width, at_end=at_end) or _at_least(text, 1, at_end=at_end)
+            cut = self._within(side(text, length, at_end=at_end), limit, at_end=at_end)
+            if length == len(text) or len(cut) < length:
                 return cut
             width *= 2
 
-    def _head_within(self, text: str, limit: int) -> str:
-        """Return the longest prefix found within the limit, by narrowing its length."""
-        best, low, high = 0, 0, len(text) + 1
-        guess = high - 1
+    def _within(self, text: str, limit: int, *, at_end: bool) -> str:
+        """Return the longest prefix or suffix found within the limit, by narrowing its length."""
+        low, high = 0, len(text) + 1
+        guess = len(text)
         while low < high - 1:
-            at = boundary_before(text, guess) if guess < len(text) else guess
+            at = at_most(text, guess, at_end=at_end)
             if at <= low:
-                at = boundary_after(text, low + 1)
+                at = _at_least(text, low + 1, at_end=at_end)
                 if at >= high:
                     break
-            size = self.measure(text[:at])
+            size = self.measure(side(text, at, at_end=at_end))
             if size <= limit:
-                best = low = at
+                low = at
             else:
                 high = at
             guess = _next_guess(low, high, at, size, limit)
-        return text[:best]
+        return side(text, low, at_end=at_end)
 
-    def _tail_within(self, text: str, limit: int) -> str:
-        """Return the longest suffix found within the limit, by narrowing its length."""
-        length = len(text)
-        best, low, high = 0, 0, length + 1
-        guess = length
-        while low < high - 1:
-            at = length - boundary_after(text, length - guess) if guess < length else length
-            if at <= low:
-                at = length - boundary_before(text, length - low - 1)
-                if at >= high:
-                    break
-            size = self.measure(text[length - at :])
-            if size <= limit:
-                best = low = at
-            else:
-                high = at
-            guess = _next_guess(low, high, at, size, limit)
-        return text[length - best :] if best else ""
+
+def side(text: str, length: int, *, at_end: bool) -> str:
+    """Return the first characters of a text, or the last ones `at_end`."""
+    return text[len(text) - length :] if at_end else text[:length]
+
+
+def at_most(text: str, length: int, *, at_end: bool) -> int:
+    """Return the largest length up to `length` of a prefix or suffix that splits no grapheme."""
+    return len(text) - boundary_after(text, len(text) - length) if at_end else boundary_before(text, length)
+
+
+def _at_least(text: str, length: int, *, at_end: bool) -> int:
+    """Return the smallest length from `length` on of a prefix or suffix that splits no grapheme."""
+    return len(text) - boundary_before(text, len(text) - length) if at_end else boundary_after(text, length)
 
 
 def _next_guess(low: int, high: int, at: int, size: int, limit: int) -> int:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import RLock
 
 from brim.errors import BrimError
-from brim.meter.base import BaseMeter, checked_limit
+from brim.meter.base import BaseMeter, at_most, side
 from brim.meter.engine import Cutting, Engine
-from brim.meter.grapheme import boundary_after, boundary_before
+from brim.meter.grapheme import boundary_before
 from brim.meter.memo import Memo
 from brim.meter.seams import PIECE, edges, pieces, seam_before
 
@@ -155,68 +155,51 @@ class Vocabulary(BaseMeter):
         for (piece, start, end), whole, first, last in zip(parted, wholes, starts, ends, strict=True):
             self._edges.put(piece, (start, end, whole - first - last))
 
-    def head(self, text: str, limit: int) -> str:
-        """Return a long prefix of `text` that counts at most `limit` and splits no grapheme.
+    def _cut(self, text: str, limit: int, *, at_end: bool) -> str:
+        """Return a long prefix, or suffix `at_end`, within the limit.
 
-        The text is counted from its start, in stretches between seams; the first one over the limit is searched.
+        The text is counted in stretches between seams; the first one over the limit is searched.
         """
-        left, start = checked_limit(limit), 0
+        left, done = limit, 0
         while self._working().additive and left > _STRETCH // 4:
-            seam = seam_before(text, start + _STRETCH, at_lines=self._at_lines)
-            if seam is None or seam <= start:
+            index = len(text) - done - _STRETCH if at_end else done + _STRETCH
+            seam = seam_before(text, index, at_lines=self._at_lines)
+            length = done if seam is None else len(text) - seam if at_end else seam
+            if length <= done:
                 break
-            size = self.measure(text[start:seam])
+            size = self.measure(text[seam : len(text) - done] if at_end else text[done:seam])
             if size > left:
                 break
             left -= size
-            start = seam
-        near = text[start : start + _WINDOW * left + _STRETCH]
-        cut = super().head(near, left)
-        if len(cut) == len(near) < len(text) - start:
-            cut = super().head(text[start:], left)
-        end = boundary_before(text, start + len(cut))
-        return text[:end] if end > start or self.measure(text[:end]) <= limit else super().head(text, limit)
+            done = length
+        rest = side(text, len(text) - done, at_end=not at_end)
+        near = side(rest, _WINDOW * left + _STRETCH, at_end=at_end)
+        cut = super()._cut(near, left, at_end=at_end)
+        if len(cut) == len(near) < len(rest):
+            cut = super()._cut(rest, left, at_end=at_end)
+        kept = side(text, at_most(text, done + len(cut), at_end=at_end), at_end=at_end)
+        if len(kept) > done or self.measure(kept) <= limit:
+            return kept
+        return super()._cut(text, limit, at_end=at_end)
 
-    def tail(self, text: str, limit: int) -> str:
-        """Return a long suffix of `text` that counts at most `limit` and splits no grapheme.
-
-        The text is counted from its end, in stretches between seams; the first one over the limit is searched.
-        """
-        left, end = checked_limit(limit), len(text)
-        while self._working().additive and left > _STRETCH // 4:
-            seam = seam_before(text, end - _STRETCH, at_lines=self._at_lines)
-            if seam is None or seam <= 0:
-                break
-            size = self.measure(text[seam:end])
-            if size > left:
-                break
-            left -= size
-            end = seam
-        near = text[max(0, end - _WINDOW * left - _STRETCH) : end]
-        cut = super().tail(near, left)
-        if len(cut) == len(near) < end:
-            cut = super().tail(text[:end], left)
-        start = boundary_after(text, end - len(cut))
-        return text[start:] if start < end or self.measure(text[start:]) <= limit else super().tail(text, limit)
-
-    def _head_within(self, text: str, limit: int) -> str:
-        """Return the longest prefix found, starting from the engine's own cut."""
+    def _within(self, text: str, limit: int, *, at_end: bool) -> str:
+        """Return the longest prefix or suffix found; a prefix starts from the engine's own cut."""
         engine = self._working()
-        if not isinstance(engine, Cutting):
-            return super()._head_within(text, limit)
+        if at_end or not isinstance(engine, Cutting):
+            return super()._within(text, limit, at_end=at_end)
         try:
             end = _prefix(engine, text, limit)
         except _STOPS:
             raise
         except BaseException as error:
             self._retire(engine, error)
-            return self._head_within(text, limit)
+            return self._within(text, limit, at_end=at_end)
         for _ in range(_STEPS):
             end = boundary_before(text, end)
             if self.measure(text[:end]) <= limit:
                 return text[:end]
             end -= 1
-        return super()._head_within(text, limit)
+        return super()._within(text, limit, at_end=at_end)
 
     def _counts(self, engine: Engine, texts: Sequence[str]) -> list[int]:
         """Return the count of each text by `engine`, in pieces and batches of bounded size."""

@@ -105,6 +105,8 @@ class Conversations:
         options = {"summarise": summarise, "observers": tuple(observers), "on_notice": on_notice}
         self._settings = {**options, **_LOGGED, **settings}
         self._log, self._most = log, most
+        self.stable = bool(settings.get("stable", True))
+        """Whether conversations that begin from now on keep their cut."""
         self._prefixes = PrefixIndex(self.store)
         self._lock = threading.Lock()
         self._known: OrderedDict[str, Conversation] = OrderedDict()
@@ -324,8 +326,7 @@ class Conversations:
     def _opened(self, name: str, key: ConversationKey, plan: RequestPlan, room: Room) -> Conversation:
         """Return a conversation that the store has, or a new one."""
         if not self._log:
-            stable = bool(self._settings.get("stable", True))
-            return HeldConversation(name, key, self.store, self.meters, stable=stable)
+            return HeldConversation(name, key, self.store, self.meters, stable=self.stable)
         store, settings = self._store, dict(self._settings)
         if store is None or not store.entries(name, limit=1):
             meter = OTHER if plan.chosen is None and known(key.model) is None else plan.chosen

@@ -148,14 +148,11 @@ class SqlStore(JobStore):
         words = query_words(query)
         if not words or not check_whole("limit", limit):
             return []
-        own = (
-            ""
-            if session is None
-            else "AND EXISTS (SELECT 1 FROM brim_kept k WHERE k.handle = t.handle AND k.session = ?) "
-        )
+        kept = "brim_kept k WHERE k.handle = t.handle"
+        own = "" if session is None else f"AND EXISTS (SELECT 1 FROM {kept} AND k.session = ?) "
         found = self._read(
-            "SELECT t.handle, t.body, (SELECT k.session FROM brim_kept k WHERE k.handle = t.handle "
-            f"ORDER BY k.at DESC, k.session LIMIT 1), {self._rank} AS score FROM {self._matching} {own}"
+            f"SELECT t.handle, t.body, (SELECT k.session FROM {kept} ORDER BY k.at DESC, k.session LIMIT 1), "
+            f"{self._rank} AS score FROM {self._matching} {own}"
             "ORDER BY score DESC, t.handle LIMIT ?",
             (self._query(words), *([] if session is None else [session]), limit),
         )
