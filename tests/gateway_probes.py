@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import zlib
@@ -14,7 +15,6 @@ from brim.gateway import client_request as ask
 from brim.gateway import server as gateway_server
 from brim.gateway.app import GatewayApp
 from brim.gateway.decision import Decision
-from brim.gateway.policy import ruled
 from brim.gateway.problem import HttpProblem
 from brim.gateway.settings import settings_of
 from brim.gateway.upstream import address, sent_headers
@@ -58,11 +58,6 @@ def entered(host="127.0.0.1", **headers):
     return look
 
 
-def rule(settings):
-    made = told(settings)
-    return ruled(made.rules, "gpt-5", "TEAM_KEY", "chat", made.default)
-
-
 def listens(settings):
     try:
         with gateway_server.listener(told(settings).host, 0) as taken:
@@ -92,6 +87,18 @@ def server(settings):
     )
 
 
+class NotNow(Exception):
+    """Stops a server before it listens."""
+
+
+def bound(settings):
+    """Look at the address at which the server starts to listen."""
+    made = told(settings)
+    with mock.patch.object(gateway_server, "listener", side_effect=NotNow) as listener, contextlib.suppress(NotNow):
+        gateway_server.run(made, lambda: made, print)
+    return listener.call_args.args
+
+
 def value(name):
     return lambda settings: getattr(told(settings), name)
 
@@ -118,7 +125,7 @@ def outcome(content, **headers):
             return problem.status
         finally:
             app.state._pool.shutdown()
-        return result.policy, result.changed, result.passed
+        return result.policy, result.changed, result.passed or ("offers recall" if result.recalls else "")
 
     return look
 
@@ -164,7 +171,7 @@ GATEWAY = {
         becomes(["", ""], ["TEAM_KEY", 401]),
     ),
     "gateway.host": (listens, "127.0.0.2", becomes("127.0.0.1", "127.0.0.2")),
-    "gateway.port": (value("port"), 9_000, becomes(8_088, 9_000)),
+    "gateway.port": (bound, 9_000, becomes(("127.0.0.1", 8_088), ("127.0.0.1", 9_000))),
     "gateway.hosts": (
         lambda settings: [entered(host)(settings) for host in ("brim.internal", "other.internal")],
         ["brim.internal"],
@@ -172,7 +179,7 @@ GATEWAY = {
     ),
     "gateway.policy": (outcome(LONG), "warn", becomes(FITTED, ("warn", False, "")), NARROW),
     "gateway.rules": (outcome(LONG), [{"model": "gpt-*", "policy": "refuse"}], becomes(FITTED, 400), NARROW),
-    "gateway.recall": (lambda settings: rule(settings).recall, True, becomes(False, True)),
+    "gateway.recall": (outcome(LONG), True, becomes(FITTED, ("fit", True, "offers recall")), NARROW),
     "gateway.on_fault": (outcome(UNREADABLE), "refuse", becomes(("fit", False, "unreadable"), 400)),
     "gateway.client_policy": (
         outcome(LONG, x_brim_policy="pass"),

@@ -155,7 +155,7 @@ RUNNING = {
     "loop.tick_cap": (
         run,
         0.4,
-        lambda before, after: 1_500 < largest(before) <= 1_800 < 2_000 < largest(after) <= 2_400,
+        lambda before, after: 1_500 < largest(before) <= 1_800 and 2_000 < largest(after) <= 2_400,
         LOOP,
     ),
     "loop.handoff_share": (
