@@ -506,28 +506,18 @@ AREAS = (
         "tests/truncate/test_ends.py tests/meter/test_vocabulary.py",
         (
             (
-                "a head is one over",
-                "size = self.measure(text[:at])\n            if size <= limit:",
-                "size = self.measure(text[:at])\n            if size <= limit + 1:",
+                "a cut is one over",
+                "at_end=at_end))\n            if size <= limit:",
+                "at_end=at_end))\n            if size <= limit + 1:",
             ),
-            (
-                "a tail is one over",
-                "size = self.measure(text[length - at :])\n            if size <= limit:",
-                "size = self.measure(text[length - at :])\n            if size <= limit + 1:",
-            ),
-            (
-                "a head splits a grapheme",
-                "at = boundary_before(text, guess) if guess < len(text) else guess",
-                "at = guess",
-            ),
+            ("a head splits a grapheme", "if at_end else boundary_before(text, length)", "if at_end else length"),
             (
                 "a tail splits a grapheme",
-                "at = length - boundary_after(text, length - guess) if guess < length else length",
-                "at = guess",
+                "return len(text) - boundary_after(text, len(text) - length) if at_end",
+                "return min(length, len(text)) if at_end",
             ),
-            ("a tail of nothing is everything", 'return text[length - best :] if best else ""', "return text[-best:]"),
-            ("a head ends with the first look", "if end == len(text) or len(cut) < end:", "if True:"),
-            ("a tail ends with the first look", "if start == 0 or len(cut) < len(text) - start:", "if True:"),
+            ("a tail of nothing is everything", "text[max(0, len(text) - length) :]", "text[-length:]"),
+            ("a cut ends with the first look", "if length == len(text) or len(cut) < length:", "if True:"),
         ),
     ),
     Area(
@@ -576,8 +566,7 @@ AREAS = (
                 "if self.measure(text[:end]) <= limit:\n                return text[:end]",
                 "if True:\n                return text[:end]",
             ),
-            ("a stretch at the start costs nothing", "left -= size\n            start = seam", "start = seam"),
-            ("a stretch at the end costs nothing", "left -= size\n            end = seam", "end = seam"),
+            ("a stretch costs nothing", "left -= size\n            done = length", "done = length"),
             ("half a pair counts as none", 'lambda run: "\\ufffd" * len(run[0])', 'lambda run: ""'),
             (
                 "an estimate is its own upper bound",

@@ -171,7 +171,7 @@ class BaseMeter(ABC):
 
 def side(text: str, length: int, *, at_end: bool) -> str:
     """Return the first characters of a text, or the last ones `at_end`."""
-    return text[len(text) - length :] if at_end else text[:length]
+    return text[max(0, len(text) - length) :] if at_end else text[:length]
 
 
 def at_most(text: str, length: int, *, at_end: bool) -> int:
