@@ -164,7 +164,7 @@ def test_bytes_are_read_from_base64_as_from_the_bytes(raw, width, offset, length
 )
 @pytest.mark.parametrize("model", MODELS)
 def test_an_image_that_cannot_be_seen_costs_the_most_and_is_an_estimate(source, model):
-    assert count_image(model, source) == Pictured(family_of(model).most(None), exact=False)
+    assert count_image(model, source) == Pictured(family_of(model).units(None, None), exact=False)
 
 
 @pytest.mark.parametrize("build", [*FORMATS, camera_jpeg])
@@ -241,11 +241,11 @@ def test_an_image_costs_what_is_published(model, width, height, detail, units):
 
 def test_patches_are_scaled_down_as_the_guide_says():
     """The older guide's example: 1800 by 2400 pixels within 1,536 patches become 1056 by 1408."""
-    from brim.meter.image_rules import Limit, _covered
+    from brim.meter.image_rules import Limit
 
-    assert _covered(1800, 2400, Limit(65_535, 1_536)) == 33 * 44
+    assert Limit(65_535, 1_536).covered((1800, 2400)) == 33 * 44
     # Of a line that is thinner than a patch its formula would leave nothing.
-    assert _covered(65_535, 20, Limit(65_535, 1_536)) == 1_536
+    assert Limit(65_535, 1_536).covered((65_535, 20)) == 1_536
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -262,7 +262,7 @@ def test_no_image_costs_nothing_or_more_than_the_most(model, width, height, deta
 @settings(max_examples=20)
 @given(side=st.integers(1, 2**31), detail=st.sampled_from(DETAILS))
 def test_a_line_costs_no_more_than_the_most(model, side, detail):
-    assert 0 < count_image(model, png(side, 1), detail).units <= family_of(model).most(image.checked(detail))
+    assert 0 < count_image(model, png(side, 1), detail).units <= family_of(model).units(None, image.checked(detail))
 
 
 @pytest.mark.parametrize("model", ["gpt-4o", "gpt-5.2", "gpt-5.4", "gpt-5.5", "claude-opus-5", "gemini-2.5-pro"])

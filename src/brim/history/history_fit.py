@@ -79,7 +79,7 @@ class HistoryFit:
         kept_notes = sum(start <= note < stop for note in notes for start, stop in self.spans)
         self.steps = total - self.left_out() - kept_notes, total - len(notes)
         if "priority" in self.options.ways:
-            self.distribution = distribution(self.ranking.class_of(turn, self.options) for turn in self._kept_turns())
+            self.distribution = distribution(self.ranking.class_of(turn, self.options) for turn in self.kept_turns())
         if self.writes_note:
             unit = self.turns.meter.unit
             self.note = written(*self.steps, self.units, self.budget, unit, self.distribution) + self._summary()
@@ -250,7 +250,7 @@ class HistoryFit:
             parts=parts,
         )
 
-    def _kept_turns(self) -> list[int]:
+    def kept_turns(self) -> list[int]:
         return [turn for start, stop in self.spans for turn in range(start, stop)]
 
     def _summary(self) -> str:
@@ -258,7 +258,7 @@ class HistoryFit:
         summarise, turns = self.options.summarise, self.turns
         if summarise is None:
             return ""
-        dropped = sorted(set(range(len(self.weights))).difference(self._kept_turns()))
+        dropped = sorted(set(range(len(self.weights))).difference(self.kept_turns()))
         messages = [turns.messages[position] for turn in dropped for position in turns.members(turn)]
         limit = self.budget // _SUMMARY - turns.meter.load("\n\n") - 1
         summary = summarise("\n\n".join(f"{message.role}: {message.text()}" for message in messages), limit)

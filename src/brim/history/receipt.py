@@ -120,7 +120,7 @@ class HistoryRecord:
 
     def _turn_parts(self) -> Iterator[Part]:
         turns, edits = self.turns, self.fit.sent
-        kept = {turn for start, stop in self.fit.spans for turn in range(start, stop)}
+        kept = set(self.fit.kept_turns())
         task = None if turns.task is None else turns.turn_of(turns.task)
         for turn, members in enumerate(self._members()):
             size = sum(turns.units[position] for position in members)

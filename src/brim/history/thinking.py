@@ -22,7 +22,7 @@ def unbind(fit: HistoryFit) -> None:
     """
     fit.settle()
     turns, edits = fit.turns, fit.edits
-    kept = {turn for start, stop in fit.spans for turn in range(start, stop)}
+    kept = set(fit.kept_turns())
     for position in range(first_change(fit), fit.seen):
         if turns.messages[position].any("thinking") and turns.turn_of(position) in kept:
             form = edits.get(position) or fit.forms.whole(position)

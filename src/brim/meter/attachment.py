@@ -117,4 +117,4 @@ def _per_second(rule: ImageRule) -> int:
 
 
 def _per_page(rule: ImageRule) -> int:
-    return _PAGE_TEXT + rule.units(*_PAGE_SIZE, "high")
+    return _PAGE_TEXT + rule.units(_PAGE_SIZE, "high")

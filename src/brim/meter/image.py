@@ -11,14 +11,12 @@ from collections.abc import Callable
 from brim.errors import check_choice
 from brim.meter.attachment import count_audio, count_file
 from brim.meter.blob import Blob, opened
-from brim.meter.image_rules import Pictured, checked, family_of
+from brim.meter.image_rules import Pictured, Size, checked, family_of
 
 _MOST_SEGMENTS = 4_096
 """Segments of a JPEG that are read; cameras write about twenty."""
 _MOST_BOXES, _LONGEST_BOX = 16, 64 * 1024
 """Boxes of an AVIF or HEIC file that are read, and the maximum bytes of the box that has the size."""
-
-Size = tuple[int, int]
 
 
 def count_image(
@@ -35,9 +33,7 @@ def count_image(
     level, rule = checked(detail), family_of(provider if model is None else model)
     blob = opened(source)
     size = size_of(blob) if blob else None
-    if size is None:
-        return Pictured(rule.most(level), exact=False)
-    return Pictured(rule.units(*size, level), exact=rule.published)
+    return Pictured(rule.units(size, level), exact=rule.published and size is not None)
 
 
 def count_media(

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import re
+from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from brim.errors import InvalidType
 from brim.meter.names import fold, spellings
@@ -26,18 +27,20 @@ class Pictured(NamedTuple):
     """Whether the provider publishes the rule for this model, and the size was known."""
 
 
-class ImageRule(Protocol):
+Size = tuple[int, int]
+"""Width and height in pixels."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ImageRule(ABC):
     """The rule of one family of models."""
 
-    @property
-    def published(self) -> bool:
-        """Whether the provider publishes this rule for the model."""
+    published: bool = True
+    """Whether the provider publishes this rule for the model."""
 
-    def units(self, width: int, height: int, detail: str | None) -> int:
-        """Return the tokens of an image of that size."""
-
-    def most(self, detail: str | None) -> int:
-        """Return the maximum over all accepted images."""
+    @abstractmethod
+    def units(self, size: Size | None, detail: str | None) -> int:
+        """Return the tokens of an image of that size; `None` gives the maximum over all accepted images."""
 
 
 def checked(detail: str | None) -> str | None:
@@ -55,28 +58,23 @@ def checked(detail: str | None) -> str | None:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Tiles:
+class Tiles(ImageRule):
     """OpenAI's older rule: a base, and a constant for every square of 512 pixels."""
 
     base: int
     tile: int
-    published: bool = True
 
-    def units(self, width: int, height: int, detail: str | None) -> int:
-        """Return the cost after fitting into 2048 by 2048 and the shorter side into 768."""
+    def units(self, size: Size | None, detail: str | None) -> int:
+        """Return the cost after fitting into 2048 by 2048 and the shorter side into 768: at most four by two squares."""
         if detail == "low":
             return self.base
-        long, short = max(width, height), min(width, height)
+        long, short = (max(size), min(size)) if size else (2048, 768)
         # Both steps keep the proportions, so the second makes the first irrelevant if it applies.
         if short * 2048 > 768 * max(2048, long):
             long, short = long * 768 // short, 768
         elif long > 2048:
             long, short = 2048, _ceil(short * 2048, long)
         return self.base + self.tile * _ceil(long, 512) * _ceil(short, 512)
-
-    def most(self, detail: str | None) -> int:
-        """Return the cost of four by two squares."""
-        return self.base if detail == "low" else self.base + 8 * self.tile
 
 
 _REFUSED = 30_000
@@ -91,67 +89,55 @@ class Limit(NamedTuple):
     patches: int = _REFUSED
     """Maximum number of patches."""
 
-
-_LOW, _HIGH, _ORIGINAL = Limit(512), Limit(2_048, 2_500), Limit(65_535)
+    def covered(self, size: Size | None) -> int:
+        """Return the patches of an image that was scaled down to this limit."""
+        if size is None:
+            return min(self.patches, _ceil(self.edge, 32) ** 2)
+        (width, height), long = size, max(size)
+        if long > self.edge:  # The guide says "to integer pixels": rounding up adds at most one row of patches.
+            width, height = _ceil(width * self.edge, long), _ceil(height * self.edge, long)
+        patches = _ceil(width, 32) * _ceil(height, 32)
+        if patches <= self.patches or self.patches == _REFUSED:
+            return min(patches, self.patches)
+        factor = math.sqrt(32 * 32 * self.patches / (width * height))
+        across, down = width * factor / 32, height * factor / 32
+        factor *= min(math.floor(across) / across, math.floor(down) / down)
+        if not factor:  # The guide's formula gives zero for a line thinner than a patch.
+            return self.patches
+        return min(self.patches, _ceil(math.floor(width * factor), 32) * _ceil(math.floor(height * factor), 32))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Patches:
+class Patches(ImageRule):
     """OpenAI's newer rule: patches of 32 pixels within the limits of the level of detail, times a factor."""
 
     hundredths: int = 120
     """The factor, in hundredths."""
-    low: Limit = _LOW
-    high: Limit = _HIGH
-    original: Limit = _ORIGINAL
+    low: Limit = Limit(512)
+    high: Limit = Limit(2_048, 2_500)
+    original: Limit = Limit(65_535)
     auto: str = "original"
     """The level of `auto` and of no level."""
-    published: bool = True
 
-    def units(self, width: int, height: int, detail: str | None) -> int:
+    def units(self, size: Size | None, detail: str | None) -> int:
         """Return the tokens; for an unknown level, the highest of all levels."""
-        return max(self._times(_covered(width, height, limit)) for limit in self._limits(detail))
-
-    def most(self, detail: str | None) -> int:
-        """Return the cost of as many patches as the level allows."""
-        return max(self._times(min(limit.patches, _ceil(limit.edge, 32) ** 2)) for limit in self._limits(detail))
-
-    def _limits(self, detail: str | None) -> tuple[Limit, ...]:
         levels = {"low": self.low, "high": self.high, "original": self.original}
         level = levels.get(detail or self.auto)
-        return (level,) if level else tuple(levels.values())
-
-    def _times(self, patches: int) -> int:
-        return _ceil(patches * self.hundredths, 100)
-
-
-def _covered(width: int, height: int, limit: Limit) -> int:
-    """Return the patches of an image that was scaled down to a limit."""
-    long = max(width, height)
-    if long > limit.edge:  # The guide says "to integer pixels": rounding up adds at most one row of patches.
-        width, height = _ceil(width * limit.edge, long), _ceil(height * limit.edge, long)
-    patches = _ceil(width, 32) * _ceil(height, 32)
-    if patches <= limit.patches or limit.patches == _REFUSED:
-        return min(patches, limit.patches)
-    factor = math.sqrt(32 * 32 * limit.patches / (width * height))
-    across, down = width * factor / 32, height * factor / 32
-    factor *= min(math.floor(across) / across, math.floor(down) / down)
-    if not factor:  # The guide's formula gives zero for a line thinner than a patch.
-        return limit.patches
-    return min(limit.patches, _ceil(math.floor(width * factor), 32) * _ceil(math.floor(height * factor), 32))
+        return max(_ceil(limit.covered(size) * self.hundredths, 100) for limit in ([level] if level else levels.values()))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PixelBlocks:
+class PixelBlocks(ImageRule):
     """Anthropic's rule: blocks of 28 pixels, after scaling down until the longer side and their number fit."""
 
     edge: int
     blocks: int
-    published: bool = True
 
-    def units(self, width: int, height: int, detail: str | None) -> int:  # noqa: ARG002 - there is but one level
+    def units(self, size: Size | None, detail: str | None) -> int:  # noqa: ARG002 - there is but one level
         """Return the number of blocks."""
-        long, short = max(width, height), min(width, height)
+        if size is None:
+            return self.blocks
+        long, short = max(size), min(size)
 
         def grid(edge: int) -> tuple[int, int]:
             return _ceil(edge, 28), _ceil(max(1, round(edge * short / long)), 28)
@@ -160,28 +146,23 @@ class PixelBlocks:
             across, down = grid(edge)
             return across * 28 > self.edge or across * down > self.blocks
 
-        if too_big(long):
-            # Every edge up to the result fits, and none above it, so the number of edges that fit is the result.
-            across, down = grid(bisect_left(range(1, long + 1), True, key=too_big))
-        else:
-            across, down = grid(long)
+        # Every edge up to the result fits, and none above it, so the number of edges that fit is the result.
+        across, down = grid(bisect_left(range(1, long + 1), True, key=too_big) if too_big(long) else long)
         return across * down
-
-    def most(self, detail: str | None) -> int:  # noqa: ARG002
-        """Return the bound on the number of blocks."""
-        return self.blocks
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Crops:
-    """Gemini's rule up to 2.5: 258 for a small image, and for every crop of a larger one."""
+class Crops(ImageRule):
+    """Gemini's rule up to 2.5: 258 for a small image, and for every crop of a larger one.
 
-    published: bool = False
-    """Two pages of the documentation differ; this is the larger number."""
+    It is not `published`: two pages of the documentation differ, and this is the larger number.
+    """
 
-    def units(self, width: int, height: int, detail: str | None) -> int:  # noqa: ARG002 - set for a request, not here
+    def units(self, size: Size | None, detail: str | None) -> int:  # noqa: ARG002 - set for a request, not here
         """Return the cost of crops that are two thirds of the shorter side, from 256 up to 768 pixels."""
-        long = max(width, height)
+        if size is None:
+            return 258 * 24
+        (width, height), long = size, max(size)
         if long <= 384:
             return 258
         if long > 3072:
@@ -189,26 +170,19 @@ class Crops:
         side = min(768, max(256, min(width, height) * 2 // 3))
         return 258 * _ceil(width, side) * _ceil(height, side)
 
-    def most(self, detail: str | None) -> int:  # noqa: ARG002
-        """Return the cost of twelve by two crops."""
-        return 258 * 24
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Levels:
-    """Gemini's rule from 3 on: a maximum for each level, whatever the size."""
+class Levels(ImageRule):
+    """Gemini's rule from 3 on: a maximum for each level, whatever the size.
+
+    It is not `published`: the documentation calls the numbers approximate.
+    """
 
     levels: Mapping[str, int]
     usual: str
     """The default level."""
-    published: bool = False
-    """The documentation calls the numbers approximate."""
 
-    def units(self, width: int, height: int, detail: str | None) -> int:  # noqa: ARG002 - the size does not matter
-        """Return the cost of the level."""
-        return self.most(detail)
-
-    def most(self, detail: str | None) -> int:
+    def units(self, size: Size | None, detail: str | None) -> int:  # noqa: ARG002 - the size does not matter
         """Return the cost of the level; for an unknown level, the highest."""
         return self.levels.get(detail or self.usual, max(self.levels.values()))
 
@@ -225,7 +199,9 @@ _NO_SIZES = replace(_GPT52, published=False)
 """Deprecated models: a factor is published, the limits are no longer."""
 _STANDARD = PixelBlocks(edge=1_568, blocks=1_568)
 _FINE = PixelBlocks(edge=2_576, blocks=4_784)
-_GEMINI3 = Levels(levels={"low": 280, "medium": 560, "high": 1_120, "ultra_high": 2_240}, usual="high")
+_GEMINI3 = Levels(
+    levels={"low": 280, "medium": 560, "high": 1_120, "ultra_high": 2_240}, usual="high", published=False
+)
 
 OTHER = PixelBlocks(edge=16_384 * 28, blocks=16_384, published=False)
 """For models without a known rule: the finest published grid, and the largest default bound."""
@@ -234,7 +210,7 @@ _GROUPS: tuple[tuple[str, ImageRule], ...] = (
     ("openai gpt-3-5 gpt-4 chatgpt-4o", replace(_OMNI, published=False)),
     ("anthropic", replace(_FINE, published=False)),
     ("google gemini", _GEMINI3),
-    ("gemini-1 gemini-1-5 gemini-2 gemini-2-0 gemini-2-5", Crops()),
+    ("gemini-1 gemini-1-5 gemini-2 gemini-2-0 gemini-2-5", Crops(published=False)),
     ("gpt", replace(_GPT6, published=False)),
     ("gpt-4o gpt-4-1 gpt-4-5 gpt-4-5-preview", _OMNI),
     ("gpt-4o-mini", Tiles(base=2_833, tile=5_667)),
@@ -281,8 +257,7 @@ def family_of(model: str | None) -> ImageRule:
             return _claude(name)
         begins = [known for known in _RULES if name.startswith(f"{known}-")]
         if begins:
-            rule = _RULES[max(begins, key=len)]
-            return replace(rule, published=False)  # type: ignore[type-var]
+            return replace(_RULES[max(begins, key=len)], published=False)
     return OTHER
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue
-from brim.history.compact.facts import HEADINGS, KINDS, Fact, FactLine, Said, affordable, harvest, listing, sentences
+from brim.history.compact.facts import HEADINGS, KINDS, FactLine, Said, affordable, harvest, listing, sentences
 from brim.history.compact.secrets import redact
 from brim.history.note import MARK as NOTE
 from brim.meter import Meter
@@ -55,18 +55,10 @@ _DONE = re.compile(
 _HEADINGS = {"constraint": "", "todo": ""} | HEADINGS | {"todo": "Left to do", "done": "Done"}
 
 
-class _Line(NamedTuple):
-    kind: str
-    text: str
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CarriedFact:
+class CarriedFact(FactLine):
     """A fact that goes from one context to the next."""
 
-    kind: str
-    """One of the kinds of facts."""
-    text: str
     weight: int
     """Its weight when it was last mentioned."""
     must: bool
@@ -81,11 +73,6 @@ class CarriedFact:
         """Its weight now."""
         return self.weight - self.age * (_MUST_DECAY if self.must else _DECAY)
 
-    @classmethod
-    def of(cls, fact: Fact) -> CarriedFact:
-        """Return a fact as it is carried on."""
-        return cls(kind=fact.kind, text=fact.text, weight=fact.weight, must=fact.must, handle=fact.handle)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the value as JSON values."""
         return asdict(self)
@@ -97,10 +84,8 @@ class CarriedFact:
         Raises:
             InvalidValue: the values are not those of `to_dict`.
         """
+        _check_names(cls, place, values)
         kinds = {"kind": str, "text": str, "weight": int, "must": bool, "handle": str, "age": int}
-        names = [each.name for each in fields(cls)]
-        if not isinstance(values, Mapping) or sorted(values) != sorted(names):
-            raise InvalidType(place, values, f"a mapping with {', '.join(names)}")
         for name, kind in kinds.items():
             if type(values[name]) is not kind:
                 raise InvalidType(f"{place}.{name}", values[name], f"a {kind.__name__}")
@@ -142,7 +127,9 @@ class Continuation:
         if meter is None:
             raise InvalidType("meter", meter, "the meter of the limit")
         units("limit", limit)
-        goal = self._goal(meter, limit)
+        goal, most = self.goal, max(1, limit // _GOAL_SHARE)
+        if meter.load(goal) > most:
+            goal = truncator("ends").truncate(goal, most, meter).text
         room = limit - meter.load(self._written(goal, []))
         chosen = affordable(self._items(), room, meter, f"{goal}\n")
         text = self._written(goal, chosen)
@@ -153,10 +140,7 @@ class Continuation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the value as JSON values."""
-        told: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
-        for name in ("findings", "resources"):
-            told[name] = [finding.to_dict() for finding in told[name]]
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Continuation:
@@ -165,36 +149,32 @@ class Continuation:
         Raises:
             InvalidValue: the values are not those of `to_dict`.
         """
-        names = [each.name for each in fields(cls)]
-        if not isinstance(values, Mapping) or sorted(values) != sorted(names):
-            raise InvalidType("continuation", values, f"a mapping with {', '.join(names)}")
-        told: dict[str, Any] = dict(values)
+        _check_names(cls, "continuation", values)
+        known: dict[str, Any] = dict(values)
         for name in ("accomplished", "remaining", "constraints", "lineage"):
-            told[name] = _texts(f"continuation.{name}", told[name])
+            if not isinstance(known[name], list | tuple) or not all(isinstance(text, str) for text in known[name]):
+                raise InvalidType(f"continuation.{name}", known[name], "a list of texts")
+            known[name] = tuple(known[name])
         for name in ("findings", "resources"):
-            told[name] = tuple(_findings(f"continuation.{name}", told[name]))
-        if not isinstance(told["goal"], str):
-            raise InvalidType("continuation.goal", told["goal"], "a text")
+            place, facts = f"continuation.{name}", known[name]
+            if not isinstance(facts, list | tuple):
+                raise InvalidType(place, facts, "a list of findings")
+            known[name] = tuple(CarriedFact.from_dict(fact, f"{place}[{i}]") for i, fact in enumerate(facts))
+        if not isinstance(known["goal"], str):
+            raise InvalidType("continuation.goal", known["goal"], "a text")
         for name in ("iteration", "sub_tick"):
-            units(f"continuation.{name}", told[name])
-        return cls(**told)
-
-    def _goal(self, meter: BaseMeter, limit: int) -> str:
-        """Return the goal, cut if it would take the room of everything else."""
-        most = max(1, limit // _GOAL_SHARE)
-        if meter.load(self.goal) <= most:
-            return self.goal
-        return truncator("ends").truncate(self.goal, most, meter).text
+            units(f"continuation.{name}", known[name])
+        return cls(**known)
 
     def _items(self) -> Iterator[FactLine]:
         """Yield the lines, the most important first."""
-        yield from (_Line("constraint", text) for text in self.constraints)
-        yield from (_Line("todo", text) for text in reversed(self.remaining[-_FIRST:]))
-        yield from (_Line("done", text) for text in reversed(self.accomplished[-_FIRST:]))
+        yield from (FactLine(kind="constraint", text=text) for text in self.constraints)
+        todo = [FactLine(kind="todo", text=text) for text in reversed(self.remaining)]
+        done = [FactLine(kind="done", text=text) for text in reversed(self.accomplished)]
         facts = sorted([*self.findings, *self.resources], key=lambda fact: (not fact.must, -fact.worth))
+        yield from [*todo[:_FIRST], *done[:_FIRST]]
         yield from (fact for fact in facts if fact.must)
-        yield from (_Line("todo", text) for text in reversed(self.remaining[:-_FIRST]))
-        yield from (_Line("done", text) for text in reversed(self.accomplished[:-_FIRST]))
+        yield from [*todo[_FIRST:], *done[_FIRST:]]
         yield from [fact for fact in facts if not fact.must][:_PRINTED]
 
     def _written(self, goal: str, lines: Sequence[FactLine]) -> str:
@@ -235,20 +215,24 @@ def continuation(
     before = previous if previous is not None else Continuation(goal=goal, sub_tick=-1)
     said = _said(messages, format)
     facts = harvest(said, MOST_FINDINGS)
-    new = [CarriedFact.of(fact) for fact in facts]
+    new = [CarriedFact(kind=f.kind, text=f.text, weight=f.weight, must=f.must, handle=f.handle) for f in facts]
+    by_time = sorted(facts, key=lambda fact: fact.at)
+    # A rule is the user's, not one of the model's own.
+    rules = [fact.text for fact in by_time if fact.kind == "constraint" and fact.role == "user"]
+    todo = [fact.text for fact in by_time if fact.kind == "todo"]
+    findings = [fact for fact in new if fact.kind not in (*_RESOURCES, "todo") and fact.text not in rules]
+    resources = [fact for fact in new if fact.kind in _RESOURCES]
     done = _done(said)
-    rules = [fact.text for fact in sorted(facts, key=lambda fact: fact.at) if _is_rule(fact.kind, fact.role)]
-    todo = [fact.text for fact in sorted(facts, key=lambda fact: fact.at) if fact.kind == "todo"]
-    found = [finding for finding in new if finding.kind not in (*_RESOURCES, "todo") and finding.text not in rules]
-    held = [finding for finding in new if finding.kind in _RESOURCES]
+    reports = [set(terms(text)) for text in done]
+    left = [task for task in dict.fromkeys([*before.remaining, *todo]) if not _is_done(set(terms(task)), reports)]
     lineage = (*before.lineage, handle(before.text(metered(meter), limit))) if previous is not None else ()
     return Continuation(
         goal=redact(goal),
-        accomplished=_joined(before.accomplished, done)[-MOST_LINES:],
-        remaining=_open([*before.remaining], todo, done)[-MOST_LINES:],
-        findings=carried(before.findings, found, MOST_FINDINGS),
-        constraints=_joined(before.constraints, rules)[:MOST_LINES],
-        resources=carried(before.resources, held, MOST_FINDINGS),
+        accomplished=tuple(dict.fromkeys([*before.accomplished, *done]))[-MOST_LINES:],
+        remaining=tuple(left[-MOST_LINES:]),
+        findings=carried(before.findings, findings, MOST_FINDINGS),
+        constraints=tuple(dict.fromkeys([*before.constraints, *rules]))[:MOST_LINES],
+        resources=carried(before.resources, resources, MOST_FINDINGS),
         lineage=lineage[-MOST_LINEAGE:],
         iteration=before.iteration if iteration is None else units("iteration", iteration),
         sub_tick=before.sub_tick + 1 if sub_tick is None else units("sub_tick", sub_tick),
@@ -269,11 +253,6 @@ def carried(old: Iterable[CarriedFact], new: Sequence[CarriedFact], most: int) -
             known[key] = replace(again, weight=weight, must=must)
     merged = [*said.values(), *known.values()]
     return tuple(sorted(merged, key=lambda finding: (not finding.must, -finding.worth))[:most])
-
-
-def _is_rule(kind: str, role: str) -> bool:
-    """Return whether a fact is a rule of the user, not one of the model's own."""
-    return kind == "constraint" and role == "user"
 
 
 def _said(messages: Sequence[Any], format: Format | None) -> list[Said]:
@@ -297,30 +276,14 @@ def _done(said: Sequence[Said]) -> list[str]:
     return [text for text in spoken if _DONE.search(text) and not text.endswith("?") and len(text) <= _LONGEST]
 
 
-def _joined(old: Sequence[str], new: Sequence[str]) -> tuple[str, ...]:
-    """Return two lists as one, each text once."""
-    return tuple(dict.fromkeys([*old, *new]))
-
-
-def _open(old: Sequence[str], new: Sequence[str], done: Sequence[str]) -> tuple[str, ...]:
-    """Return the tasks that no report completes."""
-    reports = [set(terms(text)) for text in done]
-    return tuple(text for text in dict.fromkeys([*old, *new]) if not _is_done(set(terms(text)), reports))
-
-
 def _is_done(task: set[str], reports: Sequence[set[str]]) -> bool:
+    """Return whether a report has enough words of a task to complete it."""
     need = len(task) * _DONE_SHARE[0]
-    return any(len(task & report) * _DONE_SHARE[1] >= need for report in reports) if task else False
+    return bool(task) and any(len(task & report) * _DONE_SHARE[1] >= need for report in reports)
 
 
-def _texts(place: str, values: Any) -> tuple[str, ...]:
-    if not isinstance(values, list | tuple) or not all(isinstance(value, str) for value in values):
-        raise InvalidType(place, values, "a list of texts")
-    return tuple(values)
-
-
-def _findings(place: str, values: Any) -> Iterator[CarriedFact]:
-    if not isinstance(values, list | tuple):
-        raise InvalidType(place, values, "a list of findings")
-    for i, value in enumerate(values):
-        yield CarriedFact.from_dict(value, f"{place}[{i}]")
+def _check_names(kind: type[CarriedFact | Continuation], place: str, values: Any) -> None:
+    """Pass if the values are a mapping with exactly the fields of a dataclass."""
+    names = [each.name for each in fields(kind)]
+    if not isinstance(values, Mapping) or sorted(values) != sorted(names):
+        raise InvalidType(place, values, f"a mapping with {', '.join(names)}")

@@ -10,18 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from brim.history.compact.facts import (
-    HEADINGS,
-    ITEM,
-    SPOKEN,
-    Fact,
-    Said,
-    affordable,
-    harvest,
-    listing,
-    ranked,
-    sentences,
-)
+from brim.history.compact.facts import HEADINGS, ITEM, SPOKEN, Fact, Said
+from brim.history.compact.facts import affordable, harvest, listing, ranked, sentences
 from brim.history.compact.secrets import redact
 from brim.history.forms import level_of
 from brim.meter import DEFAULT
@@ -77,8 +67,10 @@ def condensed(said: Sequence[Said], limit: int, meter: BaseMeter, previous: str 
     """
     checked_limit(limit)
     carried, rest = read_back(redact(previous))
-    earlier = [_named(text) for text in rest]
-    facts = _merged(carried, harvest([*earlier, *said], _MOST_FACTS))
+    earlier = [Said(*_named(line), "") for line in rest]
+    found = harvest([*earlier, *said], _MOST_FACTS)
+    known = {(fact.kind, fact.text) for fact in found}
+    facts = ranked([*found, *(fact for fact in carried if (fact.kind, fact.text) not in known)])
     lines = _lines([*earlier, *said], len(earlier))
     room = limit * _FACTS_SHARE[0] // _FACTS_SHARE[1]
     kept = affordable(facts, room, meter)
@@ -136,18 +128,9 @@ def read_back(text: str) -> tuple[list[Fact], list[str]]:
         if kind is None:
             rest += [each for each in found if each]
         else:
-            facts += [_carried(kind, each, len(facts)) for each in found if each]
+            at = len(facts) - 1_000_000  # They are older than any message.
+            facts += [Fact(kind=kind, text=each, handle="", role="assistant", at=at) for each in found if each]
     return facts, rest
-
-
-def _carried(kind: str, text: str, at: int) -> Fact:
-    return Fact(kind=kind, text=text, handle="", role="assistant", at=at - 1_000_000)
-
-
-def _merged(carried: Sequence[Fact], found: Sequence[Fact]) -> list[Fact]:
-    """Return the facts of the last summary and the new ones, each once, ranked."""
-    known = {(fact.kind, fact.text) for fact in found}
-    return ranked([*found, *(fact for fact in carried if (fact.kind, fact.text) not in known)])
 
 
 def _cost(text: str, meter: BaseMeter) -> int:
@@ -205,17 +188,16 @@ def _within(facts: list[Fact], lines: list[SummaryLine], limit: int, meter: Base
 
 
 def _written(facts: Sequence[Fact], lines: Sequence[SummaryLine]) -> str:
-    by_time: list[Fact] = sorted(facts, key=lambda fact: fact.at)
-    rows = listing(by_time)
+    rows = listing(sorted(facts, key=lambda fact: fact.at))
     if lines:
         rows += [f"{_SAID}:", *(f"- {line.role}: {line.text}" if line.role else f"- {line.text}" for line in lines)]
     return "\n".join(rows)
 
 
-def _named(line: str) -> Said:
-    """Return a line of the last summary with its role, if it has one."""
-    role, colon, rest = line.partition(": ")
-    return Said(role, rest, "") if colon and role in _ROLE_WORTH else Said("", line, "")
+def _named(text: str) -> tuple[str, str]:
+    """Return the role before a text, or an empty one, and the text without it."""
+    role, colon, rest = text.partition(": ")
+    return (role, rest) if colon and role in _ROLE_WORTH else ("", text)
 
 
 def _parted(text: str) -> list[Said]:
@@ -223,9 +205,8 @@ def _parted(text: str) -> list[Said]:
     found: list[Said] = []
     role = "user"
     for block in text.split("\n\n"):
-        name, colon, rest = block.partition(": ")
-        named = bool(colon) and name in _ROLE_WORTH
-        role, block = (name, rest) if named else (role, block)  # noqa: PLW2901
-        if block.strip():
-            found.append(Said(role, block, handle(block)))
+        named, body = _named(block)
+        role = named or role
+        if body.strip():
+            found.append(Said(role, body, handle(body)))
     return found

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 from brim.history.compact.secrets import redact
 from brim.meter.base import BaseMeter
@@ -134,18 +134,18 @@ _PASSING = re.compile(
 )
 """How a model announces what it does next, or how long it took: names in it are mentioned in passing."""
 _QUESTION = re.compile(r"[?？][\"')\]]*$")
+_STATEMENTS = (("question", _QUESTION), ("decision", _DECISION), ("constraint", _CONSTRAINT), ("todo", _TODO))
+"""What a person or the model may state; the first that matches decides."""
 
 
-class FactLine(Protocol):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FactLine:
     """A line of a list of facts."""
 
-    @property
-    def kind(self) -> str:
-        """The kind of fact."""
-
-    @property
-    def text(self) -> str:
-        """The fact."""
+    kind: str
+    """One of `KINDS`; a continuation has `done` as well."""
+    text: str
+    """The fact verbatim, without its surroundings."""
 
 
 Listed = TypeVar("Listed", bound=FactLine)
@@ -160,13 +160,9 @@ class Said(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Fact:
+class Fact(FactLine):
     """One fact."""
 
-    kind: str
-    """One of `KINDS`."""
-    text: str
-    """The fact verbatim, without its surroundings."""
     handle: str
     """The first message that states it."""
     role: str
@@ -194,12 +190,15 @@ def harvest(said: Iterable[Said], most: int = 200) -> list[Fact]:
     """
     found: dict[tuple[str, str], Fact] = {}
     for at, one in enumerate(said):
-        for role, part in _parts(one.role, redact(_searched(one.text))):
-            for kind, text in _facts(role, part):
-                key = kind, text.casefold() if kind in SPOKEN else text
+        text = one.text
+        if len(text) > _MOST_TEXT:
+            text = f"{text[: _MOST_TEXT // 2]}\n{text[-_MOST_TEXT // 2 :]}"
+        for role, part in _parts(one.role, redact(text)):
+            for kind, fact in _facts(role, part):
+                key = kind, fact.casefold() if kind in SPOKEN else fact
                 known = found.get(key)
                 if known is None:
-                    found[key] = Fact(kind=kind, text=text, handle=one.handle, role=role, at=at)
+                    found[key] = Fact(kind=kind, text=fact, handle=one.handle, role=role, at=at)
                 elif known.at != at or known.role != role:
                     best = max(known.role, role, key=lambda name: _ROLES.get(name, 0))
                     found[key] = replace(known, times=known.times + 1, role=best)
@@ -258,11 +257,6 @@ def uncovered(facts: Sequence[Fact], text: str) -> list[Fact]:
     return [fact for fact in facts if " ".join(fact.text.casefold().split()) not in folded]
 
 
-def _searched(text: str) -> str:
-    half = _MOST_TEXT // 2
-    return text if len(text) <= _MOST_TEXT else f"{text[:half]}\n{text[-half:]}"
-
-
 def _parts(role: str, text: str) -> Iterator[tuple[str, str]]:
     """Yield a text, and separately what the model announces in it, which weighs no more than a tool's output."""
     passing = [each for each in sentences(text) if _PASSING.match(each)] if role == "assistant" else []
@@ -287,53 +281,33 @@ def _facts(role: str, text: str) -> Iterator[tuple[str, str]]:
 def _spoken(role: str, text: str) -> Iterator[tuple[str, str]]:
     """Yield the sentences that are facts as a whole; of a tool's, only errors."""
     for sentence in sentences(text):
-        if len(sentence) > _LONGEST:
-            continue
-        kind = _kind_of(sentence, role)
-        if kind is not None:
-            yield kind, sentence
-
-
-def _kind_of(sentence: str, role: str) -> str | None:
-    if role != "tool":
-        if _QUESTION.search(sentence):
-            return "question"
-        if _DECISION.search(sentence):
-            return "decision"
-        if _CONSTRAINT.search(sentence):
-            return "constraint"
-        if _TODO.search(sentence):
-            return "todo"
-    if _ERROR.search(sentence) and not _NO_ERROR.search(sentence):
-        return "error"
-    return None
+        if len(sentence) <= _LONGEST:
+            kinds = (kind for kind, pattern in _STATEMENTS if pattern.search(sentence)) if role != "tool" else iter(())
+            kind = next(kinds, None)
+            if kind is not None:
+                yield kind, sentence
+            elif _ERROR.search(sentence) and not _NO_ERROR.search(sentence):
+                yield "error", sentence
 
 
 def _atoms(text: str) -> Iterator[tuple[str, str]]:
     """Yield addresses, paths, ids and numbers; a match is not searched again."""
     text = _ENDLESS.sub("\x00", text)
     for kind, pattern in (("url", _URL), ("path", _PATH), ("id", _ID)):
-        spans = []
+        rest, last = [], 0
         for match in pattern.finditer(text):
             atom = match[0].rstrip(".,;:!?'\"")
-            if len(atom) > 2 and len(atom) <= _LONGEST:
+            if 2 < len(atom) <= _LONGEST:
                 yield kind, atom
-                spans.append(match.span())
-        text = _blanked(text, spans)
+                rest.append(text[last : match.start()])
+                last = match.end()
+        text = "\x00".join([*rest, text[last:]])
     last = 0
     for match in _NUMBER.finditer(text):
         words = _BEFORE.search(text, max(last, match.start() - _NEAR), match.start())
         last = match.end()
         if snippet := _numbered(words[0] if words else "", *match.groups()):
             yield "number", snippet
-
-
-def _blanked(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    parts, last = [], 0
-    for start, stop in spans:
-        parts += [text[last:start], "\x00"]
-        last = stop
-    return "".join([*parts, text[last:]])
 
 
 def _numbered(words: str, number: str, unit: str) -> str | None:

@@ -10,7 +10,7 @@ import re
 
 from brim.errors import DoesNotFit, InvalidType, ModelError, NoProgress
 from brim.history.compact.extract import listed, read_back
-from brim.history.compact.facts import Fact, harvest, ranked, uncovered
+from brim.history.compact.facts import harvest, ranked, uncovered
 from brim.history.compact.plan import CompactionPlan
 from brim.history.compact.secrets import redact
 from brim.truncate import shortened
@@ -79,11 +79,12 @@ def take(plan: CompactionPlan, reply_text: str) -> str:
     """
     if not isinstance(reply_text, str):
         raise InvalidType("reply_text", reply_text, "a text")
-    text = _PREAMBLE.sub("", _THOUGHT.sub("", reply_text).strip()).strip()
-    text = redact(text)
+    text = redact(_PREAMBLE.sub("", _THOUGHT.sub("", reply_text).strip()).strip())
     _check(plan, text)
     meter, limit = plan.meter, plan.limit
-    missing = uncovered(_must(plan), text)
+    carried, _ = read_back(plan.previous)
+    found = [fact for fact in harvest(plan.said) if fact.must]
+    missing = uncovered(ranked([*found, *carried])[:_MOST_MUST], text)
     room = limit * _FACTS_SHARE[0] // _FACTS_SHARE[1]
     added = listed(missing, min(room, limit), meter)
     while added:
@@ -115,7 +116,8 @@ def _check(plan: CompactionPlan, text: str) -> None:
             before=plan.older,
             after=size,
         )
-    atoms = [fact.text for fact in harvest([plan.said[0]._replace(text=text, role="assistant")]) if _traced(fact)]
+    stated = harvest([plan.said[0]._replace(text=text, role="assistant")])
+    atoms = [fact.text for fact in stated if fact.kind in ("path", "url", "id")]
     known = "\n".join([plan.previous, *(one.text for one in plan.said)])
     unknown = [atom for atom in atoms if atom not in known]
     if len(atoms) >= _TRACED and 2 * len(unknown) > len(atoms):
@@ -123,17 +125,6 @@ def _check(plan: CompactionPlan, text: str) -> None:
             f"{len(unknown)} of the {len(atoms)} paths, addresses, ids in the model's summary are in nothing it read",
             excerpt=", ".join(unknown)[:_EXCERPT],
         )
-
-
-def _traced(fact: Fact) -> bool:
-    return fact.kind in ("path", "url", "id")
-
-
-def _must(plan: CompactionPlan) -> list[Fact]:
-    """Return the facts that a summary may not leave out: of the messages, and of the last summary."""
-    carried, _ = read_back(plan.previous)
-    found = [fact for fact in harvest(plan.said) if fact.must]
-    return ranked([*found, *carried])[:_MOST_MUST]
 
 
 def _messages(task: str, text: str) -> list[dict[str, str]]:
