@@ -10,10 +10,11 @@ import re
 import zlib
 
 from brim.meter.blob import Blob, opened
-from brim.meter.image_rules import Crops, ImageRule, Levels, Pictured, family_of
+from brim.meter.image_rules import Crops, Levels, Pictured, family_of
 from brim.meter.memo import Memo
 
-_OPENAI_PER_SECOND, _GEMINI_PER_SECOND, _OLD_GEMINI_PER_SECOND = 10, 25, 32
+_PER_SECOND, _GEMINI_PER_SECOND = 10, {Crops: 32, Levels: 25}
+"""Tokens of a second of sound: by OpenAI, and by Gemini's older and newer rule."""
 _LEAST_BYTES = 1_000
 """Bytes of a second of compressed speech: 8 kbit/s, the lowest rate of MP3."""
 _UNHEARD_SECONDS = 600
@@ -43,17 +44,16 @@ def count_audio(model: str | None, source: str | bytes | None) -> Pictured:
     """Return the tokens of a recording: by the length in a WAV header, else by its bytes."""
     blob = opened(source)
     seconds = _seconds(blob) if blob else _UNHEARD_SECONDS
-    return Pictured(seconds * _per_second(family_of(model)), exact=False)
+    return Pictured(seconds * _GEMINI_PER_SECOND.get(type(family_of(model)), _PER_SECOND), exact=False)
 
 
 def count_file(model: str | None, source: str | bytes | None) -> Pictured:
     """Return the tokens of a document: text and image of every page of a PDF, a share of the bytes of anything else."""
     blob = opened(source)
-    if blob is None:
-        return Pictured(_UNSEEN_PAGES * _per_page(family_of(model)), exact=False)
-    if blob.read(0, 5) == b"%PDF-" or "pdf" in (blob.media or ""):
-        return Pictured(_pages_of(source, blob) * _per_page(family_of(model)), exact=False)
-    return Pictured(-(-blob.size // _BYTES_PER_TOKEN), exact=False)
+    if blob and blob.read(0, 5) != b"%PDF-" and "pdf" not in (blob.media or ""):
+        return Pictured(-(-blob.size // _BYTES_PER_TOKEN), exact=False)
+    page = _PAGE_TEXT + family_of(model).units(_PAGE_SIZE, "high")
+    return Pictured((_pages_of(source, blob) if blob else _UNSEEN_PAGES) * page, exact=False)
 
 
 def pages(raw: bytes) -> int:
@@ -108,13 +108,3 @@ def _seconds(blob: Blob) -> int:
                 break
             at += 8 + int.from_bytes(chunk[4:8], "little")
     return -(-blob.size // rate)
-
-
-def _per_second(rule: ImageRule) -> int:
-    if isinstance(rule, Crops):
-        return _OLD_GEMINI_PER_SECOND
-    return _GEMINI_PER_SECOND if isinstance(rule, Levels) else _OPENAI_PER_SECOND
-
-
-def _per_page(rule: ImageRule) -> int:
-    return _PAGE_TEXT + rule.units(_PAGE_SIZE, "high")

@@ -82,8 +82,7 @@ def _bmp(start: bytes, blob: Blob) -> Size | None:  # noqa: ARG001
         return None
     if int.from_bytes(start[14:18], "little") == 12:  # the header of OS/2
         return int.from_bytes(start[18:20], "little"), int.from_bytes(start[20:22], "little")
-    sides = (int.from_bytes(start[at : at + 4], "little", signed=True) for at in (18, 22))
-    width, height = sides
+    width, height = (int.from_bytes(start[at : at + 4], "little", signed=True) for at in (18, 22))
     return width, abs(height)  # A negative height means that the rows run downward.
 
 

@@ -65,7 +65,7 @@ class Tiles(ImageRule):
     tile: int
 
     def units(self, size: Size | None, detail: str | None) -> int:
-        """Return the cost after fitting into 2048 by 2048 and the shorter side into 768: at most four by two squares."""
+        """Return the cost after fitting into 2048 by 2048 and the shorter side into 768: at most eight squares."""
         if detail == "low":
             return self.base
         long, short = (max(size), min(size)) if size else (2048, 768)
@@ -107,15 +107,18 @@ class Limit(NamedTuple):
         return min(self.patches, _ceil(math.floor(width * factor), 32) * _ceil(math.floor(height * factor), 32))
 
 
+_LOW, _HIGH, _ORIGINAL = Limit(512), Limit(2_048, 2_500), Limit(65_535)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Patches(ImageRule):
     """OpenAI's newer rule: patches of 32 pixels within the limits of the level of detail, times a factor."""
 
     hundredths: int = 120
     """The factor, in hundredths."""
-    low: Limit = Limit(512)
-    high: Limit = Limit(2_048, 2_500)
-    original: Limit = Limit(65_535)
+    low: Limit = _LOW
+    high: Limit = _HIGH
+    original: Limit = _ORIGINAL
     auto: str = "original"
     """The level of `auto` and of no level."""
 
@@ -123,7 +126,9 @@ class Patches(ImageRule):
         """Return the tokens; for an unknown level, the highest of all levels."""
         levels = {"low": self.low, "high": self.high, "original": self.original}
         level = levels.get(detail or self.auto)
-        return max(_ceil(limit.covered(size) * self.hundredths, 100) for limit in ([level] if level else levels.values()))
+        return max(
+            _ceil(limit.covered(size) * self.hundredths, 100) for limit in ([level] if level else levels.values())
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -199,9 +204,7 @@ _NO_SIZES = replace(_GPT52, published=False)
 """Deprecated models: a factor is published, the limits are no longer."""
 _STANDARD = PixelBlocks(edge=1_568, blocks=1_568)
 _FINE = PixelBlocks(edge=2_576, blocks=4_784)
-_GEMINI3 = Levels(
-    levels={"low": 280, "medium": 560, "high": 1_120, "ultra_high": 2_240}, usual="high", published=False
-)
+_GEMINI3 = Levels(levels={"low": 280, "medium": 560, "high": 1_120, "ultra_high": 2_240}, usual="high", published=False)
 
 OTHER = PixelBlocks(edge=16_384 * 28, blocks=16_384, published=False)
 """For models without a known rule: the finest published grid, and the largest default bound."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.wire.base import changed, fields_of, json_of, kinds_of, mapping_at, opaque, role_of, text_at
+from brim.wire.base import Wire, changed, fields_of, json_of, kinds_of, mapping_at, opaque, role_of, text_at
 from brim.wire.message import Message, Path, Piece
 
 ROLES = {"user": "user", "assistant": "assistant", "system": "system"}
@@ -31,14 +31,12 @@ def is_message(values: Mapping[str, Any]) -> bool:
     return any(kind in _BLOCKS for kind in kinds) or (values.get("type") == "message" and "text" in kinds)
 
 
-class Anthropic:
+class Anthropic(Wire):
     """The format of the Messages API."""
 
     name = "anthropic"
     provider = "anthropic"
     pairs = True
-    batches = False
-    adjacent = True
     binds = True
 
     def read(self, raw: Any, index: int) -> Message:
@@ -49,23 +47,10 @@ class Anthropic:
         """
         values = fields_of(raw, index)
         role = role_of(values, index, ROLES)
-        content = values.get("content")
-        if isinstance(content, str):
-            return Message(role, (Piece("text", content, ("content",)),), raw)
-        if content is None:
-            return Message(role, (), raw)
-        if not isinstance(content, list | tuple):
-            raise InvalidType(f"messages[{index}] content", content, "a text or a list of blocks")
-        pieces: list[Piece] = []
-        for i, block in enumerate(content):
-            pieces += _block(block, ("content", i), "text", f"messages[{index}] content[{i}]")
+        pieces = _contents(values.get("content"), ("content",), "text", f"messages[{index}]")
         calls = tuple(piece.id for piece in pieces if piece.kind == "call" and piece.id)
         results = tuple(piece.id for piece in pieces if piece.kind == "result")
         return Message(role, tuple(pieces), raw, "", calls, results)
-
-    def say(self, text: str) -> Any:
-        """Return a user message with this text."""
-        return {"role": "user", "content": text}
 
     def append(self, raw: Any, text: str) -> Any:
         """Return a copy of a message with this text added at its end."""
@@ -77,6 +62,18 @@ class Anthropic:
 
 
 WIRE = Anthropic()
+
+
+def _contents(content: Any, at: Path, kind: str, place: str) -> list[Piece]:
+    """Return the pieces of the content of a message or of a result."""
+    if content is None:
+        return []
+    if isinstance(content, str):
+        return [Piece(kind, content, at)]
+    if not isinstance(content, list | tuple):
+        raise InvalidType(f"{place} content", content, "a text or a list of blocks")
+    blocks = (_block(block, (*at, i), kind, f"{place} content[{i}]") for i, block in enumerate(content))
+    return [piece for pieces in blocks for piece in pieces]
 
 
 def _block(block: Any, at: Path, kind: str, place: str) -> list[Piece]:
@@ -91,7 +88,9 @@ def _block(block: Any, at: Path, kind: str, place: str) -> list[Piece]:
         said = json_of(values.get("input"), f"{place} input")
         return [Piece("call", said, (*at, "input"), text_at(values, "id", place), text_at(values, "name", place), at)]
     if sort == "tool_result":
-        return _result(values, at, place)
+        answered = text_at(values, "tool_use_id", place)
+        outputs = _contents(values.get("content"), (*at, "content"), "output", place)
+        return [Piece("result", "", (*at, "content"), answered, place=at), *outputs]
     if sort == "thinking":
         return [Piece("thinking", text_at(values, "thinking", place), at)]
     if sort == "redacted_thinking":
@@ -104,16 +103,3 @@ def _block(block: Any, at: Path, kind: str, place: str) -> list[Piece]:
             return [opaque(block, at, place)]
         return [Piece("image" if sort == "image" else "file", where, at)]
     return [opaque(block, at, place)]
-
-
-def _result(values: Mapping[str, Any], at: Path, place: str) -> list[Piece]:
-    pieces = [Piece("result", "", (*at, "content"), text_at(values, "tool_use_id", place), place=at)]
-    content = values.get("content")
-    if isinstance(content, str):
-        pieces.append(Piece("output", content, (*at, "content")))
-    elif isinstance(content, list | tuple):
-        for i, block in enumerate(content):
-            pieces += _block(block, (*at, "content", i), "output", f"{place} content[{i}]")
-    elif content is not None:
-        raise InvalidType(f"{place} content", content, "a text or a list of blocks")
-    return pieces

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from brim.errors import InvalidType, InvalidValue
 from brim.wire.message import Message, Path, Piece
@@ -23,21 +24,24 @@ ANSWER_LIMIT_KEYS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 """Keys of a request body that hold the most tokens of the answer."""
 
 
-class Wire(Protocol):
+class Wire(ABC):
     """One provider's format of a message."""
 
     name: str
-    provider: str
+    provider: str = "openai"
     """The provider whose rules for images and schemas apply."""
-    pairs: bool
+    text_type: str = "text"
+    """The type of a text in a list of parts."""
+    pairs: bool = False
     """Whether user and assistant must alternate, the user first."""
-    batches: bool
+    batches: bool = False
     """Whether one answer of the model comes in several messages."""
-    adjacent: bool
+    adjacent: bool = True
     """Whether a result must directly follow its call."""
-    binds: bool
+    binds: bool = False
     """Whether the provider may refuse thinking if text before it has changed."""
 
+    @abstractmethod
     def read(self, raw: Any, index: int) -> Message:
         """Return the message of a caller's object.
 
@@ -47,9 +51,14 @@ class Wire(Protocol):
 
     def say(self, text: str) -> Any:
         """Return a user message with this text."""
+        return {"role": "user", "content": text}
 
     def append(self, raw: Any, text: str) -> Any:
         """Return a copy of a message with this text added at its end."""
+        content = fields_of(raw, 0).get("content")
+        if isinstance(content, list):
+            return changed(raw, {("content",): [*content, {"type": self.text_type, "text": text}]})
+        return changed(raw, {("content",): f"{content}\n\n{text}" if content else text})
 
 
 def plain(raw: Any) -> Any:
@@ -81,13 +90,10 @@ def fields_of(raw: Any, index: int) -> Mapping[str, Any]:
     Raises:
         InvalidType: it is not a message.
     """
-    values = plain(raw)
-    if not isinstance(values, Mapping):
-        raise InvalidType(f"messages[{index}]", raw, "a message: a mapping with a role and content")
-    return values
+    return mapping_at(raw, f"messages[{index}]", "a message: a mapping with a role and content")
 
 
-def mapping_at(part: Any, place: str) -> Mapping[str, Any]:
+def mapping_at(part: Any, place: str, expected: str = "a mapping") -> Mapping[str, Any]:
     """Return the fields of a part of a message.
 
     Raises:
@@ -95,7 +101,7 @@ def mapping_at(part: Any, place: str) -> Mapping[str, Any]:
     """
     values = plain(part)
     if not isinstance(values, Mapping):
-        raise InvalidType(place, part, "a mapping")
+        raise InvalidType(place, part, expected)
     return values
 
 
@@ -149,14 +155,6 @@ def json_of(value: Any, place: str) -> str:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=plain)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidType(place, value, f"JSON ({error})") from error
-
-
-def extended(raw: Any, text: str, kind: str) -> Any:
-    """Return a copy of a message with this text added at its end; in a list of parts it has the type `kind`."""
-    content = fields_of(raw, 0).get("content")
-    if isinstance(content, list):
-        return changed(raw, {("content",): [*content, {"type": kind, "text": text}]})
-    return changed(raw, {("content",): f"{content}\n\n{text}" if content else text})
 
 
 def changed(raw: Any, edits: Mapping[Path, Any]) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.wire.base import extended, fields_of, kinds_of, mapping_at, opaque, role_of, text_at
+from brim.wire.base import Wire, fields_of, kinds_of, mapping_at, opaque, role_of, text_at
 from brim.wire.message import Message, Piece
 
 ROLES = {
@@ -30,15 +30,10 @@ def is_chat(values: Mapping[str, Any]) -> bool:
     return any(kind in _PART_TYPES for kind in kinds_of(values.get("content")))
 
 
-class OpenAIChat:
+class OpenAIChat(Wire):
     """The format of Chat Completions."""
 
     name = "openai"
-    provider = "openai"
-    pairs = False
-    batches = False
-    adjacent = True
-    binds = False
 
     def read(self, raw: Any, index: int) -> Message:
         """Return the message of a caller's object.
@@ -49,14 +44,6 @@ class OpenAIChat:
         if type(raw) is dict and (message := _common(raw)):
             return message
         return _read(raw, fields_of(raw, index), index)
-
-    def say(self, text: str) -> Any:
-        """Return a user message with this text."""
-        return {"role": "user", "content": text}
-
-    def append(self, raw: Any, text: str) -> Any:
-        """Return a copy of a message with this text added at its end."""
-        return extended(raw, text, "text")
 
 
 WIRE = OpenAIChat()
@@ -98,8 +85,10 @@ def _read(raw: Any, values: Mapping[str, Any], index: int) -> Message:
     kind = "output" if role == "tool" else "text"
     if isinstance(content, str):
         pieces.append(Piece(kind, content, _CONTENT))
+    elif isinstance(content, list | tuple):
+        pieces += [_part(part, i, kind, f"messages[{index}] content[{i}]") for i, part in enumerate(content)]
     elif content is not None:
-        pieces += _contents(content, kind, f"messages[{index}]")
+        raise InvalidType(f"messages[{index}] content", content, "a text, a list of parts, or None")
     for key in ("refusal", *_THOUGHTS):
         said = values.get(key)
         if isinstance(said, str) and said:
@@ -112,12 +101,6 @@ def _read(raw: Any, values: Mapping[str, Any], index: int) -> Message:
     return Message(role, tuple(pieces), raw, name or "", tuple([call.id for call in calls]), answered)
 
 
-def _contents(content: Any, kind: str, place: str) -> list[Piece]:
-    if not isinstance(content, list | tuple):
-        raise InvalidType(f"{place} content", content, "a text, a list of parts, or None")
-    return [_part(part, i, kind, f"{place} content[{i}]") for i, part in enumerate(content)]
-
-
 def _part(part: Any, i: int, kind: str, place: str) -> Piece:
     if isinstance(part, str):
         return Piece(kind, part, ("content", i))
@@ -125,16 +108,14 @@ def _part(part: Any, i: int, kind: str, place: str) -> Piece:
     sort = values.get("type")
     if sort in ("text", "refusal") and isinstance(values.get(sort), str):
         return Piece(kind, values[sort], ("content", i, sort), place=("content", i))
+    body = values.get(str(sort))
+    media = body if isinstance(body, Mapping) else {"url": body}
     if sort == "image_url":
-        image = values.get("image_url")
-        image = image if isinstance(image, Mapping) else {"url": image}
-        return Piece("image", str(image.get("url") or ""), ("content", i), name=str(image.get("detail") or ""))
+        return Piece("image", str(media.get("url") or ""), ("content", i), name=str(media.get("detail") or ""))
     if sort == "input_audio":
-        audio = values.get("input_audio")
-        return Piece("audio", str(audio.get("data") or "") if isinstance(audio, Mapping) else "", ("content", i))
+        return Piece("audio", str(media.get("data") or ""), ("content", i))
     if sort == "file":
-        file = values.get("file")
-        return Piece("file", str(file.get("file_data") or "") if isinstance(file, Mapping) else "", ("content", i))
+        return Piece("file", str(media.get("file_data") or ""), ("content", i))
     return opaque(part, ("content", i), place)
 
 
@@ -150,11 +131,8 @@ def _calls(values: Mapping[str, Any], index: int) -> list[Piece]:
         return pieces
     if not isinstance(calls, list | tuple):
         raise InvalidType(f"messages[{index}] tool_calls", calls, "a list of calls")
-    return pieces + [_call(call, i, index) for i, call in enumerate(calls)]
-
-
-def _call(call: Any, i: int, index: int) -> Piece:
-    return _usual_call(call, i) or _odd_call(call, i, f"messages[{index}] tool_calls[{i}]")
+    place = f"messages[{index}] tool_calls"
+    return pieces + [_usual_call(call, i) or _odd_call(call, i, f"{place}[{i}]") for i, call in enumerate(calls)]
 
 
 def _usual_call(call: Any, i: int) -> Piece | None:

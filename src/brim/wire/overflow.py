@@ -127,7 +127,7 @@ def is_overflow(error: object) -> Overflow | None:
         code = next((code for text in texts if (code := _code(text))), None)
         if code is None and (numbers.get("status_code") == 429 or any(_RATE.search(text) for text in texts)):
             return None
-        match = _phrase(texts)
+        match = next((match for phrase in _PHRASES for text in texts if (match := phrase.search(text))), None)
         if code is None and match is None:
             continue
         told = _told(match, numbers, code)
@@ -207,11 +207,6 @@ def _stop(reason: object) -> str | None:
 def _code(text: str) -> str | None:
     folded = text.casefold()
     return next((code for code in CODES if code in folded), None) if len(text) <= 200 or "_" in text else None
-
-
-def _phrase(texts: list[str]) -> re.Match[str] | None:
-    found = (match for phrase in _PHRASES for text in texts if (match := phrase.search(text)))
-    return next(found, None)
 
 
 def _told(match: re.Match[str] | None, numbers: Mapping[str, int], code: str | None) -> Overflow:

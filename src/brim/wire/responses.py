@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.wire.base import extended, fields_of, json_of, kinds_of, mapping_at, opaque, role_of, text_at
+from brim.wire.base import Wire, fields_of, json_of, kinds_of, mapping_at, opaque, role_of, text_at
 from brim.wire.message import Message, Piece
 
 ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
@@ -24,15 +24,13 @@ def is_item(values: Mapping[str, Any]) -> bool:
     return any(kind in _PART_TYPES for kind in kinds_of(values.get("content")))
 
 
-class Responses:
+class Responses(Wire):
     """The format of the input items of the Responses API."""
 
     name = "responses"
-    provider = "openai"
-    pairs = False
+    text_type = "input_text"
     batches = True
     adjacent = False
-    binds = False
 
     def read(self, raw: Any, index: int) -> Message:
         """Return the message of one item.
@@ -56,15 +54,13 @@ class Responses:
             call = text_at(values, "call_id", place)
             return Message("assistant", (_call(values, call, place),), raw, calls=(call,))
         role = ROLES.get(str(values.get("role")), "assistant")
-        return Message(role, (_other(values, kind, place),), raw)
+        if kind == "image_generation_call":
+            return Message(role, (Piece("image", str(values.get("result") or ""), ()),), raw)
+        return Message(role, (opaque(values, (), place),), raw)
 
     def say(self, text: str) -> Any:
         """Return a user message with this text."""
         return {"type": "message", "role": "user", "content": text}
-
-    def append(self, raw: Any, text: str) -> Any:
-        """Return a copy of a message with this text added at its end."""
-        return extended(raw, text, "input_text")
 
 
 WIRE = Responses()
@@ -85,13 +81,6 @@ def _result(values: Mapping[str, Any], kind: str, call: str, place: str) -> tupl
     if isinstance(said, Mapping) and said.get("type") == "computer_screenshot":
         return result, Piece("image", str(said.get("image_url") or ""), ())
     return result, Piece("opaque", json_of(_rest(values), place), ())
-
-
-def _other(values: Mapping[str, Any], kind: str, place: str) -> Piece:
-    """Return the piece of any other item."""
-    if kind == "image_generation_call":
-        return Piece("image", str(values.get("result") or ""), ())
-    return opaque(values, (), place)
 
 
 def _rest(values: Mapping[str, Any]) -> dict[str, Any]:
