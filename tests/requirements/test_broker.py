@@ -90,7 +90,12 @@ def test_overflow_degrades_and_does_not_raise(limit):
     """One agent's overflow must not stop the simulation; the result is asserted to fit, not only to be a str."""
     sections = [Section("memory", ["Very long memory " * 100]), Section("skills", "a, b, c", priority="high")]
     prompt = brim.fit(sections, limit, meter="chars/4")
-    assert len(prompt.text) // 4 <= limit
+    assert len(prompt.text) // 4 == prompt.receipt.used <= limit
+    assert prompt.text == ("a, b, c" if limit > 1 else ""), "an entry is dropped whole"
+    sections[0] = Section("memory", "Very long memory " * 100)
+    cut = brim.fit(sections, limit, meter="chars/4")
+    assert len(cut.text) // 4 == cut.receipt.used <= limit
+    assert cut.receipt.used >= limit - 1 or limit < 10, "a text is cut"
 
 
 @pytest.mark.requirement("S4.8")
@@ -146,9 +151,9 @@ def test_the_profile_has_the_total_and_brings_each_section_down_to_its_share():
     assert down == wanted
     text = {name: lines("word", 9_000) for name in ("prompt", "memory", "social", "institutional", "reserve")}
     used = {part.name: part.used for part in held.fit({**text, "social": "g " * 99_999}).receipt.parts}
-    assert used["memory"] <= 4_096
-    assert used["institutional"] <= 100
-    assert sum(used.values()) <= 16_384
+    assert 4_000 < used["memory"] <= 4_096
+    assert 80 < used["institutional"] <= 100
+    assert 14_000 < sum(used.values()) <= 16_384
 
 
 @pytest.mark.requirement("S4.3")
@@ -157,7 +162,7 @@ def test_a_section_that_nobody_listed_is_brought_down_to_the_reserve():
     assert "weather: cut to 1,638 tokens" in receipt.stages
     assert 1_600 < receipt.part("weather").used <= 1_638
     assert receipt.part("memory").state == "whole"
-    assert receipt.used <= 16_384
+    assert 15_000 < receipt.used <= 16_384
 
 
 @pytest.mark.requirement("S4.9")
@@ -166,7 +171,7 @@ def test_the_stages_are_taken_in_their_order_each_only_while_the_prompt_is_over(
     stages, fewer = [], SIZE
     while fewer > 20:
         receipt = held.fit(USUAL, budget=fewer).receipt
-        assert receipt.used <= fewer
+        assert 0 < receipt.used <= fewer
         names = [stage.partition(":")[0] for stage in receipt.stages]
         if names not in stages:
             stages.append(names)
@@ -196,7 +201,7 @@ def test_an_institution_is_cut_to_100_tokens_if_it_has_more_than_500_characters(
     contents = {"institutional": text, "memory": lines("m", 400)}
     found = broker(meter="chars/4").fit(contents, budget=1_800).texts["institutional"]
     assert (found != text) == cut
-    assert len(found) // 4 <= 100 or not cut
+    assert 90 <= len(found) // 4 <= 100 or not cut
     assert found.endswith(MARKER) == cut
 
 
@@ -208,7 +213,7 @@ def test_the_hard_cut_has_its_own_marker_and_leaves_the_action_menu_whole():
         prompt = broker().fit({"state": lines("s", 400), **USUAL, "prompt": lines("rule", 400)}, budget=budget)
         assert "hard cut: every section by its priority" in prompt.receipt.stages
         assert prompt.text.endswith(USUAL["options"])
-        assert prompt.receipt.used <= budget
+        assert budget - 12 <= prompt.receipt.used <= budget
         texts.append(prompt.text)
     assert any("\n... (context truncated)" in text for text in texts)
 
@@ -233,7 +238,8 @@ def test_what_the_stages_do_not_need_stays():
 def test_the_base_builder_only_cuts_hard(caplog):
     prompt = broker("broker-base").fit({"memory": "Very long memory " * 100}, budget=10, agent="a1")
     assert prompt.receipt.stages == ("hard cut: every section by its priority",)
-    assert prompt.receipt.used <= 10
+    assert prompt.text.endswith("Very long memory ")
+    assert 8 <= prompt.receipt.used <= 10
     assert [record.getMessage() for record in caplog.records if record.name == "brim"] == [
         "[Context:Budget] Prompt over budget for a1: ~301 tokens (limit 10). Hard truncating."
     ]
@@ -257,6 +263,7 @@ def test_the_literal_rule_on_memory_trims_more_than_three_down_to_two(count, lef
     trimmed = "memory: cut to 47 tokens" in prompt.receipt.stages
     assert trimmed == (left is not None)
     assert not trimmed or prompt.texts["memory"] == "\n".join(memories[-left:])
+    assert trimmed or 170 < prompt.receipt.used
     assert prompt.receipt.used <= 190
 
 
@@ -274,7 +281,7 @@ def test_memory_is_not_starved_by_what_is_verbose_beside_it(verbose):
     memory = [f"In year {i} the water came to step {i % 9}." for i in range(250)]
     contents = {**USUAL, "memory": memory, verbose: lines("verbose", 20_000)}
     receipt = broker().fit(contents).receipt
-    assert receipt.used <= 16_384
+    assert 3_000 < receipt.used <= 16_384
     assert receipt.part("memory").state == "whole"
     tight = broker().fit({**contents, "memory": memory * 20}).receipt
     assert tight.part("memory").used > 4_096 * 0.98
@@ -326,8 +333,11 @@ def test_the_limit_can_be_set_and_no_tokenizer_of_another_is_required(tmp_path):
 @pytest.mark.parametrize("profile", ["broker", "broker-base", "broker-literal"])
 @pytest.mark.parametrize("limit", [0, 1, 3, 7, 10, 25, 100])
 def test_no_overflow_stops_the_simulation_and_each_prompt_is_within_its_limit(profile, limit):
-    contents = {"memory": ["Very long memory " * 100], "options": "1. buy\n" * 50, "prompt": "p " * 300}
-    held = broker(profile)
-    prompt = held.fit(contents, budget=limit)
-    assert isinstance(prompt.text, str)
-    assert held.meter().count(prompt.text) == prompt.receipt.used <= limit
+    held, long = broker(profile), "Very long memory " * 100
+    for memory in ([long], long):
+        contents = {"memory": memory, "options": "1. buy\n" * 50, "prompt": "p " * 300}
+        prompt = held.fit(contents, budget=limit)
+        assert held.meter().count(prompt.text) == prompt.receipt.used <= limit
+        if profile != "broker-literal" or memory is long:
+            assert prompt.receipt.used >= limit - 6
+            assert limit < 10 or ("1. buy\n" if profile != "broker-literal" else "long memory") in prompt.text

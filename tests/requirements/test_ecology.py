@@ -111,7 +111,7 @@ def test_history_drops_the_oldest_lines_and_the_marker_stands_where_they_were():
     kept = brim.fit([section], 4000, meter="o200k_base").text.split("\n")
     assert kept[0] == "[...older entries truncated]"
     assert kept[1:] == lines[-len(kept[1:]) :]
-    assert len(kept) > 5
+    assert len(kept) > 12
 
 
 @pytest.mark.requirement("S1.12")
@@ -173,7 +173,7 @@ def test_subscribed_artifacts_are_budgeted_and_disabled_sections_use_nothing():
         Section("off", WORD * 900, enabled=False, required=True),
     ]
     receipt = brim.fit(sections, 4000, meter="o200k_base").receipt
-    assert receipt.part("subscribed_artifacts").used <= 400
+    assert 390 <= receipt.part("subscribed_artifacts").used <= 400
     assert (receipt.part("off").state, receipt.part("off").used) == ("disabled", 0)
 
 
@@ -276,7 +276,8 @@ def test_a_total_over_the_budget_is_cut_by_the_policy(tmp_path, policy, state):
     prompt = settings(tmp_path, text).fit(
         contents(system_prompt=400, working_memory=700, rag_memories=550, recent_events=40)
     )
-    assert prompt.receipt.used <= 1_500
+    assert prompt.receipt.part("system_prompt").state == prompt.receipt.part("working_memory").state == "whole"
+    assert (1_480 if state == "cut" else 1_100) < prompt.receipt.used <= 1_500
     assert prompt.receipt.part("rag_memories").state == state
 
 

@@ -20,7 +20,8 @@ def forge(rows, budget, **options):
 def test_nothing_exceeds_the_budget_separators_and_markers_included(budget):
     rows = [(i % 7, f"s{i}", f"section {i} " * (i * 13 % 90)) for i in range(40)]
     prompt = forge(rows, budget)
-    assert len(prompt.text) // 4 + 1 <= budget or not prompt.text
+    assert min(budget - 102, 4_300) <= len(prompt.text) // 4 + 1 <= budget
+    assert prompt.text.startswith("section 7 ")
     assert brim.meter("chars/4+1").count(prompt.text) == prompt.receipt.used <= budget
 
 
@@ -28,7 +29,8 @@ def test_nothing_exceeds_the_budget_separators_and_markers_included(budget):
 def test_two_sections_of_99_characters_do_not_make_51_of_50():
     """The sketch forgot its separators: two 99-char sections at 50 gave 51."""
     prompt = brim.fit([Section("a", "a" * 99), Section("b", "b" * 99)], 50, meter="chars/4+1")
-    assert brim.meter("chars/4+1").count(prompt.text) <= 50
+    assert 48 <= brim.meter("chars/4+1").count(prompt.text) <= 50
+    assert prompt.text.startswith("a" * 99 + "\n\n" + "b" * 60)
 
 
 @pytest.mark.requirement("S0.2")
@@ -221,7 +223,6 @@ def test_of_what_the_worker_is_given_just_the_table_reaches_its_prompt():
     assert parts[4].split("\n") == [f"banned {i}" for i in range(5)]
     assert parts[5].split("\n") == [f"preferred {i}" for i in range(3)]
     assert parts[6].split("\n") == ["strategic 7", "strategic 8"]
-    assert len(prompt.text) <= 2_500
     assert not prompt.receipt.truncated
 
 
@@ -239,7 +240,7 @@ def test_with_a_thousand_rules_the_counts_survive_and_the_remaining_rules_go_fir
         "remaining": rules[10:],
     }
     receipt = settings("forge-architect").fit(contents, budget=budget).receipt
-    assert receipt.used <= budget
+    assert 0.9 * budget <= receipt.used <= budget or budget == 20
     assert receipt.part("counts").state == "whole"
     lost = [loss.name for loss in receipt.losses]
     assert "remaining" in lost
@@ -275,7 +276,9 @@ def test_the_reflectors_directive_survives_ninety_attempts(budget):
     prompt = settings("forge-reflector").fit(contents, budget=budget)
     assert directive in prompt.text
     assert "V-2301" in prompt.text
+    assert ("edited the file" in prompt.text) == (budget > 120)
     assert prompt.receipt.used <= budget
+    assert 0.9 * budget < prompt.receipt.used or budget == 120
 
 
 @pytest.mark.requirement("S0.13", "S0.14", "S0.15", "S0.16")
@@ -335,7 +338,8 @@ def test_thirty_attempts_at_8k_are_cut_the_same_way_each_time_and_stay_under(pro
     assert made[0].receipt.to_json() == made[1].receipt.to_json()
     assert made[0].receipt.truncated
     assert len(made[0].text) // 4 + 1 <= 8_000
-    assert made[0].receipt.used <= made[0].receipt.budget <= 8_000
+    assert made[0].receipt.budget - 500 <= made[0].receipt.used <= made[0].receipt.budget <= 8_000
+    assert 6_000 <= made[0].receipt.budget
 
 
 @pytest.mark.requirement("S0.1", "S0.8")
@@ -344,7 +348,8 @@ def test_an_estimate_does_not_carry_a_prompt_over_the_true_window(text):
     """A budget of 8,000 admitted 44,461 tokens of Chinese for a window of 16,384."""
     prompt = settings("forge-literal").fit({"plan": "p", "notes": text})
     assert brim.meter("o200k_base").count(prompt.text) <= 16_384
-    assert prompt.receipt.used <= 8_000
+    assert prompt.receipt.budget - 2 <= prompt.receipt.used <= 8_000
+    assert text[:1_000] in prompt.text
 
 
 TOOLS = [{"type": "function", "function": {"name": "apply_fix", "description": "Fix. " * 200, "parameters": {}}}]
@@ -360,7 +365,7 @@ def test_the_budget_covers_the_system_prompt_the_tools_and_what_follows_within_t
     aside = meter.count_messages(sent[:1], TOOLS)
     assert prompt.receipt.budget == 8_000 - 2_000 - aside
     assert prompt.receipt.used > prompt.receipt.budget - 10
-    assert meter.count_messages(sent, TOOLS) <= 8_000 - 2_000 + 20
+    assert 5_950 < meter.count_messages(sent, TOOLS) <= 8_000 - 2_000 + 20
 
 
 @pytest.mark.requirement("S0.23")
@@ -376,6 +381,6 @@ def test_new_sections_can_be_added_and_go_before_those_of_the_table():
     contents = {"run_context": "new " * 3_000, **worker(), "tips": ["tip " * 900] * 9}
     for budget in (4_000, 1_000, 700, 400):
         receipt = settings("forge").fit(contents, budget=budget).receipt
-        assert receipt.used <= budget
+        assert min(0.9 * budget, 3_200) < receipt.used <= budget
         assert all(receipt.part(name).state == "whole" for name in WORKER_TABLE)
     assert receipt.part("tips").state == "dropped"
