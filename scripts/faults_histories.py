@@ -108,10 +108,10 @@ AREAS = (
             ),
             (
                 "caps are ignored",
-                "        if total > self.room or self._capped():\n",
+                "        if total > self.room or self._too_recent() or self._too_old():\n",
                 "        if total > self.room:\n",
             ),
-            ("the newest turn has no cap", "            freed = self._cap_newest(recent)\n", "            freed = 0\n"),
+            ("the newest turn has no cap", "freed = self._cap(self.newest, recent) or 0\n", "freed = 0\n"),
             (
                 "selection stops at what does not fit",
                 "            if units is not None:\n                chosen.append(turn)\n",
@@ -125,7 +125,7 @@ AREAS = (
         f"{_LADDER} {_HISTORY} tests/requirements/test_flow.py tests/history/test_arguments.py {_TRAFFIC}",
         (
             ("the newest turn may go", "        if self.weights:\n            stay.add(self.newest)\n", ""),
-            ("the task may go", "stay = self.pinned | self._task()", "stay = set(self.pinned)"),
+            ("the task may go", "stay = self.pinned | self.task()", "stay = set(self.pinned)"),
             ("a pinned task is cut", "pinned = self.pinned | task if", "pinned = self.pinned if"),
             (
                 "the task is cut before the newest turn",
@@ -150,7 +150,7 @@ AREAS = (
                 "self.options.note and self.left_out() > 0",
                 "self.options.note",
             ),
-            ("the note is not counted", "        return self.units + self.noted()\n", "        return self.units\n"),
+            ("the note is not counted", "return self.units + note_units(self.turns, self.kept, self.note)", "return self.units"),
             ("a refusal tells the wrong sum", "needed, unit = sum(parts.values())", "needed, unit = self.budget"),
         ),
     ),

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brim.errors import InvalidType, InvalidValue
-from brim.history.priority import DEFAULT, NAMES, PriorityClass, AgentClasses, distribution, words
+from brim.history.priority import DEFAULT, NAMES, AgentClasses, PriorityClass, distribution, words
 from brim.receipts.section import Priority
 
 TABLE = DEFAULT.amended(agents={"CRITICAL": ["code-critic"], "LOW": ["doc-writer", "flow-historian"]})
@@ -21,14 +21,18 @@ JOINS = [
 
 @pytest.mark.requirement("S2.27")
 def test_a_higher_class_is_kept_longer_contrary_to_the_priority_of_a_section():
-    assert [kind.value for kind in (PriorityClass.LOW, PriorityClass.MEDIUM, PriorityClass.HIGH, PriorityClass.CRITICAL)] == [0, 1, 2, 3]
+    assert [
+        kind.value for kind in (PriorityClass.LOW, PriorityClass.MEDIUM, PriorityClass.HIGH, PriorityClass.CRITICAL)
+    ] == [0, 1, 2, 3]
     assert NAMES == ("CRITICAL", "HIGH", "MEDIUM", "LOW")
     assert PriorityClass.HIGH > PriorityClass.LOW
     assert Priority.HIGH < Priority.LOW
 
 
 @pytest.mark.requirement("S2.27")
-@pytest.mark.parametrize(("agent", "kind"), [("code-critic", PriorityClass.CRITICAL), ("flow-historian", PriorityClass.LOW)])
+@pytest.mark.parametrize(
+    ("agent", "kind"), [("code-critic", PriorityClass.CRITICAL), ("flow-historian", PriorityClass.LOW)]
+)
 def test_a_listed_agent_has_its_class_however_it_is_written_and_whatever_its_step_is_called(agent, kind):
     for join in JOINS:
         assert TABLE.of(join(agent)) is kind
@@ -212,7 +216,15 @@ def test_a_table_that_contradicts_itself_is_refused(change, problem):
 
 @pytest.mark.requirement("S2.31")
 def test_the_distribution_names_every_class_the_most_valuable_first():
-    kinds = [PriorityClass.HIGH, PriorityClass.CRITICAL, PriorityClass.MEDIUM, PriorityClass.CRITICAL, PriorityClass.HIGH, PriorityClass.CRITICAL, PriorityClass.MEDIUM]
+    kinds = [
+        PriorityClass.HIGH,
+        PriorityClass.CRITICAL,
+        PriorityClass.MEDIUM,
+        PriorityClass.CRITICAL,
+        PriorityClass.HIGH,
+        PriorityClass.CRITICAL,
+        PriorityClass.MEDIUM,
+    ]
     assert list(distribution(kinds).items()) == [("CRITICAL", 3), ("HIGH", 2), ("MEDIUM", 2), ("LOW", 0)]
     assert distribution(iter([])) == dict.fromkeys(NAMES, 0)
     assert distribution([0, 3]) == {"CRITICAL": 1, "HIGH": 0, "MEDIUM": 0, "LOW": 1}

@@ -138,7 +138,9 @@ def _without_class(config: Config, profile: str | None) -> Iterator[Finding]:
         settings = config.resolve(profile=profile, flow=name)
         listed = [agent for each in _CLASSES for agent in settings.value(f"history.classes.{each}")]
         agents = {step.agent: step.id for step in config.flow(name).steps if step.agent and step.agent not in listed}
-        low, high = (replace(settings.classes(), otherwise=kind) for kind in (PriorityClass.LOW, PriorityClass.CRITICAL))
+        low, high = (
+            replace(settings.classes(), otherwise=kind) for kind in (PriorityClass.LOW, PriorityClass.CRITICAL)
+        )
         unknown = [agent for agent, step in agents.items() if low.of(agent, step) != high.of(agent, step)]
         if not unknown or "priority" not in settings.value("history.selection"):
             continue

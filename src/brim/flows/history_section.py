@@ -15,7 +15,7 @@ from brim.flows.step_record import StepRecord
 from brim.history.history import fit_messages
 from brim.history.note import note, truncation
 from brim.history.options import Select, Within
-from brim.history.priority import DEFAULT, NAMES, PriorityClass, AgentClasses, distribution
+from brim.history.priority import DEFAULT, NAMES, AgentClasses, PriorityClass, distribution
 from brim.settings.resolved import Resolved
 from brim.truncate import cut
 

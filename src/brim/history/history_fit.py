@@ -104,6 +104,10 @@ class HistoryFit:
         """The last turn."""
         return len(self.weights) - 1
 
+    def kept_turns(self) -> list[int]:
+        """Return the turns that stay, in order."""
+        return [turn for start, stop in self.spans for turn in range(start, stop)]
+
     def left_out(self) -> int:
         """Return how many turns are left out."""
         return len(self.weights) - sum(stop - start for start, stop in self.spans)
@@ -249,9 +253,6 @@ class HistoryFit:
             available=self.budget,
             parts=parts,
         )
-
-    def kept_turns(self) -> list[int]:
-        return [turn for start, stop in self.spans for turn in range(start, stop)]
 
     def _summary(self) -> str:
         """Return a summary of the turns that are left out; empty without the option `summarise`."""

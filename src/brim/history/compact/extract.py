@@ -10,8 +10,18 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from brim.history.compact.facts import HEADINGS, ITEM, SPOKEN, Fact, Said
-from brim.history.compact.facts import affordable, harvest, listing, ranked, sentences
+from brim.history.compact.facts import (
+    HEADINGS,
+    ITEM,
+    SPOKEN,
+    Fact,
+    Said,
+    affordable,
+    harvest,
+    listing,
+    ranked,
+    sentences,
+)
 from brim.history.compact.secrets import redact
 from brim.history.forms import level_of
 from brim.meter import DEFAULT
@@ -188,7 +198,8 @@ def _within(facts: list[Fact], lines: list[SummaryLine], limit: int, meter: Base
 
 
 def _written(facts: Sequence[Fact], lines: Sequence[SummaryLine]) -> str:
-    rows = listing(sorted(facts, key=lambda fact: fact.at))
+    by_time = sorted(facts, key=lambda fact: fact.at)
+    rows = listing(by_time)
     if lines:
         rows += [f"{_SAID}:", *(f"- {line.role}: {line.text}" if line.role else f"- {line.text}" for line in lines)]
     return "\n".join(rows)
