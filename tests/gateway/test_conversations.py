@@ -77,7 +77,7 @@ def test_two_gateways_on_one_store_cut_alike(gateway, upstream, tmp_path, named)
     with open_store(store) as opened:
         rows = opened.sessions()
         assert len(rows) == 1
-        assert rows[0].meta["status"]["used"] <= upstream.window
+        assert upstream.window * 0.4 < rows[0].meta["status"]["used"] <= upstream.window
 
 
 def test_memory_is_bounded_however_many_conversations_come(gateway, upstream):

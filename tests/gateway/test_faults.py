@@ -114,7 +114,7 @@ def judge(upstream, headers, body):
         if sent != body:
             assert int(headers["x-brim-edits"]) > 0
             assert "x-brim-passthrough" not in headers
-            assert upstream.size("chat", json.loads(sent)) <= 900
+            assert 300 < upstream.size("chat", json.loads(sent)) <= 900
     assert not upstream.illegal
 
 

@@ -67,7 +67,7 @@ def test_rules_apply_by_model_key_and_route(gateway, upstream, monkeypatch):
     assert post(url, asked(LONG), authorization="Bearer key-b")[0] == 400
     assert post(url, asked(LONG, max_tokens=1), "/v1/messages", x_api_key="key-a")[1]["x-brim-policy"] == "pass"
     small = asked(LONG).replace(b"gpt-4o", b"small-1")
-    assert int(post(url, small, authorization="Bearer key-b")[1]["x-brim-tokens-after"]) <= 200
+    assert 80 < int(post(url, small, authorization="Bearer key-b")[1]["x-brim-tokens-after"]) <= 200
     assert "authorization" not in upstream.headers[-1]
 
 
@@ -77,7 +77,7 @@ def test_a_client_chooses_its_policy_only_if_allowed(gateway, upstream):
     url, _ = gateway(client_policy=True)
     assert post(url, asked(LONG), x_brim_policy="warn")[1]["x-brim-policy"] == "warn"
     assert post(url, asked(LONG), x_brim_policy="nonsense")[0] == 400
-    assert int(post(url, asked(LONG), x_brim_budget="300")[1]["x-brim-tokens-after"]) <= 300
+    assert 120 < int(post(url, asked(LONG), x_brim_budget="300")[1]["x-brim-tokens-after"]) <= 300
     assert post(url, asked(LONG), x_brim_budget="-1")[0] == 400
 
 
@@ -104,7 +104,7 @@ def test_a_client_pins_messages(gateway, upstream, path, key):
         assert LONG[41] in sent
         assert LONG[17] in sent
         assert sent.index(LONG[17]) < sent.index(LONG[41]) < sent.index(LONG[-1])
-        assert int(headers["x-brim-tokens-after"]) <= upstream.window
+        assert upstream.window * 0.4 < int(headers["x-brim-tokens-after"]) <= upstream.window
     assert not upstream.refused
     assert not upstream.illegal
 

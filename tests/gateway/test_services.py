@@ -72,9 +72,9 @@ def test_one_of_two_gateways_is_killed_and_the_other_goes_on(started, upstream, 
         assert post(other, asked(conversation(turns + 1)), x_brim_session_id=name)[0] == 200
         sent = json.loads(upstream.bodies[-1])["messages"]
         tag = next(key for key in kept if key.endswith(name))
-        anchor = kept[tag].body["held"]["anchor"]
-        assert sent[:anchor] == conversation(turns + 1)[:anchor]
-        assert anchor > 0
+        start, stop = kept[tag].body["held"]["kept"][0]
+        assert (start, stop > 0) == (0, True)
+        assert sent[:stop] == conversation(turns + 1)[:stop]
     assert not upstream.refused
     assert not upstream.illegal
 

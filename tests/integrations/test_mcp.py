@@ -135,7 +135,7 @@ def test_sections_are_fitted():
         {"name": "log", "content": "a line of a log\n" * 500, "priority": "low", "keep": "tail"},
     ]
     made = one("fit", sections=sections, budget=100, model="gpt-5")
-    assert brim.meter("gpt-5").count(made["text"]) <= 100
+    assert 95 <= brim.meter("gpt-5").count(made["text"]) <= 100
     assert made["text"].startswith("Be brief.")
     assert made["receipt"]["parts"][1]["state"] == "cut"
 
@@ -195,7 +195,7 @@ def test_what_is_brought_back_is_within_its_limit(store):
         (found,) = ask(server(opened), ("recall", {"query": "the worker is fine"}))
         handle = re.search(r"b2:[0-9a-f]+", str(found))[0]
         (text,) = ask(server(opened), ("recall", {"handle": handle, "limit": 30}))
-    assert brim.meter("o200k_base").count(text["result"]) <= 30
+    assert 15 <= brim.meter("o200k_base").count(text["result"]) <= 30
 
 
 def test_over_http_strangers_and_browsers_are_turned_away(store, tmp_path):

@@ -61,7 +61,7 @@ def test_a_conversation_that_grows_is_one_session_and_never_over():
     conversations, meter = Conversations(1_500, model="gpt-4o"), brim.meter("gpt-4o")
     for steps in range(40):
         request = conversations.request(history(steps))
-        assert request.fitted.used <= 1_500
+        assert (600 if steps > 20 else 0) < request.fitted.used <= 1_500
         assert meter.count_messages(request.messages) <= 1_500
         assert legal(request.messages)
         assert request.messages[0] == SYSTEM
@@ -124,7 +124,7 @@ def test_marks_for_the_cache_that_move_are_no_other_conversation():
         said += [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
         given = marked(said, -1)
         request = conversations.request(given, format="anthropic")
-        assert request.fitted.used <= 1_200
+        assert (500 if i > 8 else 0) < request.fitted.used <= 1_200
         assert request.messages[-1] is given[-1], "the newest has its mark"
         assert str(request.messages).count("cache_control") == 1
     assert len(conversations) == 1
@@ -145,7 +145,7 @@ def test_the_answer_that_is_asked_for_has_room():
     whole = Conversations(1_500, model="gpt-4o").request(given)
     asked = Conversations(1_500, model="gpt-4o").request(given, answer=900)
     assert whole.fitted.used > 600
-    assert asked.fitted.used <= 600
+    assert 300 < asked.fitted.used <= 600
 
 
 def test_a_system_prompt_and_tools_apart_are_counted_and_not_sent_twice():
@@ -172,7 +172,7 @@ def test_a_model_that_nobody_knows_is_asked_as_it_came_and_learnt_from_its_refus
     smaller = request.refused(TOO_LONG)
     assert smaller is not None
     assert smaller.changed
-    assert smaller.fitted.used <= 1_200
+    assert 600 < smaller.fitted.used <= 1_200
     assert conversations.request(given, model="my-own-model").changed, "learnt"
 
 

@@ -170,7 +170,8 @@ def test_a_result_that_is_too_long_is_cut_by_its_shape_and_comes_back_whole():
     messages[2] = {**messages[2], "content": whole}
     talk.add(messages)
     sent = talk.messages[2]["content"]
-    assert M.count(sent) <= 200
+    assert 180 <= M.count(sent) <= 200
+    assert sent.startswith("row 0: value 0\n")
     name = sent.rpartition("the whole is ")[2].rstrip("]")
     assert talk.recall(name) == whole
     assert talk.recall(name[:11]) == whole
@@ -184,7 +185,7 @@ def test_in_a_turn_of_many_calls_no_prompt_is_over_and_calls_keep_their_results(
     for i in range(60):
         talk.add(turn(i, lines=400)[1:3])
         fitted = talk.prompt(system=SYSTEM, tools=TOOLS)
-        assert fitted.used <= 14_384
+        assert 14_384 * (0.4 if i > 20 else 0) < fitted.used <= 14_384
         answered = {message["tool_call_id"] for message in fitted.messages if message["role"] == "tool"}
         called = {call["id"] for message in fitted.messages for call in message.get("tool_calls") or ()}
         assert called == answered

@@ -129,7 +129,7 @@ def test_a_tool_answers_with_what_left_in_the_room_it_has(store):
     handle = found.split(":")[1].split()[0]
     assert talk.answer_recall({"handle": f"b2:{handle}"})
     for limit in (5, 20, 100):
-        assert m.count(talk.answer_recall({"query": "build"}, limit)) <= limit
+        assert 0.5 * limit <= m.count(talk.answer_recall({"query": "build"}, limit)) <= limit
     assert "Give" in talk.answer_recall("no json")
     assert "Give" in talk.answer_recall({})
     assert "no kept text" in talk.answer_recall({"handle": "b2:ffffffffff"})

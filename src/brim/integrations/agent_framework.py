@@ -12,11 +12,10 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from typing import Any
 
 from brim.integrations import missing
-from brim.integrations.calls import TranslatedCall, arun, astream, usage_of
+from brim.integrations.calls import FittedCalls, TranslatedCall, arun, astream, usage_of
 from brim.integrations.content import json_text
 from brim.integrations.messages import FrameworkMessage, KeptPart, MessagePart, Translation, write_parts
 from brim.meter.window import Window
-from brim.sessions.conversations import Conversations
 
 try:
     from agent_framework import EXCLUDE_REASON_KEY, EXCLUDED_KEY, ChatMiddleware, Content, Message, ResponseStream
@@ -30,7 +29,7 @@ _UNSENT = ("usage", "function_approval_request", "function_approval_response", "
 _ROLES = {"system": "system", "developer": "system", "assistant": "assistant"}
 
 
-class BrimCompaction(ChatMiddleware):
+class BrimCompaction(FittedCalls, ChatMiddleware):
     """Fits each call into the model's window, records the reported usage, and retries a refused call once.
 
     The id of the agent's session names that of brim.
@@ -43,8 +42,7 @@ class BrimCompaction(ChatMiddleware):
         model: str | None = None,
         instructions: str | None = None,
         tools: Sequence[Any] = (),
-        conversations: Conversations | None = None,
-        **settings: Any,
+        **options: Any,
     ) -> None:
         """Begin.
 
@@ -53,10 +51,9 @@ class BrimCompaction(ChatMiddleware):
             model: the model, if the call does not name it: as a compaction strategy it never does.
             instructions: those of the agent, which a compaction strategy does not see.
             tools: its tools, likewise.
-            conversations: the conversations to use, if they are shared.
-            settings: further arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
+            options: further arguments of `FittedCalls`: `conversations`, `store`, `summarise`, `on_notice`, ...
         """
-        self.conversations = conversations or Conversations(window, **settings)
+        super().__init__(window, **options)
         self._model = model
         self._options = {"instructions": instructions, "tools": tools}
 

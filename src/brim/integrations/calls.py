@@ -10,6 +10,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, I
 from typing import Any, TypeVar
 
 from brim.integrations.messages import Translation, format_for, from_wire, to_wire
+from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
 from brim.sessions.request import FittedRequest
 from brim.wire import Format
@@ -83,6 +84,22 @@ class TranslatedCall(FittedCall):
         if not self.request.changed:
             return self._originals
         return from_wire(self.request, self._read, self._format, self._originals, self._translation)
+
+
+class FittedCalls:
+    """The base of a framework's class that fits the calls of a model."""
+
+    def __init__(
+        self, window: Window | int | None = None, *, conversations: Conversations | None = None, **settings: Any
+    ) -> None:
+        """Begin.
+
+        Args:
+            window: the window of the model; by default that of the catalogue.
+            conversations: the conversations to use, if they are shared.
+            settings: further arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
+        """
+        self.conversations = conversations or Conversations(window, **settings)
 
 
 Call = TypeVar("Call", bound=FittedCall)

@@ -14,11 +14,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from brim.integrations import missing
-from brim.integrations.calls import TranslatedCall, usage_of
+from brim.integrations.calls import FittedCalls, TranslatedCall, usage_of
 from brim.integrations.content import data_uri, json_text
 from brim.integrations.messages import FrameworkMessage, KeptPart, MessagePart, Translation, json_values, write_parts
 from brim.meter.window import Window
-from brim.sessions.conversations import Conversations
 
 try:
     from google.adk.plugins.base_plugin import BasePlugin
@@ -30,30 +29,22 @@ _MOST = 256
 """Calls that wait for their answer, the oldest dropped first."""
 
 
-class BrimPlugin(BasePlugin):
+class BrimPlugin(FittedCalls, BasePlugin):
     """Fits each request into the model's window, records the reported usage, and retries a refused call once.
 
     The session of the run and the agent name the conversation.
     """
 
-    def __init__(
-        self,
-        window: Window | int | None = None,
-        *,
-        name: str = "brim",
-        conversations: Conversations | None = None,
-        **settings: Any,
-    ) -> None:
+    def __init__(self, window: Window | int | None = None, *, name: str = "brim", **options: Any) -> None:
         """Begin.
 
         Args:
             window: the window of the model; by default that of the catalogue.
             name: the plugin's name in the app.
-            conversations: the conversations to use, if they are shared.
-            settings: further arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
+            options: further arguments of `FittedCalls`: `conversations`, `store`, `summarise`, `on_notice`, ...
         """
-        super().__init__(name=name)
-        self.conversations = conversations or Conversations(window, **settings)
+        BasePlugin.__init__(self, name=name)
+        FittedCalls.__init__(self, window, **options)
         self._calls: OrderedDict[str, TranslatedCall] = OrderedDict()
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:

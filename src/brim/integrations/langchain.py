@@ -12,11 +12,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from brim.integrations import missing
-from brim.integrations.calls import TranslatedCall, arun, function_tool, run, usage_of
+from brim.integrations.calls import FittedCalls, TranslatedCall, arun, function_tool, run, usage_of
 from brim.integrations.content import read_block, read_call, write_block
 from brim.integrations.messages import FrameworkMessage, KeptPart, MessagePart, Translation, joined_text, write_parts
-from brim.meter.window import Window
-from brim.sessions.conversations import Conversations
 
 try:
     from langchain.agents.middleware import AgentMiddleware, ModelRequest
@@ -29,24 +27,11 @@ except ImportError as error:
 _ROLES = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system", "developer": "system"}
 
 
-class BrimMiddleware(AgentMiddleware):
+class BrimMiddleware(FittedCalls, AgentMiddleware):
     """Fits each call into the model's window, records the reported usage, and retries a refused call once.
 
     The run's `thread_id` names the session.
     """
-
-    def __init__(
-        self, window: Window | int | None = None, *, conversations: Conversations | None = None, **settings: Any
-    ) -> None:
-        """Begin.
-
-        Args:
-            window: the window of the model; by default that of the catalogue.
-            conversations: the conversations to use, if they are shared.
-            settings: further arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
-        """
-        super().__init__()
-        self.conversations = conversations or Conversations(window, **settings)
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         """Call the model with a request that fits."""

@@ -12,10 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from brim.integrations import missing
-from brim.integrations.calls import TranslatedCall, function_tool, usage_of
+from brim.integrations.calls import FittedCalls, TranslatedCall, function_tool, usage_of
 from brim.integrations.messages import FrameworkMessage, KeptPart, MessagePart, Translation, joined_text, write_parts
-from brim.meter.window import Window
-from brim.sessions.conversations import Conversations
 
 try:
     from pydantic_ai import RetryModelRequest, messages
@@ -27,26 +25,15 @@ except ImportError as error:
 _MEDIA = {"image": "image", "audio": "audio"}
 
 
-class Brim(AbstractCapability[Any]):
+class Brim(FittedCalls, AbstractCapability[Any]):
     """Fits each request into the model's window, records the reported usage, and retries a refused call once.
 
     The run's `conversation_id` names the session.
     """
 
-    def __init__(
-        self, window: Window | int | None = None, *, conversations: Conversations | None = None, **settings: Any
-    ) -> None:
-        """Begin.
-
-        Args:
-            window: the window of the model; by default that of the catalogue.
-            conversations: the conversations to use, if they are shared.
-            settings: further arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
-        """
-        self.conversations = conversations or Conversations(window, **settings)
-        self._call: TranslatedCall | None = None
-        self._again = False
-        """Whether the call is sent again, with a smaller request."""
+    _call: TranslatedCall | None = None
+    _again = False
+    """Whether the call is sent again, with a smaller request."""
 
     async def for_run(self, ctx: Any) -> Brim:  # noqa: ARG002 - the framework calls it so
         """Return a capability for one run."""

@@ -13,11 +13,10 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from brim.integrations import missing
-from brim.integrations.calls import TranslatedCall, astream, usage_of
+from brim.integrations.calls import FittedCalls, TranslatedCall, astream, usage_of
 from brim.integrations.content import data_uri, json_text
 from brim.integrations.messages import FrameworkMessage, KeptPart, MessagePart, Translation, json_values, write_parts
 from brim.meter.window import Window
-from brim.sessions.conversations import Conversations
 
 try:
     from strands.agent.conversation_manager import ConversationManager
@@ -30,27 +29,19 @@ except ImportError as error:
 _MEDIA = {"image": "image", "document": "file", "video": "file", "audio": "file"}
 
 
-class BrimConversationManager(ConversationManager):
+class BrimConversationManager(FittedCalls, ConversationManager):
     """Fits each call into the model's window, records the reported usage, and retries a refused call once."""
 
-    def __init__(
-        self,
-        window: Window | int | None = None,
-        *,
-        session: str | None = None,
-        conversations: Conversations | None = None,
-        **settings: Any,
-    ) -> None:
+    def __init__(self, window: Window | int | None = None, *, session: str | None = None, **options: Any) -> None:
         """Begin.
 
         Args:
             window: the window of the model; by default that of the catalogue.
             session: the name of the conversation, for a manager of one agent; by default the agent's session and id.
-            conversations: the conversations to use, if they are shared.
-            settings: further arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
+            options: further arguments of `FittedCalls`: `conversations`, `store`, `summarise`, `on_notice`, ...
         """
-        super().__init__()
-        self.conversations = conversations or Conversations(window, **settings)
+        ConversationManager.__init__(self)
+        FittedCalls.__init__(self, window, **options)
         self._session = session
 
     def register_hooks(self, registry: Any, **kwargs: Any) -> None:

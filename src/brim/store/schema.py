@@ -67,14 +67,7 @@ TYPES = {
 
 def statements(version: int, database: str, versions: tuple[Version, ...] = VERSIONS) -> list[str]:
     """Return the statements that lead from the version before to this one."""
-    made = versions[version - 1]
-    own = made.sqlite if database == "sqlite" else made.postgres
-    types = TYPES[database]
-    common = [_typed(statement, types) for statement in made.common]
+    wanted = versions[version - 1]
+    common = [statement.format(**TYPES[database]) for statement in wanted.common]
+    own = wanted.sqlite if database == "sqlite" else wanted.postgres
     return [*common, *own, f"UPDATE brim_store SET version = {version}"]
-
-
-def _typed(statement: str, types: dict[str, str]) -> str:
-    for word, meant in types.items():
-        statement = statement.replace("{" + word + "}", meant)
-    return statement

@@ -27,6 +27,7 @@ context_budget:
 def test_a_page_has_seventy_five_lines_and_never_one_more(lines, end):
     page = WorkingMemory("\n".join(f"line {i}" for i in range(lines)) + end)
     shown = page.shown
+    assert len(shown.split("\n")) == min(lines, 75) or end
     assert len(shown.split("\n")) <= 75
     assert shown.rstrip("\n").endswith(f"line {lines - 1}")
     assert bool(page.warning) == (lines > 75)
@@ -50,6 +51,7 @@ def test_a_page_is_always_within_its_caps(text, lines):
     shown = WorkingMemory(text, lines=lines, line_chars=200).shown
     assert len(shown.split("\n")) <= lines
     assert len(shown) <= lines * 201
+    assert bool(shown.strip()) == bool(text.strip())
 
 
 def test_a_page_reaches_the_prompt_and_gives_up_its_oldest_lines_first():
