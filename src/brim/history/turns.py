@@ -19,7 +19,6 @@ from brim.history.note import is_note, note_in
 from brim.history.options import Pin
 from brim.history.rules import Pairs, rules_of
 from brim.meter.base import BaseMeter
-from brim.meter.chat import chat_of
 from brim.wire import Format, Wire, format_of, wire
 from brim.wire.base import MEDIA, without
 from brim.wire.message import Message
@@ -72,7 +71,7 @@ class Turns:
         """Begin anew in a format."""
         self.generation += 1
         self.wire = chosen
-        self.chat = chat_of(self.meter, chosen.provider)
+        self.chat = self.meter.counter(chosen.provider)
         self.pairs = Pairs()
         self._rules = rules_of(chosen, self.pairs)
         self.raws: list[Any] = []

@@ -7,11 +7,12 @@ counted again before it is returned.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from brim.errors import InvalidType, InvalidValue
-from brim.meter.chat import count_of, request_counts
+from brim.amounts import units
+from brim.errors import InvalidType
+from brim.meter.chat import RequestCounter, framing_of, request_counts
 from brim.meter.grapheme import boundary_after, boundary_before
 from brim.meter.memo import Memo
 
@@ -114,7 +115,15 @@ class BaseMeter(ABC):
         Raises:
             InvalidValue: a message or a tool is invalid; the error names its index and the problem.
         """
-        return request_counts(count_of(self), messages, tools, unit=self.unit, model=self.model, format=format)
+        return request_counts(self.counter, messages, tools, format=format)
+
+    def counter(self, provider: str, count: Callable[[str], int] | None = None) -> RequestCounter:
+        """Return the counter of messages in a provider's format.
+
+        Texts are counted by `count`, by default as loads, because these add up to no less than the whole.
+        """
+        count = count or (self.count if self.loads_are_counts else self.load)
+        return RequestCounter(count, provider, framing_of(self.unit, provider, self.model), self.model)
 
     def upper(self, text: str) -> int:
         """Return an upper bound on the true count; for an exact meter, the count itself."""
@@ -130,7 +139,7 @@ class BaseMeter(ABC):
         Raises:
             InvalidValue: `limit` is not a whole number of at least zero.
         """
-        return self._cut(text, checked_limit(limit), at_end=False)
+        return self._cut(text, units("limit", limit), at_end=False)
 
     def tail(self, text: str, limit: int) -> str:
         """Return a long suffix of `text` that counts at most `limit` and splits no grapheme.
@@ -138,7 +147,7 @@ class BaseMeter(ABC):
         Raises:
             InvalidValue: `limit` is not a whole number of at least zero.
         """
-        return self._cut(text, checked_limit(limit), at_end=True)
+        return self._cut(text, units("limit", limit), at_end=True)
 
     def _cut(self, text: str, limit: int, *, at_end: bool) -> str:
         """Return a long prefix, or suffix `at_end`, within the limit; only as much text is searched as is needed."""
@@ -192,19 +201,6 @@ def _next_guess(low: int, high: int, at: int, size: int, limit: int) -> int:
     scaled = at * (limit + 1) // size if size else high
     margin = (high - low) // 8
     return min(max(scaled, low + 1 + margin), high - 1 - margin)
-
-
-def checked_limit(limit: int) -> int:
-    """Return `limit` if it is a whole number of at least zero.
-
-    Raises:
-        InvalidValue: it is anything else.
-    """
-    if isinstance(limit, bool) or not isinstance(limit, int):
-        raise InvalidType("limit", limit, "a whole number of at least 0")
-    if limit < 0:
-        raise InvalidValue("limit", limit, "a whole number of at least 0")
-    return limit
 
 
 def _refuse(text: object) -> int | None:

@@ -154,21 +154,9 @@ class Calibrated(BaseMeter):
         Raises:
             InvalidValue: a message or a tool is invalid.
         """
-        count = partial(
-            request_counts,
-            messages=messages,
-            tools=tools,
-            unit=self.unit,
-            model=self.model,
-            system=system,
-            format=format,
-        )
-        fixed = count(_nothing)
-        return CallSize(estimate=count(self._estimate) - fixed, fixed=fixed)
-
-
-def _nothing(text: str) -> int:  # noqa: ARG001 - the text does not count
-    return 0
+        count = partial(request_counts, messages=messages, tools=tools, system=system, format=format)
+        fixed = count(partial(self.counter, count=lambda _: 0))
+        return CallSize(estimate=count(partial(self.counter, count=self._estimate)) - fixed, fixed=fixed)
 
 
 def _times(estimate: int, rate: int) -> int:

@@ -8,9 +8,8 @@ parts that every format has: each message, its texts, names and calls.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
-from brim.errors import InvalidType
 from brim.meter.model import Framing
 from brim.wire import format_of, wire
 from brim.wire.message import Message, Piece
@@ -117,10 +116,6 @@ class RequestCounter:
         """
         if tools is None:
             return 0, True
-        if isinstance(tools, str | Mapping) or not isinstance(tools, Sequence):
-            raise InvalidType("tools", tools, "a list of tool definitions")
-        if not tools:
-            return 0, True
         from brim.meter.schemas import count_tools
 
         return count_tools(tools, self.text, self.maker, model=self.model, system=system)
@@ -146,57 +141,23 @@ def framing_of(unit: str, provider: str, model: str | None) -> Framing | None:
     return catalogue.find(model).framing
 
 
-class TextMeter(Protocol):
-    """The members of a meter that counting a request needs."""
-
-    unit: str
-    model: str | None
-    loads_are_counts: bool
-
-    def count(self, text: str) -> int:
-        """Return the tokens of `text`."""
-
-    def load(self, text: str) -> int:
-        """Return the tokens to plan for `text`."""
-
-
-def count_of(meter: TextMeter) -> Count:
-    """Return what counts the texts of a request: loads, because they add up to no less than the whole."""
-    return meter.count if meter.loads_are_counts else meter.load
-
-
-def chat_of(meter: TextMeter, provider: str) -> RequestCounter:
-    """Return the counter of messages of a meter."""
-    framing = framing_of(meter.unit, provider, meter.model)
-    return RequestCounter(count_of(meter), provider, framing, meter.model)
-
-
 def request_counts(
-    count: Count,
+    counter: Callable[[str], RequestCounter],
     messages: Sequence[Any],
     tools: Sequence[Mapping[str, Any]] | None = None,
     *,
-    unit: str,
-    model: str | None,
     system: Any = None,
     format: str | None = None,
 ) -> int:
     """Return the tokens of a request: its messages, the tools that it offers, and the start of the reply.
 
-    Args:
-        count: returns the tokens of a text.
-        messages: the messages of the request.
-        tools: the tools that it offers.
-        unit: what `count` returns a number of.
-        model: the model whose rules for framing, tools and images apply.
-        system: the system prompt, if it is not one of the messages.
-        format: the format of the messages, if it is known.
+    `counter` makes the counter of a provider's messages. `system` is a system prompt that is not one of the messages.
 
     Raises:
         InvalidValue: a message or a tool is invalid; the error names its index and the problem.
     """
     chosen = wire(format_of(messages) or "openai" if format is None else format)
-    chat = RequestCounter(count, chosen.provider, framing_of(unit, chosen.provider, model), model)
+    chat = counter(chosen.provider)
     read = [chosen.read(raw, i) for i, raw in enumerate(messages)]
     if system:
         read.append(wire("anthropic").read({"role": "system", "content": system}, 0))

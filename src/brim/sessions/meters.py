@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 from brim.errors import StoreError
 from brim.meter import BaseMeter, meter
 from brim.meter.calibration import Calibrated, Calibration
-from brim.meter.chat import RequestCounter, chat_of
+from brim.meter.chat import RequestCounter
 from brim.meter.estimate import OTHER
 from brim.sessions.model_meter import ModelMeter, SentPrompt, load_calibration, save_calibration
 from brim.sessions.models import known
@@ -108,7 +108,7 @@ class Meters:
         """Return a new counter of messages: it notes whether it had to estimate."""
         made = self._counters.get((scale, provider))
         if made is None:
-            made = _kept(self._counters, (scale, provider), chat_of(scale, provider))
+            made = _kept(self._counters, (scale, provider), scale.counter(provider))
         return made.fresh()
 
     def tools(

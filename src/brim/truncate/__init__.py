@@ -7,9 +7,9 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from brim.amounts import units
 from brim.errors import DoesNotFit, InvalidType, InvalidValue
 from brim.meter import Meter, meter_for
-from brim.meter.base import checked_limit
 from brim.truncate.base import Cut, Truncator, shrink
 
 __all__ = ["Cut", "Truncator", "cut", "shortened", "truncator"]
@@ -76,7 +76,7 @@ def cut(
     """
     if not isinstance(text, str):
         raise InvalidType("text", text, "a text")
-    return truncator(keep, marker).truncate(text, checked_limit(limit), meter_for(meter, model))
+    return truncator(keep, marker).truncate(text, units("limit", limit), meter_for(meter, model))
 
 
 def shortened(text: str, limit: int, meter: Meter, keep: str = "head", note: str = "") -> str:

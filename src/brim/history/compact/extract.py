@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from brim.amounts import units
 from brim.history.compact.facts import (
     HEADINGS,
     ITEM,
@@ -26,7 +27,7 @@ from brim.history.compact.secrets import redact
 from brim.history.forms import level_of
 from brim.meter import DEFAULT
 from brim.meter import meter as meter_named
-from brim.meter.base import BaseMeter, checked_limit
+from brim.meter.base import BaseMeter
 from brim.meter.words import terms
 from brim.receipts.receipt import handle
 from brim.truncate import shortened
@@ -75,7 +76,7 @@ def condensed(said: Sequence[Said], limit: int, meter: BaseMeter, previous: str 
     Raises:
         InvalidValue: `limit` is not a whole number of at least zero.
     """
-    checked_limit(limit)
+    units("limit", limit)
     carried, rest = read_back(redact(previous))
     earlier = [Said(*_named(line), "") for line in rest]
     found = harvest([*earlier, *said], _MOST_FACTS)
