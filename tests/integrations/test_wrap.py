@@ -156,7 +156,7 @@ def well(server, route) -> None:
     assert server.illegal == []
     assert len(server.requests) == CALLS + 1
     assert WINDOW * 0.7 < max(server.sizes) + ANSWER <= WINDOW
-    assert WINDOW * 0.3 < server.sizes[-1]
+    assert server.sizes[-1] > WINDOW * 0.3
     last = json.dumps(server.requests[-1])
     assert TASK in last
     assert SYSTEM in last
@@ -427,7 +427,7 @@ def test_an_input_of_one_text_stays_one(upstream):
     assert server.requests[0]["input"] == "Hello."
     wrapped.responses.create(model="gpt-5", input="Hello. " * 5_000)
     assert WINDOW * 0.7 < server.sizes[-1] <= WINDOW
-    assert server.requests[-1]["input"].startswith("Hello. Hello. ")
+    assert "Hello. Hello. " in json.dumps(server.requests[-1]["input"])
 
 
 def test_counting_counts_what_is_given(upstream):

@@ -339,7 +339,7 @@ def test_thirty_attempts_at_8k_are_cut_the_same_way_each_time_and_stay_under(pro
     assert made[0].receipt.truncated
     assert len(made[0].text) // 4 + 1 <= 8_000
     assert made[0].receipt.budget - 500 <= made[0].receipt.used <= made[0].receipt.budget <= 8_000
-    assert 6_000 <= made[0].receipt.budget
+    assert made[0].receipt.budget >= 6_000
 
 
 @pytest.mark.requirement("S0.1", "S0.8")

@@ -79,7 +79,7 @@ def test_where_compaction_begins_can_be_set(at, line):
 def test_compaction_can_be_turned_off_and_prompts_still_fit():
     talk = talked(session(compact_at="never"), 40)
     assert talk.status().compactions == 0
-    assert 1_000 < talk.status().used <= 2_000
+    assert 800 < talk.status().used <= 2_000
     assert talk.messages[-1] == turn(39)[-1]
 
 

@@ -61,7 +61,7 @@ def test_a_conversation_that_grows_is_one_session_and_never_over():
     conversations, meter = Conversations(1_500, model="gpt-4o"), brim.meter("gpt-4o")
     for steps in range(40):
         request = conversations.request(history(steps))
-        assert (600 if steps > 20 else 0) < request.fitted.used <= 1_500
+        assert (350 if steps > 20 else 0) < request.fitted.used <= 1_500
         assert meter.count_messages(request.messages) <= 1_500
         assert legal(request.messages)
         assert request.messages[0] == SYSTEM
@@ -172,7 +172,8 @@ def test_a_model_that_nobody_knows_is_asked_as_it_came_and_learnt_from_its_refus
     smaller = request.refused(TOO_LONG)
     assert smaller is not None
     assert smaller.changed
-    assert 600 < smaller.fitted.used <= 1_200
+    assert 300 < smaller.fitted.used <= 1_200
+    assert smaller.messages[-1] == given[-1]
     assert conversations.request(given, model="my-own-model").changed, "learnt"
 
 

@@ -25,7 +25,7 @@ def test_the_characters_counted_for_a_turn_do_not_grow():
     for i in range(300):
         before = meter.asked
         talk.add(turn(i % 50))
-        assert (5_000 if i > 50 else 0) < talk.prompt(system=SYSTEM).used <= 12_000
+        assert (3_000 if i > 50 else 0) < talk.prompt(system=SYSTEM).used <= 12_000
         costs.append(meter.asked - before)
     assert sum(costs[-100:]) <= 1.5 * sum(costs[50:150])
 
