@@ -136,11 +136,15 @@ GROWING = [
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "google"])
-@pytest.mark.parametrize("meter", [CharMeter(), PieceMeter(), vocabulary("o200k_base")], ids=["char", "piece", "o200k"])
-@pytest.mark.parametrize(("less", "more"), [case[1:] for case in GROWING], ids=[case[0] for case in GROWING])
-def test_whatever_a_schema_says_more_costs_more(less, more, meter, provider):
+def test_whatever_a_schema_says_more_costs_more(provider):
     build = claude if provider == "anthropic" else chat
-    assert count([build(less)], provider, meter)[0] < count([build(more)], provider, meter)[0]
+    wrong = [
+        (what, meter.name)
+        for meter in (CharMeter(), PieceMeter(), vocabulary("o200k_base"))
+        for what, less, more in GROWING
+        if count([build(less)], provider, meter)[0] >= count([build(more)], provider, meter)[0]
+    ]
+    assert wrong == []
 
 
 def test_a_reference_costs_what_it_refers_to_each_time():

@@ -57,16 +57,16 @@ def test_the_numbers_add_up():
     assert done.freed == done.before - done.after > 0
 
 
-@pytest.mark.parametrize("seed", range(150))
-def test_what_comes_out_is_legal_smaller_and_fits_again(seed):
+def checked(seed):
+    """Compact one case and check the result; return whether there was anything to compact."""
     case = traffic.Case.of(seed)
     if case.broken:
-        return
+        return False
     total = traffic.size(case.messages, case.format, case.meter)
     room = max(1, total * (1 + seed % 3) // 4)
     made = plan(case.messages, meter=case.meter, room=room, keep_turns=1 + seed % 4, format=case.format)
     if made is None:
-        return
+        return False
     assert made.meter.load(made.text) <= made.input_limit
     said = made.summary() or "nothing"
     assert made.meter.load(said) <= max(made.limit, 1)
@@ -79,6 +79,18 @@ def test_what_comes_out_is_legal_smaller_and_fits_again(seed):
         "what frames a request beside its messages is the same before and after"
     )
     assert sorted([*made.kept, *made.gone]) == list(range(len(case.messages)))
+    return True
+
+
+def test_what_comes_out_is_legal_smaller_and_fits_again():
+    done, wrong = 0, {}
+    for seed in range(150):
+        try:
+            done += checked(seed)
+        except AssertionError as error:
+            wrong[seed] = str(error)
+    assert wrong == {}
+    assert done > 75, "most cases have something to compact"
 
 
 def test_a_summary_goes_into_the_users_message_where_two_of_the_users_may_not_follow_each_other():
@@ -223,7 +235,8 @@ def test_a_summary_that_is_not_smaller_is_refused_with_the_numbers():
 def test_a_summary_beyond_its_limit_is_cut_to_it():
     made = plan(chat(), meter=METER, room=1_000)
     done = apply(made, "word " * (made.limit + 100))
-    assert made.meter.load(done.summary) <= made.limit
+    assert made.limit - 3 <= made.meter.load(done.summary) <= made.limit
+    assert done.summary.startswith("word word")
 
 
 def test_a_summary_that_is_no_text_is_refused():
@@ -254,11 +267,16 @@ def test_what_a_summariser_reads_never_overflows(meter, sizes, limit):
         assert made.meter.load(made.text) <= limit
 
 
-@pytest.mark.parametrize("limit", range(300, 2_000, 50))
-def test_what_a_summariser_reads_fits_where_the_parts_count_less_than_the_whole(limit):
+def test_what_a_summariser_reads_fits_where_the_parts_count_less_than_the_whole():
     messages = [user(), *[model(f"abcdefg{'!' * i} " * (20 + i % 7)) for i in range(20)]]
-    made = plan(messages, meter=PieceMeter(), room=200, input_limit=limit)
-    assert made.meter.load(made.text) <= limit
+    wrong = {}
+    for limit in range(300, 2_000, 50):
+        made = plan(messages, meter=PieceMeter(), room=200, input_limit=limit)
+        size = made.meter.load(made.text)
+        # Below 500 there is no room for a piece of each message, and nothing in them stands out.
+        if not (min(0.9 * limit, 1_400) if limit >= 500 else -1) < size <= limit:
+            wrong[limit] = size
+    assert wrong == {}
 
 
 def test_the_same_history_gives_the_same_plan_and_the_same_messages():

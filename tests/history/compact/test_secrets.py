@@ -92,22 +92,20 @@ def test_the_tables_are_long_enough():
 
 
 @pytest.mark.requirement("X8")
-@pytest.mark.parametrize(("text", "inside"), SECRETS)
 @pytest.mark.parametrize("around", ["{}", "see: {} ok", "a\n{}\nb"], ids=["alone", "in a line", "in a text"])
-def test_a_secret_goes(text, inside, around):
-    cleaned = redact(around.format(text))
-    assert inside not in cleaned
-    assert REMOVED in cleaned
+def test_a_secret_goes_and_the_text_around_it_stays(around):
+    start, end = around.split("{}")
+    wrong = []
+    for text, inside in SECRETS:
+        cleaned = redact(around.format(text))
+        kept = cleaned.startswith(start) and (cleaned.endswith(end) or "PRIVATE KEY" in text)
+        if inside in cleaned or REMOVED not in cleaned or not kept or redact(cleaned) != cleaned:
+            wrong.append((text, cleaned))
+    assert wrong == []
 
 
-@pytest.mark.parametrize("text", HARMLESS)
-def test_what_is_no_secret_stays_as_it_is(text):
-    assert redact(text) is text or redact(text) == text
-
-
-@pytest.mark.parametrize(("text", "_"), SECRETS)
-def test_what_was_cleaned_stays_as_it_is(text, _):
-    assert redact(redact(text)) == redact(text)
+def test_what_is_no_secret_stays_as_it_is():
+    assert [(text, redact(text)) for text in HARMLESS if redact(text) != text] == []
 
 
 def test_the_address_keeps_all_but_its_password():
