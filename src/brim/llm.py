@@ -22,7 +22,7 @@ from urllib.parse import SplitResult, urlsplit
 from brim.errors import InvalidType, InvalidValue, ModelError, check_choice
 
 if TYPE_CHECKING:
-    from http.client import HTTPConnection, HTTPResponse
+    from http.client import HTTPConnection
 
 APIS = ("openai", "anthropic")
 
@@ -31,7 +31,6 @@ LENGTH = "length"
 
 _MOST_BYTES = 16 * 1024 * 1024
 """Bytes of an answer: far more than any model writes, far less than a machine has."""
-_CHUNK = 64 * 1024
 _EXCERPT = 300
 """Characters of a refusal that a message repeats."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
@@ -204,7 +203,7 @@ class LLM:
                 target = self._path(parts) + (f"?{parts.query}" if parts.query else "")
                 connection.request("POST", target, body, self._headers(key))
                 with connection.getresponse() as response:
-                    status, answer = response.status, self._read(response)
+                    status, answer = response.status, response.read(_MOST_BYTES + 1)
         except (OSError, HTTPException, ValueError) as error:
             if late.is_set() or isinstance(error, TimeoutError):
                 raise expired from None
@@ -214,16 +213,9 @@ class LLM:
             connection.close()
         if late.is_set():
             raise expired
+        if len(answer) > _MOST_BYTES:
+            raise ModelError(f"{self.place} answered more than the {_MOST_BYTES:,} bytes that are read", status=status)
         return status, answer
-
-    def _read(self, response: HTTPResponse) -> bytes:
-        answer = bytearray()
-        while chunk := response.read(_CHUNK):
-            answer += chunk
-            if len(answer) > _MOST_BYTES:
-                problem = f"{self.place} answered more than the {_MOST_BYTES:,} bytes that are read"
-                raise ModelError(problem, status=response.status)
-        return bytes(answer)
 
 
 @contextmanager

@@ -14,13 +14,10 @@ from io import IOBase
 from pathlib import Path
 from typing import Any
 
-from brim.errors import UnknownName
 from brim.integrations import missing
 from brim.integrations.calls import TranslatedCall, arun, astream, run, stream
 from brim.integrations.content import data_uri, json_text
 from brim.integrations.messages import FrameworkMessage, KeptPart, MessagePart, Translation, write_parts
-from brim.meter import meter as meter_of
-from brim.meter.estimate import OTHER
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
 from brim.wire import plain
@@ -196,8 +193,8 @@ class BrimMemory(BaseChatStoreMemory):
         size = window.size if isinstance(window, Window) else window
         stored = {"chat_store": chat_store or SimpleChatStore(), "chat_store_key": chat_store_key}
         super().__init__(window=size, model=model, session=session, extra_tokens=extra_tokens, **stored)
-        self._meter = _meter_of(settings.get("meter") or model)
         self._conversations = conversations or Conversations(window, model=model, **settings)
+        self._meter = self._conversations.meters.meter(model or "", settings.get("meter"))
         self._tools = [each if isinstance(each, Mapping) else each.metadata.to_openai_tool() for each in tools]
 
     @classmethod
@@ -261,13 +258,6 @@ class BrimMemory(BaseChatStoreMemory):
             extra_tokens=self.extra_tokens + extra,
         )
         return call.messages
-
-
-def _meter_of(meter: Any) -> Any:
-    try:
-        return meter_of(meter or OTHER) if meter is None or isinstance(meter, str) else meter
-    except UnknownName:  # The model is unknown, and `Conversations` estimates too.
-        return meter_of(OTHER)
 
 
 def _usage(answer: Any) -> Any:

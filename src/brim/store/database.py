@@ -112,6 +112,11 @@ class Database(ABC):
         """Run a statement and return how many rows it changed."""
         return int(self._run(statement, values).rowcount)
 
+    def _each(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
+        """Run a statement once for each row of values."""
+        for row in values:
+            self._run(statement, row)
+
     def _migrate(self, versions: tuple[Version, ...] = VERSIONS) -> None:
         """Bring the tables to the last version, in one transaction.
 
@@ -170,10 +175,6 @@ class Database(ABC):
         Raises:
             StoreError: the database refuses it; the message says what to do.
         """
-
-    @abstractmethod
-    def _each(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
-        """Run a statement once for each row of values."""
 
     @abstractmethod
     def _begin(self, *, alone: bool) -> None:

@@ -75,6 +75,7 @@ class Postgres(SqlStore):
             raise StoreError(self.url, "nothing was written, since a statement before had failed: try again")
 
     def _each(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
+        """Run a statement once for each row of values, all of them sent together."""
         try:
             with self._connection.cursor() as cursor:
                 cursor.executemany(_with_marks(statement), values)

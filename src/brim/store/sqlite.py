@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from brim.errors import StoreError
@@ -143,12 +143,6 @@ class Sqlite(SqlStore):
     def _run(self, statement: str, values: Sequence[Any]) -> sqlite3.Cursor:
         try:
             return self._connection.execute(statement, values)  # type: ignore[no-any-return]
-        except (sqlite3.Error, OverflowError) as error:
-            raise self._error(error) from error
-
-    def _each(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
-        try:
-            self._connection.executemany(statement, values)
         except (sqlite3.Error, OverflowError) as error:
             raise self._error(error) from error
 

@@ -10,6 +10,7 @@ from brim.amounts import fraction, units
 from brim.errors import InvalidType, InvalidValue, check_choice
 from brim.meter.window import Window
 from brim.sessions.loop.progress import Progress
+from brim.sessions.settings import SessionSettings
 
 BOUNDARIES = ("silent", "visible")
 _CHANGES = ("handoff_share", "max_iterations", "max_sub_ticks", "max_steps", "max_cost", "max_seconds", "boundary")
@@ -66,12 +67,7 @@ class Limits:
             InvalidValue: there is neither a window nor a model.
             UnknownName: the model is unknown.
         """
-        if window is None and model is not None:
-            window = Window.of(model)
-        elif isinstance(window, int) and not isinstance(window, bool):
-            window = Window(window)
-        if not isinstance(window, Window):
-            raise InvalidType("window", window, "a Window or its size, where no model is named")
+        window = SessionSettings.of(window, model).window
         cap = fraction("tick_cap", self.tick_cap)
         if window.cap is not None:
             cap = min(cap, fraction("Window cap", window.cap))
