@@ -150,7 +150,11 @@ AREAS = (
                 "self.options.note and self.left_out() > 0",
                 "self.options.note",
             ),
-            ("the note is not counted", "return self.units + note_units(self.turns, self.kept, self.note)", "return self.units"),
+            (
+                "the note is not counted",
+                "return self.units + note_units(self.turns, self.kept, self.note)",
+                "return self.units",
+            ),
             ("a refusal tells the wrong sum", "needed, unit = sum(parts.values())", "needed, unit = self.budget"),
         ),
     ),

@@ -15,7 +15,8 @@ from typing import Any
 
 from brim.errors import InvalidType, InvalidValue, UnknownName
 from brim.history.options import Embed
-from brim.history.relevance import Relevance, ordered, spread
+from brim.history.relevance import Relevance, spread
+from brim.history.term_index import ordered
 
 _DEFAULT = "wordllama"
 
@@ -134,5 +135,4 @@ def wordllama() -> Embed:
 
 
 def _dot(one: Sequence[float], other: Sequence[float]) -> float:
-    total: float = sum(map(mul, one, other))
-    return total
+    return float(sum(map(mul, one, other)))

@@ -23,7 +23,7 @@ from brim.wire.message import Message, Path, Piece
 CLEARED = "[cleared: {units:,} {unit}, {handle}]"
 """Takes the place of a cleared result; a store finds the text by the handle."""
 TWIN = "[the same as a later result]"
-_HANDLE = 11
+SHOWN_HANDLE = 11
 """Characters of a handle in a prompt."""
 _CUTTABLE = ("text", "output", "call")
 """Kinds of pieces that can be cut."""
@@ -62,6 +62,7 @@ class Forms:
         self._generation = 0
         self._cleared: dict[int, tuple[int, dict[int, Form]]] = {}
         self._twins: dict[int, tuple[int, dict[int, Form]]] = {}
+        self._repeats = -1
         self._rooms: dict[tuple[int, int, bool], int] = {}
 
     def whole(self, position: int) -> Form:
@@ -99,20 +100,23 @@ class Forms:
         """Discard the cached forms once positions have changed."""
         if self._generation != self._turns.generation:
             self._generation = self._turns.generation
-            self._cleared, self._twins = {}, {}
+            self._cleared, self._twins, self._repeats = {}, {}, -1
 
     def twinned(self) -> Mapping[int, tuple[int, dict[int, Form]]]:
         """Return the tokens that references to repeated results free, and these forms, by turn."""
         units = self._turns.units
         self._keep_up()
-        for turn, again in self._turns.twins.items():
+        # A history may have thousands of repeated results: they are looked at again only after a new one.
+        fresh = self._turns.twins.items() if self._repeats != self._turns.repeats else ()
+        self._repeats = self._turns.repeats
+        for turn, again in fresh:
             if turn not in self._twins or len(self._twins[turn][1]) != len(again):
                 forms = {p: self._results_as(p, lambda *_: TWIN) for p in again}
                 self._twins[turn] = sum(units[p] - form.units for p, form in forms.items()), forms
         return self._twins
 
     def _stub(self, texts: Sequence[Piece], size: int) -> str:
-        name = handle("\n".join([piece.text for piece in texts]))[:_HANDLE]
+        name = handle("\n".join([piece.text for piece in texts]))[:SHOWN_HANDLE]
         return CLEARED.format(units=size, unit=self._turns.meter.unit, handle=name)
 
     def _results_as(self, position: int, stub: Callable[[Sequence[Piece], int], str]) -> Form:

@@ -181,7 +181,9 @@ class History:
             self._options, self._chosen = Options(**chosen), chosen
         extra, exact = self.extra_units(tools, system)
         common = (turns, self._forms, self._ranking, budget_of(budget, self._model), extra, self._options)
-        fit = SelectionFit(*common) if self._stable is None else StableFit(*common, stable=self._stable)
+        fit: SelectionFit | StableFit = SelectionFit(*common)
+        if self._stable is not None:
+            fit = StableFit(*common, stable=self._stable)
         fit.run()
         if turns.thinks and binds(turns.model):
             unbind(fit)

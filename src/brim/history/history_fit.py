@@ -64,14 +64,6 @@ class HistoryFit:
     seen: int = field(default=0, kw_only=True)
     """Messages that there were when the start of the prompt last changed."""
 
-    def run(self) -> None:
-        """Decide what is sent.
-
-        Raises:
-            DoesNotFit: the messages that always stay are bigger than the budget.
-        """
-        raise NotImplementedError
-
     def finish(self) -> None:
         """Add up what is sent, and write the note if there is one."""
         self.settle()

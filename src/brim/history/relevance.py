@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
-from brim.history.term_index import TermIndex, ordered
-
-__all__ = ["Relevance", "ordered", "spread"]
+from brim.history.term_index import TermIndex
 
 _SPREAD = 0.6
 """The weight of a neighbour's words; of the next one the square, and so on."""

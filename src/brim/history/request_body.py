@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from operator import is_
 from typing import Any
 
-from brim.errors import BrimError, InvalidValue, SourceError, UnknownName, shown
+from brim.errors import InvalidValue, UnknownName, shown
 from brim.files.json_body import JsonBody, read_body
 from brim.history.history import fit_messages, system_message
 from brim.history.result import Fitted
@@ -110,7 +111,7 @@ class RequestBody:
         """
         own = model is None and meter is None
         named = self.model if own else model
-        try:
+        with self._located(own=own):
             return fit_messages(
                 self.messages,
                 self._budget(named) if budget is None else budget,
@@ -121,10 +122,6 @@ class RequestBody:
                 format=self.format if format is None else format,
                 **options,
             )
-        except (UnknownName, InvalidValue) as error:
-            if blamed := self._blamed(error, own=own):
-                raise blamed from error
-            raise
 
     def tally(self, name: str | None = None) -> RequestCount:
         """Return the tokens of the request, by the meter or model of a name, or by its own model.
@@ -134,14 +131,10 @@ class RequestBody:
             UnknownName: there is no such model or meter.
         """
         named = name or self.model or DEFAULT
-        try:
+        with self._located(own=name is None):
             scale = meter(named)
             parts, exact = self._parts(scale)
             bound = parts if scale.exact else self._parts(meter_for(None, named))[0]
-        except (UnknownName, InvalidValue) as error:
-            if blamed := self._blamed(error, own=name is None):
-                raise blamed from error
-            raise
         return RequestCount(
             parts=parts,
             messages=len(self.messages),
@@ -156,9 +149,8 @@ class RequestBody:
         if len(messages) == len(self.messages) and all(map(is_, messages, self.messages)):
             return self.body.text
         if self.body.items is None:  # The input is a text, and stays one if possible.
-            if len(messages) == 1 and isinstance(text := messages[0]["content"], str):
-                return self.body.spliced(_json(text))
-            return self.body.spliced(_json(list(messages)))
+            text = messages[0]["content"] if len(messages) == 1 else None
+            return self.body.spliced(_json(text if isinstance(text, str) else list(messages)))
         places = {id(raw): span for raw, span in zip(self.messages, self.body.spans, strict=True)}
         return self.body.with_items([places[id(raw)] if id(raw) in places else _json(raw) for raw in messages])
 
@@ -178,21 +170,26 @@ class RequestBody:
             key = max(limits, key=lambda each: limits[each])
             raise self.body.error(f"{key} must be {error.expected}, not {shown(error.value)}", key) from error
 
-    def _blamed(self, error: BrimError, *, own: bool) -> SourceError | None:
-        """Return an error with its place in the file, if the invalid value stands there.
+    @contextmanager
+    def _located(self, *, own: bool) -> Iterator[None]:
+        """Raise errors with their place in the file, if the invalid value stands there.
 
         `own` says whether the model is the one that the file names.
         """
-        text, place = str(error), error.place if isinstance(error, InvalidValue) else "model"
-        if place == "model":
-            return self.body.error(text, "model") if own and self.model else None
-        if found := _INDEX.match(place):
-            return self.body.error(text.replace("messages[", f"{self.key or 'messages'}[", 1), int(found[1]))
-        for name, keys in (("tools", ("tools", "functions")), ("system", ("system", "instructions"))):
-            if place.startswith(name):
-                key = next((key for key in keys if key in self.body.values), name)
-                return self.body.error(text.replace(name, key, 1), key)
-        return None
+        try:
+            yield
+        except (UnknownName, InvalidValue) as error:
+            text, place = str(error), error.place if isinstance(error, InvalidValue) else "model"
+            if place == "model" and own and self.model:
+                raise self.body.error(text, "model") from error
+            if found := _INDEX.match(place):
+                text = text.replace("messages[", f"{self.key or 'messages'}[", 1)
+                raise self.body.error(text, int(found[1])) from error
+            for name, keys in (("tools", ("tools", "functions")), ("system", ("system", "instructions"))):
+                if place.startswith(name):
+                    key = next((key for key in keys if key in self.body.values), name)
+                    raise self.body.error(text.replace(name, key, 1), key) from error
+            raise
 
     def _parts(self, scale: BaseMeter) -> tuple[dict[str, int], bool]:
         """Return the tokens of each part, and whether nothing but the meter makes them an estimate."""
@@ -231,15 +228,14 @@ def request_of(body: JsonBody) -> RequestBody:
         SourceError: it is not a request.
     """
     values = body.values
-    given = [key for key in MESSAGE_KEYS if key in values]
-    if body.items is not None and not given:
+    keys = [key for key in MESSAGE_KEYS if key in values]
+    if body.items is not None and not keys:
         return RequestBody(body=body, key="", messages=body.items, tools=None, system=None)
-    if len(given) != 1:
-        number = "both" if given else "neither"
+    if len(keys) != 1:
+        number = "both" if keys else "neither"
         hint = "; sections are described in YAML, in a file named .yaml" if "sections" in values else ""
-        raise body.error(f"a request has either messages or input, and this has {number}{hint}", *given[1:])
-    key = given[0]
-    messages = body.items
+        raise body.error(f"a request has either messages or input, and this has {number}{hint}", *keys[1:])
+    key, messages = keys[0], body.items
     if messages is None:
         text = values[key]
         if key != "input" or not isinstance(text, str):

@@ -128,9 +128,8 @@ class SelectionFit(HistoryFit):
         turns, weights, older = self.turns, self.weights, self.options.older
         if older is None:
             lost = {turn: turns.weights[turn] - weights[turn] for turn in self.touched}
-            return PrefixSums(
-                turns.before, turns.total, turns.lit, {**lost, **{turn: turns.weights[turn] for turn in aside}}
-            )
+            lost.update({turn: turns.weights[turn] for turn in aside})
+            return PrefixSums(turns.before, turns.total, turns.lit, lost)
         most = [min(weight, older + turns.noted.get(turn, 0)) for turn, weight in enumerate(weights)]
         before = list(accumulate(most, initial=0))
         return PrefixSums(before, before.pop(), turns.lit, {turn: most[turn] for turn in aside})

@@ -46,20 +46,13 @@ class PrefixSums:
 
         More room never makes it a later one: the room for cleared turns grows by a part of it only.
         """
-        spare, share = self.total - self._sums[-1] - room, room // _SHARE
+        spare, share, lit = self.total - self._sums[-1] - room, room // _SHARE, self.lit
 
         def fits(first: int) -> bool:
             over = spare - self.before[first] + self._sums[bisect_left(self._turns, first)]
-            return over <= 0 and (over + share <= 0 or over + self._trace(first) <= 0)
+            return over <= 0 and over + min(share, lit[first] - lit[max(0, first - TRACE)]) <= 0
 
         return bisect_left(range(len(self.before)), True, key=fits)
-
-    def _trace(self, first: int) -> int:
-        """Return about the tokens of the turns before one, with their results cleared."""
-        if not first:
-            return 0
-        until = self.lit[first] if first < len(self.lit) else self.lit[-1]
-        return until - self.lit[max(0, first - TRACE)]
 
 
 def joined(spans: Iterable[Span]) -> list[Span]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from brim.errors import InvalidValue
 from brim.meter.words import terms
@@ -103,14 +103,10 @@ class TermIndex:
         words = dict.fromkeys(terms(query))
         own = {term: self._rarity(term) for term in words if term in self._postings}
         # A long query has enough words of its own.
-        others = self._kin_of(words) if len(words) < _MOST_TERMS else ()
+        starts = {term[:_KIN_LETTERS]: None for term in words if _has_kin(term)} if len(words) < _MOST_TERMS else {}
+        others = [term for start in starts for term in self._kin.get(start, ()) if term not in words]
         kin = {term: _KIN_SHARE * self._rarity(term) for term in others}
         return [*_heaviest(own), *_heaviest(kin)][:_MOST_TERMS]
-
-    def _kin_of(self, words: Collection[str]) -> Iterator[str]:
-        """Yield the terms that are related to some words, without these."""
-        for start in dict.fromkeys(term[:_KIN_LETTERS] for term in words if _has_kin(term)):
-            yield from (other for other in self._kin.get(start, ()) if other not in words)
 
     def _rarity(self, term: str) -> float:
         """Return the weight of a term: the fewer texts have it, the higher."""

@@ -100,6 +100,8 @@ class Turns:
         """The position of the user's first message."""
         self.twins: dict[int, list[int]] = {}
         """The positions of results that were repeated later, by turn."""
+        self.repeats = 0
+        """How many results were repeated."""
         self.notes: set[int] = set()
         """The turns that are only the note of an earlier fit."""
         self.noted: dict[int, int] = {}
@@ -310,6 +312,7 @@ class Turns:
             earlier = self._latest.get(content)
             if earlier is not None and seat == at:
                 self.twins.setdefault(self.turn_of(earlier), []).append(earlier)
+                self.repeats += 1
             self._latest[content] = seat
 
     def _move(self, at: int, seat: int, message: Message) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import brim
 from brim.errors import InvalidValue
 from brim.history.compact.extract import condensed, listed, read_back, summarise
-from brim.history.compact.facts import Said, harvest
+from brim.history.compact.facts import MessageText, harvest
 from brim.history.compact.plan import apply, plan
 from brim.testing import CharMeter, PieceMeter
 from talk import loop, model, user
@@ -22,7 +22,7 @@ TEXTS = [
     "The nightly job failed with TimeoutError after 30 seconds on order ORD-48213.",
     "TODO: tell the warehouse. Which queue should carry refunds?",
 ]
-SAID = [Said("user" if i % 2 == 0 else "assistant", text, f"b2:{i}") for i, text in enumerate(TEXTS)]
+SAID = [MessageText("user" if i % 2 == 0 else "assistant", text, f"b2:{i}") for i, text in enumerate(TEXTS)]
 
 
 def test_facts_stand_under_their_headings_and_sentences_as_they_were_said():
@@ -39,7 +39,7 @@ def test_facts_stand_under_their_headings_and_sentences_as_they_were_said():
 @given(data=st.data(), limit=st.integers(0, 300))
 def test_a_summary_is_never_over_its_limit(meter, data, limit):
     said = data.draw(st.lists(st.sampled_from(TEXTS) | st.text(), max_size=6))
-    text = condensed([Said("user", each, "b2:0") for each in said], limit, meter)
+    text = condensed([MessageText("user", each, "b2:0") for each in said], limit, meter)
     assert meter.load(text) <= limit
     text = summarise("\n\n".join(said), limit, meter)
     assert meter.load(text) <= limit
@@ -56,7 +56,7 @@ def test_more_room_keeps_more():
 
 def test_a_summary_of_a_summary_keeps_the_facts():
     first = condensed(SAID, 300, METER)
-    again = condensed([Said("user", "The weather is fine today.", "b2:9")], 300, METER, first)
+    again = condensed([MessageText("user", "The weather is fine today.", "b2:9")], 300, METER, first)
     for fact in harvest(SAID):
         if fact.text in first and fact.kind != "question":
             assert fact.text in again, fact
@@ -73,13 +73,13 @@ def test_what_is_read_back_is_what_was_listed():
 
 def test_the_same_is_not_said_twice():
     text = condensed(
-        [Said("user", "The garden gate squeaks loudly every morning.", f"b2:{i}") for i in range(9)], 300, METER
+        [MessageText("user", "The garden gate squeaks loudly every morning.", f"b2:{i}") for i in range(9)], 300, METER
     )
     assert text.count("squeaks") == 1
 
 
 def test_what_a_sentence_says_is_not_listed_again():
-    text = condensed([Said("user", "We decided to put lib/a.py over ORD-48213.", "b2:1")], 200, METER)
+    text = condensed([MessageText("user", "We decided to put lib/a.py over ORD-48213.", "b2:1")], 200, METER)
     assert text == "Decisions:\n- We decided to put lib/a.py over ORD-48213."
 
 
@@ -100,7 +100,7 @@ def test_it_works_as_the_summariser_of_a_plan():
 def test_the_order_of_a_set_has_no_say(monkeypatch):
     words = [f"word{i} thing{i} place{i} day{i}." for i in range(60)]
     random.Random(3).shuffle(words)
-    said = [Said("user", " ".join(words[i : i + 6]), f"b2:{i}") for i in range(0, 60, 6)]
+    said = [MessageText("user", " ".join(words[i : i + 6]), f"b2:{i}") for i in range(0, 60, 6)]
     assert condensed(said, 90, METER) == condensed(list(said), 90, METER)
 
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brim.history.compact.facts import KINDS, Said, harvest, sentences, uncovered
+from brim.history.compact.facts import KINDS, MessageText, harvest, sentences, uncovered
 
 
 def found(text, role="user", kind=None):
-    return [fact.text for fact in harvest([Said(role, text, "b2:1")]) if kind in (None, fact.kind)]
+    return [fact.text for fact in harvest([MessageText(role, text, "b2:1")]) if kind in (None, fact.kind)]
 
 
 @pytest.mark.parametrize(
@@ -66,24 +66,24 @@ def test_what_is_none_is_not_taken_for_one(kind, text):
 
 def test_a_tool_decides_and_asks_nothing():
     text = "We decided to stop. You must pay. What now? ERROR: no such file"
-    kinds = {fact.kind for fact in harvest([Said("tool", text, "b2:1")])}
+    kinds = {fact.kind for fact in harvest([MessageText("tool", text, "b2:1")])}
     assert kinds == {"error"}
 
 
 def test_what_people_said_comes_before_what_a_tool_printed():
-    said = [Said("tool", "saw lib/a.py", "b2:1"), Said("user", "The fault is in lib/b.py", "b2:2")]
+    said = [MessageText("tool", "saw lib/a.py", "b2:1"), MessageText("user", "The fault is in lib/b.py", "b2:2")]
     assert [fact.text for fact in harvest(said)] == ["lib/b.py", "lib/a.py"]
 
 
 def test_what_the_model_is_about_to_look_at_weighs_no_more_than_output():
-    said = [Said("assistant", "Reading lib/a.py now. The fault is in lib/b.py.", "b2:1")]
+    said = [MessageText("assistant", "Reading lib/a.py now. The fault is in lib/b.py.", "b2:1")]
     told = {fact.text: fact for fact in harvest(said)}
     assert not told["lib/a.py"].must
     assert told["lib/b.py"].must
 
 
 def test_each_fact_comes_once_and_counts_how_often_it_was_said():
-    said = [Said("user", "Use port 8443, I say: port 8443.", f"b2:{i}") for i in range(3)]
+    said = [MessageText("user", "Use port 8443, I say: port 8443.", f"b2:{i}") for i in range(3)]
     ports = [fact for fact in harvest(said) if fact.kind == "number"]
     assert [(fact.text, fact.times, fact.handle) for fact in ports] == [
         ("Use port 8443", 3, "b2:0"),
@@ -93,23 +93,23 @@ def test_each_fact_comes_once_and_counts_how_often_it_was_said():
 
 def test_one_message_cannot_flood_the_facts():
     log = "\n".join(f"worker {i} took {i} ms in lib/part_{i}.py" for i in range(5_000))
-    assert len(harvest([Said("tool", log, "b2:1")], 10_000)) <= 60
-    assert len(harvest([Said("user", log, "b2:1")], 25)) == 25
+    assert len(harvest([MessageText("tool", log, "b2:1")], 10_000)) <= 60
+    assert len(harvest([MessageText("user", log, "b2:1")], 25)) == 25
 
 
 def test_facts_have_no_secrets():
-    assert "hunter2" not in str(harvest([Said("user", "Never print the password: hunter2x!", "b2:1")]))
+    assert "hunter2" not in str(harvest([MessageText("user", "Never print the password: hunter2x!", "b2:1")]))
 
 
 def test_a_fact_is_missed_only_where_it_is_not_mentioned():
-    facts = harvest([Said("user", "The port is 8443 and the file lib/b.py", "b2:1")])
+    facts = harvest([MessageText("user", "The port is 8443 and the file lib/b.py", "b2:1")])
     assert uncovered(facts, "PORT  IS\n8443") == [fact for fact in facts if fact.kind == "path"]
 
 
 @settings(max_examples=60)
 @given(st.lists(st.tuples(st.sampled_from(["user", "assistant", "tool", "system"]), st.text()), max_size=5))
 def test_any_text_gives_known_kinds_in_a_settled_order(said):
-    given_ = [Said(role, text, f"b2:{i}") for i, (role, text) in enumerate(said)]
+    given_ = [MessageText(role, text, f"b2:{i}") for i, (role, text) in enumerate(said)]
     facts = harvest(given_, 30)
     assert facts == harvest(given_, 30)
     assert len(facts) <= 30
@@ -123,7 +123,7 @@ def test_any_text_gives_known_kinds_in_a_settled_order(said):
 def test_a_long_run_of_anything_costs_little(unit):
     text = unit * (200_000 // len(unit))
     start = time.process_time()
-    harvest([Said("user", text, "b2:1")])
+    harvest([MessageText("user", text, "b2:1")])
     assert time.process_time() - start < 2
 
 

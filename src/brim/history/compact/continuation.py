@@ -14,7 +14,7 @@ from typing import Any
 
 from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue
-from brim.history.compact.facts import HEADINGS, KINDS, FactLine, Said, affordable, harvest, listing, sentences
+from brim.history.compact.facts import HEADINGS, KINDS, FactLine, MessageText, affordable, harvest, listing, sentences
 from brim.history.compact.secrets import redact
 from brim.history.note import MARK as NOTE
 from brim.meter import Meter
@@ -213,8 +213,8 @@ def continuation(
         raise InvalidType("goal", goal, "a text")
     units("limit", limit)
     before = previous if previous is not None else Continuation(goal=goal, sub_tick=-1)
-    said = _said(messages, format)
-    facts = harvest(said, MOST_FINDINGS)
+    texts = _texts(messages, format)
+    facts = harvest(texts, MOST_FINDINGS)
     new = [CarriedFact(kind=f.kind, text=f.text, weight=f.weight, must=f.must, handle=f.handle) for f in facts]
     by_time = sorted(facts, key=lambda fact: fact.at)
     # A rule is the user's, not one of the model's own.
@@ -222,7 +222,7 @@ def continuation(
     todo = [fact.text for fact in by_time if fact.kind == "todo"]
     findings = [fact for fact in new if fact.kind not in (*_RESOURCES, "todo") and fact.text not in rules]
     resources = [fact for fact in new if fact.kind in _RESOURCES]
-    done = _done(said)
+    done = _done(texts)
     reports = [set(terms(text)) for text in done]
     left = [task for task in dict.fromkeys([*before.remaining, *todo]) if not _is_done(set(terms(task)), reports)]
     lineage = (*before.lineage, handle(before.text(metered(meter), limit))) if previous is not None else ()
@@ -241,24 +241,24 @@ def continuation(
 
 def carried(old: Iterable[CarriedFact], new: Sequence[CarriedFact], most: int) -> tuple[CarriedFact, ...]:
     """Return new and old facts, the most important first; an old one ages unless it is mentioned again."""
-    said = {(finding.kind, finding.text): finding for finding in new}
+    fresh = {(finding.kind, finding.text): finding for finding in new}
     known = {}
     for finding in old:
         key = finding.kind, finding.text
-        again = said.pop(key, None)
+        again = fresh.pop(key, None)
         if again is None:
             known[key] = replace(finding, age=finding.age + 1)
         else:
             weight, must = max(finding.weight, again.weight), finding.must or again.must
             known[key] = replace(again, weight=weight, must=must)
-    merged = [*said.values(), *known.values()]
+    merged = [*fresh.values(), *known.values()]
     return tuple(sorted(merged, key=lambda finding: (not finding.must, -finding.worth))[:most])
 
 
-def _said(messages: Sequence[Any], format: Format | None) -> list[Said]:
+def _texts(messages: Sequence[Any], format: Format | None) -> list[MessageText]:
     """Return the texts of a context, without system messages, continuation and note."""
     chosen = wire(format_of(messages) or "openai" if format is None else format)
-    said = []
+    texts = []
     for i, raw in enumerate(messages):
         message = chosen.read(raw, i)
         if message.role == "system":
@@ -266,13 +266,13 @@ def _said(messages: Sequence[Any], format: Format | None) -> list[Said]:
         role = "tool" if message.results else message.role
         text = message.text().partition(MARK)[0].partition(NOTE)[0]
         if text.strip():
-            said.append(Said(role, text, handle(text)))
-    return said
+            texts.append(MessageText(role, text, handle(text)))
+    return texts
 
 
-def _done(said: Sequence[Said]) -> list[str]:
+def _done(texts: Sequence[MessageText]) -> list[str]:
     """Return the model's reports of work done, in order."""
-    spoken = [text for one in said if one.role == "assistant" for text in sentences(redact(one.text))]
+    spoken = [text for one in texts if one.role == "assistant" for text in sentences(redact(one.text))]
     return [text for text in spoken if _DONE.search(text) and not text.endswith("?") and len(text) <= _LONGEST]
 
 

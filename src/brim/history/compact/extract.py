@@ -16,7 +16,7 @@ from brim.history.compact.facts import (
     ITEM,
     SPOKEN,
     Fact,
-    Said,
+    MessageText,
     affordable,
     harvest,
     listing,
@@ -70,7 +70,7 @@ def summarise(text: str, limit: int, meter: BaseMeter | None = None) -> str:
     return condensed(_parted(text), limit, meter or meter_named(DEFAULT))
 
 
-def condensed(said: Sequence[Said], limit: int, meter: BaseMeter, previous: str = "") -> str:
+def condensed(messages: Sequence[MessageText], limit: int, meter: BaseMeter, previous: str = "") -> str:
     """Return messages in at most `limit` tokens: facts by kind, then sentences; empty if nothing fits.
 
     Raises:
@@ -78,11 +78,11 @@ def condensed(said: Sequence[Said], limit: int, meter: BaseMeter, previous: str 
     """
     units("limit", limit)
     carried, rest = read_back(redact(previous))
-    earlier = [Said(*_named(line), "") for line in rest]
-    found = harvest([*earlier, *said], _MOST_FACTS)
+    earlier = [MessageText(*_named(line), "") for line in rest]
+    found = harvest([*earlier, *messages], _MOST_FACTS)
     known = {(fact.kind, fact.text) for fact in found}
     facts = ranked([*found, *(fact for fact in carried if (fact.kind, fact.text) not in known)])
-    lines = _lines([*earlier, *said], len(earlier))
+    lines = _lines([*earlier, *messages], len(earlier))
     room = limit * _FACTS_SHARE[0] // _FACTS_SHARE[1]
     kept = affordable(facts, room, meter)
     spent = sum(_cost(fact.text, meter) for fact in kept)
@@ -95,14 +95,14 @@ def condensed(said: Sequence[Said], limit: int, meter: BaseMeter, previous: str 
     return _within(kept, spoken, limit, meter)
 
 
-def summary_input(said: Sequence[Said], previous: str, limit: int, meter: BaseMeter) -> str:
+def summary_input(messages: Sequence[MessageText], previous: str, limit: int, meter: BaseMeter) -> str:
     """Return the text that a summariser reads: the last summary and the messages, without secrets, within the limit.
 
     The longest texts are cut first, all to the same length, so that no message is lost. If even that is not enough,
     facts and the best sentences stand for the whole.
     """
     earlier = [f"summary so far:\n{redact(previous)}"] if previous else []
-    texts = [*earlier, *(f"{one.role}: {redact(one.text)}" for one in said)]
+    texts = [*earlier, *(f"{one.role}: {redact(one.text)}" for one in messages)]
     whole, joint = _JOIN.join(texts), meter.load(_JOIN)
     if meter.load(whole) <= limit:
         return whole
@@ -116,7 +116,7 @@ def summary_input(said: Sequence[Said], previous: str, limit: int, meter: BaseMe
         if meter.load(cut) <= limit:
             return cut
         level -= 1 + level // 20
-    return condensed(said, limit, meter, previous)
+    return condensed(messages, limit, meter, previous)
 
 
 def listed(facts: Sequence[Fact], limit: int, meter: BaseMeter) -> str:
@@ -148,10 +148,10 @@ def _cost(text: str, meter: BaseMeter) -> int:
     return meter.load(text) + ITEM
 
 
-def _lines(said: Sequence[Said], earlier: int) -> list[SummaryLine]:
+def _lines(messages: Sequence[MessageText], earlier: int) -> list[SummaryLine]:
     """Return the candidate sentences in order; the first messages are the lines of the last summary."""
     found: list[SummaryLine] = []
-    for number, one in enumerate(said):
+    for number, one in enumerate(messages):
         spoken = sentences(redact(one.text))
         if one.role == "tool":
             spoken = [*spoken[:2], *spoken[2:][-2:]]
@@ -212,13 +212,13 @@ def _named(text: str) -> tuple[str, str]:
     return (role, rest) if colon and role in _ROLE_WORTH else ("", text)
 
 
-def _parted(text: str) -> list[Said]:
+def _parted(text: str) -> list[MessageText]:
     """Return the blocks of a text, each with the role before it, or that of the block before."""
-    found: list[Said] = []
+    found: list[MessageText] = []
     role = "user"
     for block in text.split("\n\n"):
         named, body = _named(block)
         role = named or role
         if body.strip():
-            found.append(Said(role, body, handle(body)))
+            found.append(MessageText(role, body, handle(body)))
     return found

@@ -151,7 +151,7 @@ class FactLine:
 Listed = TypeVar("Listed", bound=FactLine)
 
 
-class Said(NamedTuple):
+class MessageText(NamedTuple):
     """The text of a message, and its handle."""
 
     role: str
@@ -183,13 +183,13 @@ class Fact(FactLine):
         return self.role != "tool" and self.kind != "question"
 
 
-def harvest(said: Iterable[Said], most: int = 200) -> list[Fact]:
+def harvest(messages: Iterable[MessageText], most: int = 200) -> list[Fact]:
     """Return the facts in messages, each once, the weightiest first and the newest first among equals.
 
     Secrets are removed first.
     """
     found: dict[tuple[str, str], Fact] = {}
-    for at, one in enumerate(said):
+    for at, one in enumerate(messages):
         text = one.text
         if len(text) > _MOST_TEXT:
             text = f"{text[: _MOST_TEXT // 2]}\n{text[-_MOST_TEXT // 2 :]}"

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from brim.errors import InvalidValue
+from brim.history.forms import SHOWN_HANDLE
 from brim.wire import format_of, wire
 from brim.wire.message import Message, Piece
 
 MARK = "[CONTEXT_SUMMARY]"
 """How the text of a summary begins."""
-SHOWN = 11
-"""Characters of a handle in a prompt."""
 
 _HEAD = re.compile(re.escape(MARK) + r" of ([\d,]+) earlier messages \((b2:[0-9a-f]+)\)\n?")
 
@@ -35,7 +34,7 @@ class Summary:
 
 def headed(text: str, replaced: int, index: str) -> str:
     """Return a summary behind its mark."""
-    return f"{MARK} of {replaced:,} earlier messages ({index[:SHOWN]})\n{text}"
+    return f"{MARK} of {replaced:,} earlier messages ({index[:SHOWN_HANDLE]})\n{text}"
 
 
 def piece_of(message: Message) -> Piece | None:

@@ -16,7 +16,7 @@ from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue, NoProgress
 from brim.history.compact import mark
 from brim.history.compact.extract import condensed, summary_input
-from brim.history.compact.facts import Said
+from brim.history.compact.facts import MessageText
 from brim.history.compact.secrets import redact
 from brim.history.forms import Form, Forms
 from brim.history.note import is_note
@@ -94,7 +94,7 @@ class Compacted:
 class CompactionPlan:
     """The messages that a summary is to replace, and those that stay."""
 
-    said: tuple[Said, ...]
+    said: tuple[MessageText, ...]
     """The texts to summarise, in order, each with its handle; without the last summary."""
     previous: str
     """The last summary, which the new one replaces; empty if there is none."""
@@ -186,9 +186,8 @@ def plan(
     else:
         turns = Turns(metered(meter), format=format)
         turns.extend(messages)
-    split = _Split(turns, turns.pinned(pin), keep_turns)
     overhead = turns.chat.frame("user") + turns.chat.text(mark.headed("\n", 99_999, handle("")))
-    split.loosen(room - overhead - LEAST_SUMMARY)
+    split = _Split(turns, turns.pinned(pin), keep_turns, room - overhead - LEAST_SUMMARY)
     limit = min(int(Fraction(str(summary_share)) * room), split.older // 2, max(LEAST_SUMMARY, room - split.stays))
     saved = split.older - limit - overhead
     if not split.gone or saved < 1 or saved < LEAST_FREED * room:
@@ -238,13 +237,15 @@ def apply(plan: CompactionPlan, summary: str) -> Compacted:
 
 
 class _Split:
-    """Which turns stay and which are replaced."""
+    """Which turns stay and which are replaced; fewer of the newest stay if they leave no room for a summary."""
 
-    def __init__(self, turns: Turns, pinned: set[int], keep: int) -> None:
+    def __init__(self, turns: Turns, pinned: set[int], keep: int, room: int) -> None:
         self.turns = turns
         self._pinned = pinned if turns.task is None else pinned | {turns.turn_of(turns.task)}
         self._summaries = {turn for turn in range(len(turns.starts)) if self._is_summary(turn)}
         self._set(keep)
+        while self.stays > room and self.keep > 1:
+            self._set(self.keep - 1)
 
     def _set(self, keep: int) -> None:
         turns = self.turns
@@ -257,11 +258,6 @@ class _Split:
         self.stays = turns.fixed + turns.total - self.older
         if all(turn in self._summaries for turn in leaving):
             self.gone = []
-
-    def loosen(self, room: int) -> None:
-        """Let fewer of the newest turns stay, as long as they leave no room for a summary."""
-        while self.stays > room and self.keep > 1:
-            self._set(self.keep - 1)
 
     def _is_summary(self, turn: int) -> bool:
         start, stop = self.turns.span(turn)
@@ -278,10 +274,10 @@ class _Split:
 def _planned(split: _Split, previous: Compacted | None, limit: int, input_limit: int, saved: int) -> CompactionPlan:
     turns, gone = split.turns, set(split.gone)
     last = _last(turns, previous)
-    said = [turns.messages[at] for at in split.gone if mark.piece_of(turns.messages[at]) is None]
+    replaced = [turns.messages[at] for at in split.gone if mark.piece_of(turns.messages[at]) is None]
     # Where results come in the user's messages, it is still a tool that speaks.
-    texts = [("tool" if one.results else one.role, one.text()) for one in said if not is_note(one)]
-    spoken = tuple(Said(role, text, handle(text)) for role, text in texts if text.strip())
+    texts = [("tool" if one.results else one.role, one.text()) for one in replaced if not is_note(one)]
+    spoken = tuple(MessageText(role, text, handle(text)) for role, text in texts if text.strip())
     before, unit = turns.fixed + turns.total, turns.meter.unit
     return CompactionPlan(
         said=spoken,
@@ -297,7 +293,7 @@ def _planned(split: _Split, previous: Compacted | None, limit: int, input_limit:
             f"a summary of at most {limit:,} frees at least {saved:,}"
         ),
         carried=previous,
-        replaced=last.replaced + len(said),
+        replaced=last.replaced + len(replaced),
         index=last.index,
         turns=turns,
         generation=turns.generation,
@@ -336,7 +332,7 @@ def _checked(plan: CompactionPlan, summary: str) -> str:
 
 
 def _index(plan: CompactionPlan) -> str:
-    """Return a line for each message that goes: its handle, who said it, and how it begins."""
+    """Return a line for each message that goes: its handle, its role, and how it begins."""
     starts = [" ".join(redact(one.text[: 4 * _EXCERPT]).split())[:_EXCERPT] for one in plan.said]
     lines = [f"{one.handle} {one.role}: {start}" for one, start in zip(plan.said, starts, strict=True)]
     return "\n".join([f"{plan.index} earlier", *lines] if plan.index else lines)

@@ -56,7 +56,7 @@ _NAMED = (
     r"(?:api|access|secret|account|private|signing|encryption|master|shared[ _-]?access)[ _-]?key(?:[ _-]?id)?"
     r"|(?:client[ _-]?)?secret|token|credential|(?<![A-Za-z])sig(?:nature)?"
 )
-_SAID = re.compile(
+_NAMED_VALUE = re.compile(
     rf"((?:(?P<strong>{_STRONG})|{_NAMED})"
     r"(?P<link>[\"'`]?\s*(?:=>|:=|[=:]|\s(?:is|was|to)\b:?)\s*))"
     r"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{4,400})(?P=quote)|(?P<bare>[^\s\"'`,;&<>(){}\[\]]{4,400}))",
@@ -102,11 +102,11 @@ def redact(text: str) -> str:
     if "curl" in low:
         text = _USER_OPTION.sub(rf"\1{REMOVED}", text)
     if any(map(low.__contains__, _WORDS)):
-        text = _SAID.sub(_unsaid, _OPTION.sub(rf"\1{REMOVED}", text))
+        text = _NAMED_VALUE.sub(_without_value, _OPTION.sub(rf"\1{REMOVED}", text))
     return text
 
 
-def _unsaid(match: re.Match[str]) -> str:
+def _without_value(match: re.Match[str]) -> str:
     """Return a name with its value removed, or both unchanged if the value cannot be a secret."""
     quote, value = match["quote"] or "", match["quoted"] if match["quote"] else match["bare"]
     strong, spoken = bool(match["strong"]), not set(match["link"]) & set("=:")
