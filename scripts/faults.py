@@ -463,11 +463,11 @@ AREAS = (
             ("more than 100 % is taken", "if share is None or share > 1:", "if share is None:"),
             (
                 "true is taken for one",
-                "if isinstance(value, bool) or not isinstance(value, int):",
-                "if not isinstance(value, int):",
+                "if isinstance(value, int) and not isinstance(value, bool) and value >= least:",
+                "if isinstance(value, int) and value >= least:",
             ),
             ("0.29 is the float nearest to it", "return Fraction(str(value))", "return Fraction(value)"),
-            ("less than the least is taken", "if value < least:", "if False:"),
+            ("less than the least is taken", " and value >= least:", ":"),
         ),
     ),
     Area(
@@ -507,8 +507,8 @@ AREAS = (
         (
             (
                 "a cut is one over",
-                "at_end=at_end))\n            if size <= limit:",
-                "at_end=at_end))\n            if size <= limit + 1:",
+                "if at_end else text[:at])\n            if size <= limit:",
+                "if at_end else text[:at])\n            if size <= limit + 1:",
             ),
             ("a head splits a grapheme", "if at_end else boundary_before(text, length)", "if at_end else length"),
             (

@@ -25,16 +25,16 @@ def units(place: str, value: object, *, least: int = 0) -> int:
     Raises:
         InvalidValue: it is not a whole number, or is less than `least`.
     """
+    if isinstance(value, int) and not isinstance(value, bool) and value >= least:
+        return value
     expected = f"a whole number of at least {least}"
-    if isinstance(value, float) and not math.isnan(value) and value.is_integer() and not math.isinf(value):
+    if isinstance(value, float) and value.is_integer():
         raise InvalidType(place, value, f"{expected} (write {int(value)})")
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidValue(place, value, expected)
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidType(place, value, expected)
-    if value < least:
-        raise InvalidValue(place, value, expected)
-    return value
+    raise InvalidValue(place, value, expected)
 
 
 def units_or_share(place: str, value: object) -> int | Fraction:

@@ -114,9 +114,7 @@ class _Reader:
         items: list[Any] | None = None
         spans: list[Span] = []
         whole = (start, start)
-        at = self._skip(start + 1)
-        more = self._next(at) != "}"
-        end = at if more else at + 1
+        at, more = self._after(start + 1, "}", first=True)
         while more:
             key, at = self._key(at)
             if key in values:
@@ -130,19 +128,15 @@ class _Reader:
             if key in lists:
                 whole = (at, end)
             at, more = self._after(end, "}")
-            end = at
         body = JsonBody(
             path=self.path, text=self.text, values=values, items=items, spans=spans, whole=whole, starts=starts
         )
-        return body, end
+        return body, at
 
     def _list(self, start: int, key: str) -> tuple[list[Any], list[Span], int]:
         items: list[Any] = []
         spans: list[Span] = []
-        at = self._skip(start + 1)
-        if self._next(at) == "]":
-            return items, spans, at + 1
-        more = True
+        at, more = self._after(start + 1, "]", first=True)
         while more:
             value, end = self._value(at, f"{key or 'messages'}[{len(items)}]")
             items.append(value)
@@ -160,12 +154,14 @@ class _Reader:
             raise self._error(f"not JSON: a colon has to follow the key {shown(key)}", end)
         return key, self._skip(end + 1)
 
-    def _after(self, at: int, closing: str) -> tuple[int, bool]:
-        """Return the position after a value, and whether another one follows."""
+    def _after(self, at: int, closing: str, *, first: bool = False) -> tuple[int, bool]:
+        """Return the position of the next value and true, or that after the closing bracket and false."""
         at = self._skip(at)
-        if self._next(at) not in (",", closing):
+        if self._next(at) == closing:
+            return at + 1, False
+        if not first and self._next(at) != ",":
             raise self._error(f"not JSON: a comma or {closing} has to follow", at)
-        return (self._skip(at + 1), True) if self._next(at) == "," else (at + 1, False)
+        return (at if first else self._skip(at + 1)), True
 
     def _value(self, at: int, place: str) -> tuple[Any, int]:
         told = f"{place}: " if place else ""

@@ -196,13 +196,14 @@ class _Builder:
         self._anchors: dict[str, _Anchor | None] = {}
         self._values = 0
         self._chars = 0
+        self._deepest = 0
 
     def document(self) -> Any:
         """Return the value of the only document; `None` if there is none."""
         event = self._next(self._kinds.StreamStartEvent)
         if isinstance(event, self._kinds.StreamEndEvent):
             return None
-        value, _ = self._value(next(self._events), (), 0)
+        value = self._value(next(self._events), (), 0)
         end = self._next(self._kinds.DocumentEndEvent)
         if not isinstance(end, self._kinds.StreamEndEvent):
             raise self._refusal(end, "more than one document; a file has one")
@@ -212,30 +213,33 @@ class _Builder:
         event = next(self._events)
         return next(self._events) if isinstance(event, passed) else event
 
-    def _value(self, event: Any, keys: Keys, depth: int) -> tuple[Any, int]:
-        """Return the value that an event starts, and its levels of nesting."""
+    def _value(self, event: Any, keys: Keys, depth: int) -> Any:
+        """Return the value that an event starts."""
         self.lines.setdefault(keys, self._line(event))
         if isinstance(event, self._kinds.AliasEvent):
             return self._alias(event, depth)
         if event.tag not in _TAGS:
             tag = event.tag.replace("tag:yaml.org,2002:", "!!")
             raise self._refusal(event, f"the tag {shown(tag)} is refused; only plain values are taken")
-        values, chars = self._values, self._chars
+        values, chars, deepest = self._values, self._chars, self._deepest
+        self._deepest = depth
         self._spend(event, values=1, depth=depth)
         if event.anchor:
             self._anchors[event.anchor] = None
         if isinstance(event, self._kinds.ScalarEvent):
-            value, height = self._scalar(event), 0
+            value = self._scalar(event)
             self._spend(event, chars=len(event.value))
         elif isinstance(event, self._kinds.SequenceStartEvent):
-            value, height = self._sequence(keys, depth)
+            value = self._sequence(keys, depth)
         else:
-            value, height = self._mapping(keys, depth)
+            value = self._mapping(keys, depth)
         if event.anchor:
-            self._anchors[event.anchor] = _Anchor(value, self._values - values, self._chars - chars, height)
-        return value, height
+            size = self._values - values, self._chars - chars
+            self._anchors[event.anchor] = _Anchor(value, *size, self._deepest - depth)
+        self._deepest = max(self._deepest, deepest)
+        return value
 
-    def _alias(self, event: Any, depth: int) -> tuple[Any, int]:
+    def _alias(self, event: Any, depth: int) -> Any:
         name = event.anchor
         if name not in self._anchors:
             raise self._refusal(event, f"the alias *{name} stands for nothing that came before")
@@ -243,20 +247,16 @@ class _Builder:
         if anchor is None:
             raise self._refusal(event, f"the alias *{name} stands for something that it is itself in")
         self._spend(event, values=anchor.values, chars=anchor.chars, depth=depth + anchor.height)
-        return anchor.value, anchor.height
+        return anchor.value
 
-    def _sequence(self, keys: Keys, depth: int) -> tuple[list[Any], int]:
+    def _sequence(self, keys: Keys, depth: int) -> list[Any]:
         items: list[Any] = []
-        height = 0
         while not isinstance(event := next(self._events), self._kinds.SequenceEndEvent):
-            item, levels = self._value(event, (*keys, len(items)), depth + 1)
-            items.append(item)
-            height = max(height, levels + 1)
-        return items, height
+            items.append(self._value(event, (*keys, len(items)), depth + 1))
+        return items
 
-    def _mapping(self, keys: Keys, depth: int) -> tuple[dict[str, Any], int]:
+    def _mapping(self, keys: Keys, depth: int) -> dict[str, Any]:
         items: dict[str, Any] = {}
-        height = 0
         while not isinstance(event := next(self._events), self._kinds.MappingEndEvent):
             if not isinstance(event, self._kinds.ScalarEvent):
                 raise self._refusal(event, "a key must be a text")
@@ -266,9 +266,8 @@ class _Builder:
                 raise self._refusal(event, f"the key {shown(key)} stands twice, first on line {first}")
             self.lines[*keys, key] = line
             self._spend(event, values=1, chars=len(key))
-            items[key], levels = self._value(next(self._events), (*keys, key), depth + 1)
-            height = max(height, levels + 1)
-        return items, height
+            items[key] = self._value(next(self._events), (*keys, key), depth + 1)
+        return items
 
     def _scalar(self, event: Any) -> Any:
         text: str = _joined(event.value)
@@ -283,6 +282,7 @@ class _Builder:
     def _spend(self, event: Any, *, values: int = 0, chars: int = 0, depth: int = 0) -> None:
         self._values += values
         self._chars += chars
+        self._deepest = max(self._deepest, depth)
         if self._values > self._most:
             raise self._refusal(event, f"more than {self._most:,} values, aliases counted each time")
         if self._chars > _MOST_CHARS:

@@ -66,9 +66,7 @@ def name_of(given: object) -> str | None:
     return given.name if _built_in(given.name) is given else None
 
 
-@cache
-def _upper(inner: BaseMeter) -> BaseMeter:
-    return Upper(inner)
+_upper = cache(Upper)
 
 
 @cache

@@ -164,12 +164,12 @@ class BaseMeter(ABC):
         low, high = 0, len(text) + 1
         guess = len(text)
         while low < high - 1:
-            at = at_most(text, guess, at_end=at_end)
+            at = at_most(text, guess, at_end=at_end) if guess < len(text) else guess
             if at <= low:
                 at = _at_least(text, low + 1, at_end=at_end)
                 if at >= high:
                     break
-            size = self.measure(side(text, at, at_end=at_end))
+            size = self.measure(text[len(text) - at :] if at_end else text[:at])
             if size <= limit:
                 low = at
             else:

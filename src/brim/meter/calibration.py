@@ -145,11 +145,7 @@ class Calibrated(BaseMeter):
     ) -> CallSize:
         """Return the size of a request, counted as `count_messages` counts it; `Calibration.record` takes it.
 
-        Args:
-            messages: the messages of the request.
-            tools: the tools that it offers.
-            system: the system prompt, if it is not one of the messages.
-            format: the format of the messages, if it is known.
+        `system` is a system prompt that is not one of the messages.
 
         Raises:
             InvalidValue: a message or a tool is invalid.

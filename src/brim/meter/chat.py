@@ -12,6 +12,7 @@ from typing import Any
 
 from brim.meter.model import Framing
 from brim.wire import format_of, wire
+from brim.wire.base import MEDIA
 from brim.wire.message import Message, Piece
 
 FRAMING = Framing(per_message=3, per_name=1, reply=3)
@@ -84,27 +85,15 @@ class RequestCounter:
             return count(piece.text) + count(piece.name) + self.call + (count(piece.id) if self.ids else 0)
         if kind == "result":
             return count(piece.id) if self.ids else 0
-        if kind == "thinking" and piece.name != "sealed":
-            return count(piece.text)
-        if kind == "opaque":
-            self.estimated = True
-            return count(piece.text)
-        return self._media(piece)
+        if kind in MEDIA:
+            from brim.meter.image import count_media
 
-    def _media(self, piece: Piece) -> int:
-        """Return the tokens of a piece that is not text."""
-        if piece.kind == "thinking":
-            self.estimated = True
-            return -(-len(piece.text) // _SEALED)
-        from brim.meter.image import count_image, count_media
-
-        source, detail = piece.text, piece.name or None
-        if piece.kind == "image":
-            told = count_image(self.model, source, detail, provider=self.provider)
-        else:
-            told = count_media(piece.kind, source, model=self.model, provider=self.provider)
-        self.estimated |= not told.exact
-        return told.units
+            told = count_media(kind, piece.text, piece.name or None, model=self.model, provider=self.provider)
+            self.estimated |= not told.exact
+            return told.units
+        sealed = kind == "thinking" and piece.name == "sealed"
+        self.estimated |= sealed or kind == "opaque"
+        return -(-len(piece.text) // _SEALED) if sealed else count(piece.text)
 
     def tools(self, tools: Sequence[Mapping[str, Any]] | None, *, system: bool = True) -> tuple[int, bool]:
         """Return the tokens of the tools of a request, and whether the number is exact.

@@ -114,17 +114,12 @@ def _parsed(path: str, _mtime_ns: int, _size: int) -> Mapping[str, Declaration]:
             raise source.error(f"models has no key {shown(name)}; a model has a name", "models", name)
         if first := found.get(fold(name)):
             raise source.error(f"models.{name} is declared twice, first as {first.name}", "models", name)
-        if declaration := _declaration(source, name):
-            found[fold(name)] = declaration
+        keys = ("models", name)
+        fields = {key: _value(source, _SHAPE[key], *keys, key) for key in _mapping(source, tuple(_SHAPE), *keys)}
+        places = {key: (source.path, source.line(*keys, key)) for key in fields}
+        if fields:
+            found[fold(name)] = Declaration(name=name, fields=fields, places=places)
     return found
-
-
-def _declaration(source: Source, name: str) -> Declaration | None:
-    """Return the declaration of one model; `None` if it is empty."""
-    keys = ("models", name)
-    fields = {key: _value(source, _SHAPE[key], *keys, key) for key in _mapping(source, tuple(_SHAPE), *keys)}
-    places = {key: (source.path, source.line(*keys, key)) for key in fields}
-    return Declaration(name=name, fields=fields, places=places) if fields else None
 
 
 def _mapping(source: Source, known: tuple[str, ...], *keys: str) -> dict[str, Any]:

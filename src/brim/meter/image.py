@@ -37,11 +37,16 @@ def count_image(
 
 
 def count_media(
-    kind: str, source: str | bytes | None, *, model: str | None = None, provider: str | None = None
+    kind: str,
+    source: str | bytes | None,
+    detail: str | None = None,
+    *,
+    model: str | None = None,
+    provider: str | None = None,
 ) -> Pictured:
     """Return the tokens of an image, a recording (`audio`) or a document (`file`).
 
-    A document that contains an image is counted as an image.
+    A document that contains an image is counted as an image; `detail` is the level of detail of an image.
 
     Raises:
         InvalidValue: the kind is unknown.
@@ -52,7 +57,7 @@ def count_media(
         return count_audio(named, source)
     blob = opened(source)
     pictured = kind == "image" or (blob is not None and size_of(blob) is not None)
-    return count_image(named, source) if pictured else count_file(named, source)
+    return count_image(named, source, detail) if pictured else count_file(named, source)
 
 
 def size_of(blob: Blob) -> Size | None:

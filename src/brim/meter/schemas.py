@@ -113,7 +113,9 @@ def count_tools(
         return 0, True
     names = [fold(name) for name in spellings(model)] if model is not None else ["gpt-4o"]
     if provider != "openai":
-        return _prompt(provider, names) + sum(_by_json(tool, count) for tool in read), False
+        prompts = (_CLAUDE_PROMPTS[name] for name in names if name in _CLAUDE_PROMPTS)
+        prompt = next(prompts, _CLAUDE_PROMPT) if provider == "anthropic" else _OTHER_PROMPT
+        return prompt + sum(_by_json(tool, count) for tool in read), False
     measured = next((_MEASURED[name] for name in names if name in _MEASURED), None)
     total, exact = (_END, measured is not None) if system else (_END + _OWN_MESSAGE, False)
     for tool in read:
@@ -176,12 +178,6 @@ def _by_json(tool: _Tool, count: Count) -> int:
     return max(units, least)
 
 
-def _prompt(provider: str, names: Sequence[str]) -> int:
-    if provider != "anthropic":
-        return _OTHER_PROMPT
-    return next((_CLAUDE_PROMPTS[name] for name in names if name in _CLAUDE_PROMPTS), _CLAUDE_PROMPT)
-
-
 class _Reading:
     """The sums of one walk through a schema. The walk has its own stack, so that no schema is too deep."""
 
@@ -191,13 +187,11 @@ class _Reading:
         self.least = count(tool.name) + count(tool.description)
         """Tokens of the names, descriptions and values, each counted on its own."""
         self._count = count
-        self._own: dict[str, int] = {"": 0}
-        self._uses: dict[str, list[str]] = {"": []}
+        self._own: dict[str, int] = {}
+        self._uses: dict[str, list[str]] = {}
         self._parts = 0
         self._at = ""
-        waiting: list[tuple[str, Any, str]] = []
-        if tool.schema is not None:
-            waiting.append(("", tool.schema, _below(tool.place, tool.key)))
+        waiting = [] if tool.schema is None else [("", tool.schema, _below(tool.place, tool.key))]
         while waiting:
             self._at, schema, place = waiting.pop()
             self._own.setdefault(self._at, 0)

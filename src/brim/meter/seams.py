@@ -30,14 +30,13 @@ def pieces(text: str, *, at_lines: bool, size: int = PIECE) -> Iterator[str]:
     """Yield `text` in pieces of about `size` characters whose counts add up; a text without seams stays whole."""
     start = 0
     while len(text) - start > size:
-        seam = _last_seam(text, start + size // 2, start + size, at_lines=at_lines)
-        reach = size
+        seam, reach = None, size
         while seam is None:
+            end = min(start + reach, len(text) - 1)
+            seam = _last_seam(text, start + reach // 2, end, at_lines=at_lines)
+            if seam is None and end == len(text) - 1:
+                seam = len(text)
             reach *= 2
-            if start + reach >= len(text):
-                seam = _last_seam(text, start + reach // 2, len(text) - 1, at_lines=at_lines) or len(text)
-            else:
-                seam = _last_seam(text, start + reach // 2, start + reach, at_lines=at_lines)
         yield text[start:seam]
         start = seam
     if start < len(text) or not text:

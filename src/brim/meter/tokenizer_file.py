@@ -43,12 +43,10 @@ class FileEngine:
 
     def counts(self, texts: Sequence[str]) -> list[int]:
         """Return the count of each text, in order. The texts hold no lone surrogates."""
-        return [self._count(text) for text in texts]
-
-    def _count(self, text: str) -> int:
         # This call keeps no offsets and releases the interpreter lock; with a single text it starts no threads, so that
         # a later fork is safe.
-        return len(self._tokenizer.encode_batch_fast([text], add_special_tokens=False)[0])
+        encode = self._tokenizer.encode_batch_fast
+        return [len(encode([text], add_special_tokens=False)[0]) for text in texts]
 
 
 def _parsed(path: str, text: str) -> Any:

@@ -53,8 +53,7 @@ def vocabulary(name: str) -> Vocabulary:
         return vocabulary(_SAME[name])
     engines: list[tuple[str, Callable[[], Engine]]] = []
     if name in _COUNTS:
-        toktok = partial(_toktok, name)
-        engines += [("toktok", toktok), ("tiktoken", partial(TiktokenEngine, name))]
+        engines += [("toktok", partial(_toktok, name)), ("tiktoken", partial(TiktokenEngine, name))]
     if name in OPEN:
         engines.append(("splintr", partial(SplintrEngine, name)))
     engines.append((CLASSES, ClassesEngine))

@@ -92,7 +92,9 @@ def _body(node: _Function, lines: Sequence[str]) -> FunctionBody | None:
         return None
     line = lines[_top(first)]
     indent = line[: len(line) - len(line.lstrip())]
-    start, summary = _above_comments(_top(first), _head_end(node), lines), ""
+    start, least, summary = _top(first), _head_end(node), ""
+    while start > least and lines[start - 1].lstrip()[:1] in ("", "#"):  # Blank lines and comments above it go too.
+        start -= 1
     if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
         alone = len(node.body) > 1 and _starts_line(node.body[1], lines)
         if first.lineno == first.end_lineno and alone:
@@ -123,13 +125,6 @@ def _head_end(node: _Function) -> int:
     parts: list[ast.AST | None] = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
     parts += [*args.defaults, *args.kw_defaults, node.returns, *getattr(node, "type_params", ())]
     return max(node.lineno, *(getattr(part, "end_lineno", 0) for part in parts if part is not None), 0)
-
-
-def _above_comments(start: int, least: int, lines: Sequence[str]) -> int:
-    """Return the first of the blank and comment lines directly before `start`."""
-    while start > least and lines[start - 1].lstrip()[:1] in ("", "#"):
-        start -= 1
-    return start
 
 
 def _summary(docstring: str, indent: str) -> str:

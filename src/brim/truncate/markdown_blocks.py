@@ -72,18 +72,15 @@ def _block(lines: Sequence[str], at: int) -> Block:
     if heading := _HEADING.match(line):
         return Block("heading", at, at + 1, len(heading[1]))
     if fence := fence_of(line):
-        return _fenced(lines, at, fence)
+        close = _first(lines, at + 1, _closing(fence, " {0,3}").match)
+        return Block("fence", at, len(lines) if close is None else close + 1, close=close)
     if raw := _RAW.match(line):
-        return _raw(lines, at, raw[1].lower())
+        ending = "-->" if raw[1] == "!--" else f"</{raw[1].lower()}>"
+        last = _first(lines, at, lambda line: ending in line.lower())
+        return Block("raw", at, len(lines) if last is None else last + 1)
     if _ITEM.match(line) and not _UNDERLINE.match(line):
         return _list(lines, at)
     return _text(lines, at)
-
-
-def _fenced(lines: Sequence[str], at: int, fence: str) -> Block:
-    """Return the block from a fence to the one that closes it, or to the end."""
-    close = _first(lines, at + 1, _closing(fence, " {0,3}").match)
-    return Block("fence", at, len(lines) if close is None else close + 1, close=close)
 
 
 def _first(lines: Sequence[str], start: int, matches: Callable[[str], object]) -> int | None:
@@ -94,13 +91,6 @@ def _first(lines: Sequence[str], start: int, matches: Callable[[str], object]) -
 def _closing(fence: str, indent: str) -> re.Pattern[str]:
     """Return the pattern of a line that closes `fence`."""
     return re.compile(rf"{indent}{re.escape(fence[0])}{{{len(fence)},}}[ \t\r]*$")
-
-
-def _raw(lines: Sequence[str], at: int, tag: str) -> Block:
-    """Return the block from a tag to its end, or to the end of the document."""
-    ending = "-->" if tag == "!--" else f"</{tag}>"
-    last = _first(lines, at, lambda line: ending in line.lower())
-    return Block("raw", at, len(lines) if last is None else last + 1)
 
 
 def _list(lines: Sequence[str], at: int) -> Block:
