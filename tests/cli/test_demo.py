@@ -18,20 +18,19 @@ def test_the_demo_shows_totals_grid_table_losses_and_the_way_on(brim):
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
-@pytest.mark.parametrize("budget", [400, 1000, 4000, 8000, 20000])
-def test_no_line_is_wider_than_the_terminal(brim, width, budget):
-    told = brim("demo", "--width", width, "--budget", budget)
-    assert told.code == 0
-    drawing = told.out.partition("The same in Python")[0]
-    limit = max(width, 75)
-    assert max(map(len, drawing.splitlines())) <= limit
-    assert not [line for line in told.out.splitlines() if line != line.rstrip()]
+def test_no_line_is_wider_than_the_terminal_and_the_table_fills_it(brim, width):
+    for budget in (400, 1000, 4000, 8000, 20000):
+        told = brim("demo", "--width", width, "--budget", budget)
+        assert told.code == 0
+        drawing = told.out.partition("The same in Python")[0]
+        assert width * 0.8 <= max(map(len, drawing.splitlines())) <= max(width, 75)
+        assert not [line for line in told.out.splitlines() if line != line.rstrip()]
 
 
 def test_the_prompt_keeps_to_any_budget(brim):
     for budget in (400, 1500, 4000):
         told = json.loads(brim("demo", "--budget", budget, "--json").out)
-        assert meter("gpt-5").count(told["text"]) == told["receipt"]["used"] <= budget
+        assert budget * 0.9 < meter("gpt-5").count(told["text"]) == told["receipt"]["used"] <= budget
 
 
 def test_a_budget_below_the_essentials_does_not_fit(brim):

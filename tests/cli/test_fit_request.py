@@ -56,7 +56,9 @@ def test_standard_input_is_a_request_with_the_option(brim):
     told = brim("fit", "-", "--request", "--meter", "chars", "--budget", "300", stdin=body)
     assert told.code == 0
     assert json.loads(told.out)["instructions"] == "be brief"
-    assert json.loads(told.out)["input"] != messages
+    sent = json.loads(told.out)["input"]
+    assert (sent[:2], sent[-1], len(sent)) == (messages[:2], messages[-1], 4)
+    assert sent[2]["output"].startswith("[cleared: 400 chars, b2:")
     told = brim("fit", "-", "--request", stdin=b"[")
     assert (told.code, told.err) == (2, "brim: standard input:1: not JSON: expecting value\n")
 

@@ -66,7 +66,7 @@ def test_a_template_places_sections_and_its_text_is_counted():
     prompt = fit(*sections, budget=60, template="{{json}} A: {a}\nB: {b}.")
     assert prompt.text.startswith("{json} A: xxxx")
     assert prompt.text.endswith("\nB: bb.")
-    assert prompt.receipt.used == len(prompt.text) <= 60
+    assert prompt.receipt.used == len(prompt.text) == 60
     with pytest.raises(brim.DoesNotFit, match="template"):
         fit(Section("a", "x", required=True), budget=5, template="much too long a frame for {a}")
 

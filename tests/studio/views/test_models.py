@@ -11,7 +11,9 @@ def test_models_have_their_source_and_gateway_requests_their_tokens_before_and_a
     assert {talk["id"].partition(".")[2] for talk in gateway["sessions"]} == {"support-bot", "code-agent"}
     cut = [each for each in gateway["requests"] if each.get("edits")]
     assert cut
-    assert all(each["after"] <= each["budget"] and each["after"] < each["before"] for each in cut)
+    assert all(
+        each["budget"] * 0.1 < each["after"] <= each["budget"] and each["after"] < each["before"] for each in cut
+    )
     (one,) = gateway["gateways"]
     assert sum(one["ends"].values()) == len(gateway["requests"]) == one["newest"]
     assert 0 < one["overhead_ms"]["p50"] <= one["overhead_ms"]["p99"]

@@ -10,7 +10,7 @@ SESSION, LOOP = "orders-incident", "orders-recount"
 def test_a_timeline_has_a_point_for_each_prompt_and_marks_what_happened(served):
     told = served.get("timeline", session=SESSION)[1]
     assert len(told["points"]) == told["status"]["prompts"]
-    assert all(point["used"] <= point["budget"] for point in told["points"])
+    assert all(0 < point["used"] <= point["budget"] for point in told["points"])
     assert all(sum(point["categories"].values()) == point["used"] for point in told["points"])
     kinds = [mark["kind"] for mark in told["marks"]]
     assert kinds.count("compaction") == told["status"]["compactions"] == 2
