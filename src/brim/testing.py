@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from brim.errors import ModelError
 from brim.llm import Messages, Reply
 from brim.meter.base import BaseMeter
-from brim.store.memory import MemoryStore
+from brim.store.sqlite import MemoryStore
 
 __all__ = ["Answer", "CharMeter", "MemoryStore", "PieceMeter", "Scripted"]
 

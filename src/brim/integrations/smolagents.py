@@ -76,19 +76,13 @@ class FittedModel:
 
         The list is changed to the messages that were sent, so that the record of a step shows what the model saw.
         """
-
-        def send(call: TranslatedCall) -> Any:
-            return self.inner.generate(_put(call, messages), *args, **kwargs)
-
-        return run(self._call(messages, kwargs), send, _usage)
+        call = self._call(messages, kwargs)
+        return run(call, lambda call: self.inner.generate(_put(call, messages), *args, **kwargs), _usage)
 
     def _streamed(self, messages: list[Any], *args: Any, **kwargs: Any) -> Iterator[Any]:
         """Call the model with the messages that fit, and yield its answer as it comes."""
-
-        def send(call: TranslatedCall) -> Any:
-            return self.inner.generate_stream(_put(call, messages), *args, **kwargs)
-
-        return stream(self._call(messages, kwargs), send, _usage)
+        call = self._call(messages, kwargs)
+        return stream(call, lambda call: self.inner.generate_stream(_put(call, messages), *args, **kwargs), _usage)
 
     def _call(self, messages: Sequence[Any], kwargs: Mapping[str, Any]) -> TranslatedCall:
         given = [each if isinstance(each, ChatMessage) else ChatMessage.from_dict(dict(each)) for each in messages]

@@ -185,6 +185,18 @@ class Sqlite(SqlStore):
         return StoreError(self.url, f"{advice} ({error})" if advice else f"SQLite says: {error}")
 
 
+class MemoryStore(Sqlite):
+    """A store in the memory of the process, for tests; it is gone when it is closed."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        """Open an empty store.
+
+        Args:
+            clock: returns the time in seconds since 1970.
+        """
+        super().__init__(":memory:", clock)
+
+
 def _name(error: Exception) -> str:
     """Return the name of an error, without its extended code."""
     return "_".join(str(getattr(error, "sqlite_errorname", "")).split("_")[:2])
