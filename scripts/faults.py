@@ -887,7 +887,6 @@ AREAS = (
             ),
             ("a history that was changed is continued", "if had is None:", "if had is None and not messages:"),
             ("what fits is cut all the same", "room.fits if before <= room.fits else room.target", "room.target"),
-            ("a refusal lowers nothing", "min(budget, budget if most is None else most)", "budget"),
             ("extra tokens are not counted", "request.system, tools) + request.extra", "request.system, tools)"),
             ("any usage is that of the newest prompt", "if self._newest is request.fitted:", "if True:"),
         ),

@@ -199,3 +199,14 @@ def test_ten_thousand_claims_are_served_in_one_pass(fill):
     grants = solver.allocate(claims, 40_000, fill=fill)
     assert spent(claims, grants) <= 40_000
     assert sum(grants) > 30_000
+
+
+def test_a_share_of_the_budget_is_rounded_down():
+    claims = [Claim(wanted=8, rank=1, toll=1), Claim(wanted=10, reserved=Fraction(28, 25), rank=2)]
+    assert solver.allocate(claims, 8) == [5, 2]
+
+
+def test_fair_shares_leave_no_token_over():
+    claims = [Claim(wanted=7, weight=2, toll=1), Claim(wanted=5, least=2, reserved=2, weight=3, toll=1)]
+    assert solver.allocate(claims, 8, fill="fair") == [3, 3]
+    assert solver.allocate([Claim(wanted=10)] * 3, 10, fill="fair") == [4, 3, 3]

@@ -123,13 +123,42 @@ def test_a_refusal_without_numbers_is_answered_by_a_smaller_request(log):
 @LOGS
 def test_what_usage_teaches_holds_for_the_next_conversation(log):
     engine = Conversations(50_000, model="mystery-1", log=log)
-    before = engine.request(history(20)).before
     for steps in range(3, 12):
         request = engine.request(history(steps))
         request.answered({"prompt_tokens": int(brim_count(history(steps)) * 1.0), "completion_tokens": 1})
-    other = engine.request([{"role": "user", "content": "Another task."}, *history(20)[2:]])
+    messages = [{"role": "user", "content": "Another task."}, *history(20)[2:]]
+    before = Conversations(50_000, model="mystery-1", log=log).request(messages).before
+    other = engine.request(messages)
+    assert len(engine) == 2
     assert other.before < before
-    assert other.before >= brim_count(history(20)) * 0.9
+    assert other.before >= brim_count(messages) * 0.9
+
+
+@LOGS
+def test_tools_and_extra_tokens_are_counted_and_take_their_room(log):
+    tool = {"type": "function", "function": {"name": "read", "description": "Read a file. " * 60, "parameters": {}}}
+    engine = Conversations(2_000, model="gpt-4o", log=log)
+    plain = engine.request(history(10), session="plain")
+    tools = engine.request(history(10), session="tools", tools=[tool])
+    extra = engine.request(history(10), session="extra", extra_tokens=700)
+    assert tools.before >= plain.before + 200
+    assert extra.before == plain.before + 700
+    full = [engine.request(history(40), session="full", tools=[tool]), engine.request(history(40), extra_tokens=700)]
+    for request in full:
+        assert 400 < request.used <= 2_000
+    assert brim_count(full[1].messages) <= 1_300
+
+
+@LOGS
+def test_a_request_continues_the_conversation_with_the_longest_beginning(log):
+    engine = Conversations(50_000, model="gpt-4o", log=log)
+    engine.request(history(5), session="longer")
+    engine.request([*history(3)], session="shorter")
+    engine.request(history(6))
+    assert {name: len(each.known) for name, each in engine._known.items()} == {
+        "longer": len(history(6)),
+        "shorter": len(history(3)),
+    }
 
 
 def test_two_engines_on_one_store_keep_the_same_cut_without_a_log(tmp_path):
@@ -164,10 +193,11 @@ def test_dropped_texts_can_be_recalled_where_the_model_is_offered_the_tool():
 
 def test_a_pinned_message_stays_whole():
     engine = Conversations(2_000, model="gpt-4o", log=False)
-    request = RequestInput(messages=history(40), model="gpt-4o", pin=(3,))
-    made = engine.fit(request, engine.plan(request))
-    assert 2 in made.places
-    assert 3 in made.places
+    request = RequestInput(messages=history(40), model="gpt-4o", pin=(41,))
+    assert {40, 41} <= set(engine.fit(request, engine.plan(request)).places)
+    free = RequestInput(messages=history(40), model="gpt-4o")
+    other = Conversations(2_000, model="gpt-4o", log=False)
+    assert not {40, 41} & set(other.fit(free, other.plan(free)).places)
 
 
 def test_limits_and_a_meter_of_one_request_take_the_place_of_the_programs():

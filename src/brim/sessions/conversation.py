@@ -104,8 +104,11 @@ class LoggedConversation(Conversation):
         start = [jsonable(raw) for raw in messages[: self._stored]]
         return super().continues([*start, *messages[self._stored :]])
 
-    def fit(self, request: RequestInput, room: Room, most: int | None = None) -> FittedRequest:
-        """Return the request that fits: what is new is added to the session, and its prompt is sent."""
+    def fit(self, request: RequestInput, room: Room, most: int | None = None) -> FittedRequest:  # noqa: ARG002
+        """Return the request that fits: what is new is added to the session, and its prompt is sent.
+
+        After a refusal the session itself keeps below the refused size.
+        """
         messages, had = list(request.messages), self.continues(request.messages)
         if had is None:
             self.session.restart(messages, trigger=CHANGED)
@@ -116,8 +119,9 @@ class LoggedConversation(Conversation):
         session, tools = self.session, request.tools
         before = session.estimate(request.system, tools) + request.extra
         budget = room.fits if before <= room.fits else room.target
-        budget = max(0, min(budget, budget if most is None else most) - request.extra)
-        fitted = self._newest = session.prompt(system=request.system, tools=tools, budget=budget)
+        fitted = self._newest = session.prompt(
+            system=request.system, tools=tools, budget=max(0, budget - request.extra)
+        )
         sent = fitted.messages
         if request.system and session.format == "openai":
             sent = sent[1:]  # The caller sends it apart.
