@@ -216,3 +216,15 @@ def test_conversations_are_forgotten_by_their_number_and_their_size():
     large = RequestInput(messages=history(30), model="gpt-4o", size=70 * 1024 * 1024)
     engine.fit(large, engine.plan(large), name="large")
     assert list(engine._known) == ["large"]
+
+
+def test_a_request_without_its_conversation_counts_its_tools_and_its_system_prompt():
+    tool = {"name": "read", "description": "Read a file. " * 60, "input_schema": {"type": "object", "properties": {}}}
+    engine = Conversations(2_000, model="claude-sonnet-4-5", log=False)
+    messages = [{"role": "user", "content": "why does it fail?"}]
+    plain = RequestInput(messages=messages, model="claude-sonnet-4-5", format="anthropic")
+    system = RequestInput(messages=messages, model="claude-sonnet-4-5", format="anthropic", system="Be careful. " * 50)
+    tools = RequestInput(messages=messages, model="claude-sonnet-4-5", format="anthropic", tools=[tool])
+    sizes = [engine.count(each, engine.plan(each)).tokens for each in (plain, system, tools)]
+    assert sizes[1] >= sizes[0] + 150
+    assert sizes[2] >= sizes[0] + 180
