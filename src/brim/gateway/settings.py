@@ -25,6 +25,7 @@ _SHARED = {
     "meter": "meter",
     "margin": "safety_margin",
     "stable": "session.stable",
+    "capture": "session.capture",
     "store": "store.url",
 }
 """Settings that are not the gateway's alone, by field."""
@@ -63,6 +64,8 @@ class GatewaySettings:
     margin: float | str = 0
     """The share of the budget that is left free if the count is an estimate."""
     stable: bool = True
+    capture: bool = False
+    """Whether the store keeps the texts of prompts that were cut, so that they can be replayed."""
     most_bytes: int = 33_554_432
     most_values: int = 250_000
     keepalive: float = 15

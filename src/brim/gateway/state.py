@@ -30,7 +30,9 @@ class GatewayState:
         self.hidden = _hidden(settings)
         """The gateway's own key for upstream, which no answer may hold."""
         self.store = open_store(settings.store) if settings.store is not None else None
-        self.conversations = Conversations(store=self.store, most=settings.sessions, log=False, stable=settings.stable)
+        self.conversations = Conversations(
+            store=self.store, most=settings.sessions, log=False, stable=settings.stable, capture=settings.capture
+        )
         """The engine: windows, meters, conversations."""
         self.upstream = Upstream()
         self.metrics = GatewayMetrics()

@@ -232,6 +232,7 @@ class Conversations:
                         raise
                     # Better less room for the answer than no request.
                     made = conversation.fit(request, replace(room, target=room.fits))
+            made.conversation = conversation.name
             self._moved(conversation, request, changed=made.changed)
 
         def shrink(refused: FittedRequest, overflow: Overflow) -> FittedRequest | None:
@@ -326,7 +327,8 @@ class Conversations:
     def _opened(self, name: str, key: ConversationKey, plan: RequestPlan, room: Room) -> Conversation:
         """Return a conversation that the store has, or a new one."""
         if not self._log:
-            return HeldConversation(name, key, self.store, self.meters, stable=self.stable)
+            capture = bool(self._settings.get("capture"))
+            return HeldConversation(name, key, self.store, self.meters, stable=self.stable, capture=capture)
         store, settings = self._store, dict(self._settings)
         if store is None or not store.entries(name, limit=1):
             meter = OTHER if plan.chosen is None and known(key.model) is None else plan.chosen

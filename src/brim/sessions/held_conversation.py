@@ -29,7 +29,14 @@ class HeldConversation(Conversation):
     """A conversation of which the cut is kept."""
 
     def __init__(
-        self, name: str, key: ConversationKey, store: TolerantStore, meters: Meters, *, stable: bool = True
+        self,
+        name: str,
+        key: ConversationKey,
+        store: TolerantStore,
+        meters: Meters,
+        *,
+        stable: bool = True,
+        capture: bool = False,
     ) -> None:
         super().__init__(name, key)
         self.scale: BaseMeter | None = None
@@ -39,9 +46,15 @@ class HeldConversation(Conversation):
         self._store = store
         self._meters = meters
         self._stable = stable
+        self._capture = capture
         self._context: Context | None = None
         self._version = 0
         self._cut: Any = None
+        """The cut of the newest prompt."""
+        self._saved: Any = None
+        """The cut that the store has."""
+        self._cuts = 0
+        """How often it was cut."""
 
     @property
     def known(self) -> Sequence[Any]:
@@ -68,7 +81,7 @@ class HeldConversation(Conversation):
             max(0, target - request.extra),
             tools=tools,
             system=request.system,
-            capture=False,
+            capture=self._capture,
             query=None,
             pin=request.pin,
         )
@@ -89,6 +102,7 @@ class HeldConversation(Conversation):
             shelf=self.shelf,
             fitted=fitted,
             recalls=request.recall,
+            cut=self._counted(),
         )
         self._keep(made)
         return made
@@ -112,8 +126,19 @@ class HeldConversation(Conversation):
             self._store.write(self.name, [], texts)
             self.shelf.put(texts)
 
+    def _counted(self) -> int:
+        """Return the number of the cut that the newest prompt made; 0 if it is cut as the one before."""
+        assert self._context is not None
+        stable = self._context.history.stable
+        cut = None if stable is None or stable.held is None else stable.held.identity
+        if cut is not None and cut == self._cut:
+            return 0
+        self._cut = cut
+        self._cuts += 1
+        return self._cuts
+
     def _keep(self, made: FittedRequest) -> None:
-        """Write the cut that is held now, and what the newest prompt was."""
+        """Write the cut that is held now, what the newest prompt was, and the receipt of a new cut."""
         context, fitted = self._context, made.fitted
         if self._store.store is None or context is None or fitted is None:
             return
@@ -127,17 +152,19 @@ class HeldConversation(Conversation):
             "truncated": True,
             "model": self.key.model,
             "before": made.before,
+            "window": made.room.window if made.room is not None else None,
+            "cuts": self._cuts,
+            "owner": self.key.owner[0] if self.key.owner else "",
         }
-        self._store.write(self.name, [("prompt", status), (META, {"kind": "gateway", "status": status})], {})
-        stable = context.history.stable
-        held = stable.held if stable is not None else None
-        cut = None if held is None else held.identity
-        if cut is None or cut == self._cut:
+        receipt = {"receipt": fitted.receipt.to_dict()} if made.cut else {}
+        meta = {"kind": "gateway", "status": status}
+        self._store.write(self.name, [("prompt", {**status, **receipt}), (META, meta)], {})
+        if self._cut is None or self._cut == self._saved:
             return
-        body = {"held": held_dict(stable), "meter": scale.name}
+        body = {"held": held_dict(context.history.stable), "meter": scale.name, "cuts": self._cuts}
         version = self._store.save(KIND, self.name, body, self._version)
         if version is not None:  # If not, another process cut first; its cut is taken with the next request.
-            self._version, self._cut = version, cut
+            self._version, self._saved = version, self._cut
 
     def _load(self, scale: BaseMeter) -> Stable | None:
         """Return the cut that another process has made, if one did."""
@@ -145,8 +172,12 @@ class HeldConversation(Conversation):
         if saved is None or saved.version == self._version:
             return None
         self._version = saved.version
+        self._cuts = max(self._cuts, saved.body.get("cuts", 0))
         held = held_from(saved.body["held"]) if saved.body.get("meter") == scale.name else None
-        return None if held is None else Stable(held=held)
+        if held is None:
+            return None
+        self._cut = self._saved = held.identity
+        return Stable(held=held)
 
 
 def _places(sent: Sequence[Any], own: Sequence[Any]) -> list[int | None]:

@@ -62,6 +62,10 @@ class FittedRequest:
     """Whether the tokens are an exact count."""
     shelf: DroppedTexts | None = field(default=None, repr=False)
     """The texts that were dropped from the conversation, if the model can recall them."""
+    conversation: str = ""
+    """The name of its conversation; empty if it continues none."""
+    cut: int = 0
+    """The number of the cut that it made in its conversation, from 1; 0 if it is whole, or cut as the one before."""
     session: Session | None = None
     """The session of the conversation, if it has one."""
     fitted: Fitted | None = field(default=None, repr=False)

@@ -1,0 +1,71 @@
+"""Each cut of a gateway leaves a receipt in its store, and its conversation counts its cuts."""
+
+import json
+
+import pytest
+
+from brim import open_store
+from brim.receipts.receipt import Receipt
+from brim.replay import replay
+from brim.sessions.held_conversation import KIND
+from gateway.conftest import asked, conversation, post
+
+NAMED = {"x_brim_session_id": "talk"}
+
+
+def grown(url, turns):
+    """Send a conversation as it grows, and return the answers' headers."""
+    return [post(url, asked(conversation(turn)), **NAMED)[1] for turn in turns]
+
+
+def prompts(url):
+    """Return the entries of the prompts of the one conversation in a store, and its document."""
+    with open_store(url) as store:
+        (row,) = store.sessions()
+        entries = store.entries(row.id, kinds=["prompt"])
+        return [entry.body for entry in entries], row.meta["status"], store.load(KIND, row.id).body
+
+
+def test_each_cut_leaves_one_receipt_without_text_and_what_is_held_leaves_none(gateway, upstream, tmp_path):
+    store = f"sqlite:///{tmp_path}/brim.db"
+    url, _ = gateway(store=store)
+    headers = grown(url, range(40, 60))
+    found, status, saved = prompts(store)
+    assert len(found) == 20
+    cuts = [body["cuts"] for body in found]
+    receipts = [Receipt.from_dict(body["receipt"]) if "receipt" in body else None for body in found]
+    assert cuts[0] == 1
+    assert 1 < cuts[-1] < 10
+    assert cuts[-1] == saved["cuts"] == status["cuts"]
+    new = [now > before for before, now in zip([0, *cuts], cuts, strict=False)]
+    assert [receipt is not None for receipt in receipts] == new
+    for receipt, body, answer in zip(receipts, found, headers, strict=True):
+        assert body["used"] == int(answer["x-brim-tokens-after"])
+        assert (body["window"], body["owner"]) == (upstream.window, "")
+        if receipt is not None:
+            assert (receipt.used, receipt.budget) == (body["used"], body["budget"])
+            assert receipt.losses
+            assert receipt.capture is None
+    assert "looked at the log" not in json.dumps(found)
+
+
+def test_a_gateway_that_starts_again_counts_on(gateway, upstream, tmp_path):
+    store = f"sqlite:///{tmp_path}/brim.db"
+    grown(gateway(store=store)[0], range(40, 50))
+    before, _, _ = prompts(store)
+    grown(gateway(store=store)[0], range(49, 51))
+    after, _, _ = prompts(store)
+    assert before[-1]["cuts"] == after[10]["cuts"] == after[11]["cuts"]
+    assert not any("receipt" in body for body in after[10:])
+
+
+@pytest.mark.parametrize("capture", [False, True])
+def test_with_capture_the_cut_can_be_made_again_at_another_budget(gateway, upstream, tmp_path, capture):
+    store = f"sqlite:///{tmp_path}/brim.db"
+    url, _ = gateway(store=store, capture=capture)
+    grown(url, [40])
+    (body,), _, _ = prompts(store)
+    assert ("looked at the log" in json.dumps(body["receipt"])) == capture
+    if capture:
+        again = replay(body["receipt"], budget=body["budget"] // 2)
+        assert 0 < again.used <= body["budget"] // 2
