@@ -292,3 +292,31 @@ def test_a_named_conversation_that_another_model_goes_on_with_is_that_models_own
         assert [each.session.id for each in (first, other, again)] == ["talk", "talk/claude-sonnet-4-5", "talk"]
         assert other.session.format == "anthropic"
     assert {row.id for row in store.sessions()} == {"talk", "talk/claude-sonnet-4-5"}
+
+
+def test_a_reopened_conversation_has_the_window_and_the_settings_of_its_program(tmp_path):
+    url = f"sqlite:///{tmp_path}/brim.db"
+    first = Conversations(4_000, model="gpt-4o", store=url).request(history(30), session="nightly")
+    assert first.room.window == 4_000
+    smaller = Conversations(brim.Window(2_000, reserve=200), model="gpt-4o", store=url, keep_turns=1)
+    request = smaller.request(history(31), session="nightly")
+    assert request.session.settings.window == brim.Window(2_000, reserve=200)
+    assert request.session.settings.keep_turns == 1
+    assert request.session.budget == 1_800
+    assert request.used <= 1_800
+    larger = Conversations(8_000, model="gpt-4o", store=url).request(history(32), session="nightly")
+    assert larger.session.budget == 8_000
+    grown = Conversations(8_000, model="gpt-4o", store=url)
+    used = [grown.request(history(steps), session="nightly").used for steps in range(33, 110, 2)]
+    assert 7_000 < max(used) <= 8_000
+    with brim.open_store(url) as store:
+        assert brim.Session.open("nightly", store=store).settings.window.size == 8_000, "the studio sees it too"
+
+
+def test_the_window_of_one_model_is_not_given_to_the_session_of_another(tmp_path):
+    url = f"sqlite:///{tmp_path}/brim.db"
+    Conversations(store=url).request(history(3), model="gpt-4o", session="nightly")
+    request = Conversations(store=url).request(history(3), model="gpt-5", session="nightly")
+    assert request.session.id == "nightly/gpt-5"
+    with brim.open_store(url) as store:
+        assert brim.Session.open("nightly", store=store).settings.window.size == brim.Window.of("gpt-4o").size

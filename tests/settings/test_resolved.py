@@ -81,3 +81,33 @@ def test_the_conversations_of_a_program_keep_to_the_settings_that_are_set(projec
         bare.request([{"role": "user", "content": "hello"}]).session.settings.window.size
         == brim.Window.of("gpt-5").size
     )
+
+
+ROUGH = "meter: chars/4\nsafety_margin: 10%\n"
+
+
+def test_the_margin_holds_for_whatever_a_program_makes_of_the_settings(project, tmp_path, monkeypatch):
+    from brim.integrations.calls import FittedCalls, configured
+
+    settings = project(ROUGH + "window: {size: 4000}\n").resolve()
+    hello, loop = [{"role": "user", "content": "hello"}], settings.loop("Go.", print, window=3_000, tick_cap=1.0)
+    assert settings.session(window=2_000).budget == 1_800
+    assert settings.session(window=2_000, meter="chars").budget == 2_000
+    assert loop.session.budget == 2_700
+    assert settings.conversations().request(hello).room.fits == 3_600
+    assert settings.conversations(window=2_000).request(hello).room.fits == 1_800
+    assert settings.conversations(meter="chars").request(hello).room.fits == 4_000
+    model = project("safety_margin: 10%\n").resolve()
+    assert model.session(model="claude-sonnet-4-5").budget == int(brim.Window.of("claude-sonnet-4-5").budget * 0.9)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "brim.yaml").write_text(ROUGH)
+    assert configured(2_000).request(hello).room.fits == 1_800
+    assert FittedCalls(2_000).conversations.request(hello).room.fits == 1_800
+
+
+def test_the_margin_holds_for_a_wrapped_client(tmp_path, monkeypatch):
+    openai = pytest.importorskip("openai")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "brim.yaml").write_text(ROUGH)
+    client = brim.wrap(openai.OpenAI(api_key="none"), window=2_000)
+    assert client.brim.request([{"role": "user", "content": "hello"}]).room.fits == 1_800

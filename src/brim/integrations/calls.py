@@ -13,6 +13,7 @@ from brim.integrations.messages import Translation, format_for, from_wire, to_wi
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
 from brim.sessions.request import FittedRequest
+from brim.settings import load_config
 from brim.wire import Format
 
 Usage = Callable[[Any], Any]
@@ -95,11 +96,22 @@ class FittedCalls:
         """Begin.
 
         Args:
-            window: the window of the model; by default that of the catalogue.
+            window: the window of the model; by default that of the settings, or of the catalogue.
             conversations: the conversations to use, if they are shared.
             settings: further arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
         """
-        self.conversations = conversations or Conversations(window, **settings)
+        self.conversations = conversations or configured(window, **settings)
+
+
+def configured(window: Window | int | None = None, **options: Any) -> Conversations:
+    """Return the conversations of a program by its settings (`brim.yaml`, the environment); options override them.
+
+    Raises:
+        SourceError: a setting is invalid.
+        StoreError: the store cannot be opened.
+    """
+    options = {name: value for name, value in {"window": window, **options}.items() if value is not None}
+    return load_config().resolve().conversations(**options)
 
 
 Call = TypeVar("Call", bound=FittedCall)

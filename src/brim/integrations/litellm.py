@@ -17,12 +17,11 @@ from uuid import uuid4
 
 from brim.errors import InvalidType
 from brim.integrations import missing
-from brim.integrations.calls import arun, run
+from brim.integrations.calls import arun, configured, run
 from brim.integrations.client_call import ClientCall
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
 from brim.sessions.request import FittedRequest
-from brim.settings import load_config
 from brim.store import Store
 from brim.wire import Format
 
@@ -65,9 +64,7 @@ class BrimHook(CustomLogger):
             StoreError: the store cannot be opened.
         """
         super().__init__()
-        options = {"window": window, "store": store, **settings}
-        options = {name: value for name, value in options.items() if value is not None}
-        self.brim: Conversations = load_config().resolve().conversations(**options)
+        self.brim: Conversations = configured(window, store=store, **settings)
         """The conversations: `hook.brim.last.receipt`, `hook.brim.sessions`."""
         self._open: OrderedDict[str, ClientCall] = OrderedDict()
         """Calls whose usage is not reported yet."""

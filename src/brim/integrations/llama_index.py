@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from brim.integrations import missing
-from brim.integrations.calls import TranslatedCall, arun, astream, run, stream
+from brim.integrations.calls import TranslatedCall, arun, astream, configured, run, stream
 from brim.integrations.content import data_uri, json_text
 from brim.integrations.messages import FrameworkMessage, KeptPart, MessagePart, Translation, write_parts
 from brim.meter.window import Window
@@ -78,7 +78,7 @@ class BrimLLM(FunctionCallingLLM):
         super().__init__(
             llm=llm, callback_manager=llm.callback_manager, pydantic_program_mode=llm.pydantic_program_mode
         )
-        self._conversations, self._session = conversations or Conversations(window, **settings), session
+        self._conversations, self._session = conversations or configured(window, **settings), session
 
     @classmethod
     def class_name(cls) -> str:
@@ -193,7 +193,7 @@ class BrimMemory(BaseChatStoreMemory):
         size = window.size if isinstance(window, Window) else window
         stored = {"chat_store": chat_store or SimpleChatStore(), "chat_store_key": chat_store_key}
         super().__init__(window=size, model=model, session=session, extra_tokens=extra_tokens, **stored)
-        self._conversations = conversations or Conversations(window, model=model, **settings)
+        self._conversations = conversations or configured(window, model=model, **settings)
         self._meter = self._conversations.meters.meter(model or "", settings.get("meter"))
         self._tools = [each if isinstance(each, Mapping) else each.metadata.to_openai_tool() for each in tools]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from brim.errors import Conflict
 from brim.integrations import missing
-from brim.integrations.calls import FittedCall, arun, astream
+from brim.integrations.calls import FittedCall, arun, astream, configured
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
 from brim.store import Store, open_store
@@ -51,7 +51,7 @@ def fit_input(
         session: the name of the conversation, for a filter that serves only one.
         settings: further arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
     """
-    conversations = given if isinstance(given, Conversations) else Conversations(given, **settings)
+    conversations = given if isinstance(given, Conversations) else configured(given, **settings)
     return FitInput(conversations, model, session)
 
 

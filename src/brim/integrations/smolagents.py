@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from brim.integrations import missing
-from brim.integrations.calls import TranslatedCall, function_tool, run, stream, usage_of
+from brim.integrations.calls import TranslatedCall, configured, function_tool, run, stream, usage_of
 from brim.integrations.content import read_block, write_block
 from brim.integrations.messages import FrameworkMessage, KeptPart, MessagePart, Translation, joined_text, write_parts
 from brim.meter.window import Window
@@ -46,7 +46,7 @@ def fit_steps(
         settings: further arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
     """
     model = agent.model.inner if type(agent.model) is FittedModel else agent.model
-    agent.model = FittedModel(model, conversations or Conversations(window, **settings), agent, session)
+    agent.model = FittedModel(model, conversations or configured(window, **settings), agent, session)
     return agent
 
 

@@ -15,12 +15,11 @@ from inspect import iscoroutinefunction
 from typing import Any, TypeVar
 
 from brim.errors import InvalidType
-from brim.integrations.calls import arun, run
+from brim.integrations.calls import arun, configured, run
 from brim.integrations.client_call import ClientCall
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
 from brim.sessions.usage import usage_in
-from brim.settings import load_config
 from brim.store import Store
 from brim.wire import Format
 
@@ -64,9 +63,7 @@ def wrap(
     """
     if isinstance(client, type) or not all(callable(getattr(client, name, None)) for name in _NEEDED):
         raise InvalidType("client", client, "a client of the openai or the anthropic package, sync or async")
-    options = {"window": window, "store": store, **settings}
-    options = {name: value for name, value in options.items() if value is not None}
-    wrapper = _Wrapper(load_config().resolve().conversations(**options), session)
+    wrapper = _Wrapper(configured(window, store=store, **settings), session)
     copied = client.copy  # type: ignore[attr-defined]
     return wrapper.attach(getattr(copied, "plain", copied)())  # type: ignore[no-any-return]
 

@@ -41,8 +41,6 @@ _MOST_CHARS = 64 * 1024 * 1024
 """Characters of the newest requests of all conversations that are remembered."""
 _LOGGED = {"tool_limit": "100%"}
 """How the sessions differ from those of an agent that keeps its own: what fits is sent as it came."""
-_REOPENED = ("summarise", "observers", "on_notice", "capture")
-"""Arguments of a session that its log does not hold."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,6 +71,7 @@ class Conversations:
         on_notice: Callable[[str], Any] | None = None,
         most: int = _MOST,
         log: bool = True,
+        margin: float | str = 0,
         **settings: Any,
     ) -> None:
         """Begin with none.
@@ -88,13 +87,14 @@ class Conversations:
             most: how many conversations are remembered.
             log: whether each conversation is a session, with a log, summaries and a status; without it, only the cut
                 of each is kept, so that the next prompt begins like the last one.
+            margin: the share of the budget that is left free if the count is an estimate.
             settings: further arguments of a `Session`: `stable`, `compact_at`, `keep_turns`, `tool_limit`, ...
 
         Raises:
             StoreError: the store cannot be opened.
         """
         self._window = window if window is None or isinstance(window, Window) else Window(window)
-        self._model, self._meter = model or "", meter
+        self._model, self._meter, self._margin = model or "", meter, margin
         self._store = open_store(store) if isinstance(store, str) else store
         self.store = TolerantStore(self._store)
         """The store as far as requests go on without it."""
@@ -178,7 +178,7 @@ class Conversations:
         Raises:
             UnknownName: there is no meter of that name.
         """
-        limits = WindowLimits.of(self._window) if limits is None else limits
+        limits = replace(WindowLimits.of(self._window), margin=self._margin) if limits is None else limits
         chosen = meter if meter is not None else self._meter
         scale = self.meters.meter(request.model, chosen)
         room = self.windows.room(request.model, limits, request.answer, exact=scale.exact, server=server)
@@ -329,10 +329,10 @@ class Conversations:
         if not self._log:
             capture = bool(self._settings.get("capture"))
             return HeldConversation(name, key, self.store, self.meters, stable=self.stable, capture=capture)
-        store, settings = self._store, dict(self._settings)
-        if store is None or not store.entries(name, limit=1):
+        store, window = self._store, self._window if self._window is not None else Window(room.window)
+        first = store.entries(name, limit=1) if store is not None else []
+        if store is None or not first:
             meter = OTHER if plan.chosen is None and known(key.model) is None else plan.chosen
-            window = self._window if self._window is not None else Window(room.window)
             learned = self.meters.calibration(key.model, plan.chosen)
             session = Session(
                 window,
@@ -342,11 +342,12 @@ class Conversations:
                 id=name,
                 format=key.format,
                 calibration=learned,
-                **settings,
+                **self._settings,
             )
             return LoggedConversation(session, key)
-        settings = {name: settings[name] for name in _REOPENED if name in settings}
-        session = Session.open(name, store=store, meter=self._meter, **settings)
+        began = first[0].body.get("settings") or {}
+        own = window if self._window is not None or began.get("model") == (key.model or None) else None
+        session = Session.open(name, store=store, meter=self._meter, window=own, **self._settings)
         opened = ConversationKey(session.settings.model or "", session.settings.format, key.owner)
         return LoggedConversation(session, opened, logged_messages(store, name))
 

@@ -17,7 +17,7 @@ from brim.sessions.counts import Counts
 from brim.sessions.dropped_texts import DroppedTexts
 from brim.sessions.settings import SessionSettings
 from brim.sessions.state import Last
-from brim.store.base import Body, LogEntry, Store
+from brim.store.base import META, Body, LogEntry, Store
 
 Lines = Sequence[tuple[str, Body]]
 
@@ -72,6 +72,8 @@ class SavedSession:
     """The usage entries since."""
     pins: Mapping[str, str] = field(default_factory=dict)
     """Texts that every prompt holds, by their handles."""
+    about: Body = field(default_factory=dict)
+    """What the store's list of sessions shows of it, beside its status."""
 
     def take(self, entry: LogEntry) -> None:
         """Apply one more entry."""
@@ -94,6 +96,10 @@ class SavedSession:
                 self.learnt.append(body)
             if self.last is not None and "units" in body:
                 self.last = self.last._replace(units=body["units"])
+        elif kind == META:
+            self.about = {name: value for name, value in body.items() if name != "status"}
+        if "settings" in body:
+            self.settings = SessionSettings.from_dict(body["settings"])
         if "pins" in body:
             self.pins = dict.fromkeys(body["pins"], "")
         if "counts" in body:

@@ -217,4 +217,5 @@ def compaction_entry(state: SessionState, trigger: str) -> dict[str, Any]:
         "counts": state.counts.to_dict(),
         "calibration": state.model_meter.to_dict(),
         "pins": list(state.pins),
+        "settings": state.settings.to_dict(),
     }

@@ -135,13 +135,13 @@ class Session(Recall):
     ) -> Session:
         """Return a session as it was left: its next prompt is the one it would have made, had it never been closed.
 
-        Its settings are those that it began with. What cannot be stored is passed again: a meter or a summariser of
-        the caller's own, a clock, observers. With `create`, a session that the store does not have is begun, and
-        `settings` are the other arguments of a new one.
+        Its settings are those that it had; `settings` take their place, above all `window`, and stay. What cannot be
+        stored is passed again: a meter or a summariser of the caller's own, a clock, observers. With `create`, a
+        session that the store does not have is begun, and `settings` are the other arguments of a new one.
 
         Raises:
             UnknownName: the store has no session of this id, and `create` is false.
-            InvalidValue: it was begun with a meter of the caller's own, and none is passed.
+            InvalidValue: it was begun with a meter of the caller's own, and none is passed; or a setting is invalid.
         """
         saved = read(store, id)
         if saved is None:
@@ -149,9 +149,13 @@ class Session(Recall):
                 raise UnknownName("session", id, [row.id for row in store.sessions(limit=1_000)])
             settings |= {"summarise": summarise, "clock": clock, "observers": observers, "on_notice": on_notice}
             return cls(store=store, id=id, meter=meter, capture=capture, **settings)
-        made = cls.__new__(cls)
-        notifier = Notifier(id, saved.settings.model, clock, observers, on_notice)
+        made, before = cls.__new__(cls), saved.settings
+        saved.settings = before.changed(settings)
+        notifier = Notifier(id, before.model, clock, observers, on_notice)
         made._set_up(Journal(store, id, saved.number), restored_state(saved, meter), notifier, summarise, capture)
+        made.about |= saved.about
+        if saved.settings != before:
+            made._write([("note", {"settings": saved.settings.to_dict()})])
         return made
 
     @property

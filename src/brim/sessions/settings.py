@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
 from brim.amounts import fraction, units, units_or_share
-from brim.errors import InvalidType, InvalidValue
+from brim.errors import InvalidType, InvalidValue, check_choice
 from brim.meter.window import Window
 from brim.wire.base import Format
 
@@ -18,6 +18,10 @@ _MEMORY_SHARE = 4
 """The part of the budget, one in so many, that memory may take."""
 _LEAST_RESULT = 64
 """Tokens that a tool result is never cut below."""
+_CHANGES = ("window", "keep_turns", "summary_share", "stable", "compact_at", "tool_limit", "memory_limit")
+"""Settings that may change when a session is opened again."""
+_FIXED = ("model", "format", "calibration", "also")
+"""Arguments of a new session that an opened one has from its log."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,6 +80,19 @@ class SessionSettings:
         elif isinstance(window, int) and not isinstance(window, bool):
             window = Window(window)
         return cls(window=window, model=model, **told)  # type: ignore[arg-type]  # checked when it is made
+
+    def changed(self, given: Mapping[str, Any]) -> SessionSettings:
+        """Return the settings with those that are given in their place; the model and the format stay.
+
+        Raises:
+            InvalidValue: a setting is unknown or invalid.
+        """
+        for name in given:
+            check_choice("an argument", name, (*_CHANGES, *_FIXED))
+        told = {name: value for name, value in given.items() if name in _CHANGES and value is not None}
+        if type(told.get("window")) is int:
+            told["window"] = Window(told["window"])
+        return replace(self, **told)
 
     @property
     def budget(self) -> int:

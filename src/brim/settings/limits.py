@@ -103,7 +103,10 @@ class PromptLimits(Lookup):
         made: dict[str, Any] = {} if options.keys() & {"meter", "model"} else {"meter": scale}
         made |= options
         if made.get("budget") is not None or "model" in options:
-            return {**made, "budget": budget_of(made.get("budget"), made.get("model"))}
+            budget = budget_of(made.get("budget"), made.get("model"))
+            if made.get("budget") is None:
+                budget = self.within_margin(budget, meter_for(made.get("meter"), made.get("model")))
+            return {**made, "budget": budget}
         bounds = [total] if total is not None else []
         if window is not None and (scale.unit == "tokens" or not bounds):
             bounds.append(window.budget)

@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from brim.errors import InvalidValue
+from brim.meter import meter_for
+from brim.sessions.settings import SessionSettings
 from brim.settings.builder import Builder, Contents
 
 if TYPE_CHECKING:
@@ -87,6 +89,7 @@ class Resolved(Builder):
         from brim.sessions.conversations import Conversations
 
         made = {name: self.value(key) for name, key in _SESSION.items() if self.is_set(key)}
+        made["margin"] = self.value("safety_margin")
         if "window" not in options:
             made["window"] = self.window()
         return Conversations(**self._shared(options), **{**made, **options})
@@ -120,23 +123,23 @@ class Resolved(Builder):
     def _arguments(self, table: Mapping[str, str], options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of a session or a loop."""
         made = {name: self.value(key) for name, key in table.items()}
-        if "window" not in options:
-            made["window"] = self._margined_window(options)
-        return {**self._shared(options), **made, **options}
+        return {**self._shared(options), **made, **options, "window": self._margined_window(options)}
 
     def _shared(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of sessions, conversations and loops alike that are not among the options."""
         made = {name: self.value(name) for name in ("model", "meter") if name not in options}
         return made if "store" in options else {**made, "store": self.store()}
 
-    def _margined_window(self, options: Mapping[str, Any]) -> Window | None:
-        """Return the window without the safety margin; `None` if the options name a model."""
-        if options.get("model") is not None:
-            return None
-        window = self.window()
-        if window is None:
+    def _margined_window(self, options: Mapping[str, Any]) -> Window:
+        """Return the window of the options, of their model or of the settings, without the safety margin."""
+        model = options.get("model")
+        window = options.get("window") or (self.window() if model is None else None)
+        if window is None and model is None:
             raise InvalidValue("window.size", None, "set, or a model whose window is known: a session needs a window")
-        meter = self.meter()
-        if not self.value("safety_margin") or meter.exact:
+        window = SessionSettings.of(window, model).window
+        if not self.value("safety_margin"):
             return window
-        return replace(window, limit=self.within_margin(window.budget, meter))
+        chosen = options.get("meter", self.value("meter"))
+        own = model is None and "meter" not in options
+        meter = self.meter() if own else meter_for(chosen, model if chosen is None else None)
+        return window if meter.exact else replace(window, limit=self.within_margin(window.budget, meter))
