@@ -47,7 +47,7 @@ def test_upstream_is_closed_when_the_client_disconnects_before_the_answer(gatewa
     assert settled(lambda: upstream.open == 1)
     link.close()
     assert settled(lambda: upstream.open == 0)
-    assert settled(lambda: app.state.metrics.requests.value(route="chat", model="other", outcome="left") == 1)
+    assert settled(lambda: app.state.metrics.requests.value(route="chat", model="gpt-4o", outcome="left") == 1)
 
 
 def test_a_silent_stream_gets_keepalive_comments(gateway, upstream):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -46,11 +47,13 @@ def run(
     store: _Store = None,
     config: _Config = None,
     check: Annotated[bool, Option("--check", help="Check the settings and the endpoint, and exit.")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Print only the address.")] = False,
     json: options.Json = False,
 ) -> None:
     """Make every request to a model fit, for clients in any language.
 
-    Set OPENAI_BASE_URL or ANTHROPIC_BASE_URL to its address; the client needs no other change.
+    Set OPENAI_BASE_URL or ANTHROPIC_BASE_URL to its address; the client needs no other change. The gateway prints a
+    line for each cut, refusal, retry and learned window, and a summary at the end; with --json, each is one object.
 
     Example: brim gateway --upstream http://127.0.0.1:8101/v1 --port 8088 --window 4096
     """
@@ -58,6 +61,7 @@ def run(
     flags |= {"policy": policy, "meter": meter, "store": store}
     try:
         from brim.gateway import server
+        from brim.gateway.lines import ActivityLines
     except ImportError as error:
         raise SourceError("brim gateway", "it needs another package: pip install 'brim[gateway]'") from error
 
@@ -70,7 +74,7 @@ def run(
 
     settings = read()
     if not check:
-        server.run(settings, read, started)
+        server.run(settings, read, started, None if quiet else ActivityLines(sys.stdout, as_json=json))
         return
     checks = server.checked(settings)
     healthy = all(ok for _, ok, _ in checks)

@@ -9,12 +9,16 @@ from typing import Any
 from brim.gateway import relay
 from brim.gateway.connection import ClientGone
 from brim.gateway.decision import LOG
-from brim.gateway.guard import Receive, Scope, Send, admit
+from brim.gateway.guard import IncomingRequest, Receive, Scope, Send, admit
 from brim.gateway.key_mask import KeyMask
+from brim.gateway.metrics import ending
 from brim.gateway.problem import HttpProblem
 from brim.gateway.routes import route_of, served
 from brim.gateway.settings import GatewaySettings
 from brim.gateway.state import GatewayState
+
+_UNKNOWN = "brim-unknown"
+"""The id of a request that was not admitted."""
 
 
 class GatewayApp:
@@ -37,7 +41,8 @@ class GatewayApp:
 
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
         state, route = self.state, route_of(scope["path"])
-        id_, began = "brim-unknown", False
+        incoming: IncomingRequest | None = None
+        began = False
         if state.hidden is not None:
             send = KeyMask(state.hidden, send)
 
@@ -48,25 +53,29 @@ class GatewayApp:
 
         try:
             incoming = admit(scope, state.settings, state.keys)
-            id_ = incoming.id
             await served(state, incoming, receive, send_noted)
         except ClientGone:
-            state.metrics.requests.add(route=route, model="other", outcome="left")
+            state.metrics.ended(route, incoming.model if incoming is not None else "", "left")
         except HttpProblem as problem:
             if began:
                 raise  # The server breaks the connection, so the client sees that its answer is not complete.
-            state.metrics.requests.add(route=route, model="other", outcome=f"refused_{problem.status}")
-            state.traffic.add("", id=id_, route=route, status=problem.status, refused=True)
-            await _answer(send, problem, route, id_)
+            await self._refuse(incoming, route, problem, send)
         except Exception as error:  # An error of brim must not look like an answer of the provider.
             place = traceback.extract_tb(error.__traceback__)[-1]
+            id_ = incoming.id if incoming is not None else _UNKNOWN
             LOG.error("%s: %s at %s:%d", id_, type(error).__name__, place.name, place.lineno)
-            state.metrics.faults.add(kind="fault", became="refuse")
+            state.activity.fault(incoming, route, "fault", "refuse", error)
             if began:
                 raise ClientGone from None
-            await _answer(send, HttpProblem(503, "the gateway failed; the request was not answered"), route, id_)
+            failed = HttpProblem(503, "the gateway failed; the request was not answered")
+            await self._refuse(incoming, route, failed, send)
 
-
-async def _answer(send: Send, problem: HttpProblem, route: str, id_: str) -> None:
-    headers = [("content-type", "application/json"), ("x-brim-request-id", id_), *problem.headers.items()]
-    await relay.send_answer(send, problem.status, headers, problem.body(route, id_))
+    async def _refuse(self, incoming: IncomingRequest | None, route: str, problem: HttpProblem, send: Send) -> None:
+        """Note a refusal, and answer it."""
+        state, model = self.state, incoming.model if incoming is not None else ""
+        id_ = incoming.id if incoming is not None else _UNKNOWN
+        state.metrics.ended(route, model, ending(problem.status, refused=True))
+        state.activity.refused(incoming, route, problem)
+        state.traffic.add(model, id=id_, route=route, status=problem.status, refused=True, reason=problem.reason)
+        headers = [("content-type", "application/json"), ("x-brim-request-id", id_), *problem.headers.items()]
+        await relay.send_answer(send, problem.status, headers, problem.body(route, id_))

@@ -17,7 +17,8 @@ from brim.gateway.problem import HttpProblem
 from brim.gateway.settings import GatewaySettings
 from brim.gateway.state import GatewayState
 from brim.gateway.upstream import address, root, sent_headers
-from brim.sessions.request import RequestInput
+from brim.sessions.conversations import RequestPlan
+from brim.sessions.request import FittedRequest, RequestInput
 from brim.sessions.windows import Room, WindowLimits
 from brim.settings.kinds import POLICIES
 from brim.wire.overflow import Overflow
@@ -64,7 +65,7 @@ class Decision:
 
     def _fault(self, why: str, error: Exception, refusal: HttpProblem) -> FitOutcome:
         chosen = self.settings.on_fault
-        self.state.metrics.faults.add(kind=why, became=chosen)
+        self.state.activity.fault(self.incoming, self.ask.route, why, chosen, error)
         if chosen == "refuse":
             raise refusal from error
         policy = self.plan.policy if self.plan is not None else FIT
@@ -189,4 +190,17 @@ class Decision:
     async def learned(self, overflow: Overflow, last: FitOutcome) -> None:
         """Learn from a refusal how many tokens the model takes, and how it counts."""
         if self.plan is not None and last.request is not None and last.after is not None:
-            await self.state.work(self.state.conversations.refused, last.request, overflow, self.plan.engine)
+            size = await self.state.work(self._learn, last.request, overflow, self.plan.engine)
+            if size is not None:
+                room = self.plan.engine.room
+                before = room.window if room is not None else None
+                self.state.activity.learned(self.incoming, self.ask.route, size, before, "refusal")
+
+    def _learn(self, request: FittedRequest, overflow: Overflow, plan: RequestPlan) -> int | None:
+        """Learn from a refusal, and return the window that it states, if that is new."""
+        engine = self.state.conversations
+        before = engine.windows.learned(self.ask.model)
+        engine.refused(request, overflow, plan)
+        after = engine.windows.learned(self.ask.model)
+        size = after.size if after is not None else None
+        return None if before is not None and before.size == size else size

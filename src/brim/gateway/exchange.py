@@ -13,13 +13,12 @@ from brim.gateway import client_request, endings, recall, recall_round, relay
 from brim.gateway.body import decompressed_answer, json_value, read_answer, read_up_to
 from brim.gateway.decision import INLINE, LOG, Decision
 from brim.gateway.guard import IncomingRequest, Send
-from brim.gateway.metrics import ending
+from brim.gateway.metrics import ending, model_name
 from brim.gateway.outcome import FitOutcome
 from brim.gateway.problem import HttpProblem
 from brim.gateway.relay import BufferedStream
 from brim.gateway.state import GatewayState
 from brim.gateway.upstream import Headers, address, returned_headers, sent_headers
-from brim.sessions.models import label
 from brim.sessions.usage import reported, usage_in
 from brim.wire.overflow import is_overflow
 
@@ -44,6 +43,7 @@ async def exchange(state: GatewayState, incoming: IncomingRequest, route: str, s
         ask = client_request.read(*arguments)
     else:
         ask = await state.work(client_request.read, *arguments)
+    incoming.model = model_name(ask.model, incoming.shown)
     work = Decision(state=state, settings=state.settings, incoming=incoming, ask=ask)
     await Exchange(work, send).answer(await work.outcome())
 
@@ -53,7 +53,7 @@ class Exchange:
 
     def __init__(self, work: Decision, send: Send) -> None:
         self.state, self.settings, self.incoming = work.state, work.settings, work.incoming
-        self.route, self._model = work.ask.route, work.ask.model
+        self.route = work.ask.route
         self._work = work
         self._send = send
         self._retried = False
@@ -64,7 +64,7 @@ class Exchange:
     async def answer(self, outcome: FitOutcome) -> None:
         """Send what was decided, and pass the answer back."""
         self._overhead = perf_counter() - self.incoming.started
-        self.state.metrics.fitted(self.route, self._model, outcome, self._overhead)
+        self.state.activity.sent(self.incoming, self.route, outcome, self._work.plan, self._overhead)
         try:
             response, first, outcome = await self._sent(outcome)
             if outcome.recalls and response.status == 200:
@@ -116,10 +116,8 @@ class Exchange:
         except HttpProblem:
             again = None
         again = None if self._retried else again
-        self.state.metrics.refused(self._model, retried=again is not None)
-        if again is not None:
-            self._retried = True
-            self.state.metrics.retries.add(model=label(self._model))
+        self.state.activity.overflow(self.incoming, self.route, found, outcome, again)
+        self._retried = self._retried or again is not None
         return again
 
     async def _post(self, outcome: FitOutcome) -> aiohttp.ClientResponse:
@@ -137,7 +135,7 @@ class Exchange:
 
     async def _passed(self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome) -> None:
         """Pass an answer back."""
-        self.state.metrics.requests.add(route=self.route, model=label(self._model), outcome=ending(response.status))
+        self._end(ending(response.status))
         if response.status in _REFUSALS or response.status >= 400:
             await self._refusal(response, first, outcome)
         elif _is_stream(response):
@@ -169,7 +167,7 @@ class Exchange:
         self._learn(passed.usage, outcome)
         if passed.stopped is not None:  # Too late to send it again; the next one is smaller.
             found = endings.stopped(passed.stopped, passed.usage, self._work.ask.answer)
-            self.state.metrics.refused(self._model, retried=False)
+            self.state.activity.overflow(self.incoming, self.route, found, outcome, None)
             self.state.later(self._work.learned(found, outcome))
 
     async def _whole(self, response: aiohttp.ClientResponse, raw: bytes, outcome: FitOutcome) -> None:
@@ -209,12 +207,12 @@ class Exchange:
         elif not _is_stream(found[0]):
             await self._broke(HttpProblem(502, f"upstream ended the stream with status {found[0].status}"))
         else:
-            self.state.metrics.requests.add(route=self.route, model=label(self._model), outcome="ok")
+            self._end("ok")
             await relay.pass_bytes(found[0], self._send, found[1])
 
     async def _broke(self, problem: HttpProblem) -> None:
         """Send a problem as the last event of a stream that has begun."""
-        self.state.metrics.requests.add(route=self.route, model=label(self._model), outcome="broken")
+        self._end("broken")
         event = problem.event(self.route, self.incoming.id)
         await self._send({"type": "http.response.body", "body": event, "more_body": True})
         await self._send({"type": "http.response.body", "body": b""})
@@ -243,12 +241,16 @@ class Exchange:
         if response.status != 200:
             await self._passed(response, raw, outcome)
             return
-        self.state.metrics.requests.add(route=self.route, model=label(self._model), outcome=ending(response.status))
+        self._end(ending(response.status))
         strip = not _is_stream(response) and bool(recall.calls(self.route, answer)[0])
         body = json.dumps(recall.without(self.route, answer)).encode() if strip else raw
         headers = [*returned_headers(response, whole=not strip), *self._headers(outcome)]
         await relay.send_head(self._send, response.status, [pair for pair in headers if pair[0] != "content-length"])
         await relay.pass_bytes(response, self._send, body)
+
+    def _end(self, outcome: str) -> None:
+        """Count the request by how it ended."""
+        self.state.metrics.ended(self.route, self.incoming.model, outcome)
 
     def _learn(self, usage: Any, outcome: FitOutcome) -> None:
         """Correct the model's meter by the usage of an answer, after it was passed back."""
@@ -287,7 +289,7 @@ class Exchange:
         """Note the request for the list of the newest ones."""
         response = self._response
         self.state.traffic.add(
-            self._model,
+            self.incoming.model,
             id=self.incoming.id,
             route=self.route,
             status=response.status if response is not None else 0,

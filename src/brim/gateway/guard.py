@@ -46,6 +46,8 @@ class IncomingRequest:
     connection: ClientConnection = field(default_factory=ClientConnection, repr=False)
     key: str = ""
     """The name of the client's key; empty if no key is required."""
+    model: str = ""
+    """The name of the model as it may be shown; empty until the body was read, or if it names none."""
     started: float = field(default_factory=perf_counter)
     raw: bytes = field(default=b"", repr=False)
     """The body as it came."""

@@ -32,7 +32,7 @@ def named(header: str | None, values: Mapping[str, Any], key: str, shown: Sequen
         shown: the keys in the headers of the request.
     """
     if header:
-        return f"{_fingerprint(key)}.{_clean(header, shown)}"
+        return f"{_fingerprint(key)}.{cleaned(header, shown)}"
     metadata = values.get("metadata")
     user = metadata.get("user_id") if isinstance(metadata, Mapping) else None
     found = (values.get("prompt_cache_key"), user, values.get("user"))
@@ -42,14 +42,14 @@ def named(header: str | None, values: Mapping[str, Any], key: str, shown: Sequen
     first = values.get("messages", values.get("input"))
     first = first[:1] if isinstance(first, list) else first
     start = json.dumps([values.get("model"), first], ensure_ascii=False, separators=(",", ":"))
-    return f"{_fingerprint(key)}.{_clean(name, shown)}.{_fingerprint(start)}"
+    return f"{_fingerprint(key)}.{cleaned(name, shown)}.{_fingerprint(start)}"
 
 
 def _fingerprint(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
-def _clean(text: str, shown: Sequence[str]) -> str:
+def cleaned(text: str, shown: Sequence[str]) -> str:
     """Return a name that can be stored and logged, with a fingerprint if it had to be changed."""
     if any(each in text for each in shown if len(each) >= _SHORTEST) or redact(text) != text:
         return _fingerprint(text)

@@ -21,6 +21,20 @@ _TYPES = {
     503: "overloaded_error",
 }
 """The types of Anthropic's errors; OpenAI's clients read the same field."""
+_REASONS = {
+    401: "key",
+    403: "origin",
+    405: "method",
+    408: "slow",
+    413: "size",
+    415: "encoding",
+    421: "host",
+    426: "upgrade",
+    502: "upstream",
+    503: "fault",
+    504: "timeout",
+}
+"""Why a request ended, in a word for metrics; that of any other status is `invalid`."""
 
 
 @dataclass(eq=False)
@@ -32,6 +46,13 @@ class HttpProblem(Exception):
     code: str | None = None
     param: str | None = None
     headers: dict[str, str] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
+    """Of a request that is too long: the tokens that it needs, and those that it may take."""
+
+    @property
+    def reason(self) -> str:
+        """Why the request ended, in a word."""
+        return "too_long" if self.numbers else _REASONS.get(self.status, "invalid")
 
     def __str__(self) -> str:
         return self.message

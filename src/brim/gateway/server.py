@@ -13,6 +13,7 @@ import uvicorn
 from brim.errors import BrimError
 from brim.gateway.app import GatewayApp
 from brim.gateway.connection import BoundedProtocol
+from brim.gateway.lines import ActivityLines
 from brim.gateway.settings import GatewaySettings, secret
 from brim.gateway.upstream import Headers, Upstream, address
 from brim.hosts import BACKLOG, listener
@@ -24,13 +25,19 @@ Check = tuple[str, bool, str]
 """The name of a check, whether it passed, and a sentence."""
 
 
-def run(settings: GatewaySettings, reload: Callable[[], GatewaySettings], started: Callable[[str], Any]) -> None:
+def run(
+    settings: GatewaySettings,
+    reload: Callable[[], GatewaySettings],
+    started: Callable[[str], Any],
+    lines: ActivityLines | None = None,
+) -> None:
     """Serve until the process is terminated; open streams then have `drain` seconds to finish.
 
     Args:
         settings: the settings.
         reload: reads the settings again on SIGHUP.
         started: is called with the address and the upstream once the gateway listens.
+        lines: prints what is done with requests, and a summary at the end.
 
     Raises:
         InvalidValue: a key is not set.
@@ -39,6 +46,9 @@ def run(settings: GatewaySettings, reload: Callable[[], GatewaySettings], starte
     """
     with listener(settings.host, settings.port) as listening:
         app = GatewayApp(settings)
+        if lines is not None:
+            app.state.activity.observers.append(lines)
+            app.state.on_end = lines.end
         server = uvicorn.Server(config(app, settings))
 
         def reload_settings() -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from brim.gateway.activity import Activity
 from brim.gateway.guard import ClientKeys
 from brim.gateway.metrics import GatewayMetrics
 from brim.gateway.settings import GatewaySettings, secret
@@ -36,6 +37,9 @@ class GatewayState:
         """The engine: windows, meters, conversations."""
         self.upstream = Upstream()
         self.metrics = GatewayMetrics()
+        self.activity = Activity(self.metrics, self.conversations.windows, settings.sessions)
+        self.on_end: Callable[[Mapping[str, Any]], Any] | None = None
+        """Called with the summary when the gateway ends."""
         self.traffic = Traffic(self.conversations.store, f"{settings.host}:{settings.port}")
         self._writing: asyncio.Task[None] | None = None
         self.ready = False
@@ -78,6 +82,8 @@ class GatewayState:
         self._pool.shutdown(wait=True)
         if self.store is not None:
             self.store.close()
+        if self.on_end is not None:
+            self.on_end(self.activity.summary())
 
     def reload(self, settings: GatewaySettings) -> None:
         """Continue with other settings. The address and the store stay as they are.

@@ -21,7 +21,6 @@ MOST = 200
 """Requests that it holds."""
 _INTERVAL = 1.0
 """Seconds between two writes."""
-_MOST_NAME = 100
 
 
 class Traffic:
@@ -40,7 +39,7 @@ class Traffic:
         """Add a request."""
         if self._store.store is None:
             return
-        self._rows.append({"at": time.time(), "model": model[:_MOST_NAME], "status": status, **fields})
+        self._rows.append({"at": time.time(), "model": model, "status": status, **fields})
         self._ends[ending(status, refused=fields.get("refused", False))] += 1
         self._changed = True
 

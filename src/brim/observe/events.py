@@ -9,9 +9,21 @@ from typing import Any, Protocol
 
 from brim.errors import check_choice
 
-NAMES = ("prompt_assembled", "compacted", "warning", "sub_tick", "overflow")
+NAMES = (
+    "prompt_assembled",
+    "compacted",
+    "warning",
+    "sub_tick",
+    "overflow",
+    "cut",
+    "over",
+    "refused",
+    "window_learned",
+    "fault",
+)
 """The names of events: a prompt was assembled; older turns became a summary; the warning line was crossed; a loop
-continued in a fresh context; a provider refused a prompt as too long."""
+continued in a fresh context; a provider refused a prompt as too long. Of the gateway alone: a conversation was cut; a
+request over its budget was passed on; a request was refused; the window of a model became known; brim had an error."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -67,6 +67,10 @@ class Family:
         key = tuple(sorted(labels.items()))
         return sum(self._cells[key][:-1]) if key in self._cells else self._values.get(key, 0)
 
+    def total(self) -> float:
+        """Return the sum of a counter or a gauge over all labels."""
+        return sum(self._values.values())
+
     def lines(self) -> list[str]:
         """Return the family in the text format."""
         escaped = self.help.replace("\\", "\\\\").replace("\n", "\\n")
@@ -115,8 +119,10 @@ class Metrics:
                 self.freed.add(max(0, fields.get("freed", 0)), model=model)
             elif event.name == "overflow":
                 self.overflows.add(model=model, retried=str(bool(fields.get("retried"))).lower())
-            else:
-                (self.warnings if event.name == "warning" else self.sub_ticks).add(model=model)
+            elif event.name == "warning":
+                self.warnings.add(model=model)
+            elif event.name == "sub_tick":
+                self.sub_ticks.add(model=model)
 
     def _prompt(self, model: str, fields: Mapping[str, Any]) -> None:
         used, budget = fields.get("used_tokens", 0), fields.get("budget_tokens", 0)

@@ -19,9 +19,3 @@ def known(name: str) -> Model | None:
         return find(name)
     except BrimError:
         return None
-
-
-def label(name: str) -> str:
-    """Return the name of a model for a metric: one of the catalogue, or `other`."""
-    found = known(name)
-    return found.id if found is not None else "other"

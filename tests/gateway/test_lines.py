@@ -1,0 +1,237 @@
+"""`brim gateway` prints what it does with requests: a line for each cut, refusal, retry and learned window."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from brim.gateway.lines import ActivityLines, line_of, summary_of
+from brim.observe import Event
+from gateway.conftest import asked, conversation, post
+
+SECRET = "heliotrope"
+LONG = conversation(60)
+SIZES = {
+    "before_tokens": 48_213,
+    "used_tokens": 39_870,
+    "budget_tokens": 41_000,
+    "window_tokens": 48_000,
+    "reason": "refusal",
+    "dropped": 12,
+    "cut": 3,
+}
+SUMS = dict.fromkeys(("requests", "cut", "cuts", "refused", "overflows", "retried", "faults", "conversations"), 1)
+SUMS |= {"tokens_saved": 1_234, "windows_learned": 0}
+OVERFLOW = {"refused_tokens": 48_213, "stated_tokens": None, "limit_tokens": 40_000, "retried": True}
+EVENTS = {
+    "cut": (
+        "cut",
+        SIZES,
+        "cut      TEAM talk gpt-5: 48,213 -> 39,870 of 41,000 tokens, 12 messages dropped or shortened, cut 3 of this"
+        " conversation (window 48,000 from a refusal of upstream)",
+    ),
+    "over": (
+        "over",
+        {**SIZES, "used_tokens": 48_213, "reason": "setting"},
+        "over     TEAM talk gpt-5: 48,213 -> 48,213 of 41,000 tokens, passed on as it came (window 48,000 from a"
+        " setting)",
+    ),
+    "retried": (
+        "overflow",
+        {**OVERFLOW, "used_tokens": 36_000},
+        "retried  TEAM talk gpt-5: upstream refused 48,213 tokens; it takes 40,000; sent again with 36,000",
+    ),
+    "not retried": (
+        "overflow",
+        {**OVERFLOW, "stated_tokens": 50_000, "limit_tokens": None, "retried": False},
+        "overflow TEAM talk gpt-5: upstream refused 48,213 tokens, which it counts as 50,000; the client has the"
+        " refusal",
+    ),
+    "too long": (
+        "refused",
+        {"status": 400, "reason": "too_long", "needed_tokens": 50_000, "budget_tokens": 41_000},
+        "refused  TEAM talk gpt-5: 50,000 tokens have to stay, and 41,000 fit (status 400)",
+    ),
+    "no key": (
+        "refused",
+        {"status": 401, "reason": "key"},
+        "refused  TEAM talk gpt-5: it has no key of this gateway (status 401)",
+    ),
+    "learned": (
+        "window_learned",
+        {"window_tokens": 40_000, "before_tokens": None, "reason": "server"},
+        "learned  TEAM talk gpt-5: window 40,000 from the server's own statement (unknown before)",
+    ),
+    "fault": (
+        "fault",
+        {"reason": "fault", "became": "pass", "error": "KeyError"},
+        "fault    TEAM talk gpt-5: KeyError in brim; the request was passed on as it came",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", EVENTS)
+def test_an_event_is_one_short_line(case):
+    name, fields, text = EVENTS[case]
+    event = Event(name=name, at=0.0, session="talk", model="gpt-5", fields={"key": "TEAM", "route": "chat", **fields})
+    assert line_of(event) == time.strftime("%H:%M:%S", time.localtime(0.0)) + " " + text
+
+
+def test_of_a_long_name_the_end_is_printed_and_without_a_name_the_route():
+    fields = {"route": "chat", "status": 401, "reason": "key"}
+    long = Event(name="refused", at=0.0, session="user_" * 30 + "0123456789ab", fields=fields)
+    assert " ...0123456789ab: it has" in line_of(long)
+    assert " chat: it has" in line_of(Event(name="refused", at=0.0, fields=fields))
+
+
+@pytest.fixture
+def started(served_model, upstream, tmp_path):
+    """Start `brim gateway`, and return its address and a function that ends it and returns what it printed."""
+    made = []
+
+    def start(*options):
+        run = [sys.executable, "-m", "brim", "gateway", "--upstream", served_model[1] + "/v1", "--port", "0", *options]
+        process = subprocess.Popen(
+            run, cwd=tmp_path, env={**os.environ, "HOME": str(tmp_path)}, stdout=subprocess.PIPE, text=True
+        )
+        made.append(process)
+        address = re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline())[0]
+
+        def end(by):
+            process.send_signal(by)
+            said = process.stdout.read()
+            process.wait(10)
+            return said.splitlines()
+
+        return address, end
+
+    yield start
+    for process in made:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def use(url):
+    """Let a gateway learn a window, cut, refuse, and pass on."""
+    said = [*LONG[:-1], {"role": "user", "content": SECRET}]
+    body = asked(said, model="gw-model")
+    assert post(url, body, x_brim_session_id="talk")[1]["x-brim-retried"] == "1"
+    assert post(url, asked([*LONG, *LONG[1:]], model="gw-model"), x_brim_session_id="other")[0] == 200
+    assert post(url, body, x_brim_budget="many")[0] == 400
+    assert post(url, asked(LONG[:1]))[0] == 200
+
+
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_a_gateway_prints_what_it_does_and_a_summary_at_the_end(started, upstream, by):
+    url, end = started()
+    use(url)
+    learned, retried, cut, refused, summary = end(by)
+    window = f"{upstream.window:,}"
+    assert re.fullmatch(rf"[\d:]{{8}} learned  gw-model: window {window} from a refusal of upstream .*", learned)
+    assert re.fullmatch(r"[\d:]{8} retried  \S+\.talk gw-model: upstream refused [\d,]+ tokens.*sent again .*", retried)
+    assert re.fullmatch(
+        r"[\d:]{8} cut      \S+\.other gw-model: [\d,]+ -> [\d,]+ of [\d,]+ tokens, \d+ messages dropped or shortened,"
+        rf" cut 1 of this conversation \(window {window} from a refusal of upstream\)",
+        cut,
+    )
+    assert re.fullmatch(r"[\d:]{8} refused  gw-model: invalid request \(status 400\)", refused)
+    assert re.fullmatch(
+        r"brim gateway: 4 requests of 2 conversations, 2 sent cut \(2 cuts, [\d,]+ tokens saved\), 1 refused,"
+        r" 1 refused by upstream as too long \(1 sent again\), 1 window learned",
+        summary,
+    )
+
+
+def test_json_has_one_object_for_each_line_and_no_text_of_a_prompt(started, upstream):
+    url, end = started("--json")
+    use(url)
+    lines = end(signal.SIGTERM)
+    learned, retried, cut, refused, summary = map(json.loads, lines)
+    assert (learned["event"], learned["model"], learned["window_tokens"]) == (
+        "window_learned",
+        "gw-model",
+        upstream.window,
+    )
+    assert (retried["event"], retried["retried"]) == ("overflow", True)
+    assert (cut["event"], cut["cut"], cut["reason"], cut["route"]) == ("cut", 1, "refusal", "chat")
+    assert cut["session"].endswith(".other")
+    assert cut["used_tokens"] <= cut["budget_tokens"] < cut["before_tokens"]
+    assert (refused["event"], refused["status"]) == ("refused", 400)
+    saved = retried["refused_tokens"] - retried["used_tokens"] + cut["before_tokens"] - cut["used_tokens"]
+    assert summary == {
+        "event": "summary",
+        "requests": 4,
+        "cut": 2,
+        "cuts": 2,
+        "refused": 1,
+        "overflows": 1,
+        "retried": 1,
+        "faults": 0,
+        "tokens_saved": saved,
+        "conversations": 2,
+        "windows_learned": 1,
+    }
+    assert SECRET not in "".join(lines)
+
+
+def test_a_quiet_gateway_prints_only_its_address(started):
+    url, end = started("--quiet")
+    use(url)
+    assert end(signal.SIGTERM) == []
+
+
+class Stuck:
+    """A stream that nobody reads until it is released."""
+
+    def __init__(self):
+        self.free, self.written = threading.Event(), []
+
+    def write(self, text):
+        self.free.wait(10)
+        self.written.append(text)
+
+    def flush(self):
+        pass
+
+
+def test_lines_that_nobody_reads_hold_up_nothing_and_are_counted():
+    stream = Stuck()
+    lines = ActivityLines(stream)
+    event = Event(name="refused", at=0.0, fields={"route": "chat", "status": 401, "reason": "key"})
+    for _ in range(1_500):
+        lines.observe(event)
+    stream.free.set()
+    lines.end(SUMS)
+    dropped = [int(text.split()[0].replace(",", "")) for text in stream.written if "lines dropped" in text]
+    printed = sum("refused " in text and "brim gateway" not in text for text in stream.written)
+    assert sum(dropped) + printed == 1_500
+    assert 498 <= sum(dropped) <= 500
+    assert stream.written[-1].startswith("brim gateway: 1 request of")
+
+
+def test_a_closed_pipe_ends_the_lines_and_nothing_else():
+    read, write = os.pipe()
+    os.close(read)
+    with open(write, "w") as stream:
+        lines = ActivityLines(stream)
+        event = Event(name="refused", at=0.0, fields={"route": "chat", "status": 401, "reason": "key"})
+        lines.observe(event)
+        lines._thread.join(5)
+        assert not lines._thread.is_alive()
+        lines.observe(event)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), write)
+
+
+def test_the_summary_names_errors_only_if_there_were_any():
+    assert summary_of(SUMS) == (
+        "1 request of 1 conversation, 1 sent cut (1 cut, 1,234 tokens saved), 1 refused, 1 refused by upstream as too"
+        " long (1 sent again), 0 windows learned, 1 error of brim"
+    )
+    assert "error" not in summary_of({**SUMS, "faults": 0})
