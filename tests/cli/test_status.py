@@ -110,7 +110,7 @@ def test_the_store_is_the_one_named_that_of_the_settings_or_the_one_here(brim, h
 
 
 def test_an_empty_store_and_an_unknown_session_are_reported(brim, store):
-    assert "This store has no sessions yet" in brim("status").out
+    assert "There are no sessions yet" in brim("status").out
     assert brim("status", "--line").out == "no sessions\n"
     talked(store, "thread", 1)
     done = brim("status", "--session", "tread")
@@ -120,5 +120,22 @@ def test_an_empty_store_and_an_unknown_session_are_reported(brim, store):
 
 def test_what_something_else_wrote_is_no_session(brim, store):
     store.append("notes", [("note", {"x": 1})])
-    store.append("gateway/1", [("meta", {"kind": "gateway", "status": {"used": 7, "budget": 9}})])
     assert "no sessions" in brim("status", "--line").out
+
+
+def test_a_conversation_of_a_gateway_is_shown_beside_the_sessions(brim, store):
+    talked(store, "thread", 1)
+    store.append("gateway/1", [("meta", {"kind": "gateway", "status": {"used": 7, "budget": 9}})])
+    lines = brim("status").out.splitlines()
+    assert lines[0] == "session thread"
+    assert lines[-1] == "1 conversation of a gateway, 0 cuts"
+    row = next(line for line in lines if line.startswith("gateway/1 "))
+    assert row.split()[1:7] == ["-", "-", "7", "9", "-", "0"]
+    assert brim("status", "--line", "--session", "gateway/1").out == "7/9 (77.8 %), 0 cuts\n"
+
+
+def test_many_conversations_of_a_gateway_hide_no_session(brim, store):
+    talked(store, "thread", 1)
+    for i in range(30):
+        store.append(f"gateway/{i}", [("meta", {"kind": "gateway", "status": {"used": 7, "budget": 9}})])
+    assert brim("status").out.splitlines()[0] == "session thread"

@@ -41,7 +41,7 @@ def test_each_cut_leaves_one_receipt_without_text_and_what_is_held_leaves_none(g
     assert [receipt is not None for receipt in receipts] == new
     for receipt, body, answer in zip(receipts, found, headers, strict=True):
         assert body["used"] == int(answer["x-brim-tokens-after"])
-        assert (body["window"], body["owner"]) == (upstream.window, "")
+        assert (body["window"], body["key"]) == (upstream.window, "")
         if receipt is not None:
             assert (receipt.used, receipt.budget) == (body["used"], body["budget"])
             assert receipt.losses

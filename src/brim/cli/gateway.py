@@ -60,6 +60,7 @@ def run(
     flags = {"upstream": upstream, "host": host, "port": port, "window": window}
     flags |= {"policy": policy, "meter": meter, "store": store}
     try:
+        from brim.gateway import check as self_check
         from brim.gateway import server
         from brim.gateway.lines import ActivityLines
     except ImportError as error:
@@ -76,13 +77,13 @@ def run(
     if not check:
         server.run(settings, read, started, None if quiet else ActivityLines(sys.stdout, as_json=json))
         return
-    checks = server.checked(settings)
-    healthy = all(ok for _, ok, _ in checks)
+    checks = self_check.checked(settings)
+    healthy = all(each.ok for each in checks)
     if json:
-        emit({"ok": healthy, "checks": [{"name": name, "ok": ok, "text": text} for name, ok, text in checks]})
+        emit({"ok": healthy, "checks": [each._asdict() for each in checks]})
     else:
-        for name, ok, text in checks:
-            console().print(f"{'ok' if ok else 'NO':<4}{name}: {text}")
+        for each in checks:
+            console().print(f"{'ok' if each.ok else 'NO':<4}{each.name}: {each.text}", soft_wrap=True)
     if not healthy:
         raise typer.Exit(1)
 

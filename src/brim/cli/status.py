@@ -1,9 +1,11 @@
-"""`brim status`: how full a session is, by category, and the recent sessions."""
+"""`brim status`: how full a session is, by category, the recent sessions, and the conversations of a gateway."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.console import Console
@@ -12,11 +14,12 @@ from typer import Option
 
 from brim.cli import grid, options
 from brim.cli.output import console, counted, emit, emit_line, is_plain, show, table
+from brim.cli.running_gateway import gateway_overview
 from brim.cli.stores import open_existing
+from brim.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from brim.sessions.overview import Overview, SessionUse
-    from brim.store import Store
+    from brim.sessions.overview import GatewayUse, Overview, SessionUse
 
 _COLUMNS, _ROWS = 40, 10
 _RECENT = 8
@@ -29,33 +32,50 @@ def run(
     *,
     store: options.Store = None,
     session: Annotated[str | None, Option("--session", metavar="ID", help="The session; default: the last.")] = None,
+    gateway: Annotated[
+        str | None, Option("--gateway", metavar="URL", help="Ask a running gateway instead of a store.")
+    ] = None,
+    key: Annotated[
+        str | None,
+        Option("--key", metavar="NAME", help="The variable with a key of that gateway, if it has any."),
+    ] = None,
     line: Annotated[bool, Option("--line", help="Print one line, for a status bar.")] = False,
     watch: Annotated[bool, Option("--watch", "-w", help="Repeat until Ctrl-C.")] = False,
     every: Annotated[float, Option("--every", metavar="SECONDS", help="The interval of --watch.")] = 2.0,
     json: options.Json = False,
 ) -> None:
-    """Show how full a session's context is.
+    """Show how full a session's context is, and the conversations of a gateway.
 
     The output has the size by category, the peak, the warnings, the compactions and the sub-ticks, as the session last
-    wrote them to its store.
+    wrote them to its store. A gateway with a store lists the conversations that it cut there; one without a store is
+    asked by --gateway.
 
     Example: brim status --store sqlite:///brim.db --watch
     """
-    with open_existing(store) as opened:
-        _print(opened, session, line=line, json=json)
+    from brim.sessions.overview import overview
+
+    if gateway is None and key is not None:
+        raise InvalidValue("--key", key, "given with --gateway")
+    if gateway is not None and (store is not None or session is not None):
+        raise InvalidValue("--gateway", gateway, "given without --store and --session")
+    with ExitStack() as stack:
+        opened = stack.enter_context(open_existing(store)) if gateway is None else None
+
+        def read() -> Overview:
+            return overview(opened, session) if opened is not None else gateway_overview(gateway or "", key)
+
+        _print(read(), line=line, json=json)
         while watch:
             time.sleep(max(0.1, every))
             if not (line or json) and sys.stdout.isatty():
                 console().clear()
-            _print(opened, session, line=line, json=json)
+            _print(read(), line=line, json=json)
 
 
-def _print(store: Store, session: str | None, *, line: bool, json: bool) -> None:
-    from brim.sessions.overview import overview
-
-    found = overview(store, session)
+def _print(found: Overview, *, line: bool, json: bool) -> None:
     if line and json:
-        emit_line(found.to_dict()["current"] or {})
+        newest = found.current or next(iter(found.gateway), None)
+        emit_line(newest.to_dict() if newest is not None else {})
     elif line:
         print(_line(found), flush=True)
     elif json:
@@ -65,9 +85,9 @@ def _print(store: Store, session: str | None, *, line: bool, json: bool) -> None
 
 
 def _line(found: Overview) -> str:
-    """Return the current session as one line."""
+    """Return the current session, or else the newest conversation of a gateway, as one line."""
     if found.current is None:
-        return "no sessions"
+        return _gateway_line(found.gateway[0]) if found.gateway else "no sessions"
     status = found.current.status
     parts = [f"{status['used']:,}/{status['budget']:,} ({_percent(status['use'])})"]
     if status["used"] >= status["warning"]:
@@ -78,12 +98,27 @@ def _line(found: Overview) -> str:
     return ", ".join(parts)
 
 
+def _gateway_line(row: GatewayUse) -> str:
+    of = f"/{row.budget:,} ({_percent(row.used / row.budget)})" if row.budget else ""
+    return f"{row.used:,}{of}, {counted(row.cuts, 'cut')}"
+
+
 def _draw(out: Console, found: Overview) -> None:
-    if found.current is None:
-        out.print("This store has no sessions yet: brim.Session(store=...) writes them.", soft_wrap=True)
+    if found.current is None and not found.gateway:
+        text = "no sessions yet: brim.Session(store=...) writes them, and brim gateway --store its conversations."
+        out.print(f"There are {text}", soft_wrap=True)
         return
-    _head(out, found.current)
-    status = found.current.status
+    if found.current is not None:
+        _session(out, found, found.current)
+    if found.gateway:
+        if found.current is not None:
+            out.print()
+        _gateway(out, found.gateway)
+
+
+def _session(out: Console, found: Overview, current: SessionUse) -> None:
+    _head(out, current)
+    status = current.status
     names = [name for name, units in status["categories"].items() if units > 0]
     keys = grid.keys(names)
     vessel = grid.Vessel(budget=status["budget"], columns=_COLUMNS, rows=_ROWS, plain=is_plain(out))
@@ -125,6 +160,20 @@ def _categories(out: Console, status: Any, keys: dict[str, tuple[str, str]]) -> 
         made.add_row(chip, name, f"{sizes[name]:,}", _percent(sizes[name] / budget) if budget else "-")
     show(out, made)
     out.print()
+
+
+def _gateway(out: Console, rows: Sequence[GatewayUse]) -> None:
+    """Print the conversations of a gateway: how long the newest prompt is, and how often each was cut."""
+    numbers = ("received", "sent", "budget", "window", "cuts")
+    made = table("conversation", "model", *numbers, "last request", numbers=numbers)
+    for row in rows:
+        sizes = ("-" if each is None else f"{each:,}" for each in (row.before, row.used, row.budget, row.window))
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(row.updated))
+        made.add_row(row.id, row.model or "-", *sizes, f"{row.cuts:,}", when)
+    show(out, made)
+    cuts = sum(row.cuts for row in rows)
+    out.print()
+    out.print(f"{counted(len(rows), 'conversation')} of a gateway, {counted(cuts, 'cut')}", soft_wrap=True)
 
 
 def _recent(out: Console, found: Overview) -> None:

@@ -93,9 +93,10 @@ class Activity:
         """Note an error of brim, and what was done with the request."""
         self._emit("fault", incoming, route, None, {"reason": kind, "became": became, "error": type(error).__name__})
 
-    def conversations(self, key: str = "") -> list[dict[str, Any]]:
-        """Return the conversations of a client, the newest first; those of all clients if no key is required."""
-        return [row for row in reversed(self._rows.values()) if row["key"] == key]
+    def status(self, key: str) -> dict[str, Any]:
+        """Return the sums, and the conversations of the clients with a key, the newest first."""
+        rows = [row for row in reversed(self._rows.values()) if row["key"] == key]
+        return {"summary": self.summary(), "conversations": rows}
 
     def summary(self) -> dict[str, Any]:
         """Return the sums since the gateway started."""

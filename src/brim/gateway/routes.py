@@ -20,9 +20,11 @@ from brim.observe.metrics import CONTENT_TYPE
 
 FITTED = {"/chat/completions": "chat", "/responses": "responses", "/messages": "messages"}
 """Paths whose requests are fitted, without the `/v1` before them."""
+STATUS = "/brim/status"
+"""Where the gateway lists its conversations."""
 COUNTED = {"/messages/count_tokens": MESSAGES, "/responses/input_tokens": RESPONSES}
 """Paths that count a request."""
-OWN = ("/healthz", "/readyz", "/metrics")
+OWN = ("/healthz", "/readyz", "/metrics", STATUS)
 _NONE = (404, 405, 501)
 """Statuses of a server that has no such path."""
 _METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "HEAD")
@@ -77,8 +79,9 @@ async def _own(state: GatewayState, incoming: IncomingRequest, send: Send) -> No
         page = state.metrics.metrics.text().encode()
         await relay.send_answer(send, 200, [("content-type", CONTENT_TYPE)], page)
         return
-    well = incoming.path == "/healthz" or state.ready
-    body = json.dumps({"status": "ok" if well else "starting"}).encode()
+    well = incoming.path != "/readyz" or state.ready
+    said = state.activity.status(incoming.key) if incoming.path == STATUS else {"status": "ok" if well else "starting"}
+    body = json.dumps(said).encode()
     await relay.send_answer(send, 200 if well else 503, [("content-type", "application/json")], body)
 
 

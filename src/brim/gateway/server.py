@@ -1,4 +1,4 @@
-"""How the gateway runs: it listens, reloads its settings on SIGHUP, drains streams at the end, and checks itself."""
+"""How the gateway runs: it listens, reloads its settings on SIGHUP, and drains streams at the end."""
 
 from __future__ import annotations
 
@@ -14,15 +14,10 @@ from brim.errors import BrimError
 from brim.gateway.app import GatewayApp
 from brim.gateway.connection import BoundedProtocol
 from brim.gateway.lines import ActivityLines
-from brim.gateway.settings import GatewaySettings, secret
-from brim.gateway.upstream import Headers, Upstream, address
+from brim.gateway.settings import GatewaySettings
 from brim.hosts import BACKLOG, listener
-from brim.store import open_store
 
 LOG = logging.getLogger("brim.gateway")
-
-Check = tuple[str, bool, str]
-"""The name of a check, whether it passed, and a sentence."""
 
 
 def run(
@@ -89,35 +84,3 @@ def config(app: GatewayApp, settings: GatewaySettings) -> uvicorn.Config:
         timeout_graceful_shutdown=max(1, int(settings.drain)),
         ws="none",
     )
-
-
-def checked(settings: GatewaySettings) -> list[Check]:
-    """Return the checks of a gateway before it serves: settings, keys, store and upstream."""
-    checks = [("settings", True, f"policy {settings.default.policy}, {len(settings.rules)} rules")]
-    headers: Headers = []
-    try:
-        settings.secrets()
-        if settings.upstream_key is not None:
-            headers = [("authorization", f"Bearer {secret(settings.upstream_key)}")]
-        checks.append(("keys", True, f"{len(settings.keys)} for clients"))
-    except BrimError as error:
-        checks.append(("keys", False, str(error)))
-    if settings.store is not None:
-        try:
-            with open_store(settings.store) as store:
-                checks.append(("store", True, store.url))
-        except BrimError as error:
-            checks.append(("store", False, str(error)))
-    return checks + asyncio.run(_upstream_checks(settings, headers))
-
-
-async def _upstream_checks(settings: GatewaySettings, headers: Headers) -> list[Check]:
-    upstream, checks = Upstream(), []
-    for base in dict.fromkeys((settings.upstream, settings.base("messages"))):
-        answer = await upstream.json(address(base, "/v1/models"), headers, timeout=10)
-        models = answer.get("data") if isinstance(answer, dict) else None
-        ok = isinstance(models, list)
-        text = f"{len(models)} models" if isinstance(models, list) else "it does not list its models at /v1/models"
-        checks.append((f"upstream {base}", ok, text))
-    await upstream.close()
-    return checks

@@ -154,7 +154,7 @@ class HeldConversation(Conversation):
             "before": made.before,
             "window": made.room.window if made.room is not None else None,
             "cuts": self._cuts,
-            "owner": self.key.owner[0] if self.key.owner else "",
+            "key": self.key.owner[0] if self.key.owner else "",
         }
         receipt = {"receipt": fitted.receipt.to_dict()} if made.cut else {}
         meta = {"kind": "gateway", "status": status}

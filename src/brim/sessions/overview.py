@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from brim.errors import UnknownName
@@ -11,6 +11,8 @@ from brim.store.base import SessionRow, Store
 
 RECENT = 20
 """Sessions that count as recent."""
+GATEWAY = "gateway"
+"""The kind of the rows that gateways write."""
 _MOST = 1_000
 """Sessions among which one is looked for."""
 
@@ -34,13 +36,47 @@ class SessionUse:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class GatewayUse:
+    """One conversation of a gateway."""
+
+    id: str
+    model: str
+    key: str
+    """The name of the client's key; empty if the gateway requires none."""
+    updated: float
+    used: int
+    """Tokens of the newest prompt."""
+    before: int | None
+    """Tokens of the newest request as it came."""
+    budget: int | None
+    window: int | None
+    cuts: int
+    """How often the conversation was cut; 0 if that was not recorded."""
+
+    @classmethod
+    def of(cls, name: str, updated: float, values: Mapping[str, Any]) -> GatewayUse:
+        """Return a conversation from the values that a gateway recorded; those of older versions lack some."""
+        known: dict[str, Any] = {
+            slot.name: values.get(slot.name) for slot in fields(cls) if slot.name not in ("id", "updated")
+        }
+        known |= {"model": known["model"] or "", "key": known["key"] or "", "cuts": known["cuts"] or 0}
+        return cls(id=name, updated=updated, **known)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Overview:
-    """The current session and the recent ones."""
+    """The current session and the recent ones, and the conversations of gateways."""
 
     current: SessionUse | None
     """The requested session, or the one last written; `None` if there is none."""
     recent: tuple[SessionUse, ...]
     """The most recently written first."""
+    gateway: tuple[GatewayUse, ...] = ()
+    """The conversations that gateways cut, the most recently written first; the requested one alone."""
 
     @property
     def peak(self) -> float:
@@ -67,6 +103,7 @@ class Overview:
                 **{name: self.total(name) for name in ("sub_ticks", "compactions", "overflows")},
             },
             "sessions": [row.to_dict() for row in self.recent],
+            "gateway": [row.to_dict() for row in self.gateway],
         }
 
 
@@ -76,22 +113,26 @@ def overview(store: Store, session: str | None = None, recent: int = RECENT) -> 
     Raises:
         UnknownName: the store has no session of this id.
     """
-    rows = [row for row in map(_row, store.sessions(limit=recent)) if row is not None]
-    if session is None:
-        return Overview(current=rows[0] if rows else None, recent=tuple(rows))
-    found = next((row for row in rows if row.id == session), None)
-    if found is None:
-        known = store.sessions(limit=_MOST)
-        found = next((_row(row) for row in known if row.id == session), None)
-        if found is None:
-            raise UnknownName("session", session, [row.id for row in known])
-    return Overview(current=found, recent=tuple(rows))
+    known = store.sessions(limit=_MOST)
+    if session is not None and all(row.id != session for row in known):
+        raise UnknownName("session", session, [row.id for row in known])
+    uses = [use for use in map(_use, known) if use is not None]
+    sessions = [use for use in uses if isinstance(use, SessionUse)]
+    gateway = [use for use in uses if isinstance(use, GatewayUse)]
+    if session is not None:
+        gateway = [use for use in gateway if use.id == session]
+    current = next((use for use in sessions if session in (None, use.id)), None)
+    return Overview(current=current, recent=tuple(sessions[:recent]), gateway=tuple(gateway[:recent]))
 
 
-def _row(row: SessionRow) -> SessionUse | None:
-    """Return the use of a session; `None` if a gateway wrote it, which knows no peak."""
+def _use(row: SessionRow) -> SessionUse | GatewayUse | None:
+    """Return the use of a session or of a conversation of a gateway; `None` if nothing has been sent yet."""
     status = row.meta.get("status")
-    if not isinstance(status, Mapping) or "peak_utilization" not in status:
+    if not isinstance(status, Mapping):
+        return None
+    if row.meta.get("kind") == GATEWAY:
+        return GatewayUse.of(row.id, row.updated, status)
+    if "peak_utilization" not in status:
         return None
     about = {name: value for name, value in row.meta.items() if name not in ("status", "kind")}
     return SessionUse(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from brim.sessions.overview import overview
 from brim.studio.views.models import quantile
 from brim.studio.workspace import Workspace
 
@@ -15,17 +16,14 @@ _MOST_REQUESTS = 200
 
 
 def gateway(workspace: Workspace) -> dict[str, Any]:
-    """Return the gateways, their newest requests, and the sessions whose requests they shortened."""
+    """Return the gateways, their newest requests, and the conversations that they cut."""
     store = workspace.find_store()
     documents = [store.load(TRAFFIC, name) for name in store.ids(TRAFFIC)] if store is not None else []
     gateways = [_gateway(document.body, document.at) for document in documents if document is not None]
     requests = [{"gateway": each["address"], **row} for each in gateways for row in each.pop("requests")]
     requests.sort(key=lambda row: -row["at"])
-    sessions = []
-    for row in store.sessions(limit=_MOST_SESSIONS) if store is not None else ():
-        status = row.meta.get("status")
-        if row.meta.get("kind") == "gateway" and isinstance(status, Mapping):
-            sessions.append({"id": row.id, "updated": row.updated, "entries": row.entries, **status})
+    found = overview(store, recent=_MOST_SESSIONS).gateway if store is not None else ()
+    sessions = [row.to_dict() for row in found]
     resolved = workspace.settings().resolve()
     settings = {key: resolved.value(f"gateway.{key}") for key in ("upstream", "host", "port", "policy")}
     return {"gateways": gateways, "requests": requests[:_MOST_REQUESTS], "sessions": sessions, "settings": settings}

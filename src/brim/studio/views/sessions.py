@@ -17,7 +17,7 @@ def sessions(workspace: Workspace) -> dict[str, Any]:
     """Return the sessions and loops, the last written first."""
     store = workspace.find_store()
     rows = [] if store is None else overview(store, recent=_MOST_SESSIONS).recent
-    return {"sessions": [row.to_dict() for row in rows if row.kind != "gateway"], "store": workspace.url}
+    return {"sessions": [row.to_dict() for row in rows], "store": workspace.url}
 
 
 def session_row(store: Store, session: str) -> SessionUse:
@@ -27,7 +27,7 @@ def session_row(store: Store, session: str) -> SessionUse:
         UnknownName: there is no such session, or the id belongs to a gateway.
     """
     found = overview(store, session).current
-    if found is None or found.kind == "gateway":
+    if found is None:
         raise UnknownName("session", session, [row.id for row in store.sessions(limit=_MOST_SESSIONS)])
     return found
 

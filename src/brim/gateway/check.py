@@ -1,0 +1,123 @@
+"""The checks of a gateway before it serves: its settings, its keys, its store, and each upstream.
+
+What is wrong with an upstream is told apart, since each needs something else: a closed port, an unknown host, a
+certificate, a key, or only a missing list of models, which is no fault.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, NamedTuple
+
+import aiohttp
+
+from brim.errors import BrimError
+from brim.gateway.body import json_value, read_answer
+from brim.gateway.problem import HttpProblem
+from brim.gateway.settings import GatewaySettings, secret
+from brim.gateway.upstream import Headers, Upstream, address
+from brim.sessions.windows import listed
+from brim.store import open_store
+
+_PATH = "/v1/models"
+_SECONDS = 10
+_NO_LIST = (404, 405, 501)
+"""Statuses of a server that has no list of models."""
+_DENIED = (401, 403)
+_VERSION = ("anthropic-version", "2023-06-01")
+"""A header without which Anthropic lists no models."""
+
+
+class Check(NamedTuple):
+    """What one check found."""
+
+    name: str
+    ok: bool
+    text: str
+    """A sentence: what is so, and what to do."""
+    reason: str = "ok"
+    """What is so, in a word."""
+
+
+def checked(settings: GatewaySettings) -> list[Check]:
+    """Return the checks of a gateway."""
+    checks = [Check("settings", True, f"policy {settings.default.policy}, {len(settings.rules)} rules")]
+    key: str | None = None
+    try:
+        settings.secrets()
+        key = secret(settings.upstream_key) if settings.upstream_key is not None else None
+        checks.append(Check("keys", True, f"{len(settings.keys)} for clients"))
+    except BrimError as error:
+        checks.append(Check("keys", False, str(error), "key"))
+    if settings.store is not None:
+        try:
+            with open_store(settings.store) as store:
+                checks.append(Check("store", True, store.url))
+        except BrimError as error:
+            checks.append(Check("store", False, str(error), "store"))
+    return checks + asyncio.run(_upstreams(settings, key))
+
+
+async def _upstreams(settings: GatewaySettings, key: str | None) -> list[Check]:
+    upstream, checks = Upstream(), []
+    for base in dict.fromkeys((settings.upstream, settings.base("messages"))):
+        ok, text, reason = await _answer(upstream, base, key)
+        checks.append(Check(f"upstream {base}", ok, text, reason))
+    await upstream.close()
+    return checks
+
+
+async def _answer(upstream: Upstream, base: str, key: str | None) -> tuple[bool, str, str]:
+    """Ask an upstream for its models; return whether it can be used, a sentence, and a word."""
+    status, said = 0, None
+    keys: list[Headers] = [[]]
+    if key is not None:  # A server reads one of the two, and which one is not known.
+        keys = [[("authorization", f"Bearer {key}")], [("x-api-key", key), _VERSION]]
+    for headers in keys:
+        try:
+            response = await upstream.send("GET", address(base, _PATH), headers, None, _SECONDS)
+        except HttpProblem as problem:
+            return False, *_unreachable(problem, base)
+        try:
+            status, said = response.status, json_value(await read_answer(response))
+        except (aiohttp.ClientError, TimeoutError):
+            said = None
+        finally:
+            response.close()
+        if status not in _DENIED:
+            break
+    return _judged(status, said, key)
+
+
+def _judged(status: int, said: Any, key: str | None) -> tuple[bool, str, str]:
+    models = said.get("data") if isinstance(said, dict) else None
+    if status == 200 and isinstance(models, list):
+        return True, f"{len(models):,} models, {len(listed(said)):,} of them with their window", "ok"
+    if status in _DENIED and key is None:
+        return True, f"it answers {status} without a key: the key of each client is passed on", "no_key"
+    if status in _DENIED:
+        return False, f"it refuses the key of gateway.upstream_key ({status})", "key"
+    if status in _NO_LIST or status == 200:
+        found = f"{status} at {_PATH}" if status != 200 else f"something else at {_PATH}"
+        advice = "if the URL is right, that is fine: set --window, or the first refusal teaches the window"
+        return True, f"it is there, but has no list of models ({found}); {advice}", "no_list"
+    return False, f"it answers {status} at {_PATH}: look at the log of that server", "status"
+
+
+def _unreachable(problem: HttpProblem, base: str) -> tuple[str, str]:
+    """Return why an upstream cannot be reached, as a sentence and a word."""
+    cause, secure = problem.__context__, base.startswith("https:")
+    if problem.status == 504:
+        return f"it did not answer within {_SECONDS} seconds: is the address right, and no firewall between?", "timeout"
+    if isinstance(cause, aiohttp.ClientConnectorDNSError):
+        return "its host name is unknown: is it spelled correctly, and is there a network?", "host"
+    if isinstance(cause, aiohttp.ClientConnectorCertificateError):
+        return "its certificate is not valid for this machine: does the URL name the right host?", "certificate"
+    if isinstance(cause, aiohttp.ClientSSLError):
+        return "it does not speak TLS at this port: should the URL begin with http: instead of https:?", "tls"
+    if isinstance(cause, aiohttp.ClientConnectorError) and isinstance(cause.os_error, ConnectionRefusedError):
+        return "the port is closed: no server listens there; start it, or correct the port", "closed"
+    if isinstance(cause, aiohttp.ClientError) and not isinstance(cause, aiohttp.ClientConnectorError):
+        other = "" if secure else "; if that port speaks TLS, the URL must begin with https:"
+        return f"it broke off the connection ({type(cause).__name__}){other}", "broken"
+    return f"{problem.message}", "unreachable"

@@ -1,0 +1,132 @@
+"""`brim gateway --check` tells what is wrong with an upstream: each fault needs something else."""
+
+import http.server
+import json
+import socket
+import ssl
+import subprocess
+import threading
+
+import pytest
+
+from brim.cli import main
+from brim.gateway import check
+
+
+@pytest.fixture
+def server():
+    """Start servers that answer each request alike, and return their ports."""
+    made = []
+
+    def start(status=200, body=b'{"data": []}', context=None, seen=None, good=None):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                if seen is not None:
+                    seen.append((self.path, dict(self.headers)))
+                self.send_response(200 if good is not None and self.headers.get(good) else status)
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        made.append(http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler))
+        if context is not None:
+            made[-1].socket = context.wrap_socket(made[-1].socket, server_side=True)
+        threading.Thread(target=made[-1].serve_forever, daemon=True).start()
+        return made[-1].server_port
+
+    yield start
+    for each in made:
+        each.shutdown()
+        each.server_close()
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """A server's side of TLS with a certificate that nobody has signed."""
+    where = tmp_path_factory.mktemp("tls")
+    subject = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=here"]
+    files = ["-keyout", str(where / "key.pem"), "-out", str(where / "cert.pem")]
+    subprocess.run(["openssl", "req", *subject, *files], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(where / "cert.pem", where / "key.pem")
+    return context
+
+
+@pytest.fixture
+def found(tmp_path, monkeypatch, capsys):
+    """Check an upstream, and return the exit code and what was found."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(url):
+        code = main(["gateway", "--check", "--json", "--upstream", url])
+        told = json.loads(capsys.readouterr().out)
+        assert told["ok"] == (code == 0)
+        (row,) = [each for each in told["checks"] if each["name"] == f"upstream {url}"]
+        return code, row["reason"], row["text"]
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "reason", "says"),
+    [
+        ((200, b'{"data": [{"id": "a", "max_model_len": 9}, {"id": "b"}]}'), 0, "ok", "2 models, 1 of them with"),
+        ((404, b"no"), 0, "no_list", "has no list of models (404 at /v1/models); if the URL is right, that is fine"),
+        ((200, b"<html>"), 0, "no_list", "something else at /v1/models"),
+        ((401, b"{}"), 0, "no_key", "it answers 401 without a key: the key of each client is passed on"),
+        ((500, b"{}"), 1, "status", "it answers 500"),
+        ((302, b"{}"), 1, "unreachable", "a redirect, which the gateway does not follow"),
+    ],
+    ids=["list", "no list", "no JSON", "no key", "error", "redirect"],
+)
+def test_an_upstream_that_answers(server, found, answer, code, reason, says):  # noqa: PLR0917 - a row of the table
+    url = f"http://127.0.0.1:{server(*answer)}/v1"
+    got = found(url)
+    assert got[:2] == (code, reason)
+    assert says in got[2]
+
+
+@pytest.mark.parametrize("good", ["authorization", "x-api-key", None])
+def test_the_key_for_upstream_is_tried_in_both_headers(server, found, tmp_path, monkeypatch, good):
+    monkeypatch.setenv("MODEL_KEY", "sk-model")
+    (tmp_path / "brim.yaml").write_text("gateway: {upstream_key: MODEL_KEY}\n")
+    seen = []
+    url = f"http://127.0.0.1:{server(401, seen=seen, good=good)}/v1"
+    code, reason, text = found(url)
+    assert (code, reason) == ((0, "ok") if good else (1, "key"))
+    assert len(seen) == (1 if good == "authorization" else 2)
+    assert "sk-model" not in text
+
+
+def test_a_closed_port_is_not_a_missing_list(found):
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port = bound.getsockname()[1]
+    code, reason, text = found(f"http://127.0.0.1:{port}/v1")
+    assert (code, reason) == (1, "closed")
+    assert text == "the port is closed: no server listens there; start it, or correct the port"
+
+
+def test_an_unknown_host_is_named_as_such(found):
+    assert found("http://no-such-host.invalid/v1")[:2] == (1, "host")
+
+
+def test_each_mistake_with_tls_is_told_apart(server, found, certificate):
+    plain, secure = server(), server(context=certificate)
+    told = {
+        url: found(url)[1]
+        for url in (f"https://127.0.0.1:{plain}", f"https://127.0.0.1:{secure}", f"http://127.0.0.1:{secure}")
+    }
+    assert list(told.values()) == ["tls", "certificate", "broken"]
+
+
+def test_a_server_that_does_not_answer_is_waited_for_and_then_named(found, monkeypatch):
+    monkeypatch.setattr(check, "_SECONDS", 0.2)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        assert found(url)[:2] == (1, "timeout")

@@ -1,0 +1,112 @@
+"""The conversations of a gateway: in the store, by its own path, and in `brim status`."""
+
+import json
+
+import pytest
+
+from brim.cli import main
+from gateway.conftest import asked, conversation, get, post
+from model_server import ModelServer, running
+
+LONG = asked(conversation(60))
+
+
+def status(url, **headers):
+    code, _, body = get(url, "/brim/status", **headers)
+    assert code == 200
+    return json.loads(body)
+
+
+def printed(capsys, *arguments):
+    code = main(["status", *arguments])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_a_gateway_lists_its_conversations_without_a_store(gateway, upstream, capsys):
+    url, _ = gateway()
+    for turns in (60, 61):
+        headers = post(url, asked(conversation(turns)), x_brim_session_id="talk")[1]
+    post(url, LONG, x_brim_session_id="second")
+    found = status(url)
+    assert found["summary"]["conversations"] == 2
+    second, talk = found["conversations"]
+    assert (second["id"].split(".")[1], talk["id"].split(".")[1]) == ("second", "talk")
+    assert (talk["model"], talk["key"], talk["cuts"], talk["requests"]) == ("gpt-4o", "", 1, 2)
+    assert (talk["before"], talk["used"]) == tuple(
+        int(headers[f"x-brim-tokens-{each}"]) for each in ("before", "after")
+    )
+    assert (talk["window"], talk["budget"]) == (upstream.window, upstream.window - upstream.window // 8)
+
+    code, out, _ = printed(capsys, "--gateway", url + "/v1")
+    assert code == 0
+    row = next(line for line in out.splitlines() if ".talk " in line)
+    assert row.split()[1:7] == [
+        "gpt-4o",
+        *(f"{talk[each]:,}" for each in ("before", "used", "budget", "window", "cuts")),
+    ]
+    assert out.splitlines()[-1] == "2 conversations of a gateway, 2 cuts"
+    _, out, _ = printed(capsys, "--gateway", url, "--json")
+    assert [each["id"] for each in json.loads(out)["gateway"]] == [second["id"], talk["id"]]
+    _, out, _ = printed(capsys, "--gateway", url, "--line")
+    assert out == f"{second['used']:,}/{second['budget']:,} ({100 * second['used'] / second['budget']:.1f} %), 1 cut\n"
+
+
+def test_a_client_sees_the_conversations_of_its_own_key_only(gateway, upstream, monkeypatch, capsys):
+    monkeypatch.setenv("TEAM_A", "key-a")
+    monkeypatch.setenv("TEAM_B", "key-b")
+    url, _ = gateway(keys=("TEAM_A", "TEAM_B"))
+    for key in ("key-a", "key-b"):
+        post(url, LONG, authorization=f"Bearer {key}", x_brim_session_id=f"of {key[-1]}")
+    assert get(url, "/brim/status")[0] == 401
+    (row,) = status(url, authorization="Bearer key-b")["conversations"]
+    assert row["key"] == "TEAM_B"
+    assert "of_b" in row["id"]
+    assert printed(capsys, "--gateway", url)[0] == 2
+    code, out, _ = printed(capsys, "--gateway", url, "--key", "TEAM_A")
+    assert (code, out.splitlines()[-1]) == (0, "1 conversation of a gateway, 1 cut")
+    assert "of_a" in out
+    code, _, error = printed(capsys, "--gateway", url, "--key", "TEAM_C")
+    assert (code, "TEAM_C" in error) == (2, True)
+
+
+def test_status_lists_the_conversations_of_a_store(gateway, upstream, tmp_path, capsys):
+    store = f"sqlite:///{tmp_path}/brim.db"
+    url, _ = gateway(store=store)
+    post(url, LONG, x_brim_session_id="talk")
+    post(url, asked(conversation(61)), x_brim_session_id="second")
+    code, out, _ = printed(capsys, "--store", store)
+    assert code == 0
+    assert out.splitlines()[-1] == "2 conversations of a gateway, 2 cuts"
+    name = next(line.split()[0] for line in out.splitlines() if ".talk " in line)
+    _, out, _ = printed(capsys, "--store", store, "--session", name)
+    assert out.splitlines()[-1] == "1 conversation of a gateway, 1 cut"
+    _, out, _ = printed(capsys, "--store", store, "--json")
+    found = json.loads(out)
+    assert (found["current"], found["sessions"]) == (None, [])
+    assert [row["id"].split(".")[1] for row in found["gateway"]] == ["second", "talk"]
+    stored = {key: found["gateway"][0][key] for key in ("model", "used", "before", "budget", "window", "cuts", "key")}
+    asked_for = status(url)["conversations"][0]
+    assert stored == {key: asked_for[key] for key in stored}
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [("127.0.0.1:8088", "--gateway"), ("http://127.0.0.1:9", "cannot be reached"), ("http://[::1", "--gateway")],
+)
+def test_a_gateway_that_is_not_there_is_named(capsys, url, says):
+    code, _, error = printed(capsys, "--gateway", url)
+    assert code == 2
+    assert says in error
+
+
+def test_another_server_is_no_gateway(capsys):
+    with running(ModelServer()) as url:
+        code, _, error = printed(capsys, "--gateway", url)
+    assert code == 2
+    assert "this is no brim gateway" in error
+
+
+@pytest.mark.parametrize("options", [["--key", "X"], ["--gateway", "http://x", "--store", "sqlite:///x.db"]])
+def test_options_that_exclude_each_other_are_refused(capsys, options):
+    assert printed(capsys, *options)[0] == 2
