@@ -9,7 +9,7 @@ CRASH  ?= --kills 300
 # Frameworks that leave their sockets to the end of the process: pytest would make an error of that there.
 QUIET  := -W ignore::pytest.PytestUnraisableExceptionWarning -W ignore::ResourceWarning
 
-.PHONY: demo studio test-ui screenshots chromium docs pages test test-llm test-services test-integrations test-audit-ray crash check prove prove-audit prove-gateway prove-gateway-fuzz bench-gateway faults bench dist requirements clean
+.PHONY: demo studio test-ui screenshots chromium docs pages test test-llm test-services test-integrations test-audit-ray crash check prove prove-audit prove-gateway prove-gateway-fuzz bench-gateway test-agents faults bench dist requirements clean
 
 demo: $(VENV)/.core
 	@$(BIN)/brim demo
@@ -87,6 +87,26 @@ prove-gateway-fuzz: $(VENV)/.test .venv-fuzz/.fuzz
 bench-gateway: $(VENV)/.test .venv-bench-gateway/.bench
 	$(BIN)/python scripts/gateway_bench.py $(RUN)
 
+# Agent programs from their registries, each against a strict upstream of ours, direct and through brim: a table, and the logs in
+# .agents. Half an hour for all; one of them: make test-agents AGENTS="--only claude --steps 10".
+test-agents: $(VENV)/.test scripts/agents/node_modules/.installed .venv-agents/.programs .venv-aider/.aider
+	$(BIN)/python -m scripts.agents $(AGENTS)
+
+scripts/agents/node_modules/.installed: scripts/agents/package.json
+	@command -v npm >/dev/null || { echo "Most agents need Node 20 or newer, and there is no npm here."; exit 1; }
+	cd scripts/agents && npm install --silent --no-package-lock --no-audit --no-fund
+	@touch $@
+
+.venv-agents/.programs: scripts/agents/programs.txt
+	$(PYTHON) -m venv .venv-agents
+	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-agents/bin/pip install --quiet -r scripts/agents/programs.txt
+	@touch $@
+
+.venv-aider/.aider: scripts/agents/aider.txt
+	$(PYTHON) -m venv .venv-aider
+	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-aider/bin/pip install --quiet -r scripts/agents/aider.txt
+	@touch $@
+
 # The audit: speed-up from 1 to 2 cores, both engines to the byte, 1 GB of traces within 1 GB of memory. Some minutes.
 prove-audit: .venv-ray/.ray
 	.venv-ray/bin/python scripts/audit_proof.py $(AUDIT)
@@ -121,7 +141,7 @@ requirements: $(VENV)/.test
 	$(BIN)/python scripts/requirements.py
 
 clean:
-	rm -rf $(VENV) .venv-* dist bench/results site
+	rm -rf $(VENV) .venv-* .agents dist bench/results site
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

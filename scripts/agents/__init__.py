@@ -1,0 +1,1 @@
+"""Real agent programs against strict upstreams, direct and through brim: `python -m scripts.agents --help`."""

@@ -1,0 +1,142 @@
+"""The figures of a run, from its log."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import fmean
+
+from scripts.agents.request_log import Row
+from scripts.agents.run import Run
+from scripts.agents.task import END
+from scripts.agents.texts import text_of
+
+_NEWEST = 10
+"""So many results are looked for in the last request."""
+_LEARNED = 10
+"""After so many answers brim's counts must be close."""
+_LOOSE = 3
+"""Parts at the end of a prompt that a client may change without having cut it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Figures:
+    """What the table states of a run."""
+
+    finished: bool
+    steps: int
+    """How many parts of the task the client came to."""
+    requests: int
+    overflows: int
+    """Overflows that the client was told."""
+    refused: list[int]
+    """The sizes of the requests that the upstream refused for their length."""
+    illegal: list[str]
+    budget: int
+    """The window less the requested answer; the largest prompt that was sent, where that leaves less than half."""
+    peak: float
+    """The largest prompt, as a share of the window."""
+    mean: float
+    cuts: list[float]
+    """How full the budget was by the last prompt before each cut."""
+    compactions: int
+    """Summaries that the client asked for by itself."""
+    cached: float
+    """The share of all prompt tokens that was read from the cache."""
+    cost: int
+    """What the prompts cost, in plain prompt tokens."""
+    newest: int
+    """How many of the newest ten results stand whole in the last request."""
+    latest: int
+    """How many of these there are: ten, or fewer in a short run."""
+    newest_fit: bool
+    """Whether all of them would have stood there within 80 % of the budget."""
+    drift: tuple[float, float] | None
+    """brim's count against the upstream's, lowest and highest, after ten answers."""
+    seconds: float
+
+
+def figures(run: Run) -> Figures:
+    """Return the figures of a run."""
+    rows = run.upstream.rows
+    answered = [row for row in rows if row["status"] == 200]
+    main = [row for row in answered if row["kind"] == "main"]
+    steps, wanted = {row["step"] for row in main}, set(range(1, run.scenario.task.steps + 1))
+    tokens = sum(row["tokens"] for row in answered)
+    budget = _budget(run, main)
+    newest, latest, fit = _newest(run, main, budget)
+    return Figures(
+        finished=END in run.out and steps >= wanted,
+        steps=len(steps & wanted),
+        requests=len(answered),
+        overflows=_overflows(run),
+        refused=[row["tokens"] for row in rows if row.get("overflow")],
+        illegal=[row["illegal"] for row in rows if "illegal" in row],
+        budget=budget,
+        peak=max((row["tokens"] for row in answered), default=0) / run.scenario.window,
+        mean=fmean(row["tokens"] for row in main) / run.scenario.window if main else 0.0,
+        cuts=[row["tokens"] / budget for row in _before_cuts(main)],
+        compactions=sum(row["kind"] == "compaction" for row in answered),
+        cached=sum(row["read"] for row in answered) / tokens if tokens else 0.0,
+        cost=sum(row["cost"] for row in answered),
+        newest=newest,
+        latest=latest,
+        newest_fit=fit,
+        drift=_drift(run),
+        seconds=run.seconds,
+    )
+
+
+def _overflows(run: Run) -> int:
+    """Return how many overflows reached the program; a wrapped client stands behind brim, so its errors are read."""
+    if run.via == "wrap":
+        return run.errors.count("context_length_exceeded") + run.errors.count("prompt is too long")
+    return sum(row["overflow"] for row in run.client.rows)
+
+
+def _budget(run: Run, main: list[Row]) -> int:
+    asked = max((row["asked"] for row in main), default=0)
+    left = run.scenario.window - asked
+    return left if left >= run.scenario.window / 2 else max((row["tokens"] for row in main), default=1)
+
+
+def _before_cuts(main: list[Row]) -> Iterator[Row]:
+    """Yield the last request before each cut: the next one does not continue it."""
+    for row, following in itertools.pairwise(main):
+        said, now = row["messages"], following["messages"]
+        same = next((i for i, (a, b) in enumerate(zip(said, now, strict=False)) if a != b), min(len(said), len(now)))
+        if same < len(said) - _LOOSE or following["tokens"] < row["tokens"]:
+            yield row
+
+
+def _newest(run: Run, main: list[Row], budget: int) -> tuple[int, int, bool]:
+    """Return how many of the newest results stand in the last request, of how many, and whether all would fit."""
+    if not main:
+        return 0, 0, False
+    last, task = main[-1], run.scenario.task
+    body = run.upstream.body(last)
+    text = json.dumps(body.get("messages") or body.get("input"), ensure_ascii=False)
+    steps = range(max(1, last["step"] - _NEWEST), last["step"])
+    whole = [step for step in steps if all(line in text for line in task.part(step).split("\n"))]
+    size = (main[-1]["tokens"] - main[-1]["fixed"]) / max(1, len(text_of(body.get("messages") or body.get("input"))))
+    needed = last["fixed"] + size * sum(len(task.part(step)) + 600 for step in steps)
+    return len(whole), len(steps), needed <= 0.8 * budget
+
+
+def _drift(run: Run) -> tuple[float, float] | None:
+    """Return by how much brim's count was off, lowest and highest, once it had seen ten answers."""
+    reported = [row["tokens"] for row in run.upstream.rows if row["status"] == 200]
+    if run.via == "wrap":
+        told = [json.loads(line)["after"] for line in run.errors.splitlines() if line.startswith('{"after"')]
+        pairs = list(zip(told, reported, strict=False))
+    else:
+        by_id = {f"req_{row['n']:05d}": row["tokens"] for row in run.upstream.rows if row["status"] == 200}
+        pairs = [
+            (int(row["brim"]["tokens-after"]), by_id[row["request_id"]])
+            for row in run.client.rows
+            if "tokens-after" in row["brim"] and row["request_id"] in by_id
+        ]
+    off = [after / tokens - 1 for after, tokens in pairs[_LEARNED:]]
+    return (min(off), max(off)) if off else None

@@ -1,0 +1,126 @@
+"""One run of an agent program: upstream, gateway and hop are started, the program works, the log is kept."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from scripts.agents.cache import BreakpointCache, PrefixCache
+from scripts.agents.client_loop import WINDOW
+from scripts.agents.gateway import running_gateway
+from scripts.agents.hop import recording
+from scripts.agents.messages_api import MessagesApi
+from scripts.agents.openai_api import OpenAiApi
+from scripts.agents.programs import Launch, Place, surroundings
+from scripts.agents.request_log import RequestLog
+from scripts.agents.scenario import Scenario, Via
+from scripts.agents.script import Script
+from scripts.agents.server import Api, serving_api
+from scripts.agents.upstream import Cache, Upstream
+
+_TIMEOUT = 900
+"""Seconds that a program has."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Run:
+    """What a run left."""
+
+    scenario: Scenario
+    via: Via
+    upstream: RequestLog
+    """What the upstream was sent."""
+    client: RequestLog
+    """What the client was answered."""
+    out: str
+    errors: str
+    ended: str
+    """How the program ended: `0`, another code, or `timeout`."""
+    seconds: float
+
+
+def run(scenario: Scenario, via: Via, folder: Path) -> Run:
+    """Run a scenario in one of its ways, with the log in a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    upstream_log, client_log = RequestLog(folder, "upstream"), RequestLog(folder, "client")
+    with ExitStack() as stack:
+        address = stack.enter_context(serving_api(api_of(scenario, upstream_log)))
+        if via == "gateway":
+            told = scenario.window if scenario.told else None
+            address = stack.enter_context(running_gateway(address, folder, told)).address
+        address = stack.enter_context(recording(address, client_log))
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
+        place = Place(
+            base=address,
+            home=home,
+            task=scenario.task,
+            model=scenario.model,
+            asked=scenario.asked,
+            wrapped=via == "wrap",
+        )
+        began = time.monotonic()
+        ended = _work(place, scenario, folder)
+        seconds = time.monotonic() - began
+    out, errors = ((folder / name).read_text(encoding="utf-8", errors="replace") for name in ("agent.out", "agent.err"))
+    return Run(
+        scenario=scenario,
+        via=via,
+        upstream=upstream_log,
+        client=client_log,
+        out=out,
+        errors=errors,
+        ended=ended,
+        seconds=seconds,
+    )
+
+
+def api_of(scenario: Scenario, log: RequestLog) -> Api:
+    """Return the upstream of a scenario."""
+    messages = scenario.program.api == "messages"
+    cache: Cache = BreakpointCache() if messages else PrefixCache()
+    upstream = Upstream(
+        script=Script(scenario.task, "toolu_rig_" if messages else "call_rig_"),
+        log=log,
+        cache=cache,
+        window=scenario.window,
+        answer_counts=scenario.answer_counts,
+    )
+    return MessagesApi(upstream) if messages else OpenAiApi(upstream)
+
+
+def _work(place: Place, scenario: Scenario, folder: Path) -> str:
+    """Run the commands of a program one after the other, until one fails."""
+    launch = scenario.program.launch(place)
+    env = surroundings(place, launch)
+    if scenario.told:
+        env[WINDOW] = str(scenario.window)
+    work = place.home / "work"
+    work.mkdir()
+    until = time.monotonic() + _TIMEOUT
+    ended = "0"
+    with (folder / "agent.out").open("w") as out, (folder / "agent.err").open("w") as errors:
+        for command in launch.commands:
+            options = {"cwd": work, "env": env, "stdin": subprocess.PIPE, "stdout": out, "stderr": errors}
+            with subprocess.Popen(command, text=True, start_new_session=True, **options) as process:  # type: ignore[call-overload]
+                ended = _wait(process, launch, until)
+            if ended == "timeout":
+                break
+    return ended
+
+
+def _wait(process: subprocess.Popen[str], launch: Launch, until: float) -> str:
+    """Wait for a program; its group is ended with it, since some leave children."""
+    try:
+        process.communicate(launch.stdin, timeout=max(1.0, until - time.monotonic()))
+        return str(process.returncode)
+    except subprocess.TimeoutExpired:
+        return "timeout"
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
