@@ -5,8 +5,10 @@ import random
 
 from brim.errors import InvalidValue
 from brim.gateway import client_request as ask
-from brim.gateway import endings, recall, relay
+from brim.gateway import endings, recall, recall_answer, relay
 from brim.gateway.problem import CHAT, MESSAGES, RESPONSES, HttpProblem
+from brim.gateway.recall_stream import RecallStream
+from brim.gateway.stream_start import StreamStart
 from brim.sessions.conversations import Conversations
 from model_server import completion, events, sse
 
@@ -116,12 +118,20 @@ def _stream(chooser, route, said):
     whole.feed(said)
     assert stream.usage == whole.usage
     assert stream.between == whole.between
-    relay._is_prelude(said[:500])
+    start, at, size = StreamStart(), 0, chooser.choice((1, 7, 60))
+    while at < len(said) and not start.decided:
+        start.feed(said[at : at + size])
+        at += size
+    begun = StreamStart()
+    begun.feed(said)
+    assert (start.decided, start.refusal) == (begun.decided, begun.refusal)
+    strip = RecallStream(route)
+    assert not recall.calls(route, recall.assembled(route, strip.passed(said) + strip.passed(b"", last=True)))[0]
     answer = recall.assembled(route, said)
     found, _ = recall.calls(route, answer)
     if found:
         recall.continued(route, seeds()[0][route], answer, {call.id: "x" for call in found})
-        recall.without(route, answer)
+        recall_answer.without(route, answer)
     body = said.partition(b"data: ")[2].partition(b"\n\n")[0]
     endings.refused(body, 5)
     try:

@@ -14,15 +14,15 @@ from brim.gateway.problem import HttpProblem
 from brim.gateway.settings import GatewaySettings
 
 _ENCODINGS = ("gzip", "deflate")
-_MOST_ANSWER = 1_048_576
-"""Bytes of a refusal, or of a list of models, that are read."""
+MOST_ANSWER = 16 * 1024 * 1024
+"""Bytes of an answer that are read before it is passed on; of a longer one, the rest is passed on as it comes."""
 
 
 async def read_body(incoming: IncomingRequest, receive: Receive, settings: GatewaySettings) -> bool:
-    """Read the body of a request; return whether it is complete.
+    """Read the body of a request as it comes; return whether it is complete.
 
     Raises:
-        HttpProblem: the body is too long, too slow, or compressed in an unknown way.
+        HttpProblem: the body is too long or too slow.
     """
     most = settings.most_bytes
     length = incoming.header("content-length")
@@ -36,10 +36,18 @@ async def read_body(incoming: IncomingRequest, receive: Receive, settings: Gatew
     if raw is None:
         return False
     incoming.raw = incoming.body = raw
+    return True
+
+
+async def decompress_body(incoming: IncomingRequest, most: int) -> None:
+    """Decompress the body of a request, at most `most` bytes.
+
+    Raises:
+        HttpProblem: it is longer, or compressed in an unknown way.
+    """
     encoding = (incoming.header("content-encoding") or "identity").strip().lower()
     if encoding != "identity":
-        incoming.body = await asyncio.to_thread(decompressed_request, raw, encoding, most)
-    return True
+        incoming.body = await asyncio.to_thread(decompressed_request, incoming.raw, encoding, most)
 
 
 async def _received(receive: Receive, most: int) -> bytes | None:
@@ -78,17 +86,7 @@ def decompressed_request(raw: bytes, encoding: str, most: int) -> bytes:
     return content
 
 
-async def read_answer(response: aiohttp.ClientResponse, most: int = _MOST_ANSWER) -> bytes:
-    """Return the content of an answer, decompressed, at most `most` bytes.
-
-    Raises:
-        ClientError: the connection broke.
-    """
-    raw = await read_up_to(response, most)
-    return decompressed_answer(raw[:most], response.headers.get("content-encoding", ""), most)
-
-
-async def read_up_to(response: aiohttp.ClientResponse, most: int) -> bytes:
+async def read_answer(response: aiohttp.ClientResponse, most: int = MOST_ANSWER) -> bytes:
     """Return the bytes of an answer until there are more than `most`, or it ends.
 
     Raises:
@@ -101,14 +99,15 @@ async def read_up_to(response: aiohttp.ClientResponse, most: int) -> bytes:
     return b"".join(pieces)
 
 
-def decompressed_answer(raw: bytes, encoding: str, most: int) -> bytes:
-    """Return the content of an answer, at most `most` bytes; the bytes themselves if they cannot be decompressed."""
-    if encoding.strip().lower() not in _ENCODINGS:
+def decompressed_answer(response: aiohttp.ClientResponse, raw: bytes) -> bytes:
+    """Return the content of an answer; the bytes themselves if they are not compressed, or cannot be decompressed."""
+    if response.headers.get("content-encoding", "").strip().lower() not in _ENCODINGS:
         return raw
     try:
-        return _decompress(raw, most)[0]
+        content, complete = _decompress(raw, MOST_ANSWER)
     except zlib.error:
         return raw
+    return content if complete else raw
 
 
 def json_value(raw: bytes | str) -> Any:

@@ -118,6 +118,11 @@ def read(route: str, raw: bytes, most_values: int) -> ClientRequest:
     return ClientRequest(route=route, raw=raw, text=text, values=values, request=request)
 
 
+def unread(route: str, raw: bytes, problem: str) -> ClientRequest:
+    """Return the request of a body that cannot be read, and of which nothing is known."""
+    return ClientRequest(route=route, raw=raw, text="", values={}, request=None, problem=problem)
+
+
 def _light(text: str, values: Mapping[str, Any]) -> JsonBody:
     """Return a body without the positions of its messages, which are only needed if something is changed."""
     items = next((value for key in MESSAGE_KEYS if isinstance(value := values.get(key), list)), None)

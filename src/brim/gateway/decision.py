@@ -43,6 +43,11 @@ class Decision:
     plan: GatewayPlan | None = None
     _input: RequestInput | None = None
 
+    @property
+    def passes(self) -> bool:
+        """Whether the request is passed on without a look."""
+        return self._policy() == PASS
+
     async def outcome(self) -> FitOutcome:
         """Return what is sent.
 
@@ -147,7 +152,7 @@ class Decision:
         base, windows = self.settings.base(self.ask.route), self.state.conversations.windows
         if self._rule().window is not None or windows.asked(base):
             return
-        headers = sent_headers(self.incoming.headers, self.settings, self.ask.route)
+        headers = sent_headers(self.incoming.forwarded, self.settings, self.ask.route)
         kept = [(name, value) for name, value in headers if not name.startswith("content-")]
 
         async def fetch(path: str) -> Any:
@@ -175,6 +180,10 @@ class Decision:
             raise outcome.too_long(ask, plan, error.needed, error.available) from error
         return outcome.written(ask, plan, made)
 
+    def shrinks(self, last: FitOutcome) -> bool:
+        """Return whether a smaller request may be sent if this one is refused as too long."""
+        return self.plan is not None and last.after is not None and self.plan.policy == FIT
+
     async def smaller(self, overflow: Overflow, last: FitOutcome) -> FitOutcome | None:
         """Learn from a refusal, and return a smaller request; `None` if there is none.
 
@@ -182,7 +191,7 @@ class Decision:
             HttpProblem: what has to stay is too long.
         """
         await self.learned(overflow, last)
-        if self.plan is None or last.after is None or self.plan.policy != FIT:
+        if self.plan is None or last.after is None or not self.shrinks(last):
             return None
         self.plan = await self.state.work(self._plan, self.plan.policy)
         return await self.state.work(self._fitted, max(1, int(last.after * overflow.retry_share)))

@@ -2,50 +2,70 @@
 
 from __future__ import annotations
 
-import json
 import logging
+from collections.abc import Coroutine
+from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
 
-from brim.gateway import client_request, endings, recall, recall_round, relay
-from brim.gateway.body import decompressed_answer, json_value, read_answer, read_up_to
+from brim.gateway import client_request, endings, problem, recall, recall_answer, recall_round, relay
+from brim.gateway.body import decompress_body, decompressed_answer, json_value, read_answer
+from brim.gateway.client_request import ClientRequest
 from brim.gateway.decision import INLINE, LOG, Decision
 from brim.gateway.guard import IncomingRequest, Send
 from brim.gateway.metrics import ending, model_name
 from brim.gateway.outcome import FitOutcome
 from brim.gateway.problem import HttpProblem
+from brim.gateway.recall_stream import RecallStream
 from brim.gateway.relay import BufferedStream
 from brim.gateway.state import GatewayState
+from brim.gateway.stream_start import StreamStart
 from brim.gateway.upstream import Headers, address, returned_headers, sent_headers
 from brim.sessions.usage import reported, usage_in
-from brim.wire.overflow import is_overflow
+from brim.wire.overflow import Overflow, is_overflow
+
+T = TypeVar("T")
 
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
 """Where requests of each route go."""
 _REFUSALS = (400, 413, 422, 500)
 """Statuses with which servers refuse a prompt that is too long."""
-_MOST_ANSWER = 16 * 1024 * 1024
-"""Bytes of an answer that is read before it is passed on; a longer one is passed on as it comes."""
 _MOST_BUFFERED = 8 * 1024 * 1024
 """Bytes of a stream that is buffered because the model may recall something."""
 
 
-async def exchange(state: GatewayState, incoming: IncomingRequest, route: str, send: Send) -> None:
+async def exchange(state: GatewayState, incoming: IncomingRequest, send: Send, route: str) -> None:
     """Read a request, fit it, send it, and pass its answer back.
 
     Raises:
         HttpProblem: the request ends here.
     """
+    try:
+        ask = await _read(state, incoming, route)
+        incoming.model = model_name(ask.model, incoming.shown)
+        work = Decision(state=state, settings=state.settings, incoming=incoming, ask=ask)
+    except HttpProblem as problem:
+        ask = client_request.unread(route, incoming.raw, problem.message)
+        work = Decision(state=state, settings=state.settings, incoming=incoming, ask=ask)
+        if not work.passes:
+            raise
+        incoming.body = incoming.raw
+    await Exchange(work, send).answer(await work.outcome())
+
+
+async def _read(state: GatewayState, incoming: IncomingRequest, route: str) -> ClientRequest:
+    """Return the request of a body.
+
+    Raises:
+        HttpProblem: it cannot be read.
+    """
+    await decompress_body(incoming, state.settings.most_bytes)
     arguments = (route, incoming.body, state.settings.most_values)
     if len(incoming.body) <= INLINE:
-        ask = client_request.read(*arguments)
-    else:
-        ask = await state.work(client_request.read, *arguments)
-    incoming.model = model_name(ask.model, incoming.shown)
-    work = Decision(state=state, settings=state.settings, incoming=incoming, ask=ask)
-    await Exchange(work, send).answer(await work.outcome())
+        return client_request.read(*arguments)
+    return await state.work(client_request.read, *arguments)
 
 
 class Exchange:
@@ -58,6 +78,9 @@ class Exchange:
         self._send = send
         self._retried = False
         self._response: aiohttp.ClientResponse | None = None
+        self._streamed: tuple[aiohttp.ClientResponse, FitOutcome] | None = None
+        """The newest answer that is a stream, and what was sent for it."""
+        self._buffered = BufferedStream(send, work.settings.keepalive, self._begin)
         self._overhead = 0.0
         """Seconds until the request was sent for the first time."""
 
@@ -71,6 +94,10 @@ class Exchange:
                 await self._recalled(response, first, outcome)
             else:
                 await self._passed(response, first, outcome)
+        except HttpProblem as problem:
+            if not self._buffered.began:
+                raise
+            await self._broke(problem)
         finally:
             self._close()
 
@@ -80,37 +107,54 @@ class Exchange:
             self._response.close()
             self._response = None
 
+    async def _begin(self) -> None:
+        """Send the head of the newest stream."""
+        assert self._streamed is not None
+        response, outcome = self._streamed
+        headers = [*returned_headers(response, whole=False), *self._headers(outcome)]
+        await relay.send_head(self._send, response.status, headers)
+
     async def _sent(self, outcome: FitOutcome) -> tuple[aiohttp.ClientResponse, bytes, FitOutcome]:
         """Send a request, once more and smaller if it is refused as too long; return the answer and its start."""
+        response = await self._post(outcome)
         while True:
-            response = await self._post(outcome)
-            first = b""
             try:
-                if response.status in _REFUSALS:
-                    first = await read_answer(response)
-                elif _is_stream(response):
-                    first = await relay.peek(response)
-                elif response.status == 200:
-                    first = await read_up_to(response, _MOST_ANSWER)
+                first, found = await self._start(response, outcome)
             except (aiohttp.ClientError, TimeoutError) as error:
                 raise relay.broken_answer(error) from error
-            smaller = await self._smaller(response, first, outcome)
-            if smaller is None:
+            if found is None:
                 return response, first, outcome
-            outcome = smaller
+            again = await self._waited(self._smaller(found, outcome), response)
+            if again is None:
+                return response, first, outcome
+            outcome = again
+            response = await self._waited(self._post(outcome), response)
 
-    async def _smaller(self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome) -> FitOutcome | None:
-        """Return a smaller request if the last one was refused as too long; `None` after one retry."""
-        if response.status in _REFUSALS:
-            found = is_overflow(first)
-        elif _is_stream(response):
-            found = next((each for event in relay.events_of(first) if (each := _refusal(event))), None)
-        elif response.status == 200:
-            found = endings.refused(_decompressed(response, first), self._work.ask.answer)
-        else:
-            return None
-        if found is None:
-            return None
+    async def _waited(self, job: Coroutine[Any, Any, T], response: aiohttp.ClientResponse) -> T:
+        """Return the result of a job; a client that waits for a stream meanwhile gets comments."""
+        waits = self._buffered.began or _is_stream(response)
+        return await (self._buffered.during(job) if waits else job)
+
+    async def _start(self, response: aiohttp.ClientResponse, outcome: FitOutcome) -> tuple[bytes, Overflow | None]:
+        """Return the bytes of an answer that show whether the prompt was refused as too long, and the refusal.
+
+        Raises:
+            ClientError: the connection broke.
+        """
+        if _is_stream(response):
+            start = StreamStart()
+            if self._work.shrinks(outcome) and not self._retried:
+                await self._waited(start.read(response), response)
+            return start.raw, start.refusal
+        if (response.status == 200 and not _is_events(response)) or response.status in _REFUSALS:
+            raw = await read_answer(response)
+            content = decompressed_answer(response, raw)
+            refused = response.status in _REFUSALS
+            return raw, is_overflow(content) if refused else endings.refused(content, self._work.ask.answer)
+        return b"", None
+
+    async def _smaller(self, found: Overflow, outcome: FitOutcome) -> FitOutcome | None:
+        """Learn from a refusal, and return a smaller request; `None` after one retry, or if there is none."""
         try:
             again = await self._work.smaller(found, outcome)
         except HttpProblem:
@@ -123,7 +167,7 @@ class Exchange:
     async def _post(self, outcome: FitOutcome) -> aiohttp.ClientResponse:
         settings, incoming = self.settings, self.incoming
         url = address(settings.base(self.route), PATHS[self.route], incoming.query)
-        headers = sent_headers(incoming.headers, settings, self.route)
+        headers = sent_headers(incoming.forwarded, settings, self.route)
         same = outcome.body is incoming.body
         if not same:
             headers = [(name, value) for name, value in headers if name != "content-encoding"]
@@ -131,36 +175,41 @@ class Exchange:
         self._response = await self.state.upstream.send(
             "POST", url, headers, incoming.raw if same else outcome.body, settings.timeout
         )
+        if _is_stream(self._response):
+            self._streamed = (self._response, outcome)
         return self._response
 
     async def _passed(self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome) -> None:
-        """Pass an answer back."""
-        self._end(ending(response.status))
-        if response.status in _REFUSALS or response.status >= 400:
-            await self._refusal(response, first, outcome)
-        elif _is_stream(response):
-            await self._stream(response, first, outcome)
-        else:
-            await self._whole(response, first, outcome)
+        """Pass an answer back.
 
-    async def _refusal(self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome) -> None:
-        """Pass back a refusal of upstream."""
-        if not first:
-            try:
+        Raises:
+            HttpProblem: upstream broke off, or the client waits for a stream and the answer is none.
+        """
+        try:
+            if not first and not _is_events(response):
                 first = await read_answer(response)
-            except (aiohttp.ClientError, TimeoutError) as error:
-                raise relay.broken_answer(error) from error
-        headers = [*returned_headers(response, whole=False), *self._headers(outcome)]
-        await relay.send_answer(self._send, response.status, headers, first)
+            if self._buffered.began and not _is_stream(response):
+                raise problem.of_answer(response.status, decompressed_answer(response, first))
+            self._end(ending(response.status))
+            self._note(outcome)
+            if _is_stream(response):
+                await self._stream(response, first, outcome)
+            elif response.status == 200:
+                await self._whole(response, first, outcome)
+            else:
+                await relay.send_read(self._send, response, first, self._headers(outcome))
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise relay.broken_answer(error) from error
 
     async def _stream(self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome) -> None:
-        headers = [*returned_headers(response, whole=True), *self._headers(outcome)]
-        await relay.send_head(self._send, response.status, headers)
+        if not self._buffered.began:
+            await self._begin()
         broken = HttpProblem(502, "upstream broke off its answer", "server_error").event(self.route, self.incoming.id)
+        strip = RecallStream(self.route) if outcome.recalls else None
         self.state.metrics.streams.add(1)
         try:
             passed = await relay.pass_stream(
-                response, self._send, first=first, keepalive=self.settings.keepalive, broken=broken
+                response, self._send, first=first, keepalive=self.settings.keepalive, broken=broken, strip=strip
             )
         finally:
             self.state.metrics.streams.add(-1)
@@ -172,81 +221,64 @@ class Exchange:
 
     async def _whole(self, response: aiohttp.ClientResponse, raw: bytes, outcome: FitOutcome) -> None:
         """Pass back an answer that is not a stream; one that is too long to read is passed on as it comes."""
-        headers = [*returned_headers(response, whole=True), *self._headers(outcome)]
+        mine = self._headers(outcome)
         if not response.content.at_eof():
-            await relay.send_head(self._send, response.status, headers)
+            await relay.send_head(self._send, response.status, [*returned_headers(response, whole=True), *mine])
             await relay.pass_bytes(response, self._send, raw)
             return
-        await relay.send_answer(self._send, response.status, headers, raw)
+        content = body = decompressed_answer(response, raw) if response.headers.get("content-encoding") else raw
+        if outcome.recalls:
+            body = recall_answer.stripped(self.route, content)
+        whole = body is content
+        headers = [*returned_headers(response, whole=whole), *mine]
+        await relay.send_answer(self._send, response.status, headers, raw if whole else body)
         if outcome.method != "exact":
-            self._learn(_usage(_decompressed(response, raw)), outcome)
+            self._learn(_usage(content), outcome)
 
     async def _recalled(self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome) -> None:
         """Answer the recalls of the model, call it again, and pass back the answer that is for the client.
 
         A stream is buffered meanwhile: only at its end is it known whether it is for the client.
+
+        Raises:
+            HttpProblem: upstream broke off, or the client waits for a stream and the last answer is none.
         """
+        response, first, outcome = await self._waited(self._rounds(response, first, outcome), response)
+        await self._passed(response, first, outcome)
 
-        async def begin() -> None:
-            headers = [*returned_headers(response, whole=False), *self._headers(outcome)]
-            await relay.send_head(self._send, response.status, headers)
+    async def _rounds(
+        self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome
+    ) -> tuple[aiohttp.ClientResponse, bytes, FitOutcome]:
+        """Return the answer that is for the client, its bytes as far as they were read, and what was sent for it.
 
-        if not _is_stream(response):
-            await self._last(*await self._rounds(response, first, outcome))
-            return
-        buffered = BufferedStream(self._send, self.settings.keepalive, begin)
-        try:
-            found = await buffered.during(self._rounds(response, first, outcome))
-        except HttpProblem as problem:
-            if not buffered.began:
-                raise
-            await self._broke(problem)
-            return
-        if not buffered.began:
-            await self._last(*found)
-        elif not _is_stream(found[0]):
-            await self._broke(HttpProblem(502, f"upstream ended the stream with status {found[0].status}"))
-        else:
-            self._end("ok")
-            await relay.pass_bytes(found[0], self._send, found[1])
+        Raises:
+            HttpProblem: upstream broke off.
+        """
+        for turn in range(recall.MOST_ROUNDS + 1):
+            try:
+                raw = first + await read_answer(response, _MOST_BUFFERED - len(first))
+            except (aiohttp.ClientError, TimeoutError) as error:
+                raise relay.broken_answer(error) from error
+            answer = recall.assembled(self.route, raw) if _is_stream(response) else json_value(raw)
+            calls, others = recall.calls(self.route, answer)
+            if not response.content.at_eof() and not _is_stream(response):
+                raise HttpProblem(502, f"the answer is larger than {_MOST_BUFFERED:,} bytes, the most with recall")
+            if not calls or others or turn == recall.MOST_ROUNDS or not response.content.at_eof():
+                break
+            self.state.metrics.recalls.add(len(calls))
+            job = partial(recall_round.again, ends=turn == recall.MOST_ROUNDS - 1)
+            again = await self.state.work(job, self._work, outcome, answer, calls)
+            response, first, outcome = await self._sent(again)
+            if response.status != 200:
+                return response, first, outcome
+        return response, raw, outcome
 
     async def _broke(self, problem: HttpProblem) -> None:
         """Send a problem as the last event of a stream that has begun."""
         self._end("broken")
         event = problem.event(self.route, self.incoming.id)
-        await self._send({"type": "http.response.body", "body": event, "more_body": True})
-        await self._send({"type": "http.response.body", "body": b""})
-
-    async def _rounds(
-        self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome
-    ) -> tuple[aiohttp.ClientResponse, bytes, Any, FitOutcome]:
-        """Return the answer that is for the client: itself, its bytes, its JSON, and what was sent for it."""
-        for turn in range(recall.MOST_ROUNDS + 1):
-            try:
-                raw = first + await read_up_to(response, _MOST_BUFFERED - len(first))
-            except (aiohttp.ClientError, TimeoutError) as error:
-                raise relay.broken_answer(error) from error
-            answer = recall.assembled(self.route, raw) if _is_stream(response) else json_value(raw)
-            calls, others = recall.calls(self.route, answer)
-            if not calls or others or turn == recall.MOST_ROUNDS:
-                break
-            self.state.metrics.recalls.add(len(calls))
-            again = await self.state.work(recall_round.again, self._work, outcome, answer, calls)
-            response, first, outcome = await self._sent(again)
-            if response.status != 200:
-                return response, first, None, outcome
-        return response, raw, answer, outcome
-
-    async def _last(self, response: aiohttp.ClientResponse, raw: bytes, answer: Any, outcome: FitOutcome) -> None:
-        if response.status != 200:
-            await self._passed(response, raw, outcome)
-            return
-        self._end(ending(response.status))
-        strip = not _is_stream(response) and bool(recall.calls(self.route, answer)[0])
-        body = json.dumps(recall.without(self.route, answer)).encode() if strip else raw
-        headers = [*returned_headers(response, whole=not strip), *self._headers(outcome)]
-        await relay.send_head(self._send, response.status, [pair for pair in headers if pair[0] != "content-length"])
-        await relay.pass_bytes(response, self._send, body)
+        await relay.send_piece(self._send, event)
+        await relay.send_piece(self._send, b"", more=False)
 
     def _end(self, outcome: str) -> None:
         """Count the request by how it ended."""
@@ -279,7 +311,6 @@ class Exchange:
             "retried": "1" if self._retried else None,
             "overhead-ms": f"{self._overhead * 1000:.2f}",
         }
-        self._note(outcome)
         if LOG.isEnabledFor(logging.INFO):
             LOG.info("%s %s %s", named.pop("request-id"), self.route, named)
             named["request-id"] = self.incoming.id
@@ -307,19 +338,14 @@ class Exchange:
         )
 
 
-def _is_stream(response: aiohttp.ClientResponse) -> bool:
+def _is_events(response: aiohttp.ClientResponse) -> bool:
     kind = response.headers.get("content-type", "")
-    return kind.lower().startswith("text/event-stream") and not response.headers.get("content-encoding")
+    return response.status == 200 and kind.lower().startswith("text/event-stream")
 
 
-def _decompressed(response: aiohttp.ClientResponse, raw: bytes) -> bytes:
-    return decompressed_answer(raw, response.headers.get("content-encoding", ""), _MOST_ANSWER)
-
-
-def _refusal(event: Any) -> Any:
-    """Return the overflow that an event at the start of a stream reports; `None` if it reports none."""
-    told = isinstance(event, dict) and ("error" in event or event.get("type") in ("error", "response.failed"))
-    return is_overflow(event) if told else None
+def _is_stream(response: aiohttp.ClientResponse) -> bool:
+    """Return whether an answer is a stream whose events can be read."""
+    return _is_events(response) and not response.headers.get("content-encoding")
 
 
 def _usage(raw: bytes) -> Any:

@@ -28,6 +28,8 @@ _PATH = re.compile(rb"(/[A-Za-z0-9._~!$&'()*+,;=:@%-]*)+")
 _AMBIGUOUS = re.compile(rb"//|\\|[\x00-\x20\x7f]|(^|/)\.{1,2}(/|$)")
 _ONCE = ("host", "authorization", "x-api-key", "content-length", "content-encoding")
 """Headers that are ambiguous if repeated."""
+KEY_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
+"""Headers that hold keys. The first two may hold one of the gateway."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -48,6 +50,8 @@ class IncomingRequest:
     """The name of the client's key; empty if no key is required."""
     model: str = ""
     """The name of the model as it may be shown; empty until the body was read, or if it names none."""
+    key_headers: frozenset[str] = frozenset()
+    """The names of the headers that hold a key of the gateway."""
     started: float = field(default_factory=perf_counter)
     raw: bytes = field(default=b"", repr=False)
     """The body as it came."""
@@ -57,8 +61,14 @@ class IncomingRequest:
     @property
     def shown(self) -> list[str]:
         """The keys in its headers, including those for the provider."""
-        found = [value for name, value in self.headers if name in ("authorization", "x-api-key", "api-key")]
+        found = [value for name, value in self.headers if name in KEY_HEADERS]
         return [value.partition(" ")[2] or value for value in found]
+
+    @property
+    def forwarded(self) -> list[tuple[str, str]]:
+        """Its headers without keys of the gateway."""
+        own = self.key_headers
+        return [pair for pair in self.headers if pair[0] not in own] if own else self.headers
 
     def header(self, name: str) -> str | None:
         """Return the first header of a name; `None` if there is none."""
@@ -147,11 +157,23 @@ def _check_origin(incoming: IncomingRequest, settings: GatewaySettings) -> None:
 
 
 def _key_of(incoming: IncomingRequest, keys: ClientKeys) -> str:
-    shown = [value for name, value in incoming.headers if name == "x-api-key"]
-    bearer = incoming.header("authorization") or ""
-    if bearer[:7].lower() == "bearer ":
-        shown.append(bearer[7:].strip())
-    for each in shown:
-        if (name := keys.name_of(each)) is not None:
-            return name
-    raise HttpProblem(401, "a key of this gateway is required, as a Bearer token or as x-api-key", "invalid_api_key")
+    """Return the name of the gateway's key that a client shows, and note which headers hold one.
+
+    Raises:
+        HttpProblem: it shows none.
+    """
+    shown = ((name, keys.name_of(_token(name, value))) for name, value in incoming.headers if name in KEY_HEADERS)
+    found = {name: key for name, key in shown if key is not None}
+    incoming.key_headers = frozenset(found)
+    accepted = found.get("x-api-key") or found.get("authorization")
+    if accepted is None:
+        message = "a key of this gateway is required, as a Bearer token or as x-api-key"
+        raise HttpProblem(401, message, "invalid_api_key")
+    return accepted
+
+
+def _token(name: str, value: str) -> str:
+    """Return the key in a header that holds keys; empty if there is none."""
+    if name != "authorization":
+        return value
+    return value[7:].strip() if value[:7].lower() == "bearer " else ""

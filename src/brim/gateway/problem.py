@@ -18,6 +18,7 @@ _TYPES = {
     413: "request_too_large",
     415: "invalid_request_error",
     421: "invalid_request_error",
+    426: "invalid_request_error",
     503: "overloaded_error",
 }
 """The types of Anthropic's errors; OpenAI's clients read the same field."""
@@ -76,6 +77,18 @@ class HttpProblem(Exception):
             values = {"type": "error", "code": code, "message": self.message, "param": self.param}
         name = b"" if route == CHAT else b"event: error\n"
         return name + b"data: " + json.dumps(values).encode() + b"\n\n"
+
+
+def of_answer(status: int, body: bytes) -> HttpProblem:
+    """Return the problem that an answer of upstream reports, for a client whose stream has begun."""
+    try:
+        values = json.loads(body)
+    except (ValueError, RecursionError):
+        values = None
+    error = values.get("error") if isinstance(values, dict) else None
+    fields = error if isinstance(error, dict) else {"message": error}
+    message, code = (fields.get(name) if isinstance(fields.get(name), str) else None for name in ("message", "code"))
+    return HttpProblem(status if status >= 400 else 502, message or f"upstream answered {status}, and no stream", code)
 
 
 def overflow(route: str, needed: int, window: int) -> HttpProblem:

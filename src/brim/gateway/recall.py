@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 from brim.files.json_body import body_of
 from brim.gateway.body import json_value
 from brim.gateway.problem import CHAT, MESSAGES
-from brim.gateway.relay import events_of
+from brim.gateway.server_event import events_of
 from brim.sessions.recall_tool import NAME, tool
 from brim.wire.base import MESSAGE_KEYS
 
 MOST_ROUNDS = 4
 """How often a request is sent again after a call of the tool."""
+_ITEM_DONE = "response.output_item.done"
 
 
 class RecallCall(NamedTuple):
@@ -42,24 +43,26 @@ def offered(text: str, format: str) -> str:
 
 
 def calls(route: str, answer: Any) -> tuple[list[RecallCall], bool]:
-    """Return the calls of the tool in an answer, and whether the answer calls other tools too."""
+    """Return the calls of the tool, and whether the client has to see the answer, for other calls or choices."""
     answer = _mapping(answer)
+    several = route == CHAT and len(_list(answer.get("choices"))) > 1
     items = _message(answer).get("tool_calls") if route == CHAT else answer.get(_content_key(route))
     found = [_call(route, item) for item in _list(items)]
-    return [call for name, call in found if call and name == NAME], any(call and name != NAME for name, call in found)
+    others = any(call and name != NAME for name, call in found)
+    return [call for name, call in found if call and name == NAME], several or others
 
 
 def _call(route: str, item: Any) -> tuple[str, RecallCall | None]:
     """Return the name and the call of one item of an answer; without a call if it is none."""
     item = _mapping(item)
+    kind = str(item.get("type"))
     if route == CHAT:
-        function = item.get("function")
-        if isinstance(function, Mapping) and isinstance(item.get("id"), str):
-            return str(function.get("name")), RecallCall(item["id"], function.get("arguments"))
-    elif route == MESSAGES and item.get("type") == "tool_use":
+        function = _mapping(item.get("function") or item.get("custom"))
+        return str(function.get("name")), RecallCall(str(item.get("id")), function.get("arguments"))
+    if route == MESSAGES and kind == "tool_use":
         return str(item.get("name")), RecallCall(str(item.get("id")), item.get("input"))
-    elif item.get("type") == "function_call":
-        return str(item.get("name")), RecallCall(str(item.get("call_id")), item.get("arguments"))
+    if kind.endswith("_call") and "call_id" in item:  # Calls that the provider runs itself have none.
+        return str(item.get("name")), RecallCall(str(item["call_id"]), item.get("arguments"))
     return "", None
 
 
@@ -80,20 +83,6 @@ def continued(route: str, body: bytes, answer: Mapping[str, Any], results: Mappi
     return json.dumps({**values, key: [*messages, *tail]}, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def without(route: str, answer: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer without its calls of the tool, for a client that has other calls to answer."""
-
-    def kept(items: Sequence[Any]) -> list[Any]:
-        return [item for item in items if _call(route, item)[0] != NAME]
-
-    if route == CHAT:
-        message = _message(answer)
-        message = {**message, "tool_calls": kept(message["tool_calls"])}
-        return {**answer, "choices": [{**answer["choices"][0], "message": message}, *answer["choices"][1:]]}
-    key = _content_key(route)
-    return {**answer, key: kept(answer[key])}
-
-
 def assembled(route: str, stream: bytes) -> dict[str, Any]:
     """Return the answer that a stream of events adds up to, as far as its calls need it."""
     events = [event for event in events_of(stream) if isinstance(event, dict)]
@@ -101,32 +90,33 @@ def assembled(route: str, stream: bytes) -> dict[str, Any]:
         return _chat(events)
     if route == MESSAGES:
         return _messages(events)
-    done = [event.get("response") for event in events if event.get("type") == "response.completed"]
-    return done[-1] if done and isinstance(done[-1], dict) else {}
+    return _responses(events)
 
 
 def _chat(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    content, listed = "", dict[int, dict[str, Any]]()
+    content, listed, several = "", dict[int, dict[str, Any]](), False
     for event in events:
-        delta = _mapping(_first_choice(event).get("delta"))
+        choice = _first_choice(event)
+        several = several or bool(index_of(choice))
+        delta = _mapping(choice.get("delta"))
         content += _text(delta, "content")
         for part in _list(delta.get("tool_calls")):
             if isinstance(part, dict):
                 new = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
-                call = listed.setdefault(_index(part), new)
+                call = listed.setdefault(index_of(part), new)
                 call["id"] = _text(part, "id") or call["id"]
                 for key in ("name", "arguments"):
                     call["function"][key] += _text(part.get("function"), key)
     message: dict[str, Any] = {"role": "assistant", "content": content or None}
     if listed:
         message["tool_calls"] = [listed[at] for at in sorted(listed)]
-    return {"choices": [{"index": 0, "message": message}]}
+    return {"choices": [{"index": at, "message": message} for at in range(1 + several)]}
 
 
 def _messages(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     blocks, partial = dict[int, dict[str, Any]](), dict[int, str]()
     for event in events:
-        at, block, delta = _index(event), event.get("content_block"), _mapping(event.get("delta"))
+        at, block, delta = index_of(event), event.get("content_block"), _mapping(event.get("delta"))
         if event.get("type") == "content_block_start" and isinstance(block, dict):
             blocks[at] = dict(block)
         elif event.get("type") == "content_block_delta" and at in blocks:
@@ -138,6 +128,15 @@ def _messages(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for at, text in partial.items():
         blocks[at]["input"] = json_value(text or "{}") or {}
     return {"content": [blocks[at] for at in sorted(blocks)]}
+
+
+def _responses(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    done = [event.get("response") for event in events if event.get("type") == "response.completed"]
+    if not done or not isinstance(done[-1], dict):  # What is not complete is not continued.
+        return {}
+    if done[-1].get("output"):
+        return done[-1]
+    return {**done[-1], "output": [event.get("item") for event in events if event.get("type") == _ITEM_DONE]}
 
 
 def _content_key(route: str) -> str:
@@ -166,6 +165,7 @@ def _text(values: Any, key: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _index(values: Mapping[str, Any]) -> int:
+def index_of(values: Mapping[str, Any]) -> int:
+    """Return the index of a block, a call or a choice; 0 if it has none."""
     found = values.get("index")
     return found if isinstance(found, int) else 0

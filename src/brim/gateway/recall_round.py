@@ -13,12 +13,14 @@ from brim.sessions.recall_tool import answered
 
 _LEAST, _SHARE, _UNKNOWN = 64, 4, 4_096
 """Tokens that a recall may bring back: one part in four of the budget, or of this if it is unknown."""
+_LAST = "\n[This was the last recall. Go on without another one.]"
+"""What the model reads at the end of a result, if no further recall is answered."""
 
 
 def again(
-    work: Decision, last: FitOutcome, answer: Mapping[str, Any], calls: Sequence[recall.RecallCall]
+    work: Decision, last: FitOutcome, answer: Mapping[str, Any], calls: Sequence[recall.RecallCall], *, ends: bool
 ) -> FitOutcome:
-    """Return the request with what was recalled at its end, fitted again.
+    """Return the request with what was recalled at its end, fitted again; `ends` if no further recall is answered.
 
     Raises:
         HttpProblem: what has to stay is too long.
@@ -27,7 +29,7 @@ def again(
     assert plan is not None
     assert shelf is not None
     limit = max(_LEAST, (last.budget or _UNKNOWN) // _SHARE)
-    results = {call.id: answered(call.arguments, shelf, limit, plan.scale) for call in calls}
+    results = {call.id: answered(call.arguments, shelf, limit, plan.scale) + _LAST * ends for call in calls}
     body = recall.continued(route, last.body, answer, results)
     ask = client_request.read(route, body, work.settings.most_values)
     given = ask.input()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 import aiohttp
 
-from brim.gateway.body import json_value
+from brim.gateway.body import decompressed_answer, json_value
 from brim.gateway.guard import Send
 from brim.gateway.problem import HttpProblem
-from brim.gateway.upstream import Headers
+from brim.gateway.recall_stream import RecallStream
+from brim.gateway.stream_start import refusal_in
+from brim.gateway.upstream import Headers, returned_headers
 from brim.sessions.usage import usage_in
 from brim.wire.overflow import Overflow, is_overflow
 
@@ -21,10 +23,10 @@ KEEPALIVE = b": keepalive\n\n"
 _EVENT_ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 _LONGEST_LINE = 4 * 1024 * 1024
 _BROKEN = (aiohttp.ClientError, ConnectionError, TimeoutError)
-_PEEK_SECONDS = 0.3
-"""Seconds for which the first events of a stream are kept back, since a refusal may follow them."""
-_PRELUDE = (b"response.created", b"response.in_progress", b"response.queued")
-"""Events after which a refusal may still be the next one."""
+_FIRST_SECONDS = 0.3
+"""Seconds of a stream that is kept back after which its head is sent, with a comment."""
+_SIGNS = (b'"usage"', b'"error"')
+"""One of these is in every line that is read while it passes."""
 
 
 class EventStream:
@@ -34,7 +36,7 @@ class EventStream:
         self.usage: Any = None
         """The usage that the events reported so far."""
         self.stopped: Overflow | None = None
-        """The overflow, if an event says that the answer ended because the window was full."""
+        """The overflow, if an event reports one: as an error, or as the reason to stop."""
         self._tail = b""
         self._line = b""
 
@@ -47,25 +49,29 @@ class EventStream:
         """Read bytes that pass."""
         self._tail = (self._tail + piece)[-4:]
         text = self._line + piece
-        if b'"usage"' not in text:
+        if not any(sign in text for sign in _SIGNS):
             self._line = text[text.rfind(b"\n") + 1 :][-_LONGEST_LINE:]
             return
         *lines, rest = text.split(b"\n")
         self._line = rest[-_LONGEST_LINE:]
         for line in lines:
-            if line.startswith(b"data:") and b'"usage"' in line:
+            if line.startswith(b"data:") and any(sign in line for sign in _SIGNS):
                 self._read(json_value(line[5:]))
 
     def _read(self, event: Any) -> None:
         if isinstance(event, dict) and isinstance(event.get("delta"), dict):
             self.stopped = self.stopped or is_overflow({"stop_reason": event["delta"].get("stop_reason")})
+        self.stopped = self.stopped or refusal_in(event)
         usage = usage_in(event)
         if usage is not None:
             self.usage = {**(self.usage or {}), **usage}
 
 
 class BufferedStream:
-    """A stream that is kept back until it is known whether it is for the client, who gets keepalive comments."""
+    """A stream that is kept back until it is known whether it is for the client.
+
+    Meanwhile the client gets the head and a comment after 0.3 seconds, and then keepalive comments.
+    """
 
     def __init__(self, send: Send, keepalive: float, begin: Callable[[], Awaitable[None]]) -> None:
         self.began = False
@@ -73,58 +79,35 @@ class BufferedStream:
         self._send = send
         self._keepalive = keepalive
         self._begin = begin
+        self._due: float | None = None
+        """When the next comment is due."""
+        self._waits = False
 
     async def during(self, job: Coroutine[Any, Any, T]) -> T:
-        """Return the result of a job; while it runs, send the headers once and then comments.
+        """Return the result of a job; while it runs, send the head once and then comments.
 
         Raises:
             Exception: whatever the job raises.
         """
-        task = asyncio.ensure_future(job)
+        if self._waits:  # This is part of another job.
+            return await job
+        self._waits = True
+        task, now = asyncio.ensure_future(job), asyncio.get_running_loop().time
+        if self._due is None:
+            self._due = now() + min(_FIRST_SECONDS, self._keepalive)
         try:
-            while not (await asyncio.wait({task}, timeout=self._keepalive))[0]:
+            while not (await asyncio.wait({task}, timeout=max(0.0, self._due - now())))[0]:
                 if not self.began:
                     self.began = True
                     await self._begin()
                 await send_piece(self._send, KEEPALIVE)
+                self._due = now() + self._keepalive
             return task.result()
         finally:
+            self._waits = False
             if not task.done():  # The client has disconnected.
                 task.cancel()
                 await asyncio.wait({task})
-
-
-async def peek(response: aiohttp.ClientResponse) -> bytes:
-    """Return the start of a stream: its first event, and the one after those that only say that it begins.
-
-    Raises:
-        ClientError: the connection broke.
-    """
-    start = await response.content.readany()
-    deadline = asyncio.get_running_loop().time() + _PEEK_SECONDS
-    while start and _is_prelude(start):
-        try:
-            async with asyncio.timeout_at(deadline):
-                piece = await response.content.readany()
-        except TimeoutError:
-            break
-        if not piece:
-            break
-        start += piece
-    return start
-
-
-def _is_prelude(start: bytes) -> bool:
-    """Return whether a refusal may still follow the first events of a stream."""
-    events = [event for event in start.replace(b"\r\n", b"\n").split(b"\n\n") if event.strip()]
-    return len(events) < 8 and all(any(name in event[:200] for name in _PRELUDE) for event in events)
-
-
-def events_of(stream: bytes) -> Iterator[Any]:
-    """Yield the JSON values of the events of a stream."""
-    for line in stream.split(b"\n"):
-        if line.startswith(b"data:") and (value := json_value(line[5:])) is not None:
-            yield value
 
 
 async def send_head(send: Send, status: int, headers: Headers) -> None:
@@ -145,6 +128,21 @@ async def send_answer(send: Send, status: int, headers: Headers, body: bytes) ->
     await send_piece(send, body, more=False)
 
 
+async def send_read(send: Send, response: aiohttp.ClientResponse, raw: bytes, more: Headers) -> None:
+    """Pass back an answer of which bytes were read: decompressed if they are all, or else as it comes.
+
+    Raises:
+        ClientError: the connection to upstream broke.
+    """
+    if response.content.at_eof():
+        content = decompressed_answer(response, raw)
+        headers = [*returned_headers(response, whole=content is raw), *more]
+        await send_answer(send, response.status, headers, content)
+        return
+    await send_head(send, response.status, [*returned_headers(response, whole=True), *more])
+    await pass_bytes(response, send, raw)
+
+
 async def pass_bytes(response: aiohttp.ClientResponse, send: Send, first: bytes = b"") -> None:
     """Pass on the bytes of an answer whose headers were sent.
 
@@ -159,7 +157,13 @@ async def pass_bytes(response: aiohttp.ClientResponse, send: Send, first: bytes 
 
 
 async def pass_stream(
-    response: aiohttp.ClientResponse, send: Send, *, first: bytes, keepalive: float, broken: bytes
+    response: aiohttp.ClientResponse,
+    send: Send,
+    *,
+    first: bytes,
+    keepalive: float,
+    broken: bytes,
+    strip: RecallStream | None = None,
 ) -> EventStream:
     """Pass on a stream of events whose headers were sent, and return what is known of it.
 
@@ -169,13 +173,14 @@ async def pass_stream(
         first: the bytes that were already read.
         keepalive: seconds of silence after which a comment is sent between two events.
         broken: the event that is sent if upstream breaks off.
+        strip: takes calls out of the stream that are not for the client.
     """
     stream, piece = EventStream(), first
     try:
         while True:
             if piece:
                 stream.feed(piece)
-                await send_piece(send, piece)
+                await send_piece(send, piece if strip is None else strip.passed(piece))
             try:
                 async with asyncio.timeout(keepalive) as limit:
                     piece = await response.content.readany()
@@ -188,6 +193,8 @@ async def pass_stream(
                 continue
             if not piece:
                 break
+        if strip is not None:
+            await send_piece(send, strip.passed(b"", last=True))
     except _BROKEN:
         await send_piece(send, broken if stream.between else b"\n\n" + broken)
     await send_piece(send, b"", more=False)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import aiohttp
 
 from brim.gateway import client_request, relay
-from brim.gateway.body import json_value, read_answer, read_body
+from brim.gateway.body import decompress_body, decompressed_answer, json_value, read_answer, read_body
+from brim.gateway.decision import Decision
 from brim.gateway.exchange import exchange
 from brim.gateway.guard import IncomingRequest, Receive, Send
 from brim.gateway.outcome import GatewayPlan
@@ -17,6 +20,8 @@ from brim.gateway.problem import MESSAGES, RESPONSES, HttpProblem
 from brim.gateway.state import GatewayState
 from brim.gateway.upstream import Headers, address, returned_headers, sent_headers
 from brim.observe.metrics import CONTENT_TYPE
+
+Handler = Callable[[GatewayState, IncomingRequest, Send], Awaitable[None]]
 
 FITTED = {"/chat/completions": "chat", "/responses": "responses", "/messages": "messages"}
 """Paths whose requests are fitted, without the `/v1` before them."""
@@ -27,6 +32,7 @@ COUNTED = {"/messages/count_tokens": MESSAGES, "/responses/input_tokens": RESPON
 OWN = ("/healthz", "/readyz", "/metrics", STATUS)
 _NONE = (404, 405, 501)
 """Statuses of a server that has no such path."""
+_NO_WEBSOCKET = {"upgrade": "HTTP/1.1", "connection": "close"}
 _METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "HEAD")
 
 
@@ -48,26 +54,34 @@ async def served(state: GatewayState, incoming: IncomingRequest, receive: Receiv
     Raises:
         HttpProblem: it is refused.
     """
-    short = shortened(incoming.path)
+    if (incoming.header("upgrade") or "").lower() == "websocket":
+        # Clients that try a WebSocket first send the request by POST after this status, and wait after any other.
+        raise HttpProblem(426, "the gateway takes no WebSockets; send the request by POST", headers=_NO_WEBSOCKET)
     if incoming.path in OWN:
         await _own(state, incoming, send)
-    elif short in FITTED or short in COUNTED:
-        if incoming.method != "POST":
+        return
+    handle = _handler(state, incoming)
+    if await read_body(incoming, receive, state.settings):
+        with incoming.connection.watch():
+            await handle(state, incoming, send)
+
+
+def _handler(state: GatewayState, incoming: IncomingRequest) -> Handler:
+    """Return what answers a request.
+
+    Raises:
+        HttpProblem: its path does not take its method.
+    """
+    short, method = shortened(incoming.path), incoming.method
+    if route := FITTED.get(short) or COUNTED.get(short):
+        if method == "POST":
+            return partial(exchange if short in FITTED else _count, route=route)
+        unread = client_request.unread(route, b"", "")
+        if not Decision(state=state, settings=state.settings, incoming=incoming, ask=unread).passes:
             raise HttpProblem(405, f"{incoming.path} takes POST", headers={"allow": "POST"})
-        if not await read_body(incoming, receive, state.settings):
-            return
-        with incoming.connection.watch():
-            if short in FITTED:
-                await exchange(state, incoming, FITTED[short], send)
-            else:
-                await _count(state, incoming, COUNTED[short], send)
-    else:
-        if incoming.method not in _METHODS:
-            raise HttpProblem(405, f"{incoming.method} is not passed on", headers={"allow": ", ".join(_METHODS)})
-        if not await read_body(incoming, receive, state.settings):
-            return
-        with incoming.connection.watch():
-            await _pass(state, incoming, send)
+    if method not in _METHODS:
+        raise HttpProblem(405, f"{method} is not passed on", headers={"allow": ", ".join(_METHODS)})
+    return _pass
 
 
 async def _own(state: GatewayState, incoming: IncomingRequest, send: Send) -> None:
@@ -86,34 +100,33 @@ async def _own(state: GatewayState, incoming: IncomingRequest, send: Send) -> No
 
 
 def _headers(state: GatewayState, incoming: IncomingRequest, route: str) -> Headers:
-    return sent_headers(incoming.headers, state.settings, route)
+    return sent_headers(incoming.forwarded, state.settings, route)
 
 
 async def _pass(state: GatewayState, incoming: IncomingRequest, send: Send) -> None:
     """Pass on a request as it came, and its answer as it comes."""
     settings = state.settings
-    route = "messages" if incoming.header("anthropic-version") else "other"
+    anthropic = incoming.header("anthropic-version") or shortened(incoming.path).startswith("/messages")
+    route = "messages" if anthropic else "other"
     url = address(settings.base(route), incoming.target, incoming.query)
     response = await state.upstream.send(
         incoming.method, url, _headers(state, incoming, route), incoming.raw or None, settings.timeout
     )
     mine = [("x-brim-request-id", incoming.id), ("x-brim-passthrough", "route")]
     try:
-        headers = [*returned_headers(response, whole=True), *mine]
+        first = b""
         if shortened(incoming.path) == "/models" and response.status == 200:
-            said = await read_answer(response)
-            state.conversations.windows.take(settings.base(route), json_value(said))
-            await relay.send_answer(send, 200, [*returned_headers(response, whole=False), *mine], said)
-            return
-        await relay.send_head(send, response.status, headers)
-        await relay.pass_bytes(response, send)
+            first = await read_answer(response)
+            state.conversations.windows.take(settings.base(route), json_value(decompressed_answer(response, first)))
+        await relay.send_head(send, response.status, [*returned_headers(response, whole=True), *mine])
+        await relay.pass_bytes(response, send, first)
     except (aiohttp.ClientError, TimeoutError) as error:
         raise relay.broken_answer(error) from error
     finally:
         response.close()
 
 
-async def _count(state: GatewayState, incoming: IncomingRequest, route: str, send: Send) -> None:
+async def _count(state: GatewayState, incoming: IncomingRequest, send: Send, route: str) -> None:
     """Answer how many tokens a request has: by upstream, and by brim's own count where upstream has no such path."""
     settings = state.settings
     url = address(settings.base(route), "/v1" + shortened(incoming.path), incoming.query)
@@ -124,13 +137,14 @@ async def _count(state: GatewayState, incoming: IncomingRequest, route: str, sen
         )
         try:
             if response.status not in _NONE:
-                said = await read_answer(response)
-                await relay.send_answer(send, response.status, [*returned_headers(response, whole=False), *mine], said)
+                first = await read_answer(response)
+                await relay.send_read(send, response, first, mine)
                 return
         finally:
             response.close()
     except (HttpProblem, aiohttp.ClientError, TimeoutError):
         pass  # Counting needs no server.
+    await decompress_body(incoming, settings.most_bytes)
     values, method = await state.work(_counted, state, incoming, route)
     body = json.dumps(values).encode()
     mine += [("content-type", "application/json"), ("x-brim-count-method", method)]

@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 import aiohttp
 from yarl import URL
 
-from brim.gateway.body import json_value, read_answer
+from brim.gateway.body import decompressed_answer, json_value, read_answer
+from brim.gateway.guard import KEY_HEADERS
 from brim.gateway.problem import HttpProblem
 from brim.gateway.resolver import SafeResolver
 from brim.gateway.settings import GatewaySettings, secret
@@ -22,7 +23,6 @@ _NOT_SENT = frozenset(
 )
 _NOT_SENT_PREFIXES = ("proxy-", "x-brim-", "x-forwarded-", "sec-")
 _NOT_RETURNED = frozenset((*_HOPS, "set-cookie", "location", "server", "date", "alt-svc", "strict-transport-security"))
-_AUTH = ("authorization", "x-api-key")
 _IDLE = 4
 """Seconds that an unused connection is kept: less than servers keep theirs, so that none is used as it closes."""
 _CONNECT = 10
@@ -86,11 +86,20 @@ class Upstream:
         except HttpProblem:
             return None
         try:
-            return json_value(await read_answer(response)) if response.status == 200 else None
+            return await read_json(response) if response.status == 200 else None
         except (aiohttp.ClientError, TimeoutError):
             return None
         finally:
             response.close()
+
+
+async def read_json(response: aiohttp.ClientResponse) -> Any:
+    """Return the JSON of an answer; `None` if it is none.
+
+    Raises:
+        ClientError: the connection broke.
+    """
+    return json_value(decompressed_answer(response, await read_answer(response)))
 
 
 @lru_cache(maxsize=64)
@@ -114,10 +123,7 @@ def root(base: str) -> str:
 
 
 def sent_headers(headers: Iterable[tuple[str, str]], settings: GatewaySettings, route: str) -> Headers:
-    """Return the headers of a client that are passed on to upstream, with the key for upstream.
-
-    A key for the gateway is not passed on.
-    """
+    """Return the headers of a client that are sent to upstream; with the key for upstream, no key of the client is."""
     listed = list(headers)
     hops = {name.strip().lower() for known, value in listed if known == "connection" for name in value.split(",")}
     kept = [
@@ -125,10 +131,9 @@ def sent_headers(headers: Iterable[tuple[str, str]], settings: GatewaySettings, 
         for name, value in listed
         if name not in _NOT_SENT and name not in hops and not name.startswith(_NOT_SENT_PREFIXES)
     ]
-    if settings.upstream_key is not None or settings.keys:
-        kept = [(name, value) for name, value in kept if name not in _AUTH]
     if settings.upstream_key is not None:
         key = secret(settings.upstream_key)
+        kept = [(name, value) for name, value in kept if name not in KEY_HEADERS]
         kept.append(("x-api-key", key) if route == "messages" else ("authorization", f"Bearer {key}"))
     kept.append(("accept-encoding", "identity"))
     return kept

@@ -181,10 +181,15 @@ class Windows:
         return server in self._served and self._clock() - self._served[server][0] < _SERVER_INTERVAL
 
     async def ask(self, server: str, fetch: Fetch) -> None:
-        """Ask a server for the windows of its models, and remember that it was asked, also without an answer."""
+        """Ask a server for the windows of its models, and remember that it was asked, also without an answer.
+
+        What it does not state this time, as when it fails, stays as it was known.
+        """
         self._served[server] = (self._clock(), self._served.get(server, (0.0, {}))[1])
-        found = listed(await fetch("models"))
-        if (own := _own_window(await fetch("/props"))) is not None:
+        found, own = listed(await fetch("models")), _own_window(await fetch("/props"))
+        before = self._served[server][1]
+        found, own = {**before, **found}, own or before.get("")
+        if own is not None:
             found = {**dict.fromkeys(found, own), "": own}
         self._served[server] = (self._clock(), found)
 

@@ -1,0 +1,175 @@
+"""The start of a stream: a refusal in it is retried however it is split, and the client never waits for the head."""
+
+import json
+import threading
+
+import pytest
+
+from brim.gateway.problem import CHAT, MESSAGES, RESPONSES
+from brim.gateway.relay import KEEPALIVE
+from brim.gateway.stream_start import StreamStart
+from gateway.conftest import conversation
+from gateway.scripted import EVENTS, JSON, opened, played, split
+from gateway.test_relay import settled
+from model_server import events, sse
+
+PATHS = {CHAT: "/v1/chat/completions", MESSAGES: "/v1/messages", RESPONSES: "/v1/responses"}
+WORDS = "Your input exceeds the context window of this model. Please adjust your input and try again."
+
+
+def asked(route, turns=60):
+    key = "input" if route == RESPONSES else "messages"
+    return {"model": "gpt-4o", "max_tokens": 20, "stream": True, key: conversation(turns)}
+
+
+def answer(route):
+    return b"".join(events(route, {"model": "gpt-4o"}, 500, 3))
+
+
+def prelude(route):
+    """The events with which a stream begins before anything is known."""
+    if route == CHAT:
+        delta = {"role": "assistant", "content": "", "refusal": None}
+        return [
+            sse({"id": "c", "choices": [], "prompt_filter_results": [{"prompt_index": 0}]}),
+            sse({"id": "c", "choices": [{"index": 0, "delta": delta, "finish_reason": None}], "usage": None}),
+        ]
+    if route == MESSAGES:
+        message = {"id": "m", "type": "message", "role": "assistant", "content": [], "usage": {"input_tokens": 9}}
+        return [sse({"type": "message_start", "message": message}, "message_start"), sse({"type": "ping"}, "ping")]
+    made = {"id": "r", "object": "response", "status": "in_progress", "error": None, "output": []}
+    kinds = ("response.created", "response.in_progress")
+    return [sse({"type": kind, "sequence_number": i, "response": made}, kind) for i, kind in enumerate(kinds)]
+
+
+def refusal(route):
+    error = {"type": "invalid_request_error", "code": "context_length_exceeded", "message": WORDS}
+    if route == CHAT:
+        return sse({"error": error})
+    if route == MESSAGES:
+        return sse({"type": "error", "error": error}, "error")
+    failed = {"id": "r", "object": "response", "status": "failed", "error": error, "output": []}
+    return sse({"type": "response.failed", "sequence_number": 2, "response": failed}, "response.failed")
+
+
+@pytest.mark.parametrize("route", PATHS)
+@pytest.mark.parametrize("size", [7, 64, 10_000])
+def test_a_refusal_that_is_split_over_segments_is_retried_like_a_whole_one(gateway, upstream, route, size):
+    first = b": connected\n\n" + b"".join(prelude(route)) + refusal(route)
+    scripts = (200, EVENTS, split(first, size)), (200, EVENTS, [answer(route)])
+    with played(gateway, *scripts) as (url, model, _):
+        with opened(url, PATHS[route], asked(route)) as found:
+            assert found.read().replace(KEEPALIVE, b"") == answer(route)
+    first, second = (len(json.loads(body).get("input") or json.loads(body)["messages"]) for body in model.bodies)
+    assert second < first
+
+
+@pytest.mark.parametrize("route", PATHS)
+def test_a_refusal_after_pauses_is_retried_though_the_head_was_sent(gateway, upstream, route):
+    heard = threading.Event()
+    late = [*prelude(route), heard, refusal(route)[:30], 0.02, refusal(route)[30:]]
+    with played(gateway, (200, EVENTS, late), (200, EVENTS, [answer(route)])) as (url, model, app):
+        with opened(url, PATHS[route], asked(route)) as found:
+            assert (found.status, found.headers["content-type"]) == (200, "text/event-stream")
+            assert found.read(len(KEEPALIVE)) == KEEPALIVE
+            heard.set()
+            assert found.read().replace(KEEPALIVE, b"") == answer(route)
+    assert len(model.bodies) == 2
+    assert app.state.metrics.retries.value(model="gpt-4o") == 1
+
+
+@pytest.mark.parametrize("told", [{}, {"policy": "warn"}, {"policy": "pass"}], ids=["fit", "warn", "pass"])
+@pytest.mark.parametrize("route", PATHS)
+def test_the_head_leaves_while_upstream_is_silent(gateway, upstream, route, told):
+    heard = threading.Event()
+    with played(gateway, (200, EVENTS, [heard, answer(route)]), **told) as (url, _, _):
+        with opened(url, PATHS[route], asked(route)) as found:
+            assert found.status == 200
+            heard.set()
+            assert found.read().replace(KEEPALIVE, b"") == answer(route)
+
+
+@pytest.mark.parametrize("route", PATHS)
+def test_a_stream_that_is_not_refused_keeps_its_bytes_and_their_order(gateway, upstream, route):
+    said = b": hello\n\n" + b"".join(prelude(route)) + answer(route)
+    heard = threading.Event()
+    with played(gateway, (200, EVENTS, [*split(said[:200], 9), heard, *split(said[200:], 31)])) as (url, _, _):
+        with opened(url, PATHS[route], asked(route)) as found:
+            heard.set()
+            assert found.read().replace(KEEPALIVE, b"") == said
+
+
+@pytest.mark.parametrize("route", PATHS)
+def test_a_second_refusal_ends_a_stream_that_has_begun_with_an_error_event(gateway, upstream, route):
+    heard = threading.Event()
+    error = {"type": "invalid_request_error", "code": "context_length_exceeded", "message": "Still too long."}
+    again = (400, JSON, [json.dumps({"type": "error", "error": error}).encode()])
+    with played(gateway, (200, EVENTS, [heard, refusal(route)]), again) as (url, model, app):
+        with opened(url, PATHS[route], asked(route)) as found:
+            heard.set()
+            said = found.read().replace(KEEPALIVE, b"")
+    assert len(model.bodies) == 2
+    last = json.loads(said.partition(b"data: ")[2])
+    assert (last.get("error") or last)["message"] == "Still too long."
+    assert said.startswith(b"data: " if route == CHAT else b"event: error\n")
+    assert app.state.metrics.requests.value(route=route, model="gpt-4o", outcome="broken") == 1
+
+
+def test_a_second_refusal_inside_a_stream_reaches_the_client_as_it_is(gateway, upstream):
+    scripts = [(200, EVENTS, [refusal(RESPONSES)]), (200, EVENTS, [*prelude(RESPONSES), refusal(RESPONSES)])]
+    with played(gateway, *scripts) as (url, model, app):
+        with opened(url, PATHS[RESPONSES], asked(RESPONSES)) as found:
+            assert found.headers["x-brim-retried"] == "1"
+            assert found.read() == b"".join(prelude(RESPONSES)) + refusal(RESPONSES)
+    assert len(model.bodies) == 2
+
+
+def test_a_refusal_after_content_reaches_the_client_and_is_learned(gateway, upstream):
+    said = answer(RESPONSES)[:600] + refusal(RESPONSES)
+    with played(gateway, (200, EVENTS, [said])) as (url, model, app):
+        with opened(url, PATHS[RESPONSES], asked(RESPONSES)) as found:
+            assert found.read() == said
+        assert settled(lambda: app.state.conversations.windows.learned("gpt-4o"))
+        assert app.state.conversations.windows.learned("gpt-4o").ratio > 1
+    assert len(model.bodies) == 1
+
+
+def test_an_upstream_that_breaks_off_before_its_first_event_is_a_502_or_an_error_event(gateway, upstream):
+    heard = threading.Event()
+    early = type("Reset", (), {"wait": lambda self, _: False})()
+    with played(gateway, (200, EVENTS, [early]), (200, EVENTS, [heard, early])) as (url, _, _):
+        with opened(url, PATHS[CHAT], asked(CHAT)) as found:
+            assert found.status == 502
+        with opened(url, PATHS[CHAT], asked(CHAT)) as found:
+            assert found.status == 200
+            heard.set()
+            said = found.read().replace(KEEPALIVE, b"")
+    assert "upstream broke off" in json.loads(said.removeprefix(b"data: "))["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("said", "decided"),
+    [
+        (b"", False),
+        (b": comment\r\n\r\n", False),
+        (b'data: {"type": "ping"}\n\n', False),
+        (b'data: {"type": "response.created"}\r\rdata: {"type": "response.queued"}\r\r', False),
+        (b'data: {"choices": [{"delta": {"role": "assistant", "content": null}}]}\n\n', False),
+        (b'data: {"choices": [{"delta": {"content": "a"}}]}\n', False),
+        (b'data: {"choices": [{"delta": {"content": "a"}}]}\n\n', True),
+        (b'data: {"choices": [{"delta": {"role": "assistant", "reasoning_content": "a"}}]}\n\n', True),
+        (b'data: {"choices": [{"delta": {"tool_calls": [{"index": 0}]}}]}\n\n', True),
+        (b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\n', True),
+        (b'data: {"choices": [], "error": {"message": "no"}}\n\n', True),
+        (b'data: {"type": "content_block_start", "index": 0}\n\n', True),
+        (b'data: {"type": "response.output_item.added"}\n\n', True),
+        (b"data: [DONE]\n\n", True),
+        (b"data: words\n\n", True),
+        (b": " + b"x" * 5_000_000, True),
+    ],
+)
+def test_only_content_or_an_error_decides(said, decided):
+    start = StreamStart()
+    start.feed(said)
+    assert start.decided == decided
+    assert start.raw == said
