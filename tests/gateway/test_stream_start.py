@@ -57,9 +57,8 @@ def refusal(route):
 def test_a_refusal_that_is_split_over_segments_is_retried_like_a_whole_one(gateway, upstream, route, size):
     first = b": connected\n\n" + b"".join(prelude(route)) + refusal(route)
     scripts = (200, EVENTS, split(first, size)), (200, EVENTS, [answer(route)])
-    with played(gateway, *scripts) as (url, model, _):
-        with opened(url, PATHS[route], asked(route)) as found:
-            assert found.read().replace(KEEPALIVE, b"") == answer(route)
+    with played(gateway, *scripts) as (url, model, _), opened(url, PATHS[route], asked(route)) as found:
+        assert found.read().replace(KEEPALIVE, b"") == answer(route)
     first, second = (len(json.loads(body).get("input") or json.loads(body)["messages"]) for body in model.bodies)
     assert second < first
 
@@ -68,12 +67,14 @@ def test_a_refusal_that_is_split_over_segments_is_retried_like_a_whole_one(gatew
 def test_a_refusal_after_pauses_is_retried_though_the_head_was_sent(gateway, upstream, route):
     heard = threading.Event()
     late = [*prelude(route), heard, refusal(route)[:30], 0.02, refusal(route)[30:]]
-    with played(gateway, (200, EVENTS, late), (200, EVENTS, [answer(route)])) as (url, model, app):
-        with opened(url, PATHS[route], asked(route)) as found:
-            assert (found.status, found.headers["content-type"]) == (200, "text/event-stream")
-            assert found.read(len(KEEPALIVE)) == KEEPALIVE
-            heard.set()
-            assert found.read().replace(KEEPALIVE, b"") == answer(route)
+    with (
+        played(gateway, (200, EVENTS, late), (200, EVENTS, [answer(route)])) as (url, model, app),
+        opened(url, PATHS[route], asked(route)) as found,
+    ):
+        assert (found.status, found.headers["content-type"]) == (200, "text/event-stream")
+        assert found.read(len(KEEPALIVE)) == KEEPALIVE
+        heard.set()
+        assert found.read().replace(KEEPALIVE, b"") == answer(route)
     assert len(model.bodies) == 2
     assert app.state.metrics.retries.value(model="gpt-4o") == 1
 
@@ -82,21 +83,25 @@ def test_a_refusal_after_pauses_is_retried_though_the_head_was_sent(gateway, ups
 @pytest.mark.parametrize("route", PATHS)
 def test_the_head_leaves_while_upstream_is_silent(gateway, upstream, route, told):
     heard = threading.Event()
-    with played(gateway, (200, EVENTS, [heard, answer(route)]), **told) as (url, _, _):
-        with opened(url, PATHS[route], asked(route)) as found:
-            assert found.status == 200
-            heard.set()
-            assert found.read().replace(KEEPALIVE, b"") == answer(route)
+    with (
+        played(gateway, (200, EVENTS, [heard, answer(route)]), **told) as (url, _, _),
+        opened(url, PATHS[route], asked(route)) as found,
+    ):
+        assert found.status == 200
+        heard.set()
+        assert found.read().replace(KEEPALIVE, b"") == answer(route)
 
 
 @pytest.mark.parametrize("route", PATHS)
 def test_a_stream_that_is_not_refused_keeps_its_bytes_and_their_order(gateway, upstream, route):
     said = b": hello\n\n" + b"".join(prelude(route)) + answer(route)
     heard = threading.Event()
-    with played(gateway, (200, EVENTS, [*split(said[:200], 9), heard, *split(said[200:], 31)])) as (url, _, _):
-        with opened(url, PATHS[route], asked(route)) as found:
-            heard.set()
-            assert found.read().replace(KEEPALIVE, b"") == said
+    with (
+        played(gateway, (200, EVENTS, [*split(said[:200], 9), heard, *split(said[200:], 31)])) as (url, _, _),
+        opened(url, PATHS[route], asked(route)) as found,
+    ):
+        heard.set()
+        assert found.read().replace(KEEPALIVE, b"") == said
 
 
 @pytest.mark.parametrize("route", PATHS)
@@ -104,10 +109,12 @@ def test_a_second_refusal_ends_a_stream_that_has_begun_with_an_error_event(gatew
     heard = threading.Event()
     error = {"type": "invalid_request_error", "code": "context_length_exceeded", "message": "Still too long."}
     again = (400, JSON, [json.dumps({"type": "error", "error": error}).encode()])
-    with played(gateway, (200, EVENTS, [heard, refusal(route)]), again) as (url, model, app):
-        with opened(url, PATHS[route], asked(route)) as found:
-            heard.set()
-            said = found.read().replace(KEEPALIVE, b"")
+    with (
+        played(gateway, (200, EVENTS, [heard, refusal(route)]), again) as (url, model, app),
+        opened(url, PATHS[route], asked(route)) as found,
+    ):
+        heard.set()
+        said = found.read().replace(KEEPALIVE, b"")
     assert len(model.bodies) == 2
     last = json.loads(said.partition(b"data: ")[2])
     assert (last.get("error") or last)["message"] == "Still too long."
@@ -117,10 +124,9 @@ def test_a_second_refusal_ends_a_stream_that_has_begun_with_an_error_event(gatew
 
 def test_a_second_refusal_inside_a_stream_reaches_the_client_as_it_is(gateway, upstream):
     scripts = [(200, EVENTS, [refusal(RESPONSES)]), (200, EVENTS, [*prelude(RESPONSES), refusal(RESPONSES)])]
-    with played(gateway, *scripts) as (url, model, app):
-        with opened(url, PATHS[RESPONSES], asked(RESPONSES)) as found:
-            assert found.headers["x-brim-retried"] == "1"
-            assert found.read() == b"".join(prelude(RESPONSES)) + refusal(RESPONSES)
+    with played(gateway, *scripts) as (url, model, _), opened(url, PATHS[RESPONSES], asked(RESPONSES)) as found:
+        assert found.headers["x-brim-retried"] == "1"
+        assert found.read() == b"".join(prelude(RESPONSES)) + refusal(RESPONSES)
     assert len(model.bodies) == 2
 
 

@@ -86,12 +86,13 @@ def decompressed_request(raw: bytes, encoding: str, most: int) -> bytes:
     return content
 
 
-async def read_answer(response: aiohttp.ClientResponse, most: int = MOST_ANSWER) -> bytes:
-    """Return the bytes of an answer until there are more than `most`, or it ends.
+async def read_answer(response: aiohttp.ClientResponse, most: int | None = None) -> bytes:
+    """Return the bytes of an answer until there are more than `most` (16 MiB), or it ends.
 
     Raises:
         ClientError: the connection broke.
     """
+    most = MOST_ANSWER if most is None else most
     pieces, size = [], 0
     while size <= most and (piece := await response.content.readany()):
         pieces.append(piece)
