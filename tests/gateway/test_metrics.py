@@ -1,0 +1,72 @@
+"""The metrics of a gateway: why something was done, and with which model, in a bounded number of labels."""
+
+import json
+import re
+
+from brim.gateway.metrics import GatewayMetrics, model_name
+from gateway.attacks import KEY_SHAPES
+from gateway.conftest import asked, conversation, get, post
+
+LONG = conversation(60)
+
+
+def metrics(url):
+    """Return the samples of the metrics page by name and labels."""
+    page = get(url, "/metrics")[2].decode()
+    return dict(line.rsplit(" ", 1) for line in page.splitlines() if not line.startswith("#"))
+
+
+def test_what_was_done_has_a_reason_and_the_name_of_the_model(gateway, upstream):
+    url, _ = gateway(window=None)
+    post(url, asked(LONG, model="org/my-model:7b"), x_brim_session_id="a")
+    post(url, asked(LONG, model="org/my-model:7b"), x_brim_session_id="b")
+    post(url, asked(LONG, model="org/my-model:7b"), x_brim_pin="9999")
+    found = metrics(url)
+    model = 'model="org/my-model:7b"'
+    assert found[f'brim_requests_total{{{model},outcome="ok",route="chat"}}'] == "2"
+    assert found[f'brim_requests_total{{{model},outcome="refused_400",route="chat"}}'] == "1"
+    assert found[f'brim_refusals_total{{{model},reason="invalid",route="chat"}}'] == "1"
+    assert found[f'brim_windows_learned_total{{{model},reason="refusal"}}'] == "1"
+    assert found[f"brim_overflow_retries_total{{{model}}}"] == "1"
+    assert found[f'brim_cuts_total{{{model},reason="refusal"}}'] == "2"
+    assert found[f'brim_requests_cut_total{{{model},route="chat"}}'] == "2"
+    assert int(found[f'brim_saved_tokens_total{{{model},route="chat"}}']) > 1_000
+
+
+def test_the_window_of_a_cut_is_named_by_where_it_comes_from(gateway, upstream):
+    url, _ = gateway()
+    post(url, asked(LONG))
+    assert metrics(url)['brim_cuts_total{model="gpt-4o",reason="setting"}'] == "1"
+    url, _ = gateway(window=None)
+    post(url, asked(LONG, model="none-such"), x_brim_budget="500")
+    assert metrics(url)['brim_cuts_total{model="none-such",reason="header"}'] == "1"
+
+
+def test_fifty_models_outside_of_the_catalogue_have_labels_and_the_others_share_one():
+    made = GatewayMetrics()
+    labels = [made.label(f"my-model-{i}") for i in range(60)]
+    assert labels == [f"my-model-{i}" for i in range(50)] + ["other"] * 10
+    assert (made.label("my-model-3"), made.label("gpt-4o"), made.label("")) == ("my-model-3", "gpt-4o", "other")
+
+
+def test_the_name_of_a_model_is_short_and_plain_and_holds_no_key():
+    assert model_name("gw-model", []) == "gw-model"
+    assert re.fullmatch(r"a_b_\.[0-9a-f]{12}", model_name("a\nb\x1b", []))
+    assert len(model_name("m" * 5_000, [])) == 100
+    assert model_name(None, []) == model_name(7, []) == ""
+    assert "my-secret-key" not in model_name("of my-secret-key", ["my-secret-key"])
+    for key in KEY_SHAPES:
+        assert key not in model_name(f"model {key}", [key])
+
+
+def test_no_key_that_a_client_sends_as_a_model_is_shown(gateway, upstream, tmp_path, capsys):
+    store = f"sqlite:///{tmp_path}/brim.db"
+    url, app = gateway(store=store)
+    seen = []
+    app.state.activity.observers.append(type("Seen", (), {"observe": lambda _, event: seen.append(event.to_dict())})())
+    key = KEY_SHAPES[0]
+    assert post(url, asked(LONG, model=key), authorization=f"Bearer {key}")[0] == 200
+    post(url, asked(LONG, model=key), authorization=f"Bearer {key}", x_brim_pin="9999")
+    assert {each["event"] for each in seen} == {"prompt_assembled", "cut", "refused"}
+    shown = json.dumps(seen) + get(url, "/metrics")[2].decode() + get(url, "/brim/status")[2].decode()
+    assert key not in shown
