@@ -108,11 +108,21 @@ def test_a_request_to_a_running_gateway_is_on_the_page_a_moment_later(chromium, 
             row.click()
             detail = at.page.get_by_role("region", name="One request").inner_text()
             assert f"{float(headers['x-brim-overhead-ms']):.0f}" in detail
+            assert "number 1, made by this request" in detail
+            talk = at.page.get_by_role("region", name="Conversations").locator("tbody tr")
+            talk.wait_for(timeout=15_000)
+            numbers = [f"{int(headers[f'x-brim-tokens-{name}']):,}" for name in ("before", "after")]
+            assert talk.locator("td").all_inner_texts()[:6] == ["gpt-5", *numbers, "875", "1,000", "1"]
             refused = ask(gateway, "/v1/chat/completions", body, **{"x-brim-budget": "many"})
             at.page.locator(".row", has_text=refused["x-brim-request-id"]).wait_for(timeout=15_000)
             at.page.get_by_label("Which requests").select_option("wrong")
             at.page.wait_for_function("document.querySelectorAll('.row').length === 1")
             assert "refused 400" in at.page.locator(".row").inner_text()
+            talk.get_by_role("link").click()
+            at.page.locator(".receipt a").click()
+            parts = at.page.get_by_role("region", name="Receipt").locator("tbody tr")
+            parts.first.wait_for()
+            assert "dropped" in " ".join(parts.all_inner_texts())
 
 
 def test_two_receipts_stand_side_by_side(chromium, served):

@@ -318,7 +318,7 @@ class Exchange:
 
     def _note(self, outcome: FitOutcome) -> None:
         """Note the request for the list of the newest ones."""
-        response = self._response
+        response, made = self._response, outcome.request
         self.state.traffic.add(
             self.incoming.model,
             id=self.incoming.id,
@@ -331,6 +331,8 @@ class Exchange:
             method=outcome.method,
             policy=outcome.policy,
             edits=outcome.edits,
+            session=made.conversation if made is not None else "",
+            cut=made.cut if made is not None else 0,
             passed=outcome.passed,
             retried=self._retried,
             overhead_ms=round(self._overhead * 1000, 2),

@@ -174,7 +174,8 @@ def _gateway(store: Any) -> None:
     recorded = json.loads(files("brim.studio").joinpath("demo_gateway.json").read_text("utf-8"))
     for name, prompts in recorded["sessions"].items():
         for body in prompts:
-            store.append(name, [("prompt", body), (META, {"kind": "gateway", "status": body})])
+            status = {key: value for key, value in body.items() if key != "receipt"}
+            store.append(name, [("prompt", body), (META, {"kind": "gateway", "status": status})])
     store.save("gateway-traffic", recorded["traffic"]["address"], recorded["traffic"], version=0)
 
 

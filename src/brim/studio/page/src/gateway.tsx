@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { changed, load } from "./api";
 import { Bar, Empty, Head, Long, n, Problem, shown, Waiting, when } from "./parts";
-import { params, go } from "./route";
+import { params, go, link } from "./route";
 import type { Session } from "./types";
 
 interface Request {
@@ -21,6 +21,9 @@ interface Request {
   method?: string | null;
   policy?: string;
   edits?: number;
+  session?: string;
+  cut?: number;
+  reason?: string;
   passed?: string;
   retried?: boolean;
   overhead_ms?: number;
@@ -36,10 +39,22 @@ interface One {
   overhead_ms: { p50: number | null; p99: number | null };
 }
 
+interface Talk {
+  id: string;
+  key: string;
+  model: string;
+  updated: number;
+  before: number | null;
+  used: number;
+  budget: number | null;
+  window: number | null;
+  cuts: number;
+}
+
 interface Loaded {
   gateways: One[];
   requests: Request[];
-  sessions: { id: string; updated: number; model: string; before: number | null; used: number; budget: number }[];
+  sessions: Talk[];
   settings: Record<string, unknown>;
 }
 
@@ -71,7 +86,7 @@ export function Gateway(_: { sessions: Session[]; session: string | null }) {
     (each) =>
       (only !== "cut" || !!each.edits) &&
       (only !== "wrong" || each.status >= 400) &&
-      words.every((word) => `${each.id} ${each.route} ${each.model} ${each.status} ${each.gateway}`.toLowerCase().includes(word)),
+      words.every((word) => `${each.id} ${each.route} ${each.model} ${each.status} ${each.gateway} ${each.session ?? ""}`.toLowerCase().includes(word)),
   );
   const most = Math.max(1, ...value.requests.map((each) => each.before ?? 0));
   const open = params.value.get("request");
@@ -85,9 +100,10 @@ export function Gateway(_: { sessions: Session[]; session: string | null }) {
         <label class="check"><input type="checkbox" checked={live.value} onChange={(event) => (live.value = event.currentTarget.checked)} /> update every two seconds</label>
       </Head>
       {value.gateways.map((each) => <Sums one={each} key={each.address} />)}
+      {value.sessions.length > 0 && <Talks talks={value.sessions} />}
       <section class="card" aria-label="Newest requests">
         <div class="tools">
-          <input type="search" class="grow" data-search placeholder="Id, route, model, status  ( / )" aria-label="Search requests" value={params.value.get("text") ?? ""} onInput={(event) => go("gateway", { text: event.currentTarget.value }, true)} />
+          <input type="search" class="grow" data-search placeholder="Id, conversation, route, model, status  ( / )" aria-label="Search requests" value={params.value.get("text") ?? ""} onInput={(event) => go("gateway", { text: event.currentTarget.value }, true)} />
           <select aria-label="Which requests" value={only} onChange={(event) => go("gateway", { only: event.currentTarget.value }, true)}>
             <option value="">all requests</option>
             <option value="cut">shortened requests</option>
@@ -105,6 +121,7 @@ export function Gateway(_: { sessions: Session[]; session: string | null }) {
                   <span class={`badge ${each.status < 400 ? "good" : "dropped"}`}>{each.refused ? "refused " : ""}{each.status}</span>{" "}
                   <b>{each.route}</b> {each.model}{" "}
                   {!!each.edits && <span class="badge warn">{each.edits} edits</span>}{" "}
+                  {!!each.cut && <span class="badge warn">cut {each.cut}</span>}{" "}
                   {each.stream && <span class="badge">stream</span>}
                 </div>
                 <span class="clip soft">{when(each.at)} · {each.id}{each.overhead_ms !== undefined ? ` · ${ms(each.overhead_ms)} added` : ""}</span>
@@ -140,6 +157,40 @@ function Sums({ one }: { one: One }) {
   );
 }
 
+function Talks({ talks }: { talks: Talk[] }) {
+  return (
+    <section class="card" aria-label="Conversations">
+      <h2>Conversations that were cut</h2>
+      <div class="scroll">
+        <table class="wide">
+          <thead>
+            <tr><th>conversation</th><th>model</th><th class="num">received</th><th class="num">sent</th><th class="num">budget</th><th class="num">window</th><th class="num">cuts</th><th>last request</th></tr>
+          </thead>
+          <tbody>
+            {talks.map((each) => (
+              <tr key={each.id}>
+                <th scope="row">
+                  <a href={link("receipts", { text: each.id, kind: "prompt" })} title={`The receipts of ${each.id}`}>{short(each.id)}</a>
+                  {each.key && <span class="soft"> {each.key}</span>}
+                </th>
+                <td data-name="model">{each.model || "unknown"}</td>
+                <td class="num" data-name="received">{n(each.before)}</td>
+                <td class="num" data-name="sent">{n(each.used)}</td>
+                <td class="num" data-name="budget">{n(each.budget)}</td>
+                <td class="num" data-name="window">{n(each.window)}</td>
+                <td class="num" data-name="cuts">{n(each.cuts)}</td>
+                <td data-name="last request">{when(each.updated)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+const short = (name: string) => (name.length <= 24 ? name : `…${name.slice(-12)}`);
+
 function Detail({ each }: { each: Request }) {
   const facts: [string, string][] = [
     ["id", each.id],
@@ -147,7 +198,9 @@ function Detail({ each }: { each: Request }) {
     ["gateway", each.gateway],
     ["route", each.route],
     ["model", each.model || "unknown"],
-    ["status", `${each.status}${each.refused ? ", refused by the gateway" : ""}`],
+    ["status", `${each.status}${each.refused ? `, refused by the gateway: ${(each.reason ?? "unknown").replaceAll("_", " ")}` : ""}`],
+    ["conversation", each.session || "none"],
+    ["cut of its conversation", each.cut ? `number ${n(each.cut)}, made by this request` : each.edits ? "the one before, held" : "none"],
     ["policy", each.policy ?? "unknown"],
     ["tokens received", n(each.before)],
     ["tokens sent", n(each.after)],
