@@ -32,9 +32,10 @@ def main() -> int:
     results: list[tuple[Scenario, Via, Figures]] = []
     failed: list[str] = []
     for scenario in chosen:
+        changed = replace(scenario, answer_counts=scenario.answer_counts or options.answer_counts)
         if options.steps:
-            scenario = replace(scenario, task=replace(scenario.task, steps=options.steps))  # noqa: PLW2901
-        found = _compare(scenario, options.via, options.out, results)
+            changed = replace(changed, task=replace(changed.task, steps=options.steps))
+        found = _compare(changed, options.via, options.out, results)
         failed += [f"{scenario.name}: {said}" for said in found]
     if not options.only or "overhead" in options.only:
         failed += _overhead(options.out)
@@ -77,6 +78,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", metavar="WORD", help="only the runs whose name has one of these words")
     parser.add_argument("--via", choices=["both", "direct", "brim"], default="both")
     parser.add_argument("--steps", type=int, help="parts of the log to read")
+    counts = "the upstreams refuse a prompt that leaves too little room for the requested answer"
+    parser.add_argument("--answer-counts", action="store_true", help=counts)
     parser.add_argument("--out", type=Path, default=ROOT / ".agents", help="where logs and table are written")
     return parser.parse_args()
 

@@ -52,6 +52,15 @@ SCENARIOS = (
         asked=32_000,
         cost=True,
     ),
+    Scenario(
+        name="claude 200k, answer counts",
+        program=PROGRAMS["claude"],
+        window=200_000,
+        task=_LARGE,
+        model=_OLDER,
+        asked=32_000,
+        answer_counts=True,
+    ),
     Scenario(name="claude newer 48k", program=PROGRAMS["claude"], window=48_000, task=_SMALL, model=_NEWER),
     Scenario(
         name="claude newer 200k", program=PROGRAMS["claude"], window=200_000, task=_LARGE, model=_NEWER, cost=True

@@ -30,9 +30,9 @@ _SUMMARY = re.compile(
     r"|context summarization|CONTEXT CHECKPOINT|Do NOT call any tools|Respond with TEXT ONLY|prompt for continuing",
     re.IGNORECASE,
 )
-"""How clients ask for a summary of a conversation that grew too long for them."""
+"""How clients ask for a summary of a conversation that grew too long for them; some send it as text, without tools."""
 _STEP = re.compile(r"_(\d{4})_[ab]\d")
-_LAST_PART = re.compile(r"PART (\d+) END")
+_PART = re.compile(r"PART \d+ (BEGIN|END)")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,15 +83,15 @@ class Script:
         with self._lock:
             self._answers += 1
             steps = [int(found) for name in seen.results for found in _STEP.findall(name)]
-            if _SUMMARY.search(seen.tail[-8_000:]):
+            turns = TURN.findall(seen.tail)
+            shell = next((name for name in _SHELLS if name in seen.tools), None)
+            if _SUMMARY.search(seen.tail[-8_000:]) or (shell is None and _PART.search(seen.text) and not turns):
                 told = f"{MARK} goes on: parts up to {self._furthest} were read, the next one is {self._furthest + 1}."
                 return ScriptedAnswer(kind="compaction", text=f"<analysis>short</analysis><summary>{told}</summary>")
-            if turns := TURN.findall(seen.tail):
+            if turns:
                 return self._turn(*map(int, turns[-1]))
-            shell = next((name for name in _SHELLS if name in seen.tools), None)
             if shell is None or not (steps or MARK in seen.text):
                 return ScriptedAnswer(kind="side", text='{"title": "Reading log parts", "isNewTopic": false}')
-            steps += [int(found) for found in _LAST_PART.findall(seen.tail)]
             return self._step((max(steps) if steps else self._furthest) + 1, shell, seen)
 
     def _turn(self, step: int, last: int) -> ScriptedAnswer:
