@@ -8,13 +8,11 @@ from typing import Any
 
 from scripts.agents.cache import PromptPart
 from scripts.agents.chat_rules import check_chat
-from scripts.agents.count import Vocabulary, content_tokens, tool_tokens
+from scripts.agents.count import OPENAI, content_tokens, tool_tokens
 from scripts.agents.script import ScriptedAnswer, Seen
 from scripts.agents.server import ApiReply
 from scripts.agents.texts import text_of
 from scripts.agents.upstream import Decided, ReadRequest, Upstream, pieces, shown
-
-VOCABULARY: Vocabulary = "o200k_base"
 
 
 class ChatApi:
@@ -67,8 +65,8 @@ def _read(path: str, request: dict[str, Any], headers: Mapping[str, str]) -> Rea
             results=[message["tool_call_id"] for message in tail if message["role"] == "tool"],
             tools={tool["function"]["name"]: tool["function"].get("parameters") or {} for tool in tools},
         ),
-        fixed=[PromptPart(shown(tool), tool_tokens(tool["function"], VOCABULARY)) for tool in tools],
-        messages=[PromptPart(shown(message), content_tokens(message, VOCABULARY)) for message in messages],
+        fixed=[PromptPart(shown(tool), tool_tokens(tool["function"], OPENAI)) for tool in tools],
+        messages=[PromptPart(shown(message), content_tokens(message, OPENAI)) for message in messages],
         asked=request.get("max_completion_tokens") or request.get("max_tokens") or 0,
         check=lambda: check_chat(request),
         path=path,
@@ -87,7 +85,7 @@ def _completion(decided: Decided, answer: ScriptedAnswer, model: Any) -> dict[st
             }
             for each in answer.calls
         ]
-    finish, out = "tool_calls" if answer.calls else "stop", content_tokens(message, VOCABULARY)
+    finish, out = "tool_calls" if answer.calls else "stop", content_tokens(message, OPENAI)
     return {
         "id": f"chatcmpl-{decided.number:05d}",
         "object": "chat.completion",

@@ -13,6 +13,8 @@ from functools import lru_cache
 from typing import Any, Literal
 
 Vocabulary = Literal["o200k_base", "cl100k_base"]
+CLAUDE: Vocabulary = "cl100k_base"
+OPENAI: Vocabulary = "o200k_base"
 _UNREAD = ("cache_control", "signature", "encrypted_content", "id", "status")
 """Fields that no model reads as text."""
 _IMAGE = 1_500

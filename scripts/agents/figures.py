@@ -8,15 +8,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import fmean
 
+from scripts.agents.count import CLAUDE, OPENAI, text_tokens
 from scripts.agents.request_log import Row
 from scripts.agents.run import Run
 from scripts.agents.task import END
-from scripts.agents.texts import text_of
 
 _NEWEST = 10
 """So many results are looked for in the last request."""
 _LEARNED = 10
 """After so many answers brim's counts must be close."""
+_CALL = 200
+"""Tokens of a call beside its result: thinking, arguments, what the program adds."""
 _LOOSE = 3
 """Parts at the end of a prompt that a client may change without having cut it."""
 
@@ -120,8 +122,8 @@ def _newest(run: Run, main: list[Row], budget: int) -> tuple[int, int, bool]:
     text = json.dumps(body.get("messages") or body.get("input"), ensure_ascii=False)
     steps = range(max(1, last["step"] - _NEWEST), last["step"])
     whole = [step for step in steps if all(line in text for line in task.part(step).split("\n"))]
-    size = (main[-1]["tokens"] - main[-1]["fixed"]) / max(1, len(text_of(body.get("messages") or body.get("input"))))
-    needed = last["fixed"] + size * sum(len(task.part(step)) + 600 for step in steps)
+    vocabulary = CLAUDE if run.scenario.program.api == "messages" else OPENAI
+    needed = main[0]["tokens"] + sum(text_tokens(task.part(step), vocabulary) + _CALL for step in steps)
     return len(whole), len(steps), needed <= 0.8 * budget
 
 

@@ -7,14 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scripts.agents.cache import PromptPart
-from scripts.agents.count import Vocabulary, content_tokens, tool_tokens
+from scripts.agents.count import CLAUDE, content_tokens, tool_tokens
 from scripts.agents.illegal import signature
 from scripts.agents.messages_rules import blocks_of, check_messages
 from scripts.agents.script import ScriptedAnswer, Seen
 from scripts.agents.server import ApiReply
 from scripts.agents.upstream import Decided, ReadRequest, Upstream, pieces, shown
-
-_VOCABULARY: Vocabulary = "cl100k_base"
 
 
 class MessagesApi:
@@ -61,7 +59,7 @@ class MessagesApi:
 
 def _read(path: str, request: dict[str, Any], headers: Mapping[str, str]) -> ReadRequest:
     fixed = [
-        PromptPart(shown(tool), tool_tokens(tool, _VOCABULARY), "cache_control" in tool)
+        PromptPart(shown(tool), tool_tokens(tool, CLAUDE), "cache_control" in tool)
         for tool in request.get("tools") or []
     ]
     fixed += [_part("system", block) for block in blocks_of(request.get("system"))]
@@ -80,7 +78,7 @@ def _read(path: str, request: dict[str, Any], headers: Mapping[str, str]) -> Rea
 
 
 def _part(role: str, block: dict[str, Any]) -> PromptPart:
-    return PromptPart(role + shown(block), content_tokens(block, _VOCABULARY), "cache_control" in block)
+    return PromptPart(role + shown(block), content_tokens(block, CLAUDE), "cache_control" in block)
 
 
 def _seen(request: Mapping[str, Any], messages: list[dict[str, Any]]) -> Seen:
@@ -108,7 +106,7 @@ def _message(decided: Decided, answer: ScriptedAnswer, model: str) -> dict[str, 
         "input_tokens": decided.tokens - decided.use.read - decided.use.written,
         "cache_creation_input_tokens": decided.use.written,
         "cache_read_input_tokens": decided.use.read,
-        "output_tokens": sum(content_tokens(block, _VOCABULARY) for block in content),
+        "output_tokens": sum(content_tokens(block, CLAUDE) for block in content),
     }
     return {
         "id": f"msg_{decided.number:05d}",

@@ -8,8 +8,8 @@ from itertools import count
 from typing import Any
 
 from scripts.agents.cache import PromptPart
-from scripts.agents.chat_api import VOCABULARY, error
-from scripts.agents.count import content_tokens, tool_tokens
+from scripts.agents.chat_api import error
+from scripts.agents.count import OPENAI, content_tokens, tool_tokens
 from scripts.agents.illegal import sealed
 from scripts.agents.responses_rules import OUTPUTS, REASONED, check_responses
 from scripts.agents.script import ScriptedAnswer, Seen
@@ -48,9 +48,9 @@ def _read(path: str, request: dict[str, Any], headers: Mapping[str, str]) -> Rea
     tools = request.get("tools") or []
     last = max((i for i, item in enumerate(items) if _is_answer(item)), default=-1)
     tail = items[last + 1 :]
-    fixed = [PromptPart(shown(tool), tool_tokens(tool, VOCABULARY)) for tool in tools]
+    fixed = [PromptPart(shown(tool), tool_tokens(tool, OPENAI)) for tool in tools]
     if instructions := request.get("instructions"):
-        fixed.append(PromptPart(instructions, content_tokens(instructions, VOCABULARY)))
+        fixed.append(PromptPart(instructions, content_tokens(instructions, OPENAI)))
     summary = any(item.get("type") == "compaction_trigger" for item in tail)
     return ReadRequest(
         body=request,
@@ -62,7 +62,7 @@ def _read(path: str, request: dict[str, Any], headers: Mapping[str, str]) -> Rea
             thinks=bool(request.get("reasoning")),
         ),
         fixed=fixed,
-        messages=[PromptPart(shown(item), content_tokens(item, VOCABULARY)) for item in items],
+        messages=[PromptPart(shown(item), content_tokens(item, OPENAI)) for item in items],
         asked=request.get("max_output_tokens") or 0,
         check=lambda: check_responses(request),
         path=path,
@@ -76,7 +76,7 @@ def _is_answer(item: Mapping[str, Any]) -> bool:
 
 def _response(decided: Decided, request: Mapping[str, Any]) -> dict[str, Any]:
     output = [] if decided.answer is None else list(_output(decided.number, decided.answer, request))
-    out = sum(content_tokens(item, VOCABULARY) for item in output)
+    out = sum(content_tokens(item, OPENAI) for item in output)
     return {
         "id": f"resp_{decided.number:05d}",
         "object": "response",
