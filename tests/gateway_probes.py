@@ -180,7 +180,7 @@ GATEWAY = {
     "gateway.policy": (outcome(LONG), "warn", becomes(FITTED, ("warn", False, "")), NARROW),
     "gateway.rules": (outcome(LONG), [{"model": "gpt-*", "policy": "refuse"}], becomes(FITTED, 400), NARROW),
     "gateway.recall": (outcome(LONG), True, becomes(FITTED, ("fit", True, "offers recall")), NARROW),
-    "gateway.on_fault": (outcome(UNREADABLE), "refuse", becomes(("fit", False, "unreadable"), 400)),
+    "gateway.on_fault": (outcome(UNREADABLE), "refuse", becomes(("fit", False, "unreadable"), 400), NARROW),
     "gateway.client_policy": (
         outcome(LONG, x_brim_policy="pass"),
         True,

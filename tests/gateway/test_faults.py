@@ -1,4 +1,4 @@
-"""A fault of ours, wherever it is: the request goes on as it came and says so, or is refused; never altered by mistake."""
+"""A fault of ours, wherever it is: a request that fits for certain goes on as it came, any other is refused."""
 
 import contextlib
 import json
@@ -59,6 +59,8 @@ PLACES = {
     "request_of": (client_request, BOTH),
 }
 """Where a fault is put, and which requests come by: those that have to be cut, those that fit, or both."""
+PROOF = ("ruled", "at_most", "plan", "room", "learned", "meter")
+"""Places without which nobody knows how many tokens a body takes, or may take."""
 
 
 @pytest.fixture(scope="module")
@@ -91,8 +93,12 @@ def test_after_a_fault_of_ours_nothing_altered_is_sent(both, upstream, monkeypat
         status, headers, answer = post(passing, body, x_brim_budget="900")
         assert SECRET not in f"{headers}{answer}"
         judge(upstream, headers, body)
-        if size in hit:
-            assert headers.get("x-brim-passthrough") == "fault" or (name == "request_of" and status == 503)
+        if size in hit and name != "request_of":
+            passed = size == "short" and name not in PROOF
+            assert (status, headers.get("x-brim-passthrough")) == ((200, "fault") if passed else (503, None))
+            assert bool(upstream.bodies) == passed
+            told = "could not be counted" if name in PROOF else "its body may take "
+            assert passed or told in json.loads(answer)["error"]["message"]
         upstream.bodies.clear()
         status, headers, answer = post(refusing, body, x_brim_budget="900")
         judge(upstream, headers, body)
@@ -101,6 +107,32 @@ def test_after_a_fault_of_ours_nothing_altered_is_sent(both, upstream, monkeypat
             assert not upstream.bodies
     assert counted(app) > before
     assert SECRET not in caplog.text
+
+
+def test_what_brim_cannot_read_is_passed_on_only_if_it_fits_for_certain(gateway, upstream):
+    url, app = gateway()
+    said = {"role": "critic", "content": "new in this world " * 150}
+    assert post(url, asked([said]))[1]["x-brim-passthrough"] == "unreadable"
+    assert upstream.bodies == [asked([said])]
+    body = asked([said, said])
+    most, fits = app.state.conversations.meters.meter("gpt-4o").upper(body.decode()), upstream.window
+    status, _, answer = post(url, body)
+    assert (status, len(upstream.bodies)) == (400, 1)
+    assert f"its body may take {most:,} tokens, and {fits:,} fit" in json.loads(answer)["error"]["message"]
+    assert app.state.metrics.faults.value(kind="unreadable", became="refuse") == 1
+    assert post(url, asked([said], max_tokens=700))[0] == 400
+    for kind in ("image", "input_image", "image_url", "document", "input_file"):
+        _, _, answer = post(url, asked([{"role": "critic", "content": [{"type": kind, "url": "https://a.example/x"}]}]))
+        assert "images and files are unknown" in json.loads(answer)["error"]["message"]
+    assert len(upstream.bodies) == 1
+
+
+@pytest.mark.parametrize("told", [{"window": None}, {"policy": "warn"}], ids=["an unknown window", "warn"])
+def test_where_nothing_is_promised_what_brim_cannot_read_is_passed_on(gateway, upstream, told):
+    url, _ = gateway(**told)
+    body = asked([{"role": "critic", "content": "new in this world " * 900}]).replace(b"gpt-4o", b"mystery-1")
+    assert post(url, body)[1]["x-brim-passthrough"] == "unreadable"
+    assert upstream.bodies == [body]
 
 
 def counted(app):

@@ -14,6 +14,7 @@ from brim.files.depth import MOST_DEPTH, is_deep
 from brim.files.json_body import JsonBody, body_of
 from brim.gateway.problem import CHAT, MESSAGES, RESPONSES, HttpProblem
 from brim.history.request_body import RequestBody, request_of
+from brim.meter import BaseMeter
 from brim.sessions.request import RequestInput
 from brim.wire.base import ANSWER_LIMIT_KEYS, MESSAGE_KEYS, Format
 from brim.wire.stateful import is_stateful
@@ -21,6 +22,8 @@ from brim.wire.stateful import is_stateful
 FORMATS: dict[str, Format] = {CHAT: "openai", RESPONSES: "responses", MESSAGES: "anthropic"}
 """The format of the messages of each route."""
 _PLACE = "the request"
+_FILES = re.compile(r'"type"\s*:\s*"(?:input_)?(?:image|audio|video|file|document)(?:_url)?"')
+"""Parts of messages that take other tokens than those of their JSON."""
 _TEXTS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
@@ -60,15 +63,21 @@ class ClientRequest:
         """Whether the provider stores some of the conversation, which nobody else sees."""
         return is_stateful(self.values)
 
+    def most_tokens(self, scale: BaseMeter) -> int | None:
+        """Return an upper bound of its tokens that needs no message: those of its JSON as text.
+
+        `None` if there is no such bound, since images and files take tokens that are not in the text.
+        """
+        return None if _FILES.search(self.text) else scale.upper(self.text)
+
     def input(self, *, pin: tuple[int, ...] = (), recall: bool = False) -> RequestInput:
-        """Return the request as the engine takes it."""
+        """Return the request as the engine takes it; without messages if they cannot be read."""
         request = self.request
-        assert request is not None
         return RequestInput(
-            messages=request.messages,
+            messages=request.messages if request is not None else (),
             model=self.model,
-            tools=request.tools,
-            system=request.system if self.format != "openai" else None,
+            tools=request.tools if request is not None else None,
+            system=request.system if request is not None and self.format != "openai" else None,
             format=self.format,
             answer=self.answer,
             pin=pin,

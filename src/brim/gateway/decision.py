@@ -12,7 +12,7 @@ from brim.gateway import identity, outcome
 from brim.gateway.client_request import ClientRequest
 from brim.gateway.guard import IncomingRequest
 from brim.gateway.outcome import FitOutcome, GatewayPlan
-from brim.gateway.policy import FIT, PASS, RequestRule, ruled
+from brim.gateway.policy import FIT, PASS, WARN, RequestRule, ruled
 from brim.gateway.problem import HttpProblem
 from brim.gateway.settings import GatewaySettings
 from brim.gateway.state import GatewayState
@@ -60,32 +60,55 @@ class Decision:
             raise
         except InvalidValue as error:
             # Something new in a message, perhaps; the provider knows better than we do.
-            return self._fault("unreadable", error, HttpProblem(400, str(error)))
+            return await self._fault("unreadable", error, HttpProblem(400, str(error)))
         except Exception as error:  # A fault of ours must not be taken for an answer of the provider.
             where = traceback.extract_tb(error.__traceback__)[-1]
             # Only the kind and the place: the text of an error may hold the text of a prompt.
             LOG.error("%s: %s at %s:%d", self.incoming.id, type(error).__name__, where.name, where.lineno)  # noqa: TRY400
             refusal = HttpProblem(503, "the gateway could not fit this request; it was not sent", headers=_LATER)
-            return self._fault("fault", error, refusal)
+            return await self._fault("fault", error, refusal)
 
-    def _fault(self, why: str, error: Exception, refusal: HttpProblem) -> FitOutcome:
-        chosen = self.settings.on_fault
-        self.state.activity.fault(self.incoming, self.ask.route, why, chosen, error)
-        if chosen == "refuse":
-            raise refusal from error
-        policy = self.plan.policy if self.plan is not None else FIT
-        return FitOutcome(body=self.ask.raw, policy=policy, passed=why)
+    async def _fault(self, why: str, error: Exception, refusal: HttpProblem) -> FitOutcome:
+        """Return a request that brim could not fit or read as it came, if it is certain to fit.
+
+        Raises:
+            HttpProblem: it is not, or the settings refuse such requests.
+        """
+        doubt: str | None = ""
+        if self.settings.on_fault == "pass":
+            try:
+                doubt = await self.state.work(self._doubt)
+            except Exception:  # What counts the body may be what failed.
+                doubt = "; its tokens could not be counted"
+        self.state.activity.fault(self.incoming, self.ask.route, why, "pass" if doubt is None else "refuse", error)
+        if doubt is not None:
+            raise replace(refusal, message=refusal.message + doubt) from error
+        return FitOutcome(body=self.ask.raw, policy=self._policy(), passed=why)
+
+    def _doubt(self) -> str | None:
+        """Return why it is not certain that the body fits, with numbers; `None` if it is, or nothing is promised."""
+        policy = self._policy()
+        plan = self.plan or self._plan(policy)
+        room = plan.engine.room
+        if room is None or policy == WARN:
+            return None
+        most = self.ask.most_tokens(plan.scale)
+        if most is None:
+            return "; the tokens of its images and files are unknown"
+        if most > room.fits:
+            return f"; its body may take {most:,} tokens, and {room.fits:,} fit"
+        return None
 
     async def _outcome(self) -> FitOutcome:
         ask = self.ask
         policy = self._policy()
         if policy == PASS:
             return FitOutcome(body=ask.raw, policy=PASS, passed="policy")
-        if ask.request is None:
-            return self._fault("unreadable", ValueError(ask.problem), HttpProblem(400, ask.problem))
         if ask.partial:  # What the provider stores cannot be counted, and a call there cannot be found.
             return FitOutcome(body=ask.raw, policy=policy, passed="partial")
         await self._probe()
+        if ask.request is None:
+            return await self._fault("unreadable", ValueError(ask.problem), HttpProblem(400, ask.problem))
         engine, given = self.state.conversations, self.input()
         small = len(ask.raw) <= INLINE and len(given.messages) <= _MESSAGES and engine.store.store is None
         ready = small and engine.meters.ready(ask.model, self._rule().meter)

@@ -55,7 +55,7 @@ class GatewaySettings:
     """What applies where no rule does."""
     rules: tuple[RequestRule, ...] = ()
     on_fault: str = "pass"
-    """What is done with a request after an error of brim: `pass` it on unchanged, or `refuse` it with 503."""
+    """What is done with a request after an error of brim: `pass` it on if it is certain to fit, or `refuse` it."""
     client_policy: bool = False
     """Whether clients may choose a policy by the header `x-brim-policy`."""
     reserve: int = 0
