@@ -32,8 +32,7 @@ class ChatApi:
             return error(400, said, "messages", "context_length_exceeded", decided.request_id)
         completion = _completion(decided, decided.answer, request.get("model"))
         if request.get("stream"):
-            usage = bool((request.get("stream_options") or {}).get("include_usage"))
-            return ApiReply(events=_events(completion, usage=usage), request_id=decided.request_id)
+            return ApiReply(events=_events(completion, usage=read.reports), request_id=decided.request_id)
         return ApiReply(value=completion, request_id=decided.request_id)
 
     def _overflow(self, tokens: int, asked: int) -> str:
@@ -69,6 +68,7 @@ def _read(path: str, request: dict[str, Any], headers: Mapping[str, str]) -> Rea
         messages=[PromptPart(shown(message), content_tokens(message, OPENAI)) for message in messages],
         asked=request.get("max_completion_tokens") or request.get("max_tokens") or 0,
         check=lambda: check_chat(request),
+        reports=not request.get("stream") or bool((request.get("stream_options") or {}).get("include_usage")),
         path=path,
         client=headers.get("user-agent", ""),
     )

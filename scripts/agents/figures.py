@@ -57,6 +57,8 @@ class Figures:
     """Whether all of them would have stood there within 80 % of the budget."""
     drift: tuple[float, float] | None
     """brim's count against the upstream's, lowest and highest, after ten answers."""
+    reported: bool
+    """Whether the answers reported usage, from which brim can learn."""
     seconds: float
 
 
@@ -87,6 +89,7 @@ def figures(run: Run) -> Figures:
         latest=latest,
         newest_fit=fit,
         drift=_drift(run),
+        reported=any(row["reports"] for row in main),
         seconds=run.seconds,
     )
 

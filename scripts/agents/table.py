@@ -40,6 +40,7 @@ def table(results: list[tuple[Scenario, Via, Figures]]) -> str:
 def _row(scenario: Scenario, via: Via, each: Figures) -> tuple[str, ...]:
     cuts = f"{len(each.cuts)} ({min(each.cuts):.0%})" if each.cuts else "0"
     drift = "-" if each.drift is None else f"{each.drift[0]:+.1%} {each.drift[1]:+.1%}"
+    drift += "" if each.reported else " (no usage)"
     return (
         scenario.name,
         f"{scenario.window:,}",

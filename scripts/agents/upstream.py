@@ -35,6 +35,8 @@ class ReadRequest:
     asked: int
     """Tokens that are requested for the answer; 0 if none are named."""
     check: Callable[[], None]
+    reports: bool = True
+    """Whether the answer reports usage; a stream of Chat Completions does so only if it is asked to."""
     path: str
     client: str
 
@@ -95,6 +97,7 @@ class Upstream:
             "tokens": request.tokens,
             "fixed": sum(part.tokens for part in request.fixed),
             "asked": request.asked,
+            "reports": request.reports,
             "tools": len(request.body.get("tools") or []),
             "messages": [hashlib.sha256(part.text.encode()).hexdigest()[:12] for part in request.messages],
         }

@@ -28,7 +28,7 @@ def failures(scenario: Scenario, direct: Figures | None, brim: Figures) -> Itera
         yield f"{len(low)} of {len(brim.cuts)} cuts came before {_FILL:.0%} of the budget was used: {min(low):.0%}"
     if brim.newest_fit and brim.newest < brim.latest:
         yield f"{brim.newest} of the newest {brim.latest} results are in the last request, though all would fit"
-    if brim.drift is not None and not (brim.drift[0] >= _LOW and brim.drift[1] <= _HIGH):
+    if brim.drift is not None and brim.reported and not (brim.drift[0] >= _LOW and brim.drift[1] <= _HIGH):
         yield f"counts are {brim.drift[0]:+.1%} to {brim.drift[1]:+.1%} off after ten answers"
     if direct is None or not direct.finished:
         return
