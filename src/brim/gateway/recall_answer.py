@@ -30,7 +30,8 @@ def stripped(route: str, raw: bytes) -> bytes:
 def without(route: str, answer: Mapping[str, Any]) -> dict[str, Any]:
     """Return an answer without its calls of the tool; also without its definition, where an answer repeats it."""
     if route == CHAT:
-        return {**answer, "choices": [_choice(choice) for choice in _list(answer.get("choices"))]}
+        choices = answer.get("choices")
+        return {**answer, "choices": [_choice(each) for each in choices]} if isinstance(choices, list) else dict(answer)
     if route == MESSAGES:
         return _message(answer)
     return response(answer)
