@@ -39,7 +39,7 @@ class Scenario:
         return ("direct", "wrap" if self.wrapped else "gateway")
 
 
-_SMALL, _LARGE, _TURNS = Task(), Task(steps=60, chars=12_000), Task(steps=30, chars=3_000)
+_SMALL, _LARGE, _TURNS = Task(), Task(chars=12_000), Task(steps=20, chars=4_000)
 
 SCENARIOS = (
     Scenario(name="claude 48k", program=PROGRAMS["claude"], window=48_000, task=_SMALL, model=_OLDER, asked=32_000),
@@ -53,10 +53,10 @@ SCENARIOS = (
         cost=True,
     ),
     Scenario(
-        name="claude 200k, answer counts",
+        name="claude 200k, longer",
         program=PROGRAMS["claude"],
         window=200_000,
-        task=_LARGE,
+        task=Task(steps=75, chars=12_000),
         model=_OLDER,
         asked=32_000,
         answer_counts=True,

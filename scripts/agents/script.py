@@ -86,13 +86,21 @@ class Script:
             turns = TURN.findall(seen.tail)
             shell = next((name for name in _SHELLS if name in seen.tools), None)
             if _SUMMARY.search(seen.tail[-8_000:]) or (shell is None and _PART.search(seen.text) and not turns):
-                told = f"{MARK} goes on: parts up to {self._furthest} were read, the next one is {self._furthest + 1}."
-                return ScriptedAnswer(kind="compaction", text=f"<analysis>short</analysis><summary>{told}</summary>")
+                return ScriptedAnswer(kind="compaction", text=self._summary())
             if turns:
                 return self._turn(*map(int, turns[-1]))
             if shell is None or not (steps or MARK in seen.text):
                 return ScriptedAnswer(kind="side", text='{"title": "Reading log parts", "isNewTopic": false}')
             return self._step((max(steps) if steps else self._furthest) + 1, shell, seen)
+
+    def _summary(self) -> str:
+        """Return a summary of the length that a model writes, with what the task needs to go on."""
+        told = f"{MARK} goes on: parts up to {self._furthest} were read, the next one is {self._furthest + 1}."
+        notes = [
+            f"- Part {step} is a log of workers; nothing in it needs an action."
+            for step in range(1, self._furthest + 1)
+        ]
+        return f"<analysis>All parts are alike.</analysis><summary>{told}\n" + "\n".join(notes) + "</summary>"
 
     def _turn(self, step: int, last: int) -> ScriptedAnswer:
         self._furthest = max(self._furthest, step)
