@@ -5,6 +5,7 @@ import json
 import pytest
 
 from brim import open_store
+from brim.cli import main
 from brim.receipts.receipt import Receipt
 from brim.replay import replay
 from brim.sessions.held_conversation import KIND
@@ -69,3 +70,24 @@ def test_with_capture_the_cut_can_be_made_again_at_another_budget(gateway, upstr
     if capture:
         again = replay(body["receipt"], budget=body["budget"] // 2)
         assert 0 < again.used <= body["budget"] // 2
+
+
+def test_brim_replay_opens_the_receipts_of_a_store(gateway, upstream, tmp_path, capsys):
+    store = f"sqlite:///{tmp_path}/brim.db"
+    grown(gateway(store=store, capture=True)[0], range(40, 60))
+    with open_store(store) as opened:
+        (row,) = opened.sessions()
+        cuts = [each for each in opened.entries(row.id, kinds=["prompt"]) if "receipt" in each.body]
+
+    def said(*words):
+        code = main(["replay", *words, "--store", store, "--json"])
+        out, err = capsys.readouterr()
+        return code, json.loads(out) if out else err
+
+    newest, first = f"prompt:{row.id}", f"prompt:{row.id}:{cuts[0].number}"
+    dropped = Receipt.from_dict(cuts[-1].body["receipt"]).losses[0].name
+    assert said(newest, "--why", dropped)[1]["part"]["state"] == "dropped"
+    assert said(first, "--diff", newest)[1]["changes"]
+    assert said(first, "--budget", "400")[0] == 0
+    code, text = said(f"prompt:{row.id}:99999")
+    assert (code, first in text) == (2, True)

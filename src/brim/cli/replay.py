@@ -10,24 +10,30 @@ from typer import Option
 
 from brim.cli import options
 from brim.cli.output import console, counted, emit, show, table, whole
+from brim.cli.stores import open_existing
 from brim.cli.summary import headline, noun, priority_of
-from brim.errors import DoesNotFit, InvalidValue
+from brim.errors import DoesNotFit, InvalidValue, UnknownName
 from brim.receipts.receipt import Change, Part, Receipt
 from brim.receipts.receipt_file import read_receipt
 from brim.replay import replay
 
+_PROMPT = "prompt:"
+"""How the name of a receipt in a store begins; the studio shows the same names."""
 _MOST_ROWS = 40
 """Turns of a history that are shown; there may be thousands."""
 
 
 def run(
     *,
-    receipt: Annotated[str, typer.Argument(metavar="RECEIPT.json", help="A receipt that brim fit wrote.")],
+    receipt: Annotated[
+        str, typer.Argument(metavar="RECEIPT.json", help="A file of brim fit, or prompt:SESSION[:NUMBER] of a store.")
+    ],
     budget: Annotated[
         list[str] | None, Option("--budget", "-b", metavar="N", help="Another budget; repeatable.")
     ] = None,
     why: Annotated[str | None, Option("--why", metavar="NAME", help="Explain one section or turn.")] = None,
     diff: Annotated[str | None, Option("--diff", metavar="OTHER.json", help="Compare with another receipt.")] = None,
+    store: options.Store = None,
     json: options.Json = False,
 ) -> None:
     """Run a fit again from its receipt, at other budgets.
@@ -35,11 +41,14 @@ def run(
     A receipt written with --capture is fitted again with its texts or messages. For others, the result is computed
     from the recorded sizes; a receipt of messages needs its texts. The exit code is 1 if a budget is too small.
 
+    A store has the receipts of sessions with capture, and of the conversations that a gateway cut: prompt:SESSION is
+    the newest of a session.
+
     Example: brim replay receipt.json --budget 4000 --budget 16000
     """
     if (bool(budget), why is not None, diff is not None).count(True) > 1:
         raise InvalidValue("replay", "several", "called with only one of --budget, --why and --diff")
-    recorded = read_receipt(receipt)
+    recorded = _read(receipt, store)
     if why is not None:
         sentence = recorded.why(why)
         if json:
@@ -47,10 +56,31 @@ def run(
         else:
             console().print(sentence, soft_wrap=True)
     elif diff is not None:
-        _diff(recorded, read_receipt(diff), json=json)
+        _diff(recorded, _read(diff, store), json=json)
     else:
         budgets = [units for each in budget or () if (units := whole("--budget", each)) is not None]
         _at_budgets(recorded, budgets or [recorded.budget], json=json)
+
+
+def _read(name: str, store: str | None) -> Receipt:
+    """Return the receipt in a file, or of a prompt in a store.
+
+    Raises:
+        SourceError: the file or the store cannot be read.
+        UnknownName: the store has no such receipt.
+    """
+    if not name.startswith(_PROMPT):
+        return read_receipt(name)
+    session, _, number = name.removeprefix(_PROMPT).rpartition(":")
+    if not number.isdigit():
+        session, number = name.removeprefix(_PROMPT), ""
+    with open_existing(store) as opened:
+        entries = opened.entries(session, kinds=["prompt"])
+    found = [each for each in entries if "receipt" in each.body and number in ("", str(each.number))]
+    if not found:
+        known = [f"{_PROMPT}{session}:{each.number}" for each in entries if "receipt" in each.body]
+        raise UnknownName("receipt", name, known)
+    return Receipt.from_dict(found[-1].body["receipt"])
 
 
 def _diff(recorded: Receipt, other: Receipt, *, json: bool) -> None:
