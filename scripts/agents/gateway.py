@@ -43,12 +43,17 @@ def running_gateway(upstream: str, folder: Path, window: int | None) -> Iterator
     ):
         assert process.stdout is not None
         first = process.stdout.readline()
+        if not first:
+            raise RuntimeError(f"the gateway did not start; what it printed is in {errors.name}")
         threading.Thread(target=_copy, args=(process.stdout, out), daemon=True).start()
         try:
             yield GatewayProcess(json.loads(first)["address"].removesuffix("/v1"), process.pid)
         finally:
             process.terminate()
-            process.wait(_ENDS)
+            try:
+                process.wait(_ENDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
 
 
 def _copy(source: IO[str], target: IO[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -47,7 +48,8 @@ class Run:
 
 def run(scenario: Scenario, via: Via, folder: Path) -> Run:
     """Run a scenario in one of its ways, with the log in a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     upstream_log, client_log = RequestLog(folder, "upstream"), RequestLog(folder, "client")
     with ExitStack() as stack:
         address = stack.enter_context(serving_api(api_of(scenario, upstream_log)))
