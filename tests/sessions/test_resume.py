@@ -5,7 +5,7 @@ import random
 import pytest
 
 import brim
-from brim.errors import Conflict, InvalidType, InvalidValue, StoreError, UnknownName
+from brim.errors import InvalidType, InvalidValue, StoreError, UnknownName
 from brim.sessions import Session
 from brim.testing import MemoryStore
 from sessions.talking import SYSTEM, TURNS, Seen, turn, window
@@ -134,22 +134,6 @@ def test_a_tool_answers_with_what_left_in_the_room_it_has(store):
     assert "Give" in talk.answer_recall({})
     assert "no kept text" in talk.answer_recall({"handle": "b2:ffffffffff"})
     assert "No dropped text" in talk.answer_recall({"query": "zebra"})
-
-
-def test_two_who_write_to_one_session_are_told(store):
-    first = Session(**asked(store=store))
-    second = Session.open(first.id, store=store)
-    first.add(turn(1))
-    with pytest.raises(Conflict):
-        second.add(turn(2))
-    assert second.messages == []
-    with pytest.raises(Conflict):
-        second.record_usage(input_tokens=1)
-    long = turn(2)
-    long[2]["content"] = "a row of the table\n" * 2_000
-    with pytest.raises(Conflict):
-        second.add(long)
-    assert second.search("table") == []
 
 
 def test_a_session_in_a_file_is_there_when_the_file_is_opened_again(tmp_path):

@@ -129,6 +129,14 @@ class History:
         """The messages, their tokens and their turns."""
         return self._turns
 
+    def checkpoint(self) -> tuple[Any, ...]:
+        """Return what the last fit left behind, for `rewind`."""
+        return self._stable, self._last
+
+    def rewind(self, to: tuple[Any, ...]) -> None:
+        """Forget the fits since a checkpoint: their prompts were not sent."""
+        self._stable, self._last = to
+
     def extra_units(self, tools: Tools | None = None, system: Any = None) -> tuple[dict[str, int], bool]:
         """Return the tokens of a request besides its messages, by name, and whether they are exact.
 

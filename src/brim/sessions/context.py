@@ -30,6 +30,7 @@ class Context:
         self._sums: dict[str, int] = {}
         self._counted = (0, 0)
         self._kept: tuple[Any, ...] | None = None
+        self._left: tuple[Any, ...] | None = None
         self.extend(messages)
         turns = self.history.turns
         self._pins = [turns.indexes[at] for at, each in enumerate(turns.messages) if mark.piece_of(each) is not None]
@@ -58,7 +59,10 @@ class Context:
         """Return a context of the first messages, as it was before the others came."""
         stable = self.history.stable
         lines = False if stable is None else stable
-        return Context(self.history.turns.meter, self.messages[:length], stable=lines, format=self._format)
+        made = Context(self.history.turns.meter, self.messages[:length], stable=lines, format=self._format)
+        made._kept = self._kept
+        made.rewind(self.checkpoint())
+        return made
 
     def fit(
         self,
@@ -113,17 +117,16 @@ class Context:
             sums[name] = sums.get(name, 0) + units
 
     def left_out(self, sent: Sequence[Any]) -> dict[str, str]:
-        """Return the turns that are not sent as they came, by the handles of a receipt; none if nothing has changed.
+        """Return the turns that are not sent as they came, by the handles of a receipt; none if all of them are kept.
 
         Cleared results are also listed by the handles that replace them.
         """
         turns = self.history.turns
         there = {id(raw) for raw in sent}
         gone = [at for at, raw in enumerate(turns.raws) if id(raw) not in there]
-        key = tuple(id(turns.raws[at]) for at in gone)
+        key = self._left = tuple(id(turns.raws[at]) for at in gone)
         if key == self._kept:
             return {}
-        self._kept = key
         texts: dict[str, str] = {}
         for turn in sorted({turns.turn_of(at) for at in gone}):
             told = written([turns.raws[at] for at in turns.members(turn)])
@@ -134,6 +137,18 @@ class Context:
                 joined = "\n".join(outputs)
                 texts[handle(joined)] = joined
         return texts
+
+    def kept(self) -> None:
+        """Note that the texts which `left_out` returned last are kept."""
+        self._kept = self._left
+
+    def checkpoint(self) -> tuple[Any, ...]:
+        """Return what the last fit left behind, for `rewind`."""
+        return self.history.checkpoint()
+
+    def rewind(self, to: tuple[Any, ...]) -> None:
+        """Forget the fits since a checkpoint: their prompts were not sent."""
+        self.history.rewind(to)
 
 
 def _category(message: Message) -> str:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
+from brim.errors import Conflict, StoreError
 from brim.history.result import Fitted
+from brim.sessions.recall import RESTORED
 from brim.sessions.request import FittedRequest, RequestInput
 from brim.sessions.session import Session
+from brim.sessions.tolerant_store import TolerantStore
 from brim.sessions.windows import Room
 from brim.store.base import Store
 from brim.wire.base import Format, jsonable
@@ -21,7 +24,11 @@ from brim.wire.overflow import Overflow
 
 CHANGED = "changed"
 """Why a session began anew: the messages of a request do not continue those that it has."""
+_TRIES = 50
+"""How often a request is fitted again because another process has written to its log."""
 _MARKS = ("cache_control", "prompt_cache_breakpoint")
+
+T = TypeVar("T")
 
 
 class ConversationKey(NamedTuple):
@@ -78,21 +85,21 @@ class Conversation(ABC):
 class LoggedConversation(Conversation):
     """A conversation with a session: a log, summaries of older turns, a status."""
 
-    def __init__(self, session: Session, key: ConversationKey, known: Sequence[Any] = ()) -> None:
+    def __init__(self, session: Session, key: ConversationKey, store: TolerantStore, known: Sequence[Any] = ()) -> None:
         """Follow a session.
 
         Args:
             session: the session, new or opened again.
             key: what its requests have in common.
+            store: the store of its log, whose failures do not end a request.
             known: the messages that its requests brought so far, as the log of an opened session has them.
         """
         super().__init__(session.id, key)
-        self.session = session
-        self._known = list(known)
-        self._stored = len(self._known)
-        """How many of them come from the log, where every message is JSON."""
-        self._places = _paired(session.messages, self._known)
+        self.session, self._store = session, store
+        session.sole_writer = True
+        session.tolerate(store.failed)
         self._newest: Fitted | None = None
+        self._know_logged(known)
 
     @property
     def known(self) -> Sequence[Any]:
@@ -109,6 +116,9 @@ class LoggedConversation(Conversation):
 
         After a refusal the session itself keeps below the refused size.
         """
+        return self._followed(lambda: self._fit(request, room))
+
+    def _fit(self, request: RequestInput, room: Room) -> FittedRequest:
         messages, had = list(request.messages), self.continues(request.messages)
         if had is None:
             self.session.restart(messages, trigger=CHANGED)
@@ -141,13 +151,44 @@ class LoggedConversation(Conversation):
 
     def refused(self, overflow: Overflow) -> None:
         """Note in the log that the newest prompt was refused as too long."""
-        self.session.refused(overflow, retried=True)
+        self._followed(lambda: self.session.refused(overflow, retried=True))
 
     def answered(self, request: FittedRequest, usage: Any) -> bool:
         """Record a usage in the session, if it is that of its newest prompt."""
-        if self._newest is request.fitted:
-            self.session.record_usage(usage)
+        self._followed(lambda: self.session.record_usage(usage) if self._newest is request.fitted else None)
         return True
+
+    def _followed(self, step: Callable[[], T]) -> T:
+        """Return what a step returns; if another process has written to the log, it is read first.
+
+        Raises:
+            Conflict: others were faster each time.
+        """
+        for _ in range(_TRIES):
+            try:
+                return step()
+            except Conflict:
+                self._follow()
+        return step()
+
+    def _follow(self) -> None:
+        """Continue as the log says. What could not be written is in the next request again."""
+        store, session = self._store.store, self.session
+        try:
+            session.forget_owed()
+            session.reload()
+            known = [] if store is None else logged_messages(store, session.id)
+        except StoreError as error:
+            self._store.failed(error)
+        else:
+            self._newest = None
+            self._know_logged(known)
+
+    def _know_logged(self, known: Sequence[Any]) -> None:
+        self._known = list(known)
+        self._stored = len(self._known)
+        """How many of them come from the log, where every message is JSON."""
+        self._places = _paired(self.session.messages, self._known)
 
     def _know(self, messages: Sequence[Any], had: int) -> None:
         self._known[had:] = messages[had:]
@@ -161,9 +202,9 @@ def logged_messages(store: Store, session: str) -> list[Any]:
     """Return the messages that the requests of a conversation brought, since it last began anew."""
     known: list[Any] = []
     for entry in store.entries(session, kinds=["message", "compaction"]):
-        if entry.kind == "message":
+        if entry.kind == "message" and RESTORED not in entry.body:
             known.append(entry.body["message"])
-        elif entry.body["trigger"] == CHANGED:
+        elif entry.kind == "compaction" and entry.body["trigger"] == CHANGED:
             known = list(entry.body["view"])
     return known
 

@@ -344,12 +344,12 @@ class Conversations:
                 calibration=learned,
                 **self._settings,
             )
-            return LoggedConversation(session, key)
+            return LoggedConversation(session, key, self.store)
         began = first[0].body.get("settings") or {}
         own = window if self._window is not None or began.get("model") == (key.model or None) else None
         session = Session.open(name, store=store, meter=self._meter, window=own, **self._settings)
         opened = ConversationKey(session.settings.model or "", session.settings.format, key.owner)
-        return LoggedConversation(session, opened, logged_messages(store, name))
+        return LoggedConversation(session, opened, self.store, logged_messages(store, name))
 
     def _moved(self, conversation: Conversation, request: RequestInput, *, changed: bool) -> None:
         """Note the newest request of a conversation, and forget those that are too many."""

@@ -1,6 +1,7 @@
 """Texts that were dropped from a prompt, found again by handle or by their words.
 
-With a store they are kept there; without one in memory, so a session without a store grows with its history.
+With a store they are kept there; without one in memory, so a session without a store grows with its history. Those
+that a store could not take yet are in memory too, until they are written.
 """
 
 from __future__ import annotations
@@ -23,17 +24,35 @@ class DroppedTexts:
         self._store = store
         self._session = session
         self._texts: dict[str, str] = {}
+        """The texts in memory."""
         self._order: list[str] = []
         self._index: TermIndex | None = None
         self._known: dict[str, None] | None = None if store is not None else {}
+
+    @property
+    def owed(self) -> Mapping[str, str]:
+        """The texts that the store could not take yet."""
+        return self._texts if self._store is not None else {}
 
     def put(self, texts: Mapping[str, str]) -> None:
         """Add texts by their handles; a store has kept them already."""
         if self._known is not None:
             self._known.update(dict.fromkeys(texts))
         if self._store is None:
-            self._order += [name for name in texts if name not in self._texts]
-            self._texts.update(texts)
+            self.owe(texts)
+        elif self._texts:
+            self._texts = {name: text for name, text in self._texts.items() if name not in texts}
+            self._order, self._index = list(self._texts), None
+
+    def owe(self, texts: Mapping[str, str]) -> None:
+        """Keep texts in memory."""
+        self._order += [name for name in texts if name not in self._texts]
+        self._texts.update(texts)
+
+    def look_again(self) -> None:
+        """Read the handles from the store again: another writer has kept texts too."""
+        if self._store is not None:
+            self._known = None
 
     def text(self, handle: str) -> str:
         """Return the text of a handle, or of the start of one.
@@ -61,8 +80,12 @@ class DroppedTexts:
 
     def search(self, query: str, limit: int) -> list[SearchHit]:
         """Return the texts that share words with a query, the best first."""
-        if self._store is not None:
-            return self._store.search(query, session=self._session, limit=limit)
+        found = [] if self._store is None else self._store.search(query, session=self._session, limit=limit)
+        known = {each.handle for each in found}
+        return [*found, *(each for each in self._searched(query, limit) if each.handle not in known)][:limit]
+
+    def _searched(self, query: str, limit: int) -> list[SearchHit]:
+        """Return the texts in memory that share words with a query."""
         if self._index is None:
             self._index = TermIndex()
         for name in self._order[len(self._index) :]:
@@ -79,7 +102,8 @@ class DroppedTexts:
         if self._known is None:
             noted = self._store.entries(self._session, kinds=["note"]) if self._store is not None else []
             self._known = dict.fromkeys(name for entry in noted for name in entry.body.get("kept", ()))
-        return list(self._known)
+        return [*self._known, *(name for name in self._order if name not in self._known)]
 
     def _text(self, handle: str) -> str | None:
-        return self._texts.get(handle) if self._store is None else self._store.text(handle)
+        found = self._texts.get(handle)
+        return found if found is not None or self._store is None else self._store.text(handle)

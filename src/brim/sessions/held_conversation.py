@@ -14,7 +14,7 @@ from brim.meter import BaseMeter
 from brim.sessions import recall_tool as recall
 from brim.sessions.context import Context, held_dict, held_from
 from brim.sessions.conversation import Conversation, ConversationKey, bare
-from brim.sessions.dropped_texts import DroppedTexts
+from brim.sessions.journal import Journal
 from brim.sessions.meters import Meters
 from brim.sessions.request import FittedRequest, RequestInput
 from brim.sessions.tolerant_store import TolerantStore
@@ -41,7 +41,8 @@ class HeldConversation(Conversation):
         super().__init__(name, key)
         self.scale: BaseMeter | None = None
         """The meter that counts the next request."""
-        self.shelf = DroppedTexts(store.store, name)
+        self._journal = Journal(store.store, name, on_failure=store.failed)
+        self.shelf = self._journal.shelf
         """The texts that were dropped while the model could recall them."""
         self._store = store
         self._meters = meters
@@ -123,8 +124,9 @@ class HeldConversation(Conversation):
     def _shelve(self, texts: dict[str, str]) -> None:
         """Keep dropped texts, so that the model can recall them."""
         if texts:
-            self._store.write(self.name, [], texts)
-            self.shelf.put(texts)
+            self._journal.append([], texts)
+            assert self._context is not None
+            self._context.kept()
 
     def _counted(self) -> int:
         """Return the number of the cut that the newest prompt made; 0 if it is cut as the one before."""
@@ -158,7 +160,7 @@ class HeldConversation(Conversation):
         }
         receipt = {"receipt": fitted.receipt.to_dict()} if made.cut else {}
         meta = {"kind": "gateway", "status": status}
-        self._store.write(self.name, [("prompt", {**status, **receipt}), (META, meta)], {})
+        self._journal.append([("prompt", {**status, **receipt}), (META, meta)])
         if self._cut is None or self._cut == self._saved:
             return
         body = {"held": held_dict(context.history.stable), "meter": scale.name, "cuts": self._cuts}

@@ -6,10 +6,11 @@ the entries since. So opening costs as much as the prompt holds, not as much as 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from brim.errors import Conflict, InvalidValue, StoreError
 from brim.history.compact.plan import Compacted
 from brim.history.stable import HeldCut
 from brim.sessions.context import held_from
@@ -18,36 +19,129 @@ from brim.sessions.dropped_texts import DroppedTexts
 from brim.sessions.settings import SessionSettings
 from brim.sessions.state import Last
 from brim.store.base import META, Body, LogEntry, Store
+from brim.store.body import encode_body
 
 Lines = Sequence[tuple[str, Body]]
 
 
 class Journal:
-    """Writes to the log of one session; without a store it keeps only the dropped texts."""
+    """Writes to the log of one session; without a store it keeps only the dropped texts.
 
-    def __init__(self, store: Store | None, session: str, number: int = 0) -> None:
+    A write that failed may still have arrived: the store is asked, and if it does not answer, it is asked again before
+    the next write. So nothing is written twice, and nothing that was written counts as failed.
+    """
+
+    def __init__(
+        self,
+        store: Store | None,
+        session: str,
+        number: int = 0,
+        on_failure: Callable[[StoreError], object] | None = None,
+    ) -> None:
+        """Begin.
+
+        Args:
+            store: where the log is.
+            session: its name there.
+            number: the number of its last entry.
+            on_failure: called with each failure of the store, which is not raised then: what could not be written is
+                written with the next entries.
+        """
         self.store = store
         self.session = session
         self.number = number
         """The number of the last entry."""
         self.shelf = DroppedTexts(store, session)
+        self.on_failure = on_failure
+        self.owed: list[tuple[str, Body]] = []
+        """Entries that could not be written yet."""
+        self._unsure: list[tuple[str, Body]] = []
+        """Entries of a write that failed, of which it is not known whether they were written."""
 
     def write(self, lines: Lines, texts: Mapping[str, str] | None = None) -> None:
         """Write entries and dropped texts, all or none.
 
         Raises:
-            Conflict: another process has written to this session.
-            StoreError: the store cannot be written.
+            Conflict: another writer has written to this session.
+            StoreError: the store cannot be written, and `on_failure` is `None`.
         """
-        if self.store is not None and texts:
-            noted = [*lines, ("note", {"kept": list(texts)})]
-            with self.store.transaction():
-                self.store.keep(self.session, texts)
-                number = self.store.append(self.session, noted, after=self.number)
-            self.number = number
-        elif self.store is not None and lines:
-            self.number = self.store.append(self.session, lines, after=self.number)
-        self.shelf.put(texts or {})
+        texts = texts or {}
+        if self.store is None:
+            self.shelf.put(texts)
+            return
+        more = [*lines, ("note", {"kept": list(texts)})] if texts else list(lines)
+        if not more and not self.owed:
+            return
+        try:
+            if self._settled(more):
+                self.shelf.put(texts)
+                return
+            self._append(self.store, [*self.owed, *more], {**self.shelf.owed, **texts})
+        except Conflict:
+            raise
+        except StoreError as error:
+            if self.on_failure is None:
+                raise
+            self.on_failure(error)
+            self.owed = [*self.owed, *more]
+            self.shelf.owe(texts)
+        else:
+            self.owed = []
+            self.shelf.put({**self.shelf.owed, **texts})
+
+    def append(self, lines: Lines, texts: Mapping[str, str] | None = None) -> None:
+        """Write as `write` does, after whatever others have written."""
+        while True:
+            try:
+                return self.write(lines, texts)
+            except Conflict as error:
+                self.number = error.found
+
+    def unread(self) -> list[LogEntry]:
+        """Return the entries that others have written since the last one that is known here."""
+        return [] if self.store is None else self.store.entries(self.session, after=self.number)
+
+    def _append(self, store: Store, lines: list[tuple[str, Body]], texts: Mapping[str, str]) -> None:
+        try:
+            if texts:
+                with store.transaction():
+                    store.keep(self.session, texts)
+                    self.number = store.append(self.session, lines, after=self.number)
+            else:
+                self.number = store.append(self.session, lines, after=self.number)
+        except (Conflict, InvalidValue):
+            raise
+        except BaseException as error:  # Whatever ended it, it may have been written.
+            self._unsure = lines
+            if self.on_failure is not None or not isinstance(error, StoreError) or not self._settled(lines):
+                raise
+
+    def _settled(self, lines: list[tuple[str, Body]]) -> bool:
+        """Find out whether the last write that failed has arrived; return whether these lines need not be written.
+
+        Raises:
+            Conflict: it has arrived, and other lines are to be written now.
+            StoreError: the store cannot be read.
+        """
+        if not self._unsure or self.store is None:
+            return False
+        unsure = self._unsure
+        found = self.store.entries(self.session, after=self.number, limit=len(unsure))
+        self._unsure = []
+        if len(found) < len(unsure) or not all(map(_same, found, unsure)):
+            return False
+        if self.on_failure is not None and self.owed[: len(unsure)] == unsure:
+            self.number, self.owed = found[-1].number, self.owed[len(unsure) :]
+            return False
+        if len(lines) == len(unsure) and all(map(_same, found, lines)):
+            self.number = found[-1].number
+            return True
+        log = f"the log of session {self.session!r}"
+        raise Conflict(self.store.url, log, expected=self.number, found=found[-1].number)
+
+
+def _same(entry: LogEntry, line: tuple[str, Body]) -> bool:
+    return entry.kind == line[0] and encode_body("body", entry.body) == encode_body("body", line[1])
 
 
 @dataclass(slots=True)
@@ -112,8 +206,8 @@ def format_in(body: Body) -> str | None:
     return found
 
 
-def read(store: Store, session: str) -> SavedSession | None:
-    """Return a session as its log describes it; `None` if there is none."""
+def read(store: Store, session: str, more: Lines = ()) -> SavedSession | None:
+    """Return a session as its log describes it, with entries that are not written yet; `None` if there is none."""
     first = store.entries(session, limit=1)
     if not first or "settings" not in first[0].body:
         return None
@@ -122,5 +216,13 @@ def read(store: Store, session: str) -> SavedSession | None:
     start = made.number = compactions[-1].number - 1 if compactions else 1
     for entry in store.entries(session, after=start):
         made.take(entry)
-    made.pins = {name: text for name in made.pins if (text := store.text(name)) is not None}
+    number = made.number
+    for kind, body in more:
+        made.take(LogEntry(session, number, kind, 0.0, body))
+    made.pins = pinned_texts(store, made.pins)
     return made
+
+
+def pinned_texts(store: Store, handles: Iterable[str]) -> dict[str, str]:
+    """Return the texts of pins by their handles."""
+    return {name: text for name in handles if (text := store.text(name)) is not None}

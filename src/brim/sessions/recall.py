@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from brim.errors import UnknownName
+from brim.errors import InvalidValue, UnknownName
 from brim.sessions import pins, recall_tool
 from brim.sessions.fixed_parts import FixedParts
+from brim.sessions.logged_state import LoggedState
 from brim.store.base import SearchHit
 
-if TYPE_CHECKING:
-    from brim.sessions.journal import Journal
-    from brim.sessions.prompt_step import PromptStep
-    from brim.sessions.state import SessionState
+RESTORED = "restored"
+"""The field of a message in the log that was restored from a dropped text; its value is the handle."""
 
 
-class Recall(ABC):
+class Recall(LoggedState):
     """The part of a session that brings back dropped texts."""
-
-    _state: SessionState
-    _journal: Journal
-
-    @abstractmethod
-    def _work(self, parts: FixedParts) -> PromptStep:
-        """Return a step on a copy of the state."""
-
-    @abstractmethod
-    def _done(self, work: PromptStep) -> None:
-        """Write what a step has gathered, and take over its state."""
 
     def recall(self, handle: str) -> str:
         """Return a dropped text by its handle, or by the start of it.
@@ -51,6 +38,27 @@ class Recall(ABC):
         limit = self._state.settings.longest_result if budget is None else budget
         return recall_tool.answered(arguments, self._journal.shelf, limit, self._state.model_meter.meter)
 
+    def restore(self, handle: str) -> None:
+        """Add a dropped text as the newest message, which the next prompt always includes.
+
+        Raises:
+            UnknownName: this session keeps no such text.
+            InvalidValue: a tool call has no result yet, so no message can follow it.
+            StoreError: the store cannot be written; nothing is added then.
+        """
+        name, text = self._journal.shelf.find(handle)
+        self.refresh()
+
+        def step() -> None:
+            turns = self._state.context.history.turns
+            if turns.unfinished:
+                expected = "a session without an open tool call: restore the text once the call has its result"
+                raise InvalidValue("the session", self.id, expected)
+            said = turns.wire.say(f"Restored from earlier ({handle}):\n{text}")
+            self._add([said], marks={RESTORED: name})
+
+        self._agreed(step)
+
     @property
     def pins(self) -> dict[str, str]:
         """Texts that every prompt holds until they are unpinned, by their handles."""
@@ -64,9 +72,13 @@ class Recall(ABC):
             InvalidValue: the pins would take more than a quarter of the budget.
             StoreError: the store cannot be written; nothing is pinned then.
         """
-        state = self._state
         name, text = self._journal.shelf.find(handle)
-        self._pin(pins.added(state.pins, name, text, state.budget, state.model_meter.meter))
+
+        def step() -> None:
+            state = self._state
+            self._pin(pins.added(state.pins, name, text, state.budget, state.model_meter.meter))
+
+        self._agreed(step)
 
     def unpin(self, handle: str) -> None:
         """Remove a pin; its text can still be recalled.
@@ -74,9 +86,13 @@ class Recall(ABC):
         Raises:
             UnknownName: nothing of this handle is pinned.
         """
-        if handle not in self._state.pins:
-            raise UnknownName("pin", handle, list(self._state.pins))
-        self._pin({name: text for name, text in self._state.pins.items() if name != handle})
+
+        def step() -> None:
+            if handle not in self._state.pins:
+                raise UnknownName("pin", handle, list(self._state.pins))
+            self._pin({name: text for name, text in self._state.pins.items() if name != handle})
+
+        self._agreed(step)
 
     def _pin(self, pinned: dict[str, str]) -> None:
         work = self._work(FixedParts())

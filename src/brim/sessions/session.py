@@ -8,12 +8,12 @@ method was passed is durable before it returns.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, Literal
 from uuid import uuid4
 
-from brim.amounts import units
-from brim.errors import InvalidValue, UnknownName
+from brim.errors import InvalidValue, StoreError, UnknownName
 from brim.history.compact.plan import CompactionPlan, apply
 from brim.history.history import Tools
 from brim.history.result import Fitted
@@ -28,16 +28,12 @@ from brim.sessions.initial_state import new_state, restored_state
 from brim.sessions.journal import Journal, Lines, read
 from brim.sessions.model_meter import SentPrompt, load_calibration, save_calibration
 from brim.sessions.notices import Notifier
-from brim.sessions.prompt_step import PromptStep
 from brim.sessions.recall import Recall
-from brim.sessions.result_limit import bounded
 from brim.sessions.settings import SessionSettings
-from brim.sessions.state import SessionState
 from brim.sessions.status import Status
 from brim.sessions.usage import ReportedUsage, reported
-from brim.store.base import META, Store
-from brim.wire import format_of, wire
-from brim.wire.base import Format, jsonable
+from brim.store.base import Store
+from brim.wire.base import Format
 from brim.wire.overflow import Overflow
 
 Given = Meter | str | Callable[[str], int] | None
@@ -101,22 +97,11 @@ class Session(Recall):
         state = new_state(window, model, meter, calibration or load_calibration(store, model), more)
         name = uuid4().hex if id is None else id
         notifier = Notifier(name, model, clock, observers, on_notice)
-        self._set_up(Journal(store, name), state, notifier, summarise, capture)
+        self._set_up(Journal(store, name), state, notifier, summarise, capture=capture, meter=meter)
         if store is not None and store.entries(name, limit=1):
             raise InvalidValue("id", id, "new in this store: brim.Session.open(id, store=...) continues a session")
         first = {"settings": state.settings.to_dict(), "calibration": state.model_meter.to_dict()}
         self._write([("note", first), *also])
-
-    def _set_up(
-        self, journal: Journal, state: SessionState, notifier: Notifier, summarise: Summariser | None, capture: bool
-    ) -> None:
-        """Take what a new session and an opened one have in common."""
-        self.id = journal.session
-        """Its name in the store."""
-        self.about: dict[str, Any] = {"kind": "session"}
-        """What the store's list of sessions shows of it, beside its status."""
-        self._journal, self._state, self._notifier = journal, state, notifier
-        self._summarise, self._capture = compaction.checked(summarise), capture
 
     @classmethod
     def open(
@@ -152,10 +137,12 @@ class Session(Recall):
         made, before = cls.__new__(cls), saved.settings
         saved.settings = before.changed(settings)
         notifier = Notifier(id, before.model, clock, observers, on_notice)
-        made._set_up(Journal(store, id, saved.number), restored_state(saved, meter), notifier, summarise, capture)
+        journal, state = Journal(store, id, saved.number), restored_state(saved, meter)
+        made._set_up(journal, state, notifier, summarise, capture=capture, meter=meter)
         made.about |= saved.about
         if saved.settings != before:
-            made._write([("note", {"settings": saved.settings.to_dict()})])
+            changed = ("note", {"settings": saved.settings.to_dict()})
+            made._agreed(lambda: made._write([changed]))
         return made
 
     @property
@@ -221,24 +208,8 @@ class Session(Recall):
             InvalidValue: a message is invalid; nothing is added then.
             StoreError: the store cannot be written; nothing is added then.
         """
-        state = self._state
         given = list(messages) if isinstance(messages, list | tuple) else [messages]
-        had = len(state.context.messages)
-        format = wire(self.settings.format or format_of(given) or state.context.history.turns.wire.name)
-        cap = self.settings.longest_result
-        cut = [bounded(raw, had + i, format, cap, self.meter) for i, raw in enumerate(given)]
-        lines: list[tuple[str, Mapping[str, Any]]] = []
-        for raw, (sent, _) in zip(given, cut, strict=True):
-            body = {"message": jsonable(raw)}
-            lines.append(("message", body if sent is raw else {**body, "sent": jsonable(sent)}))
-        state.context.extend([sent for sent, _ in cut])
-        state.counts.messages += len(given)
-        try:
-            self._journal.write([*lines, *also], {name: text for each in cut for name, text in each.texts.items()})
-        except BaseException:  # Whatever ended it, what was not written is not there.
-            state.counts.messages -= len(given)
-            state.context = state.context.shortened(had)
-            raise
+        self._agreed(lambda: self._add(given, also))
 
     def prompt(
         self,
@@ -268,12 +239,16 @@ class Session(Recall):
         """
         if query is not None and self.settings.stable:
             raise InvalidValue("query", query, "left out in a stable session: stable=False selects turns by it")
-        work = self._work(self._parts(system, tools, memory), query, budget)
-        fitted = work.run()
-        apart = None if self.format == "openai" else system
-        work.state.model_meter.sent = SentPrompt(fitted.messages, tools, apart, self.format, fitted.used)
-        self._done(work)
-        return fitted
+
+        def step() -> Fitted:
+            work = self._work(self._parts(system, tools, memory), query, budget)
+            fitted = work.run()
+            apart = None if self.format == "openai" else system
+            work.state.model_meter.sent = SentPrompt(fitted.messages, tools, apart, self.format, fitted.used)
+            self._done(work)
+            return fitted
+
+        return self._agreed(step)
 
     def estimate(self, system: Any = None, tools: Tools | None = None) -> int:
         """Return the tokens of the next prompt, if nothing is dropped."""
@@ -291,13 +266,17 @@ class Session(Recall):
         Raises:
             NoProgress: the summary is not smaller than what it replaces.
         """
-        made = self.plan_compaction() if plan is None else plan
-        if made is None:
-            return False
-        work = self._work(FixedParts())
-        work.take(compaction.shrunk(made, self._summarise) if summary is None else apply(made, summary), "asked")
-        self._done(work)
-        return True
+
+        def step() -> bool:
+            made = self.plan_compaction() if plan is None else plan
+            if made is None:
+                return False
+            work = self._work(FixedParts())
+            work.take(compaction.shrunk(made, self._summarise) if summary is None else apply(made, summary), "asked")
+            self._done(work)
+            return True
+
+        return self._agreed(step)
 
     def restart(
         self,
@@ -320,12 +299,16 @@ class Session(Recall):
         Raises:
             InvalidValue: a message is invalid.
         """
-        work = self._work(FixedParts())
-        if used is not None:
-            work.warn(used)
-        work.restart(messages, trigger, event)
-        work.lines.extend(also)
-        self._done(work)
+
+        def step() -> None:
+            work = self._work(FixedParts())
+            if used is not None:
+                work.warn(used)
+            work.restart(messages, trigger, event)
+            work.lines.extend(also)
+            self._done(work)
+
+        self._agreed(step)
 
     def record_usage(
         self,
@@ -344,27 +327,32 @@ class Session(Recall):
             InvalidValue: it is none of these.
         """
         told = reported(usage, input_tokens=input_tokens, output_tokens=output_tokens, cached_tokens=cached_tokens)
-        work = self._work(FixedParts())
-        recount = work.learn(told)
-        self._done(work)
-        if recount:
-            save_calibration(self._journal.store, self.settings.model, self._state.model_meter.calibration)
+
+        def step() -> bool:
+            work = self._work(FixedParts())
+            recount = work.learn(told)
+            self._done(work)
+            return recount
+
+        if self._agreed(step):
+            with suppress(StoreError):  # The log has it; other sessions learn it with the next recount.
+                save_calibration(self._journal.store, self.settings.model, self._state.model_meter.calibration)
         return told
 
     def refused(self, overflow: Overflow, *, retried: bool = False) -> int:
         """Note that the last prompt was refused as too long, and return the smaller budget from now on."""
-        work = self._work(FixedParts())
-        work.refuse(overflow, retried=retried)
-        self._done(work)
+
+        def step() -> None:
+            work = self._work(FixedParts())
+            work.refuse(overflow, retried=retried)
+            self._done(work)
+
+        self._agreed(step)
         return self.budget
 
     def status(self) -> Status:
         """Return how full it is."""
         return self._state.status(self.id)
-
-    def meta(self, state: SessionState | None = None) -> dict[str, Any]:
-        """Return what the store's list of sessions shows of it."""
-        return {**self.about, "status": (state or self._state).status(self.id).to_dict()}
 
     def notify(self, text: str) -> None:
         """Give the user a notice, by `on_notice` and in `notices`."""
@@ -374,20 +362,3 @@ class Session(Recall):
         """Return the parts outside the history, with pinned texts."""
         pinned = pins.written(self._state.pins)
         return FixedParts.of(system, tools, memory, self.settings.most_memory, self.meter, pinned=pinned)
-
-    def _work(self, parts: FixedParts, query: str | None = None, most: int | None = None) -> PromptStep:
-        """Return a step on a copy of the state."""
-        state = self._state.copy()
-        if most is not None:
-            units("budget", most)
-        asked = {"summarise": self._summarise, "capture": self._capture, "query": query, "most": most}
-        return PromptStep(state=state, parts=parts, **asked)
-
-    def _done(self, work: PromptStep) -> None:
-        """Write what a step has gathered, take over its state, and emit its events."""
-        self._write(work.lines, work.texts, work.state)
-        self._state = work.state
-        self._notifier.emit(work.events)
-
-    def _write(self, lines: Lines, texts: Mapping[str, str] | None = None, state: SessionState | None = None) -> None:
-        self._journal.write([*lines, (META, self.meta(state))], texts)

@@ -40,15 +40,10 @@ class TolerantStore:
         """Remove a document."""
         self._try(lambda store: store.forget(kind, name))
 
-    def write(self, session: str, entries: list[tuple[str, Mapping[str, Any]]], texts: Mapping[str, str]) -> None:
-        """Append to the log of a conversation, and keep texts that were dropped from it."""
-
-        def write(store: Store) -> None:
-            if texts:
-                store.keep(session, texts)
-            store.append(session, [*entries, ("note", {"kept": list(texts)})] if texts else entries)
-
-        self._try(write)
+    def failed(self, error: StoreError) -> None:
+        """Count and log a failure."""
+        self.failures += 1
+        LOG.warning("the store failed (%s); the request goes on without it", type(error).__name__)
 
     def _try(self, use: Callable[[Store], T]) -> T | None:
         """Return what a use of the store returns; `None` without a store, or if it fails.
@@ -63,6 +58,5 @@ class TolerantStore:
         except Conflict:
             raise
         except StoreError as error:
-            self.failures += 1
-            LOG.warning("the store failed (%s); the request goes on without it", type(error).__name__)
+            self.failed(error)
             return None

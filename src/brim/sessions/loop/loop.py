@@ -102,6 +102,7 @@ class Loop:
         self.progress = progress
         self._act, self._system, self._tools = act, system, tools
         self._stopped = False
+        session.sole_writer = True
         session.about = {"kind": "loop", "goal": limits.goal[:200]}
 
     @classmethod

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from brim.errors import InvalidValue, UnknownName
+from brim.errors import UnknownName
 from brim.sessions.journal import format_in
 from brim.sessions.session import Session
 from brim.store.base import LogEntry, Store
 from brim.studio.views.sessions import role_and_text, session_row
 from brim.studio.workspace import Workspace
-from brim.wire import wire
 
 _MOST_TEXTS = 300
 """Removed texts of one edit that are listed."""
@@ -141,10 +140,6 @@ def restore(workspace: Workspace, session: str, handle: str) -> dict[str, Any]:
         InvalidValue: a tool call has no result yet, so no message can follow it.
     """
     opened = Session.open(session, store=workspace.store())
-    if opened.unfinished:
-        expected = "a session without an open tool call: restore the text once the call has its result"
-        raise InvalidValue("the session", session, expected)
-    whole = opened.recall(handle)
     before = opened.estimate()
-    opened.add(wire(opened.format).say(f"Restored from earlier ({handle}):\n{whole}"))
+    opened.restore(handle)
     return {"handle": handle, "units": opened.estimate() - before, "number": opened.number}

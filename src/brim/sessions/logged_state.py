@@ -1,0 +1,213 @@
+"""The state of a session and its log: they change together, or not at all.
+
+A step is made on a copy of the state and written; only then it replaces the state. If another writer was faster, what
+it wrote is taken over and the step is made again: a pin of the studio, a message of another process.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from brim.amounts import units
+from brim.errors import Conflict, StoreError
+from brim.sessions import compaction
+from brim.sessions.compaction import Summariser
+from brim.sessions.fixed_parts import FixedParts
+from brim.sessions.initial_state import restored_state
+from brim.sessions.journal import Journal, Lines, pinned_texts, read
+from brim.sessions.notices import Notifier
+from brim.sessions.prompt_step import PromptStep, compaction_entry
+from brim.sessions.result_limit import bounded
+from brim.sessions.state import SessionState
+from brim.store.base import META, LogEntry
+from brim.wire import format_of, wire
+from brim.wire.base import jsonable
+
+_TRIES = 50
+"""How often a step is made again because another writer was faster."""
+_SHAPING = ("message", "compaction", "prompt", "usage")
+"""Kinds of entries that change what the next prompt is made of."""
+_KEYS = frozenset(("settings", "counts", "progress"))
+"""Fields of other entries that do so too."""
+
+T = TypeVar("T")
+
+
+class LoggedState:
+    """The part of a session that writes its log and follows it."""
+
+    def _set_up(
+        self,
+        journal: Journal,
+        state: SessionState,
+        notifier: Notifier,
+        summarise: Summariser | None,
+        *,
+        capture: bool,
+        meter: Any,
+    ) -> None:
+        """Take what a new session and an opened one have in common."""
+        self.id = journal.session
+        """Its name in the store."""
+        self.about: dict[str, Any] = {"kind": "session"}
+        """What the store's list of sessions shows of it, beside its status."""
+        self.sole_writer = False
+        """Whether messages of another writer are a `Conflict`, instead of being taken over: for a caller that has a
+        state of its own beside the log, as loops and conversations do. Pins are taken over in any case."""
+        self._journal, self._state, self._notifier = journal, state, notifier
+        self._summarise, self._capture, self._meter = compaction.checked(summarise), capture, meter
+
+    def meta(self, state: SessionState | None = None) -> dict[str, Any]:
+        """Return what the store's list of sessions shows of it."""
+        return {**self.about, "status": (state or self._state).status(self.id).to_dict()}
+
+    def tolerate(self, on_failure: Callable[[StoreError], object]) -> None:
+        """Go on while the store fails: failures are passed on, and what was not written is written later."""
+        self._journal.on_failure = on_failure
+
+    def reload(self) -> None:
+        """Read the log again, and continue as it says; a log that was purged begins again with the state of now.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        journal, before = self._journal, self._state
+        if journal.store is None:
+            return
+        saved = read(journal.store, self.id, journal.owed)
+        if saved is None:
+            journal.number = 0
+            first = {"settings": before.settings.to_dict(), "calibration": before.model_meter.to_dict()}
+            self._write([("note", first), ("compaction", compaction_entry(before, "purged"))])
+            return
+        own = _pool(before.context.messages)
+        saved.context, saved.messages = (_own(raws, own) for raws in (saved.context, saved.messages))
+        self._state = restored_state(saved, self._meter)
+        self._state.model_meter.sent = before.model_meter.sent
+        journal.number = saved.number
+        journal.shelf.look_again()
+
+    def refresh(self) -> None:
+        """Take over what others have written to its log.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        if self._journal.unread():
+            self._take_over()
+
+    def forget_owed(self) -> None:
+        """Drop entries that could not be written yet, for a caller that brings them again; dropped texts stay."""
+        self._journal.owed = [line for line in self._journal.owed if "kept" in line[1]]
+
+    def _work(self, parts: FixedParts, query: str | None = None, most: int | None = None) -> PromptStep:
+        """Return a step on a copy of the state."""
+        state = self._state.copy()
+        if most is not None:
+            units("budget", most)
+        asked = {"summarise": self._summarise, "capture": self._capture, "query": query, "most": most}
+        return PromptStep(state=state, parts=parts, **asked)
+
+    def _agreed(self, step: Callable[[], T]) -> T:
+        """Return what a step returns, which is made again if another writer was faster.
+
+        Raises:
+            Conflict: other writers were faster each time, or wrote messages where this must be the only writer.
+        """
+        for _ in range(_TRIES):
+            context = self._state.context
+            before = context.checkpoint()
+            try:
+                return step()
+            except Conflict:
+                context.rewind(before)
+                self._take_over()
+            except BaseException:  # Whatever ended it, its prompt was not sent.
+                context.rewind(before)
+                raise
+        return step()
+
+    def _take_over(self) -> None:
+        """Take over what another writer has written.
+
+        Raises:
+            Conflict: it wrote messages, and this must be the only writer.
+            StoreError: the store cannot be read, and its failures are not tolerated.
+        """
+        journal = self._journal
+        try:
+            entries = journal.unread()
+            if entries and not any(map(_shapes, entries)):
+                self._take_notes(entries)
+                return
+            if self.sole_writer and journal.store is not None:
+                log, last = f"the log of session {self.id!r}", entries[-1].number if entries else 0
+                raise Conflict(journal.store.url, log, expected=journal.number, found=last)
+            self.reload()
+        except Conflict:
+            raise
+        except StoreError as error:
+            if journal.on_failure is None:
+                raise
+            journal.on_failure(error)
+
+    def _take_notes(self, entries: Sequence[LogEntry]) -> None:
+        """Take over pins, and the handles of texts that were dropped elsewhere."""
+        journal, pins = self._journal, [entry.body["pins"] for entry in entries if "pins" in entry.body]
+        if pins and journal.store is not None:
+            self._state.pins = pinned_texts(journal.store, pins[-1])
+        if any("kept" in entry.body for entry in entries):
+            journal.shelf.look_again()
+        journal.number = entries[-1].number
+
+    def _add(self, given: list[Any], also: Lines = (), marks: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Add messages at the end, with `marks` in their entries."""
+        state = self._state
+        had = len(state.context.messages)
+        format = wire(state.settings.format or format_of(given) or state.context.history.turns.wire.name)
+        cap = state.settings.longest_result
+        cut = [bounded(raw, had + i, format, cap, state.model_meter.meter) for i, raw in enumerate(given)]
+        lines: list[tuple[str, Mapping[str, Any]]] = []
+        for raw, (sent, _) in zip(given, cut, strict=True):
+            body = {"message": jsonable(raw), **marks}
+            lines.append(("message", body if sent is raw else {**body, "sent": jsonable(sent)}))
+        state.context.extend([sent for sent, _ in cut])
+        state.counts.messages += len(given)
+        try:
+            self._journal.write([*lines, *also], {name: text for each in cut for name, text in each.texts.items()})
+        except BaseException:  # Whatever ended it, what was not written is not there.
+            state.counts.messages -= len(given)
+            state.context = state.context.shortened(had)
+            raise
+
+    def _done(self, work: PromptStep) -> None:
+        """Write what a step has gathered, take over its state, and emit its events."""
+        self._write(work.lines, work.texts, work.state)
+        self._state = work.state
+        if work.texts:
+            work.state.context.kept()
+        self._notifier.emit(work.events)
+
+    def _write(self, lines: Lines, texts: Any = None, state: SessionState | None = None) -> None:
+        self._journal.write([*lines, (META, self.meta(state))], texts)
+
+
+def _shapes(entry: LogEntry) -> bool:
+    """Return whether an entry changes what the next prompt is made of, beside its pins."""
+    return entry.kind in _SHAPING or not _KEYS.isdisjoint(entry.body)
+
+
+def _pool(raws: Sequence[Any]) -> dict[str, list[Any]]:
+    """Return messages by what they say."""
+    found: dict[str, list[Any]] = {}
+    for raw in reversed(raws):
+        found.setdefault(json.dumps(jsonable(raw), sort_keys=True), []).append(raw)
+    return found
+
+
+def _own(raws: Sequence[Any], pool: dict[str, list[Any]]) -> list[Any]:
+    """Return messages of a log, the caller's own objects in place of their equals."""
+    return [same.pop() if (same := pool.get(json.dumps(raw, sort_keys=True))) else raw for raw in raws]

@@ -1,0 +1,257 @@
+"""A store that fails and writers that meet: each call took effect, or raised and changed nothing, and the next works."""
+
+import subprocess
+import sys
+
+import pytest
+
+import brim
+from brim.errors import Conflict, InvalidValue, StoreError
+from brim.sessions import Session
+from brim.testing import MemoryStore
+from faulty import AFTER, FaultyStore
+from sessions.talking import turn, window
+
+GOLD = "The vault code is heron-4711 and nobody else may know it."
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request, tmp_path):
+    made = MemoryStore() if request.param == "memory" else brim.open_store(f"sqlite:///{tmp_path}/brim.db")
+    with made:
+        yield made
+
+
+def asked(**more):
+    return {"window": window(), "meter": "o200k_base", **more}
+
+
+def messages_in(store, session):
+    return [entry.body["message"] for entry in store.entries(session, kinds=["message"])]
+
+
+def dropped(session):
+    """Return the handles of all that a session keeps, each of which must be found."""
+    found = set(session._journal.shelf.handles())
+    assert all(session.recall(each) for each in found)
+    return found
+
+
+def talk(store, turns=12, **more):
+    session = Session(**asked(store=store, compact_at="never", **more))
+    for i in range(turns):
+        session.add(turn(i))
+    return session
+
+
+def test_texts_that_were_dropped_while_the_store_failed_once_can_be_recalled(store):
+    broken = FaultyStore(store)
+    session, never = talk(broken), talk(None)
+    broken.fail_next()
+    with pytest.raises(StoreError):
+        session.prompt()
+    assert session.prompt().messages == never.prompt().messages
+    assert len(dropped(never)) > 4
+    assert dropped(session) == dropped(never)
+    assert "queue 1." in session.recall(session.search("queue 1", 1)[0].handle)
+
+
+@pytest.mark.parametrize("call", ["add", "prompt", "usage", "pin", "compact", "restart", "refused"])
+def test_a_write_that_arrived_though_it_failed_counts_once(store, call):
+    broken = FaultyStore(store)
+    session, never = talk(broken, id="s"), talk(None)
+    for each in (session, never):
+        each.prompt()
+
+    def act(each):
+        if call == "add":
+            each.add(turn(99))
+        elif call == "prompt":
+            each.prompt(budget=1_000)
+        elif call == "usage":
+            each.record_usage(input_tokens=1_900)
+        elif call == "pin":
+            each.pin(next(iter(each.search("queue"))).handle)
+        elif call == "compact":
+            each.compact()
+        elif call == "restart":
+            each.restart(turn(100), trigger="sub_tick")
+        else:
+            each.refused(brim.is_overflow({"error": {"message": "prompt is too long: 2100 tokens > 2000 maximum"}}))
+
+    act(never)
+    calls, before = broken.calls, session.number
+    broken.faults = {calls + i: AFTER for i in range(1, 9) if i > (call == "pin")}
+    with pytest.raises(StoreError):  # It is not known whether it was written, as the store does not answer.
+        act(session)
+    broken.faults = {}
+    assert session.number == before
+    act(session)
+    assert {**session.status().to_dict(), "session": ""} == {**never.status().to_dict(), "session": ""}
+    assert session.prompt().messages == never.prompt().messages
+    assert Session.open("s", store=store).status() == session.status()
+
+
+def test_a_failed_write_that_is_followed_by_another_call_is_taken_as_the_log_has_it(store):
+    broken = FaultyStore(store)
+    session = talk(broken, turns=1, id="s")
+    broken.fail_next(AFTER, calls=2)
+    with pytest.raises(StoreError):
+        session.add({"role": "user", "content": "It arrived."})
+    session.add({"role": "user", "content": "Another one."})
+    assert [each["content"] for each in session.messages[-2:]] == ["It arrived.", "Another one."]
+    assert messages_in(store, "s") == session.messages
+
+
+def test_what_another_writer_adds_is_taken_over(store):
+    first = Session(**asked(store=store, id="s"))
+    second = Session.open("s", store=store)
+    first.add(turn(1))
+    second.add(turn(2))
+    assert second.messages == [*turn(1), *turn(2)]
+    first.record_usage(input_tokens=1)
+    assert first.messages == second.messages == messages_in(store, "s")
+    second.prompt()
+    assert first.prompt().messages == second.messages
+    opened = Session.open("s", store=store)
+    assert opened.status() == first.status()
+    assert opened.status().prompts == 2
+
+
+def test_the_objects_of_the_caller_stay_where_another_writer_added_some(store):
+    own = turn(1)
+    first = Session(**asked(store=store, id="s"))
+    first.add(own)
+    Session.open("s", store=store).add(turn(2))
+    first.add(turn(3))
+    assert first.messages == [*own, *turn(2), *turn(3)]
+    assert all(mine is given for mine, given in zip(first.messages, own, strict=False))
+
+
+def test_a_session_that_must_be_the_only_writer_is_told_of_messages_and_takes_pins(store):
+    session = talk(store, id="s")
+    session.prompt()
+    session.sole_writer = True
+    handle = session.search("queue")[0].handle
+    Session.open("s", store=store).pin(handle)
+    session.add(turn(20))
+    assert list(session.pins) == [handle]
+    Session.open("s", store=store).add(turn(21))
+    with pytest.raises(Conflict):
+        session.add(turn(22))
+    with pytest.raises(Conflict):
+        session.prompt()
+    session.reload()
+    session.add(turn(22))
+    assert messages_in(store, "s") == session.messages
+
+
+def test_a_session_that_was_purged_begins_its_log_again(store):
+    session = talk(store, id="s")
+    session.prompt()
+    store.purge(session="s")
+    session.add(turn(30))
+    opened = Session.open("s", store=store)
+    assert opened.messages == session.messages
+    assert opened.prompt().messages == session.prompt().messages
+
+
+def test_the_store_that_cannot_be_read_again_after_a_conflict_leaves_the_session_as_it_was(store):
+    broken = FaultyStore(store)
+    session = talk(broken, turns=2, id="s")
+    Session.open("s", store=store).add(turn(9))
+    broken.fail_next(skip=1)
+    with pytest.raises(StoreError):
+        session.add(turn(10))
+    assert session.messages == [*turn(0), *turn(1)]
+    session.add(turn(10))
+    assert session.messages == [*turn(0), *turn(1), *turn(9), *turn(10)]
+
+
+def test_usage_is_learned_though_the_calibration_for_others_cannot_be_saved(store):
+    broken = FaultyStore(store)
+    session = Session(window(), model="claude-sonnet-4-5", store=broken)
+    session.add(turn(1))
+    session.prompt()
+    broken.fail_next(skip=1)
+    session.record_usage(input_tokens=900)
+    assert broken.raised == 1
+    assert session.calibration.calls == 1
+
+
+def test_a_restored_text_waits_for_the_result_of_a_call(store):
+    session = talk(store, id="s")
+    session.prompt()
+    other = Session.open("s", store=store)
+    handle = other.search("queue")[0].handle
+    session.add(turn(30)[:2])
+    with pytest.raises(InvalidValue, match="open tool call"):
+        other.restore(handle)
+    session.add(turn(30)[2:])
+    other.restore(handle)
+    assert handle in other.messages[-1]["content"]
+    session.add(turn(31))
+    assert session.messages[-5] == other.messages[-1]
+
+
+PINS = 10
+"""How many texts are pinned here; `scripts/lasting.py` pins 200."""
+PINNING = """
+import sys, time
+import brim
+from brim.studio.views import ledger
+
+class Opened:
+    def __init__(self, store): self.kept = store
+    def store(self): return self.kept
+
+with brim.open_store(sys.argv[1]) as store:
+    handles = sys.stdin.read().split()
+    print("ready", flush=True)
+    for handle in handles:
+        ledger.pin(Opened(store), "s", handle)
+"""
+
+
+def pinned_while_it_runs(url, pins):
+    """Pin texts in another process, as the studio does, while a session runs; return it, the pins and the steps."""
+    with brim.open_store(url) as store:
+        session = Session(brim.Window(40_000, cap=0.5), meter="o200k_base", store=store, id="s", compact_at=0.5)
+        for i in range(pins):
+            session.add({"role": "user", "content": f"Keep this: the code of drawer {i} is {i * 7919}."})
+            session.add({"role": "assistant", "content": f"Noted, drawer {i}."})
+        session.restart(turn(0), trigger="asked")
+        handles = list(session._journal.shelf.handles())[:pins]
+        assert len(handles) == pins
+        other = subprocess.Popen(
+            [sys.executable, "-c", PINNING, url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        other.stdin.write(" ".join(handles))
+        other.stdin.close()
+        assert other.stdout.readline() == "ready\n"
+        steps = 0
+        while other.poll() is None or steps < 5:
+            steps += 1
+            session.add(turn(steps))
+            fitted = session.prompt()
+            assert fitted.used <= session.budget
+            session.record_usage(input_tokens=fitted.used)
+        other.stdout.close()
+        assert other.returncode == 0
+        session.add(turn(0))
+        return session, handles, steps
+
+
+def test_pins_of_another_process_are_all_taken_while_the_agent_runs(tmp_path):
+    url = f"sqlite:///{tmp_path}/brim.db"
+    session, handles, steps = pinned_while_it_runs(url, PINS)
+    assert list(session.pins) == handles
+    assert steps > 5
+    with brim.open_store(url) as store:
+        opened = Session.open("s", store=store)
+        assert list(opened.pins) == handles
+        assert all(text in opened.prompt().text for text in opened.pins.values())
+        numbers = [entry.number for entry in store.entries("s")]
+        assert numbers == list(range(1, len(numbers) + 1))
+        said = [each["content"] for each in messages_in(store, "s") if each["role"] == "user"][PINS:]
+        assert said == [turn(i)[0]["content"] for i in [*range(1, steps + 1), 0]]
