@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import brim
 from brim.errors import DoesNotFit
 from brim.sessions.conversations import Conversations
+from faulty import BEFORE, FaultyStore
 
 SYSTEM = {"role": "system", "content": "You are a careful engineer."}
 TASK = {"role": "user", "content": "Find out why the nightly build fails, and say so in one sentence."}
@@ -320,3 +321,102 @@ def test_the_window_of_one_model_is_not_given_to_the_session_of_another(tmp_path
     assert request.session.id == "nightly/gpt-5"
     with brim.open_store(url) as store:
         assert brim.Session.open("nightly", store=store).settings.window.size == brim.Window.of("gpt-4o").size
+
+
+def logged(store, session):
+    return [entry.body["message"] for entry in store.entries(session, kinds=["message"])]
+
+
+def test_requests_go_on_while_the_store_fails_and_what_they_said_is_written_later(tmp_path):
+    store = FaultyStore(brim.open_store(f"sqlite:///{tmp_path}/brim.db"))
+    conversations, never = Conversations(1_500, model="gpt-4o", store=store), Conversations(1_500, model="gpt-4o")
+    for steps in range(1, 30):
+        if steps in (9, 20):
+            store.fail_next(calls=7)
+        request = conversations.request(history(steps), session="nightly")
+        expected = never.request(history(steps))
+        for each in (request, expected):
+            each.answered({"prompt_tokens": each.used, "completion_tokens": 3})
+        assert request.messages == expected.messages
+    assert store.raised == conversations.store.failures == 14
+    assert logged(store, "nightly") == history(29)
+    mine, its = (set(each.sessions[0]._journal.shelf.handles()) for each in (conversations, never))
+    assert len(its) > 10
+    assert mine == its
+    assert all(request.session.recall(each) for each in its)
+    opened = brim.Session.open("nightly", store=store)
+    assert opened.status() == request.session.status()
+
+
+def test_texts_that_are_not_written_yet_can_be_recalled(tmp_path):
+    store = FaultyStore(brim.open_store(f"sqlite:///{tmp_path}/brim.db"))
+    conversations = Conversations(1_500, model="gpt-4o", store=store, compact_at="never")
+    conversations.request(history(3), session="nightly")
+    store.fail_next(calls=4)
+    session = conversations.request(history(30), session="nightly").session
+    store.faults = {}
+    assert store.raised == 2
+    assert session._journal.owed
+    names = list(session._journal.shelf.handles())
+    assert len(names) > 10
+    assert all(session.recall(each) and store.text(each) is None for each in names)
+    assert session.search("line 7")[0].handle in names
+    conversations.request(history(31), session="nightly")
+    assert not session._journal.owed
+    assert all(store.text(each) == session.recall(each) for each in names)
+
+
+def test_a_request_goes_on_without_its_log_while_that_cannot_be_opened(tmp_path):
+    url = f"sqlite:///{tmp_path}/brim.db"
+    Conversations(1_500, model="gpt-4o", store=url).request(history(5), session="nightly")
+    store = FaultyStore(brim.open_store(url))
+    conversations = Conversations(1_500, model="gpt-4o", store=store)
+    store.faults = dict.fromkeys(range(1, 99), BEFORE)
+    request = conversations.request(history(30), session="nightly")
+    assert request.changed
+    assert request.used <= 1_500
+    assert request.session is None
+    store.faults = {}
+    assert conversations.request(history(31), session="nightly").session.id == "nightly"
+    assert logged(store, "nightly") == history(31)
+
+
+def test_processes_that_take_turns_in_one_conversation_add_each_message_once(tmp_path):
+    url = f"sqlite:///{tmp_path}/brim.db"
+    workers = [Conversations(1_500, model="gpt-4o", store=url) for _ in range(3)]
+    for steps in range(1, 40):
+        request = workers[steps % 3].request(history(steps), session="chat")
+        assert legal(request.messages)
+        assert request.used <= 1_500
+        assert request.messages[-1] == history(steps)[-1]
+        request.answered({"prompt_tokens": request.used, "completion_tokens": 3})
+    with brim.open_store(url) as store:
+        assert logged(store, "chat") == history(39)
+        assert len(store.entries("chat", kinds=["usage"])) == 39
+
+
+def test_two_histories_under_one_name_are_never_mixed(tmp_path):
+    url, other = f"sqlite:///{tmp_path}/brim.db", {"role": "user", "content": "Something else."}
+    mine, its = (Conversations(8_000, model="gpt-4o", store=url) for _ in range(2))
+    for steps in range(1, 8):
+        assert mine.request(history(steps), session="chat").messages == history(steps)
+        assert its.request(history(steps, other), session="chat").messages == history(steps, other)
+
+
+def test_pins_and_restored_texts_of_the_studio_are_in_the_next_request_and_nothing_else_changes(tmp_path):
+    url = f"sqlite:///{tmp_path}/brim.db"
+    conversations = Conversations(1_500, model="gpt-4o", store=url, compact_at="never")
+    conversations.request(history(30), session="nightly")
+    with brim.open_store(url) as store:
+        studio = brim.Session.open("nightly", store=store)
+        found = [each.handle for each in studio.search("line 7")]
+        studio.pin(found[0])
+    request = conversations.request(history(31), session="nightly")
+    assert studio.pins[found[0]] in request.messages[-1]["content"]
+    with brim.open_store(url) as store:
+        brim.Session.open("nightly", store=store).restore(found[1])
+    request = conversations.request(history(32), session="nightly")
+    assert f"Restored from earlier ({found[1]})" in json.dumps(request.messages)
+    again = Conversations(1_500, model="gpt-4o", store=url, compact_at="never").request(history(33), session="nightly")
+    assert again.session._journal.store.entries("nightly", kinds=["compaction"]) == []
+    assert f"Restored from earlier ({found[1]})" in json.dumps(again.messages)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
 
-from brim.errors import DoesNotFit
+from brim.errors import DoesNotFit, StoreError
 from brim.history.history import Tools
 from brim.meter import BaseMeter
 from brim.meter.estimate import OTHER
@@ -37,6 +37,8 @@ from brim.wire.overflow import Overflow
 
 _MOST = 64
 """Conversations that are remembered; the longest unused is forgotten first."""
+_OPENINGS = 2
+"""How often a log is opened before a request goes on without it; the next request tries again."""
 _MOST_CHARS = 64 * 1024 * 1024
 """Characters of the newest requests of all conversations that are remembered."""
 _LOGGED = {"tool_limit": "100%"}
@@ -303,12 +305,13 @@ class Conversations:
             if name is None:
                 name = self._continued(request, key)
             name = name or uuid4().hex
-            found = self._known.get(name) or self._opened(name, key, plan, room)
+            found = self._known.get(name) or self._open(name, key, plan, room)
             while found.key != key:  # Another model has another window and meter, and may have another format.
                 name = f"{name}/{key.model or key.format}"
-                found = self._known.get(name) or self._opened(name, key, plan, room)
-            self._known[name] = found
-            self._known.move_to_end(name)
+                found = self._known.get(name) or self._open(name, key, plan, room)
+            if not self._log or isinstance(found, LoggedConversation):
+                self._known[name] = found
+                self._known.move_to_end(name)
             return found
 
     def _continued(self, request: RequestInput, key: ConversationKey) -> str | None:
@@ -323,6 +326,15 @@ class Conversations:
             marks = fingerprints(request.messages, key)
             name = self._prefixes.find(marks) or f"auto.{marks[-1]}"
         return name
+
+    def _open(self, name: str, key: ConversationKey, plan: RequestPlan, room: Room) -> Conversation:
+        """Return a conversation that the store has, or a new one; one without a log while the store fails."""
+        for _ in range(_OPENINGS):
+            try:
+                return self._opened(name, key, plan, room)
+            except StoreError as error:
+                self.store.failed(error)
+        return HeldConversation(name, key, TolerantStore(None), self.meters, stable=self.stable)
 
     def _opened(self, name: str, key: ConversationKey, plan: RequestPlan, room: Room) -> Conversation:
         """Return a conversation that the store has, or a new one."""
