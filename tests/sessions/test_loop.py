@@ -4,13 +4,16 @@ import asyncio
 import json
 import random
 import threading
+import time
 
 import pytest
 
 import brim
-from brim.errors import InvalidType, InvalidValue, UnknownName
+from brim.errors import InvalidType, InvalidValue, LeaseLost, StoreError, UnknownName
 from brim.sessions.loop import Loop, Step, submit, work
+from brim.sessions.loop.held_lease import HeldLease
 from brim.testing import MemoryStore
+from faulty import AFTER, BEFORE, FaultyStore
 from sessions.talking import Seen
 
 M = brim.meter("o200k_base")
@@ -574,3 +577,158 @@ def test_what_another_worker_writes_while_it_is_resumed_is_none_of_its_own():
     assert [tick.state["k"] for tick in act.ticks][:4] == [1, 2, 3, 4]
     steps = [entry.body["progress"]["steps"] for entry in store.entries("L", kinds=["event"])]
     assert sorted(set(steps)) == [0, 1, 2, 3, 4]
+
+
+def steps_in(store, name="L"):
+    events = [entry.body for entry in store.entries(name, kinds=["event"]) if entry.body["event"] == "step"]
+    return [body["progress"]["steps"] for body in events]
+
+
+@pytest.mark.parametrize("when", [BEFORE, AFTER])
+def test_a_step_that_could_not_be_written_is_written_by_the_next_run_and_not_made_again(when):
+    store = FaultyStore(MemoryStore())
+    act = Worker(steps=16)
+    made = loop(act, store=store, id="L")
+    failed = 0
+    for _ in range(300):
+        store.fail_next(when, calls=2, skip=failed % 9)
+        try:
+            outcome = made.run()
+            break
+        except StoreError:
+            failed += 1
+            store.faults = {}
+    assert failed >= 8
+    assert outcome.ended == "goal"
+    assert [tick.state["k"] for tick in act.ticks] == list(range(1, 17))
+    assert steps_in(store) == list(range(1, 17))
+
+
+def test_a_failed_loop_that_is_submitted_again_continues_after_its_last_step(caplog):
+    now = [0.0]
+    store = MemoryStore(clock=lambda: now[0])
+    act, broken = Worker(steps=16), [True]
+
+    def failing(tick):
+        if tick.state.get("k") == 3 and broken[0]:
+            raise RuntimeError("broken")
+        return act(tick)
+
+    made = loop(act, store=store, id="L")
+    assert submit(made, store) == "L:1"
+    for _ in range(3):
+        work(store, "a", lambda _: failing)
+        now[0] += 61
+    assert store.result("brim.ticks", "L:1")["ended"] == "failed"
+    broken[0] = False
+    again = submit(Loop.resume("L", act=act, store=store), store)
+    assert again == "L:1/2"
+    assert submit(Loop.resume("L", act=act, store=store), store) == again, "it is queued once"
+    assert work(store, "a", lambda _: failing) == 2
+    assert store.result("brim.ticks", again)["ended"] == "paused"
+    assert [tick.state["k"] for tick in act.ticks] == list(range(1, 17))
+
+
+def test_a_tick_that_a_limit_ended_runs_again_once_the_limit_is_raised(store):
+    act = Worker(steps=16)
+    submit(loop(act, store=store, id="L", max_steps=3), store)
+    assert work(store, "a", lambda _: act) == 1
+    assert store.result("brim.ticks", "L:1")["ended"] == "max_steps"
+    submit(Loop.resume("L", act=act, store=store), store)
+    assert work(store, "a", lambda _: act, max_steps=100) == 2
+    assert [tick.state["k"] for tick in act.ticks] == list(range(1, 17))
+
+
+def test_a_store_that_fails_does_not_end_a_worker_nor_repeat_a_step():
+    now = [0.0]
+    store = FaultyStore(MemoryStore(clock=lambda: now[0]))
+    act, waited = Worker(steps=16), []
+    submit(loop(act, store=store, id="L"), store)
+    done = 0
+    for i in range(400):
+        store.fail_next([BEFORE, AFTER][i % 2], skip=i % 11)
+        done += work(store, "a", lambda _: act, sleep=waited.append, idle=1.0, most=1) if done < 2 else 0
+        store.faults = {}
+        now[0] += 61
+        if done == 2:
+            break
+    assert done == 2
+    assert store.raised
+    assert [tick.state["k"] for tick in act.ticks] == list(range(1, 17))
+    assert steps_in(store) == list(range(1, 17))
+
+
+def test_a_renewal_that_fails_once_keeps_the_lease():
+    store = FaultyStore(MemoryStore())
+    store.enqueue("q", "job", {})
+    lease = store.lease("q", "a", 0.3)
+    renewals = []
+
+    def renew(lease, seconds):
+        renewals.append(lease)
+        if len(renewals) in (1, 3):
+            raise StoreError(store.url, "a fault, on purpose")
+        return store.store.renew(lease, seconds)
+
+    store.renew = renew
+    with HeldLease(store, lease, 0.3, time.monotonic()) as held:
+        while len(renewals) < 6:
+            time.sleep(0.01)
+        held.check()
+        assert store.lease("q", "b", 0.3) is None
+    store.complete(lease, {})
+
+
+def test_a_worker_that_cannot_renew_begins_no_step_before_its_lease_expires():
+    now = [100.0]
+    store = MemoryStore(clock=lambda: now[0])
+    submit(loop(Worker(), store=store, id="L"), store)
+    lease = store.lease("brim.ticks", "a", 60)
+    held = HeldLease(store, lease, 60, 100.0, timer=lambda: now[0])
+    held.check()
+    now[0] = 139.9
+    held.check()
+    now[0] = 140.1
+    assert store.lease("brim.ticks", "b", 60) is None, "nobody else has it yet"
+    with pytest.raises(LeaseLost, match=r"19\.9 s of its lease are left"):
+        held.check()
+
+
+def test_what_the_guard_raises_ends_a_run_before_the_next_step(store):
+    act = Worker(steps=16)
+    made, left = loop(act, store=store, id="L"), [3]
+
+    def guard():
+        left[0] -= 1
+        if left[0] < 0:
+            raise LeaseLost(store.url, "it is lost")
+
+    made.guard = guard
+    with pytest.raises(LeaseLost):
+        made.run()
+    assert [tick.state["k"] for tick in act.ticks] == [1, 2, 3]
+    assert steps_in(store) == [1, 2, 3]
+
+
+def test_time_that_the_steps_took_is_not_that_of_a_clock_that_jumps(monkeypatch):
+    jumping = iter(range(0, 10**9, 10_000))
+    monkeypatch.setattr(time, "time", lambda: float(next(jumping)))
+    outcome = Loop(GOAL, Worker(steps=8), window=4_000, meter="chars", max_seconds=3_600, clock=time.time).run()
+    assert outcome.ended == "goal"
+    assert outcome.seconds < 3_600
+
+
+def test_a_pin_of_the_studio_does_not_end_a_loop(store):
+    act, pinned = Worker(steps=24), []
+
+    def watched(tick):
+        if tick.state.get("k") == 20:
+            found = store.search("ticket", session="L", limit=1)
+            brim.Session.open("L", store=store).pin(found[0].handle)
+            pinned.append(found[0].handle)
+        return act(tick)
+
+    made = loop(watched, store=store, id="L")
+    assert made.run().ended == "goal"
+    assert list(made.session.pins) == pinned != []
+    assert next(row.meta["kind"] for row in store.sessions() if row.id == "L") == "loop"

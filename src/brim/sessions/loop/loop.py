@@ -2,12 +2,12 @@
 
 The loop runs one step after the other. When the context reaches the tick's share of the window, it stops where no call
 waits for its result, extracts what the next context needs, and continues in a fresh one. From outside it is one loop:
-iterations, cost and results add up. Every step is durable before the next begins.
+iterations, cost and results add up. Every step is durable before the next begins. If the store fails, the next run
+writes the step that was made.
 """
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
@@ -15,11 +15,12 @@ from copy import deepcopy
 from typing import Any
 
 from brim.amounts import fraction
-from brim.errors import InvalidType, UnknownName
+from brim.errors import Conflict, InvalidType, StoreError, UnknownName
 from brim.history.compact.continuation import continuation
 from brim.meter.window import Window
 from brim.observe import Observer
 from brim.sessions.loop import brief
+from brim.sessions.loop.async_step import is_async, run_async, waited
 from brim.sessions.loop.limits import Limits
 from brim.sessions.loop.progress import Progress
 from brim.sessions.loop.step import Outcome, Step, Tick
@@ -102,6 +103,13 @@ class Loop:
         self.progress = progress
         self._act, self._system, self._tools = act, system, tools
         self._stopped = False
+        self._made: tuple[Step, Tick, float] | None = None
+        """A step that was made and is not written yet, with the seconds that it took."""
+        self._usage: Any = None
+        """The usage of a step that is not recorded yet."""
+        self.guard: Callable[[], object] | None = None
+        """Called before each step; what it raises ends the run."""
+        self._timer = time.monotonic if session.clock is time.time else session.clock
         session.sole_writer = True
         session.about = {"kind": "loop", "goal": limits.goal[:200]}
 
@@ -153,6 +161,11 @@ class Loop:
         """Its name in the store."""
         return self.session.id
 
+    @property
+    def unwritten(self) -> bool:
+        """Whether the store failed when a step was written: the next run writes it, and does not repeat it."""
+        return self._made is not None or self._usage is not None
+
     def stop(self) -> None:
         """End the loop after the current step; it can be resumed."""
         self._stopped = True
@@ -161,13 +174,15 @@ class Loop:
         """Run to the end, or for `ticks` iterations, and return the outcome; an async `act` is awaited.
 
         Raises:
+            StoreError: the store cannot be written. Run it again: a step that was made is written, not repeated.
+            Conflict: another worker runs this loop.
             InvalidType: `act` is async and this is called inside an event loop: await `arun` there.
         """
-        if _is_async(self._act):
-            return _run_async(self.arun(ticks), self._act)  # type: ignore[no-any-return]
+        if is_async(self._act):
+            return run_async(self.arun(ticks), self._act)  # type: ignore[no-any-return]
 
         async def settle(step: Any) -> Any:
-            return _run_async(step, self._act)
+            return run_async(step, self._act)
 
         try:
             self._drive(ticks, settle).send(None)  # It never waits, so it runs to its end without an event loop.
@@ -177,7 +192,7 @@ class Loop:
 
     async def arun(self, ticks: int | None = None) -> Outcome:
         """Run to the end, or for `ticks` iterations, inside an event loop."""
-        return await self._drive(ticks, _await)
+        return await self._drive(ticks, waited)
 
     async def _drive(self, ticks: int | None, settle: Callable[[Any], Awaitable[Any]]) -> Outcome:
         """Make the step of each tick; `settle` returns the result of an awaitable step."""
@@ -200,10 +215,14 @@ class Loop:
     def _steps(self, ticks: int | None) -> _Ticks:
         """Yield each tick, receive its step, and return the outcome."""
         until = None if ticks is None else self.progress.iterations + ticks
+        self._settle()
         if not self.session.messages:
             self.session.add(self._say(self.limits.goal))
         while (ended := self._ended(until)) is None:
-            began, tick = self.session.clock(), self._tick()
+            tick = self._tick()
+            if self.guard is not None:
+                self.guard()
+            began = self._timer()
             try:
                 step = yield tick
             except Exception as error:  # The caller's act may raise anything; only an overflow is retried.
@@ -211,7 +230,8 @@ class Loop:
                 step = yield (tick := self._tick())
             if not isinstance(step, Step):
                 raise InvalidType("what act returned", step, "a Step")
-            self._record(step, tick, max(0.0, self.session.clock() - began))
+            self._made = (step, tick, max(0.0, self._timer() - began))
+            self._settle()
         if ended != self.progress.ended:
             progress = self.progress.copy()
             progress.ended = ended
@@ -290,6 +310,20 @@ class Loop:
         if limits.boundary == "visible":
             session.notify(brief.boundary(progress))
 
+    def _settle(self) -> None:
+        """Write the step that was made, and record its usage; after a failure of the store they are tried again."""
+        try:
+            if self._made is not None:
+                self._record(*self._made)
+            self._made = None
+            if self._usage is not None:
+                self.session.record_usage(self._usage)
+            self._usage = None
+        except Exception as error:  # A step that cannot be written at all is not kept.
+            if isinstance(error, Conflict) or not isinstance(error, StoreError):
+                self._made = self._usage = None
+            raise
+
     def _record(self, step: Step, tick: Tick, seconds: float) -> None:
         """Write what a step has done."""
         session, progress = self.session, self.progress.copy()
@@ -310,7 +344,7 @@ class Loop:
         messages = [*step.messages, *map(self._say, nudge)]
         self._write(progress, "step", {"end": step.end, "result": step.result}, messages)
         if step.usage is not None and reported(step.usage).input is not None:
-            session.record_usage(step.usage)
+            self._usage = step.usage
 
     def _write(self, progress: Progress, name: str, fields: Mapping[str, Any], messages: Sequence[Any] = ()) -> None:
         """Write the progress, and messages with it, and continue from there."""
@@ -349,25 +383,3 @@ class Loop:
             cost=progress.cost,
             seconds=progress.seconds,
         )
-
-
-def _is_async(act: Any) -> bool:
-    return inspect.iscoroutinefunction(act) or inspect.iscoroutinefunction(getattr(act, "__call__", None))  # noqa: B004
-
-
-def _run_async(waiting: Any, act: object) -> Any:
-    """Return the result of an awaitable, from outside any event loop.
-
-    Raises:
-        InvalidType: an event loop is running.
-    """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(_await(waiting))
-    waiting.close()
-    raise InvalidType("act", act, "awaited by arun() inside a running event loop")
-
-
-async def _await(waiting: Any) -> Any:
-    return await waiting
