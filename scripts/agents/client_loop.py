@@ -38,8 +38,9 @@ def _wrapped(client: Any, wrapped: bool) -> Any:
 
 def _count(client: Any) -> None:
     """Print what brim counted for the request that was just answered."""
-    if (conversations := getattr(client, "brim", None)) is not None and conversations.last is not None:
-        print(json.dumps({"after": conversations.last.used}), file=sys.stderr, flush=True)
+    if (conversations := getattr(client, "brim", None)) is not None and (last := conversations.last) is not None:
+        budget = last.room.target if last.room is not None and last.changed else None
+        print(json.dumps({"after": last.used, "budget_tokens": budget}), file=sys.stderr, flush=True)
 
 
 def _anthropic(base: str, model: str, task: str, wrapped: bool) -> str:

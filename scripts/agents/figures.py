@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 from scripts.agents.count import CLAUDE, OPENAI, text_tokens
 from scripts.agents.request_log import Row
@@ -37,7 +38,7 @@ class Figures:
     """The sizes of the requests that the upstream refused for their length."""
     illegal: list[str]
     budget: int
-    """The window less the requested answer; the largest prompt that was sent, where that leaves less than half."""
+    """The largest budget that brim cut to; where it did not say, the window less the requested answer."""
     peak: float
     """The largest prompt, as a share of the window."""
     mean: float
@@ -102,9 +103,16 @@ def _overflows(run: Run) -> int:
 
 
 def _budget(run: Run, main: list[Row]) -> int:
+    stated = [line.get("budget_tokens") for line in _lines(run) if line.get("event", "cut") == "cut"]
     asked = max((row["asked"] for row in main), default=0)
-    left = run.scenario.window - asked
-    return left if left >= run.scenario.window / 2 else max((row["tokens"] for row in main), default=1)
+    return max((each for each in stated if each), default=max(1, run.scenario.window - asked))
+
+
+def _lines(run: Run) -> Iterator[dict[str, Any]]:
+    """Yield what brim printed."""
+    for line in run.printed.splitlines():
+        if line.startswith("{"):
+            yield json.loads(line)
 
 
 def _before_cuts(main: list[Row]) -> Iterator[Row]:
@@ -134,7 +142,7 @@ def _drift(run: Run) -> tuple[float, float] | None:
     """Return by how much brim's count was off, lowest and highest, once it had seen ten answers."""
     reported = [row["tokens"] for row in run.upstream.rows if row["status"] == 200]
     if run.via == "wrap":
-        told = [json.loads(line)["after"] for line in run.errors.splitlines() if line.startswith('{"after"')]
+        told = [line["after"] for line in _lines(run)]
         pairs = list(zip(told, reported, strict=False))
     else:
         by_id = {f"req_{row['n']:05d}": row["tokens"] for row in run.upstream.rows if row["status"] == 200}

@@ -41,6 +41,8 @@ class Run:
     """What the client was answered."""
     out: str
     errors: str
+    printed: str
+    """What brim printed as JSON lines: the gateway, or the wrapped client."""
     ended: str
     """How the program ended: `0`, another code, or `timeout`."""
     seconds: float
@@ -69,7 +71,7 @@ def run(scenario: Scenario, via: Via, folder: Path) -> Run:
         began = time.monotonic()
         ended = _work(place, scenario, folder)
         seconds = time.monotonic() - began
-    out, errors = ((folder / name).read_text(encoding="utf-8", errors="replace") for name in ("agent.out", "agent.err"))
+    out, errors = _text(folder / "agent.out"), _text(folder / "agent.err")
     return Run(
         scenario=scenario,
         via=via,
@@ -77,9 +79,15 @@ def run(scenario: Scenario, via: Via, folder: Path) -> Run:
         client=client_log,
         out=out,
         errors=errors,
+        printed=errors if via == "wrap" else _text(folder / "gateway.out"),
         ended=ended,
         seconds=seconds,
     )
+
+
+def _text(path: Path) -> str:
+    """Return the text of a file, or nothing if there is none."""
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
 def api_of(scenario: Scenario, log: RequestLog) -> Api:

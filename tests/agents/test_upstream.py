@@ -93,12 +93,15 @@ def test_a_client_that_is_wrapped_finishes_a_task_that_is_too_long_for_it(name, 
     with serving_api(api_of(scenario, upstream_log)) as address, recording(address, client_log) as hop:
         out = LOOPS[name](hop, scenario.model, scenario.task.prompt, True)
     logs = {"upstream": upstream_log, "client": client_log}
-    told = Run(scenario=scenario, via="wrap", out=out, errors=capsys.readouterr().err, ended="0", seconds=1, **logs)
-    found = figures(told)
+    told = capsys.readouterr().err
+    found = figures(
+        Run(scenario=scenario, via="wrap", out=out, errors=told, printed=told, ended="0", seconds=1, **logs)
+    )
     assert (found.finished, found.steps, found.overflows, found.illegal) == (True, 8, 0, [])
     assert found.cuts
     assert out == scenario.task.final
     assert found.peak <= 1
+    assert 4_000 <= found.budget <= 5_000
 
 
 def test_what_does_not_hold_is_named(tmp_path):
@@ -108,7 +111,7 @@ def test_what_does_not_hold_is_named(tmp_path):
     logs["upstream"].write({"status": 400, "tokens": 9_001, "illegal": "tool_use without tool_result"})
     for _ in range(2):
         logs["upstream"].write({"status": 400, "tokens": 9_001, "overflow": True})
-    found = figures(Run(scenario=scenario, via="gateway", out="", errors="", ended="1", seconds=1, **logs))
+    found = figures(Run(scenario=scenario, via="gateway", out="", errors="", printed="", ended="1", seconds=1, **logs))
     assert list(failures(scenario, None, found)) == [
         "did not finish: step 0 of 3",
         "1 overflows reached the client",
