@@ -1,6 +1,7 @@
 """How many tokens a model takes: what is set, what refusals, servers and the catalogue state, and what holds longest."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -33,22 +34,59 @@ def test_nobody_knows_the_window_of_an_unknown_model():
 
 
 @pytest.mark.parametrize(
-    ("limits", "answer", "fits", "target"),
+    ("limits", "answer", "fits", "target", "most"),
     [
-        ({}, None, 8_000, 7_000),
-        ({"reserve": 500}, None, 7_500, 7_500),
-        ({}, 100, 7_900, 7_900),
-        ({"reserve": 500}, 100, 7_900, 7_900),
-        ({}, 8_000, 8_000, 7_000),
-        ({"cap": 0.5}, None, 4_000, 4_000),
-        ({"cap": "90%"}, None, 7_200, 7_000),
-        ({"limit": 3_000}, None, 3_000, 3_000),
+        ({}, None, 8_000, 7_000, 8_000),
+        ({"reserve": 500}, None, 7_500, 7_500, 7_500),
+        ({}, 100, 7_900, 7_900, 8_000),
+        ({"reserve": 500}, 100, 7_900, 7_900, 8_000),
+        ({}, 8_000, 8_000, 7_000, 8_000),
+        ({"cap": 0.5}, None, 4_000, 4_000, 4_000),
+        ({"cap": "90%"}, None, 7_200, 7_000, 7_200),
+        ({"limit": 3_000}, None, 3_000, 3_000, 3_000),
     ],
     ids=["size", "reserve", "answer", "answer before reserve", "answer fills it", "cap", "cap above target", "limit"],
 )
-def test_what_is_set_holds_and_an_answer_of_unknown_length_gets_room(limits, answer, fits, target):
+def test_what_is_set_holds_and_an_answer_of_unknown_length_gets_room(limits, answer, fits, target, most):
     assert answer_room(8_000) == 1_000
-    assert room(windows(), answer=answer, size=8_000, **limits) == Room(window=8_000, fits=fits, target=target)
+    expected = Room(window=8_000, fits=fits, target=target, most=most)
+    assert room(windows(), answer=answer, size=8_000, **limits) == expected
+
+
+def test_an_answer_that_counts_is_reserved_whole_and_one_that_does_not_gets_a_small_part():
+    of, whole = windows(), Room(window=8_000, fits=5_000, target=5_000, most=8_000)
+    assert room(of, answer=3_000, size=8_000) == whole
+    of.refused("mystery", Overflow(reason="both", limit=8_000, sent=6_000, reply=3_000), 6_000, 8_000, learns=True)
+    assert room(of, answer=3_000, size=8_000) == replace(whole, most=5_000, answer=3_000)
+    lowered = room(of, answer=3_000, size=8_000, lower_answer=True)
+    assert lowered == Room(window=8_000, fits=7_000, target=7_000, most=8_000, answer=3_000)
+    of.accepted("mystery", 6_000, 3_000, 8_000)
+    assert room(of, answer=3_000, size=8_000) == Room(window=8_000, fits=7_000, target=7_000, most=8_000)
+    assert room(of, answer=300, size=8_000).fits == 7_700
+
+
+@pytest.mark.parametrize(("used", "answer"), [(6_000, None), (4_000, 3_000), (100, 9_000)])
+def test_an_answer_that_would_have_fitted_teaches_nothing(used, answer):
+    of = windows()
+    of.accepted("mystery", used, answer, 8_000)
+    assert of.answer_counts("mystery") is None
+
+
+@pytest.mark.parametrize(
+    ("model", "counts"),
+    [
+        ("claude-sonnet-4-5-20250929", False),
+        ("claude-opus-5", False),
+        ("claude-opus-4-1", True),
+        ("claude-sonnet-4-20250514", True),
+        ("claude-3-5-sonnet-20241022", True),
+        ("gpt-5.1-codex", False),
+        ("gpt-4o", None),
+        ("mystery", None),
+    ],
+)
+def test_the_models_whose_servers_check_the_prompt_alone_are_known(model, counts):
+    assert windows().answer_counts(model) is counts
 
 
 def test_a_margin_is_kept_only_where_the_count_is_an_estimate():
@@ -83,13 +121,17 @@ def test_a_provider_that_counts_more_than_we_do_leaves_less_room():
     assert room(of, "other", size=4_000).fits == 4_000
 
 
-def test_each_refusal_without_numbers_leaves_less_room():
+@pytest.mark.parametrize("learns", [True, False])
+@pytest.mark.parametrize("size", [4_000, None])
+def test_after_a_refusal_without_numbers_no_prompt_is_as_long_as_the_refused_one(size, learns):
     of, before = windows(), 4_000
     for _ in range(3):
-        of.refused("mystery", Overflow(reason="too long"), before, 4_000, learns=False)
-        now = room(of, size=4_000).fits
-        assert now < before * 0.76
-        before = now
+        of.refused("mystery", Overflow(reason="too long"), before, size, learns=learns)
+        now = room(of, size=size, answer=10)
+        assert now.fits == now.target == now.most == before * 3 // 4
+        before = now.fits
+    of.refused("mystery", Overflow(reason="too long"), 3_999, size, learns=learns)
+    assert room(of, size=size).fits == before
 
 
 def test_processes_that_share_a_store_learn_from_each_other():
@@ -132,7 +174,7 @@ def test_a_list_of_models_that_a_client_asked_for_teaches_too_and_changes_nothin
 def test_limits_are_those_of_a_window():
     window = Window(9_000, reserve=100, cap=0.5, limit=4_000)
     assert WindowLimits.of(window) == WindowLimits(size=9_000, reserve=100, cap=0.5, limit=4_000, spare=False)
-    assert room(windows(), size=8_000, spare=False) == Room(window=8_000, fits=8_000, target=8_000)
+    assert room(windows(), size=8_000, spare=False) == Room.of(8_000)
     assert WindowLimits.of(None) == WindowLimits()
 
 

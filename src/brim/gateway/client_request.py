@@ -132,6 +132,16 @@ def unread(route: str, raw: bytes, problem: str) -> ClientRequest:
     return ClientRequest(route=route, raw=raw, text="", values={}, request=None, problem=problem)
 
 
+def with_answer(text: str, tokens: int) -> str:
+    """Return the body of a request that asks for an answer of at most so many tokens."""
+    body = body_of(text, _PLACE, MESSAGE_KEYS)
+    for key in sorted(ANSWER_LIMIT_KEYS, key=lambda key: body.starts.get(key, 0), reverse=True):
+        value, at = body.values.get(key), body.starts.get(key, 0)
+        if type(value) is int and value > tokens:
+            text = text[:at] + text[at:].replace(str(value), str(tokens), 1)
+    return text
+
+
 def _light(text: str, values: Mapping[str, Any]) -> JsonBody:
     """Return a body without the positions of its messages, which are only needed if something is changed."""
     items = next((value for key in MESSAGE_KEYS if isinstance(value := values.get(key), list)), None)

@@ -146,7 +146,12 @@ class Decision:
         """Return how the request is counted, and how many tokens it may take."""
         rule, settings = self._rule(), self.settings
         limits = WindowLimits(
-            size=rule.window, reserve=settings.reserve, cap=settings.cap, limit=settings.limit, margin=settings.margin
+            size=rule.window,
+            reserve=settings.reserve,
+            cap=settings.cap,
+            limit=settings.limit,
+            margin=settings.margin,
+            lower_answer=settings.lower_answer,
         )
         server = settings.base(self.ask.route)
         engine = self.state.conversations.plan(self.input(), limits, rule.meter, server)
@@ -155,7 +160,7 @@ class Decision:
             if not asked.isascii() or not asked.isdigit() or not 0 < len(asked) <= 12 or int(asked) < 1:
                 raise HttpProblem(400, "x-brim-budget must be a whole number of at least 1")
             most = int(asked)
-            room = Room(window=most, fits=most, target=most) if engine.room is None else engine.room.at_most(most)
+            room = Room.of(most) if engine.room is None else engine.room.at_most(most)
             engine = replace(engine, room=room)
         return GatewayPlan(rule=rule, policy=policy, engine=engine)
 
@@ -214,10 +219,11 @@ class Decision:
             HttpProblem: what has to stay is too long.
         """
         await self.learned(overflow, last)
-        if self.plan is None or last.after is None or not self.shrinks(last):
+        if self.plan is None or last.request is None or not self.shrinks(last):
             return None
+        most = self.state.conversations.ceiling(last.request, overflow, self.plan.engine)
         self.plan = await self.state.work(self._plan, self.plan.policy)
-        return await self.state.work(self._fitted, max(1, int(last.after * overflow.retry_share)))
+        return await self.state.work(self._fitted, most)
 
     async def learned(self, overflow: Overflow, last: FitOutcome) -> None:
         """Learn from a refusal how many tokens the model takes, and how it counts."""

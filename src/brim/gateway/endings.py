@@ -44,5 +44,5 @@ def stopped(found: Overflow, usage: Any, asked: int | None) -> Overflow:
     if not call.input or call.output is None or call.passes != 1:
         return found
     limit = call.input + call.output
-    reply = asked if asked is not None and asked < limit else answer_room(limit)
-    return replace(found, limit=limit, sent=call.input, reply=reply)
+    reply = min(asked or limit, answer_room(limit))
+    return replace(found, limit=limit, sent=call.input, reply=reply, accepted=True)

@@ -287,7 +287,9 @@ class Exchange:
     def _learn(self, usage: Any, outcome: FitOutcome) -> None:
         """Correct the model's meter by the usage of an answer, after it was passed back."""
         plan, request = self._work.plan, outcome.request
-        if usage is None or request is None or plan is None or outcome.method == "exact":
+        if usage is None or request is None or plan is None:
+            return
+        if outcome.method == "exact" and not plan.engine.over(request):
             return
         try:
             actual = reported(usage)
@@ -306,6 +308,7 @@ class Exchange:
             "count-method": outcome.method,
             "policy": outcome.policy,
             "edits": outcome.edits,
+            "answer-tokens": outcome.answer,
             "over": outcome.over or None,
             "passthrough": outcome.passed or None,
             "retried": "1" if self._retried else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from brim.errors import DoesNotFit
-from brim.gateway import problem, recall
+from brim.gateway import client_request, problem, recall
 from brim.gateway.client_request import ClientRequest
 from brim.gateway.policy import FIT, REFUSE, RequestRule
 from brim.gateway.problem import HttpProblem
@@ -30,6 +30,12 @@ class GatewayPlan:
         """The meter."""
         return self.engine.scale
 
+    def lowers(self, tokens: int) -> bool:
+        """Return whether the answer of a request of so many tokens has to be shortened."""
+        room = self.engine.room
+        answer = room.answer if room is not None and self.engine.limits.lower_answer else None
+        return answer is not None and room is not None and tokens + answer > room.window
+
     def method(self, *, exact: bool) -> str:
         """Return how a request was counted: `exact`, `calibrated` or `estimate`."""
         scale = self.scale
@@ -51,6 +57,8 @@ class FitOutcome:
     method: str | None = None
     edits: int = 0
     """Messages that are not sent as they came."""
+    answer: int | None = None
+    """The tokens that are asked for the answer, if they were lowered."""
     over: int = 0
     """Tokens by which it is over its budget; not 0 only if nothing may be changed."""
     passed: str = ""
@@ -75,7 +83,7 @@ def whole(ask: ClientRequest, plan: GatewayPlan, given: RequestInput, size: Requ
     """
     room, tokens = plan.engine.room, size.tokens
     over = max(0, tokens - room.fits) if room is not None else 0
-    if over and plan.policy == FIT:
+    if plan.policy == FIT and (over or plan.lowers(tokens)):
         return None
     if over and plan.policy == REFUSE and room is not None:
         raise too_long(ask, plan, tokens, room.fits)
@@ -93,10 +101,15 @@ def whole(ask: ClientRequest, plan: GatewayPlan, given: RequestInput, size: Requ
 
 
 def too_long(ask: ClientRequest, plan: GatewayPlan, needed: int, most: int) -> HttpProblem:
-    """Return the refusal of a request, with the window if it is over that, or else with what it may take."""
+    """Return the refusal of a request: over the window, over it with the answer, or over what the settings allow."""
     room = plan.engine.room
-    over = room is not None and needed > room.window
-    return problem.overflow(ask.route, needed, room.window if room is not None and over else most)
+    if room is None or needed <= most:
+        return problem.overflow(ask.route, needed, most)
+    if needed > room.window:
+        return problem.overflow(ask.route, needed, room.window)
+    if room.answer is not None and needed + room.answer > room.window:
+        return problem.overflow(ask.route, needed, room.window, room.answer)
+    return problem.overflow(ask.route, needed, most)
 
 
 def written(ask: ClientRequest, plan: GatewayPlan, made: FittedRequest) -> FitOutcome:
@@ -106,7 +119,7 @@ def written(ask: ClientRequest, plan: GatewayPlan, made: FittedRequest) -> FitOu
         HttpProblem: the body can be read in two ways, so it cannot be shortened.
     """
     method = plan.method(exact=made.exact)
-    if not made.changed:
+    if not made.changed and made.answer is None:
         room = made.room
         return FitOutcome(
             body=ask.raw,
@@ -119,9 +132,11 @@ def written(ask: ClientRequest, plan: GatewayPlan, made: FittedRequest) -> FitOu
             request=made,
         )
     strict = ask.strict
-    text = strict.written(made.written(strict.messages, lambda raw: raw))
+    text = strict.written(made.written(strict.messages, lambda raw: raw)) if made.changed else ask.text
     if made.recalls:
         text = recall.offered(text, ask.format)
+    if made.answer is not None:
+        text = client_request.with_answer(text, made.answer)
     kept = sum(place is not None for place in made.places)
     return FitOutcome(
         body=text.encode(),
@@ -129,7 +144,8 @@ def written(ask: ClientRequest, plan: GatewayPlan, made: FittedRequest) -> FitOu
         before=made.before,
         after=made.used,
         method=method,
-        edits=max(1, len(strict.messages) - kept),
+        edits=max(1, len(strict.messages) - kept) if made.changed else 0,
+        answer=made.answer,
         recalls=made.recalls,
         budget=made.room.target if made.room is not None else None,
         request=made,

@@ -91,16 +91,33 @@ def of_answer(status: int, body: bytes) -> HttpProblem:
     return HttpProblem(status if status >= 400 else 502, message or f"upstream answered {status}, and no stream", code)
 
 
-def overflow(route: str, needed: int, window: int) -> HttpProblem:
-    """Return the refusal of a request that is too long, in the words of the provider of the route."""
+def overflow(route: str, needed: int, most: int, answer: int | None = None) -> HttpProblem:
+    """Return the refusal of a request that is too long, in the words of the provider of the route.
+
+    Args:
+        route: the route.
+        needed: tokens of the prompt.
+        most: tokens that the prompt may take; with `answer`, those of the prompt and the answer together.
+        answer: tokens that the request asks for the answer, if the prompt alone would fit.
+    """
     headers = {"x-should-retry": "false"}
     if route == MESSAGES:
-        return HttpProblem(400, f"prompt is too long: {needed} tokens > {window} maximum", headers=headers)
+        message = f"prompt is too long: {needed} tokens > {most} maximum"
+        if answer is not None:
+            message = (
+                f"input length and `max_tokens` exceed context limit: {needed} + {answer} > {most}, "
+                "decrease input length or `max_tokens` and try again"
+            )
+        return HttpProblem(400, message, headers=headers)
     if route == RESPONSES:
         message = "Your input exceeds the context window of this model. Please adjust your input and try again."
         return HttpProblem(400, message, "context_length_exceeded", "input", headers)
-    message = (
-        f"This model's maximum context length is {window} tokens. However, your messages resulted in {needed} tokens. "
-        "Please reduce the length of the messages."
-    )
+    message = f"This model's maximum context length is {most} tokens. However, "
+    if answer is None:
+        message += f"your messages resulted in {needed} tokens. Please reduce the length of the messages."
+    else:
+        message += (
+            f"you requested {needed + answer} tokens ({needed} in the messages, {answer} in the completion). "
+            "Please reduce the length of the messages or completion."
+        )
     return HttpProblem(400, message, "context_length_exceeded", "messages", headers)

@@ -63,6 +63,8 @@ class GatewaySettings:
     limit: int | None = None
     margin: float | str = 0
     """The share of the budget that is left free if the count is an estimate."""
+    lower_answer: bool = False
+    """Whether the answer that a request asks for may be shortened, so that what has to stay fits beside it."""
     stable: bool = True
     capture: bool = False
     """Whether the store keeps the texts of prompts that were cut, so that they can be replayed."""

@@ -74,9 +74,13 @@ class ClientCall(FittedCall):
     @property
     def fields(self) -> Mapping[str, Any]:
         """The fields to send, with the messages that fit."""
-        if not self.request.changed:
-            return self._values
-        return {**self._values, self._list: self.request.written(self._originals, lambda raw: raw)}
+        values, request = self._values, self.request
+        if request.answer is not None:
+            limits = {key for key in ANSWER_LIMIT_KEYS if isinstance(_field(values, key), int)}
+            values = {**values, **{key: min(values[key], request.answer) for key in limits}}
+        if not request.changed:
+            return values
+        return {**values, self._list: request.written(self._originals, lambda raw: raw)}
 
 
 def _field(values: Mapping[str, Any], key: str) -> Any:

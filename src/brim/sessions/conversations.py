@@ -57,6 +57,11 @@ class RequestPlan:
     """`None` if the window of the model is unknown."""
     server: str = ""
 
+    def over(self, request: FittedRequest) -> bool:
+        """Return whether a request and its longest answer exceed the window together."""
+        answer, room = request.input.answer, request.room
+        return answer is not None and room is not None and (request.used or 0) + answer > room.window
+
 
 class Conversations:
     """The conversations of one program. Safe for threads."""
@@ -74,6 +79,7 @@ class Conversations:
         most: int = _MOST,
         log: bool = True,
         margin: float | str = 0,
+        lower_answer: bool = False,
         **settings: Any,
     ) -> None:
         """Begin with none.
@@ -90,13 +96,16 @@ class Conversations:
             log: whether each conversation is a session, with a log, summaries and a status; without it, only the cut
                 of each is kept, so that the next prompt begins like the last one.
             margin: the share of the budget that is left free if the count is an estimate.
+            lower_answer: whether a request may ask for a shorter answer than its caller did, if the server checks that
+                prompt and answer fit together and what has to stay leaves no room for all of it.
             settings: further arguments of a `Session`: `stable`, `compact_at`, `keep_turns`, `tool_limit`, ...
 
         Raises:
             StoreError: the store cannot be opened.
         """
         self._window = window if window is None or isinstance(window, Window) else Window(window)
-        self._model, self._meter, self._margin = model or "", meter, margin
+        self._limits = replace(WindowLimits.of(self._window), margin=margin, lower_answer=lower_answer)
+        self._model, self._meter = model or "", meter
         self._store = open_store(store) if isinstance(store, str) else store
         self.store = TolerantStore(self._store)
         """The store as far as requests go on without it."""
@@ -180,7 +189,7 @@ class Conversations:
         Raises:
             UnknownName: there is no meter of that name.
         """
-        limits = replace(WindowLimits.of(self._window), margin=self._margin) if limits is None else limits
+        limits = self._limits if limits is None else limits
         chosen = meter if meter is not None else self._meter
         scale = self.meters.meter(request.model, chosen)
         room = self.windows.room(request.model, limits, request.answer, exact=scale.exact, server=server)
@@ -218,7 +227,7 @@ class Conversations:
         """
         room, conversation = plan.room, None
         if room is None and most is not None:
-            room = Room(window=most, fits=most, target=most)
+            room = Room.of(most)
         if room is None or not request.messages:
             made = self._untouched(request)
         else:
@@ -230,11 +239,12 @@ class Conversations:
                 try:
                     made = conversation.fit(request, room, most)
                 except DoesNotFit:
-                    if most is not None or room.target == room.fits:
+                    if most is not None or room.target == room.most:
                         raise
                     # Better less room for the answer than no request.
-                    made = conversation.fit(request, replace(room, target=room.fits))
+                    made = conversation.fit(request, replace(room, fits=room.most, target=room.most))
             made.conversation = conversation.name
+            made.answer = _lowered(made, plan.limits)
             self._moved(conversation, request, changed=made.changed)
 
         def shrink(refused: FittedRequest, overflow: Overflow) -> FittedRequest | None:
@@ -249,7 +259,15 @@ class Conversations:
         return made
 
     def learn(self, request: FittedRequest, plan: RequestPlan, tokens: int) -> None:
-        """Learn how a model counts from the tokens that its provider reported for a request."""
+        """Learn how a model counts from the tokens that its provider reported for a request that it accepted."""
+        self._accepted(request, tokens)
+        self._calibrate(request, plan, tokens)
+
+    def _accepted(self, request: FittedRequest, tokens: int) -> None:
+        if request.room is not None and request.answer is None:
+            self.windows.accepted(request.input.model, tokens, request.input.answer, request.room.window)
+
+    def _calibrate(self, request: FittedRequest, plan: RequestPlan, tokens: int) -> None:
         sent, used = request.input, request.used
         if used is not None:
             apart = None if sent.format == "openai" else sent.system
@@ -261,7 +279,7 @@ class Conversations:
         model, window = request.input.model, request.room.window if request.room is not None else None
         learns = overflow.sent is not None and self.meters.learns(model, plan.chosen)
         if learns and overflow.sent:
-            self.learn(request, plan, overflow.sent)
+            self._calibrate(request, plan, overflow.sent)
         self.windows.refused(model, overflow, request.used or 0, window, learns=learns)
 
     def _shrunk(
@@ -274,23 +292,30 @@ class Conversations:
             return None
         self.refused(request, overflow, plan)
         again = self.plan(request.input, plan.limits, plan.chosen, plan.server)
-        made = self.fit(
-            request.input, again, name=name, owner=owner, most=max(1, int(request.used * overflow.retry_share))
-        )
+        made = self.fit(request.input, again, name=name, owner=owner, most=self.ceiling(request, overflow, plan))
         made.retried = True
         return made
+
+    def ceiling(self, request: FittedRequest, overflow: Overflow, plan: RequestPlan) -> int | None:
+        """Return the tokens that a refused request may take when it is sent again; `None` leaves that to its plan."""
+        if overflow.reply and not overflow.accepted and plan.limits.lower_answer:
+            return None
+        return max(1, int((request.used or 0) * overflow.retry_share))
 
     def _answered(
         self, request: FittedRequest, usage: Any, plan: RequestPlan, conversation: Conversation | None
     ) -> None:
+        logged = False
         if conversation is not None:
             with conversation.lock:
-                if conversation.answered(request, usage) and request.session is not None:
-                    self.meters.adopt(request.input.model, plan.chosen, request.session.calibration)
-                    return
+                logged = conversation.answered(request, usage)
+        if logged and request.session is not None:
+            self.meters.adopt(request.input.model, plan.chosen, request.session.calibration)
         actual = reported(usage)
         if actual.input is not None and actual.passes == 1:
-            self.learn(request, plan, actual.input)
+            self._accepted(request, actual.input)
+            if not logged:
+                self._calibrate(request, plan, actual.input)
 
     def _untouched(self, request: RequestInput) -> FittedRequest:
         """Return a request as it came, since nobody knows what the model holds; a refusal may teach it."""
@@ -378,3 +403,12 @@ class Conversations:
                 if each is not conversation and not each.lock.locked():
                     del self._known[name]
                     chars -= each.size
+
+
+def _lowered(made: FittedRequest, limits: WindowLimits) -> int | None:
+    """Return the tokens to ask for the answer if they have to be lowered; `None` if not."""
+    asked, room, used = made.input.answer, made.room, made.used
+    if not limits.lower_answer or asked is None or room is None or room.answer is None or used is None:
+        return None
+    left = room.window - used
+    return left if 0 < left < asked else None

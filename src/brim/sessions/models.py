@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from brim.errors import BrimError
@@ -10,6 +11,8 @@ from brim.meter.model import Model
 
 _MOST = 1_024
 """Names that are remembered: a client can send any."""
+_SUMMED = re.compile(r"claude-(?:[123]|instant|(?:opus|sonnet)-4(?:-[01])?$)")
+"""Models of Anthropic that refuse a prompt if the window does not hold it and the longest answer; later ones do not."""
 
 
 @lru_cache(maxsize=_MOST)
@@ -19,3 +22,14 @@ def known(name: str) -> Model | None:
         return find(name)
     except BrimError:
         return None
+
+
+@lru_cache(maxsize=_MOST)
+def counts_answer(name: str) -> bool | None:
+    """Return whether prompt and answer together have to fit the window of a model; `None` if that is unknown."""
+    row = known(name)
+    if row is None:
+        return None
+    if row.provider == "anthropic":
+        return _SUMMED.match(row.id) is not None
+    return False if row.shared is False else None

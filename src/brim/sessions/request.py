@@ -71,6 +71,8 @@ class FittedRequest:
     fitted: Fitted | None = field(default=None, repr=False)
     recalls: bool = False
     """Whether the recall tool was offered."""
+    answer: int | None = None
+    """The tokens to ask for the answer in place of those that the caller asked for; `None` leaves them as they are."""
     retried: bool = False
     """Whether an earlier form of the request was refused."""
     learn: Callable[[FittedRequest, Any], None] | None = field(default=None, repr=False)

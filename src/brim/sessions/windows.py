@@ -15,7 +15,7 @@ from typing import Any
 
 from brim.amounts import fraction
 from brim.meter.window import Window, answer_room
-from brim.sessions.models import known
+from brim.sessions.models import counts_answer, known
 from brim.sessions.tolerant_store import TolerantStore
 from brim.wire.overflow import Overflow
 
@@ -51,6 +51,8 @@ class WindowLimits:
     """The share of the budget that is left free if the count is an estimate."""
     spare: bool = True
     """Whether a request that has to be cut leaves room for an answer of unknown length."""
+    lower_answer: bool = False
+    """Whether the tokens that a request asks for the answer may be lowered, so that the prompt has more room."""
 
     @classmethod
     def of(cls, window: Window | None) -> WindowLimits:
@@ -69,11 +71,21 @@ class Room:
     fits: int
     """A request of at most this many tokens is sent as it came."""
     target: int
-    """A longer one is cut to this many, so that an answer of unknown length has room too."""
+    """A longer one is cut to this many, so that the answer has room too."""
+    most: int
+    """What has to stay may take so many, with less room for the answer than was asked."""
+    answer: int | None = None
+    """Tokens of an answer that have to fit beside the prompt; `None` if the server checks the prompt alone."""
+
+    @classmethod
+    def of(cls, tokens: int) -> Room:
+        """Return the room of a window that leaves nothing to decide."""
+        return cls(window=tokens, fits=tokens, target=tokens, most=tokens)
 
     def at_most(self, tokens: int) -> Room:
         """Return the room with a lower ceiling."""
-        return replace(self, fits=min(self.fits, tokens), target=min(self.target, tokens))
+        fits, target, most = (min(each, tokens) for each in (self.fits, self.target, self.most))
+        return replace(self, fits=fits, target=target, most=most)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,6 +97,10 @@ class LearnedWindow:
     ratio: float
     """How many tokens the provider counts for each of ours."""
     at: float
+    ceiling: int | None = None
+    """Tokens, by our count, that a prompt may take after a refusal without numbers; `None` if there was none."""
+    answer_counts: bool | None = None
+    """Whether prompt and answer together have to fit the window; `None` if that is unknown."""
 
 
 class Windows:
@@ -109,20 +125,22 @@ class Windows:
             server: the address of the server, if it was asked for its windows.
         """
         learned = self.learned(model)
+        ceiling = learned.ceiling if learned is not None else None
         found = self._size(model, limits, learned, server)
         if found is None:
-            return None
+            return Room.of(ceiling) if ceiling is not None else None
         size, most = found
-        reserve = answer if answer is not None and answer < size else limits.reserve
         share = 1.0
         if not exact and limits.margin:
             share = float(1 - fraction("safety_margin", limits.margin))
         if learned is not None and learned.ratio > 1:
             share /= learned.ratio
         most = min((each for each in (limits.limit, most) if each is not None), default=None)
-        least = reserve or (answer_room(size) if limits.spare else 0)
-        fits, target = (_budget(size, each, limits.cap, most) for each in (reserve, least))
-        return Room(window=size, fits=max(1, int(fits * share)), target=max(1, int(target * share)))
+        counts = self.answer_counts(model) if answer is not None and answer < size else False
+        reserves = _reserves(size, limits, answer, counts)
+        fits, target, last = (max(1, int(_budget(size, each, limits.cap, most) * share)) for each in reserves)
+        room = Room(window=size, fits=fits, target=target, most=last, answer=answer if counts else None)
+        return room if ceiling is None else room.at_most(ceiling)
 
     def _size(
         self, model: str, limits: WindowLimits, learned: LearnedWindow | None, server: str
@@ -149,8 +167,27 @@ class Windows:
             self._remember(model, found)
         return found if found is not None and now - found.at < _LASTS else None
 
+    def answer_counts(self, model: str) -> bool | None:
+        """Return whether prompt and answer together have to fit the window of a model; `None` if that is unknown."""
+        learned = self.learned(model)
+        return counts_answer(model) if learned is None or learned.answer_counts is None else learned.answer_counts
+
+    def accepted(self, model: str, used: int, answer: int | None, window: int) -> None:
+        """Learn from an answer: if prompt and answer together exceed the window, they do not have to fit together.
+
+        Args:
+            model: the model that answered.
+            used: tokens of its prompt.
+            answer: tokens that the request asked for the answer.
+            window: the window that was assumed.
+        """
+        if answer is None or answer >= window or used + answer <= window or self.answer_counts(model) is False:
+            return
+        before = self.learned(model) or LearnedWindow(size=None, ratio=1.0, at=0)
+        self._write(model, replace(before, answer_counts=False, at=self._clock()))
+
     def refused(self, model: str, overflow: Overflow, used: int, window: int | None, *, learns: bool) -> None:
-        """Learn from a refusal.
+        """Learn from a refusal. After one without numbers, prompts stay below the refused size.
 
         Args:
             model: the model that refused.
@@ -159,14 +196,20 @@ class Windows:
             window: the window that was assumed.
             learns: whether the meter learns from the refusal itself, so that no ratio is needed.
         """
-        before = self.learned(model)
-        size = overflow.limit or (before.size if before is not None else None)
-        ratio = before.ratio if before is not None else 1.0
-        fitted = window is not None and (overflow.limit is None or window <= overflow.limit)
-        if not learns and used and fitted:  # It should have fitted, so the provider counts more tokens than we do.
-            more = overflow.sent / used if overflow.sent else ratio / overflow.retry_share
-            ratio = min(_MOST_RATIO, max(ratio, more * 1.02))
-        learned = LearnedWindow(size=size, ratio=ratio, at=self._clock())
+        before = self.learned(model) or LearnedWindow(size=None, ratio=1.0, at=0)
+        ratio, ceiling = before.ratio, before.ceiling
+        if overflow.factor is None and used:
+            ceiling = min(ceiling or used, max(1, int(used * overflow.retry_share)))
+        elif not learns and used and overflow.sent and window is not None and window <= (overflow.limit or window):
+            # It should have fitted, so the provider counts more tokens than we do.
+            ratio = min(_MOST_RATIO, max(ratio, overflow.sent / used * 1.02))
+        counts = not overflow.accepted if overflow.reply else before.answer_counts
+        size = overflow.limit or before.size
+        self._write(
+            model, LearnedWindow(size=size, ratio=ratio, at=self._clock(), ceiling=ceiling, answer_counts=counts)
+        )
+
+    def _write(self, model: str, learned: LearnedWindow) -> None:
         self._remember(model, learned)
         saved = self._store.load(KIND, _id(model))
         self._store.save(KIND, _id(model), asdict(learned), 0 if saved is None else saved.version)
@@ -203,6 +246,17 @@ class Windows:
         self._learned.move_to_end(model)
         while len(self._learned) > _MOST:
             self._learned.popitem(last=False)
+
+
+def _reserves(size: int, limits: WindowLimits, answer: int | None, counts: bool | None) -> tuple[int, int, int]:
+    """Return the tokens left free for the answer: by a request as it came, by one that is cut, and at the least."""
+    spare = answer_room(size) if limits.spare else 0
+    if answer is None or answer >= size:
+        return limits.reserve, limits.reserve or spare, limits.reserve
+    if limits.lower_answer or counts is False:
+        enough = min(answer, max(limits.reserve, answer_room(size)))
+        return enough, enough, 0
+    return answer, answer, answer if counts else 0
 
 
 @lru_cache(maxsize=1_024)

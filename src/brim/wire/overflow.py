@@ -95,6 +95,8 @@ class Overflow:
     """The tokens of the prompt, if the error states them."""
     reply: int | None = None
     """The tokens that were reserved for the reply and counted, if the error states them."""
+    accepted: bool = False
+    """Whether the prompt was accepted, and the answer ended because the window was full."""
 
     @property
     def factor(self) -> float | None:
