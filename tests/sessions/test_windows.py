@@ -134,6 +134,16 @@ def test_after_a_refusal_without_numbers_no_prompt_is_as_long_as_the_refused_one
     assert room(of, size=size).fits == before
 
 
+def test_a_prompt_shorter_than_one_that_was_accepted_was_refused_for_another_reason():
+    of = windows()
+    of.refused("mystery", Overflow(reason="too long"), 256, 4_000, learns=True)
+    of.took("mystery", 3_000)
+    of.refused("mystery", Overflow(reason="too long"), 2_900, 4_000, learns=True)
+    assert room(of, size=4_000).fits == 4_000
+    of.refused("mystery", Overflow(reason="too long"), 3_200, 4_000, learns=True)
+    assert room(of, size=4_000).fits == 3_000
+
+
 def test_processes_that_share_a_store_learn_from_each_other():
     with MemoryStore() as store:
         clock = Clock()

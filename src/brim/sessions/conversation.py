@@ -9,11 +9,14 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from brim.errors import Conflict, StoreError
 from brim.history.result import Fitted
+from brim.meter import BaseMeter
 from brim.sessions.recall import RESTORED
+from brim.sessions.reported_size import ReportedSize
 from brim.sessions.request import FittedRequest, RequestInput
 from brim.sessions.session import Session
 from brim.sessions.tolerant_store import TolerantStore
@@ -52,6 +55,13 @@ class Conversation(ABC):
         """Characters of its newest request."""
         self.mark = ""
         """The fingerprint of its newest request, if it has no name of its own."""
+        self.reported: ReportedSize | None = None
+        """The size of its newest prompt, if the provider reported it."""
+
+    @property
+    @abstractmethod
+    def meter(self) -> BaseMeter:
+        """The meter that counts its next request."""
 
     @property
     @abstractmethod
@@ -73,6 +83,21 @@ class Conversation(ABC):
             DoesNotFit: what has to stay is larger than the budget.
             InvalidValue: a message or a tool is invalid.
         """
+
+    def correction(self, tokens: int) -> int:
+        """Return the tokens to add to a count of the whole request."""
+        return 0 if self.reported is None else self.reported.correction(tokens)
+
+    def budget(self, tokens: int) -> int:
+        """Return how many tokens the meter may count, so that the corrected count is at most `tokens`."""
+        return tokens if self.reported is None else self.reported.budget(tokens)
+
+    def report(self, request: FittedRequest, tokens: int) -> None:
+        """Take the tokens that the provider reported for the newest prompt."""
+        counted = (request.used or 0) - request.correction
+        sent = replace(request.input, messages=request.messages)
+        size = ReportedSize(counted=counted, reported=tokens, sent=sent, scale=self.meter)
+        self.reported = size if size.plausible else None
 
     def refused(self, overflow: Overflow) -> None:  # noqa: B027 - only a log has anything to note
         """Note that the newest prompt was refused as too long."""
@@ -102,6 +127,11 @@ class LoggedConversation(Conversation):
         self._know_logged(known)
 
     @property
+    def meter(self) -> BaseMeter:
+        """The meter that counts its next request."""
+        return self.session.meter
+
+    @property
     def known(self) -> Sequence[Any]:
         """The messages of its newest request."""
         return self._known
@@ -127,8 +157,9 @@ class LoggedConversation(Conversation):
             self.session.add(messages[had:])
             self._know(messages, had)
         session, tools = self.session, request.tools
-        before = session.estimate(request.system, tools) + request.extra
-        budget = room.fits if before <= room.fits else room.target
+        count = session.estimate(request.system, tools) + request.extra
+        before = count + self.correction(count)
+        budget = self.budget(room.fits if before <= room.fits else room.target)
         fitted = self._newest = session.prompt(
             system=request.system, tools=tools, budget=max(0, budget - request.extra)
         )
@@ -145,6 +176,7 @@ class LoggedConversation(Conversation):
             changed=changed,
             before=before,
             room=room,
+            correction=self.correction(fitted.used + request.extra),
             session=session,
             fitted=fitted,
         )

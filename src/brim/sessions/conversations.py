@@ -236,6 +236,7 @@ class Conversations:
             with conversation.lock:
                 if isinstance(conversation, HeldConversation):
                     conversation.scale = plan.scale
+                self._recount(conversation)
                 try:
                     made = conversation.fit(request, room, most)
                 except DoesNotFit:
@@ -245,6 +246,7 @@ class Conversations:
                     made = conversation.fit(request, replace(room, fits=room.most, target=room.most))
             made.conversation = conversation.name
             made.answer = _lowered(made, plan.limits)
+            made.report = conversation.report
             self._moved(conversation, request, changed=made.changed)
 
         def shrink(refused: FittedRequest, overflow: Overflow) -> FittedRequest | None:
@@ -263,7 +265,17 @@ class Conversations:
         self._accepted(request, tokens)
         self._calibrate(request, plan, tokens)
 
+    def _recount(self, conversation: Conversation) -> None:
+        """Count the newest prompt of a conversation again if its meter has changed."""
+        known, scale = conversation.reported, conversation.meter
+        if known is not None and known.scale is not scale:
+            counted = self.meters.count(known.sent, scale).tokens + known.sent.extra
+            conversation.reported = replace(known, counted=counted, scale=scale)
+
     def _accepted(self, request: FittedRequest, tokens: int) -> None:
+        if request.report is not None:
+            request.report(request, tokens)
+        self.windows.took(request.input.model, request.used or 0)
         if request.room is not None and request.answer is None:
             self.windows.accepted(request.input.model, tokens, request.input.answer, request.room.window)
 
@@ -271,12 +283,15 @@ class Conversations:
         sent, used = request.input, request.used
         if used is not None:
             apart = None if sent.format == "openai" else sent.system
-            prompt = SentPrompt(request.messages, sent.tools, apart, sent.format or "openai", used)
+            counted = used - request.correction
+            prompt = SentPrompt(request.messages, sent.tools, apart, sent.format or "openai", counted)
             self.meters.learn(sent.model, plan.chosen, prompt, tokens)
 
     def refused(self, request: FittedRequest, overflow: Overflow, plan: RequestPlan) -> None:
         """Learn from a refusal how many tokens the model takes, and how it counts."""
         model, window = request.input.model, request.room.window if request.room is not None else None
+        if request.report is not None:
+            request.report(request, overflow.sent or 0)
         learns = overflow.sent is not None and self.meters.learns(model, plan.chosen)
         if learns and overflow.sent:
             self._calibrate(request, plan, overflow.sent)
@@ -300,22 +315,23 @@ class Conversations:
         """Return the tokens that a refused request may take when it is sent again; `None` leaves that to its plan."""
         if overflow.reply and not overflow.accepted and plan.limits.lower_answer:
             return None
-        return max(1, int((request.used or 0) * overflow.retry_share))
+        refused = overflow.sent if request.report is not None and overflow.sent else request.used or 0
+        return max(1, int(refused * overflow.retry_share))
 
     def _answered(
         self, request: FittedRequest, usage: Any, plan: RequestPlan, conversation: Conversation | None
     ) -> None:
-        logged = False
+        actual, logged = reported(usage), False
+        tokens = actual.input if actual.passes == 1 else None
+        if tokens is not None:
+            self._accepted(request, tokens)  # Before the session learns from it, and counts by another meter.
         if conversation is not None:
             with conversation.lock:
                 logged = conversation.answered(request, usage)
         if logged and request.session is not None:
             self.meters.adopt(request.input.model, plan.chosen, request.session.calibration)
-        actual = reported(usage)
-        if actual.input is not None and actual.passes == 1:
-            self._accepted(request, actual.input)
-            if not logged:
-                self._calibrate(request, plan, actual.input)
+        elif tokens is not None:
+            self._calibrate(request, plan, tokens)
 
     def _untouched(self, request: RequestInput) -> FittedRequest:
         """Return a request as it came, since nobody knows what the model holds; a refusal may teach it."""

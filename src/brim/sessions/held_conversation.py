@@ -58,6 +58,12 @@ class HeldConversation(Conversation):
         """How often it was cut."""
 
     @property
+    def meter(self) -> BaseMeter:
+        """The meter that counts its next request."""
+        assert self.scale is not None
+        return self.scale
+
+    @property
     def known(self) -> Sequence[Any]:
         """The messages of its newest request."""
         return self._context.messages if self._context is not None else ()
@@ -70,16 +76,24 @@ class HeldConversation(Conversation):
         instructed = bool(extra["system"] or turns.system)
         offered, exact = self._meters.tools(turns.meter, turns.chat, request.tools, system=instructed)
         exact = exact and turns.meter.exact and not turns.chat.estimated
-        before = context.units + sum(extra.values()) + offered + request.extra
+        count = context.units + sum(extra.values()) + offered + request.extra
+        correction = self.correction(count)
+        before = count + correction
         if most is None and before <= room.fits:
             places: list[int | None] = [*range(len(request.messages))]
             return FittedRequest(
-                messages=list(request.messages), places=places, input=request, before=before, room=room, exact=exact
+                messages=list(request.messages),
+                places=places,
+                input=request,
+                before=before,
+                room=room,
+                correction=correction,
+                exact=exact and not correction,
             )
         target = room.target if most is None else min(room.target, most)
         tools = [*(request.tools or ()), recall.tool(turns.wire.name)] if request.recall else request.tools
         fitted = context.fit(
-            max(0, target - request.extra),
+            max(0, self.budget(target) - request.extra),
             tools=tools,
             system=request.system,
             capture=self._capture,
@@ -99,7 +113,8 @@ class HeldConversation(Conversation):
             changed=True,
             before=before,
             room=replace(room, target=target),
-            exact=exact,
+            correction=self.correction(fitted.used + request.extra),
+            exact=exact and self.reported is None,
             shelf=self.shelf,
             fitted=fitted,
             recalls=request.recall,

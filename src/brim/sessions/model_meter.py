@@ -1,7 +1,7 @@
 """The meter of one model, corrected by the usage that its provider reports.
 
 Counting everything again with each call would cost too much. So a history is counted again if that changes its count by
-a fiftieth, and at once if a prompt took more tokens than we counted.
+a twentieth, and at once if a prompt took more tokens than we counted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ KIND = "calibration"
 """The kind of document in which a store keeps what is known of a model."""
 _UNITS = ("tokens", "units")
 """Units that a provider's tokens can be compared with."""
-_WORTH = 50
+_WORTH = 20
 """A count has to change by one part in so many to be worth counting everything again."""
 
 

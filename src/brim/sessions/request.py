@@ -58,6 +58,8 @@ class FittedRequest:
     """Tokens of the request as it came; `None` if the window of the model is unknown."""
     room: Room | None = None
     """How many tokens it may take; `None` if the window of the model is unknown."""
+    correction: int = 0
+    """Tokens that the numbers of this request have more than the meter counts, as the last report showed."""
     exact: bool = True
     """Whether the tokens are an exact count."""
     shelf: DroppedTexts | None = field(default=None, repr=False)
@@ -75,6 +77,8 @@ class FittedRequest:
     """The tokens to ask for the answer in place of those that the caller asked for; `None` leaves them as they are."""
     retried: bool = False
     """Whether an earlier form of the request was refused."""
+    report: Callable[[FittedRequest, int], None] | None = field(default=None, repr=False)
+    """Takes the tokens that the provider reported for it, to correct the count of the next one."""
     learn: Callable[[FittedRequest, Any], None] | None = field(default=None, repr=False)
     shrink: Callable[[FittedRequest, Overflow], FittedRequest | None] | None = field(default=None, repr=False)
 
@@ -86,7 +90,7 @@ class FittedRequest:
     @property
     def used(self) -> int | None:
         """Tokens of what is sent; `None` if nobody counted."""
-        return self.before if self.fitted is None else self.fitted.used + self.input.extra
+        return self.before if self.fitted is None else self.fitted.used + self.input.extra + self.correction
 
     def written(self, given: Sequence[T], make: Callable[[Any], T]) -> list[T]:
         """Return what to send in the caller's own kind of messages.

@@ -30,6 +30,8 @@ _SERVER_INTERVAL = 600
 _MOST = 1_000
 """Models that are remembered."""
 _MOST_RATIO = 20.0
+_LEAST = 256
+"""Tokens of a window at the least: a shorter prompt that is refused without numbers has another fault."""
 _FIELDS = ("max_model_len", "context_length", "context_window", "max_context_length", "max_input_tokens", "n_ctx")
 """Where lists of models state the window of each."""
 
@@ -111,6 +113,8 @@ class Windows:
         self._clock = clock
         self._learned: OrderedDict[str, tuple[LearnedWindow | None, float]] = OrderedDict()
         self._served: dict[str, tuple[float, dict[str, int]]] = {}
+        self._taken: OrderedDict[str, int] = OrderedDict()
+        """The longest prompt that each model accepted, by our count."""
 
     def room(
         self, model: str, limits: WindowLimits, answer: int | None = None, *, exact: bool, server: str = ""
@@ -172,6 +176,13 @@ class Windows:
         learned = self.learned(model)
         return counts_answer(model) if learned is None or learned.answer_counts is None else learned.answer_counts
 
+    def took(self, model: str, used: int) -> None:
+        """Note that a model accepted a prompt of so many tokens."""
+        self._taken[model] = max(used, self._taken.get(model, 0))
+        self._taken.move_to_end(model)
+        while len(self._taken) > _MOST:
+            self._taken.popitem(last=False)
+
     def accepted(self, model: str, used: int, answer: int | None, window: int) -> None:
         """Learn from an answer: if prompt and answer together exceed the window, they do not have to fit together.
 
@@ -189,6 +200,8 @@ class Windows:
     def refused(self, model: str, overflow: Overflow, used: int, window: int | None, *, learns: bool) -> None:
         """Learn from a refusal. After one without numbers, prompts stay below the refused size.
 
+        A prompt that is not longer than one that was accepted was not refused because of the window.
+
         Args:
             model: the model that refused.
             overflow: what the refusal says.
@@ -198,8 +211,10 @@ class Windows:
         """
         before = self.learned(model) or LearnedWindow(size=None, ratio=1.0, at=0)
         ratio, ceiling = before.ratio, before.ceiling
-        if overflow.factor is None and used:
-            ceiling = min(ceiling or used, max(1, int(used * overflow.retry_share)))
+        taken = max(_LEAST, self._taken.get(model, 0))
+        if overflow.factor is None:
+            if used > taken:
+                ceiling = min(ceiling or used, max(taken, int(used * overflow.retry_share)))
         elif not learns and used and overflow.sent and window is not None and window <= (overflow.limit or window):
             # It should have fitted, so the provider counts more tokens than we do.
             ratio = min(_MOST_RATIO, max(ratio, overflow.sent / used * 1.02))
