@@ -130,6 +130,23 @@ def outcome(content, **headers):
     return look
 
 
+def asked_answer(settings):
+    """Look at the answer that is asked for by a prompt that leaves no room for it, from a model that counts both."""
+    made = told(settings)
+    app = GatewayApp(made)
+    values = {"model": "claude-opus-4-1", "max_tokens": 1_500, "messages": [{"role": "user", "content": "x" * 1_200}]}
+    incoming = guard.IncomingRequest(
+        id="1", method="POST", path="/v1/messages", target="/v1/messages", query="", headers=[]
+    )
+    request = ask.read("messages", json.dumps(values).encode(), made.most_values)
+    decision = Decision(state=app.state, settings=made, incoming=incoming, ask=request)
+    try:
+        body = asyncio.run(decision.outcome()).body
+    finally:
+        app.state._pool.shutdown()
+    return json.loads(body)["max_tokens"], len(json.loads(body)["messages"][0]["content"])
+
+
 def waited(settings):
     """Look at a body that takes a fifth of a second to arrive: whether it is complete, or the status."""
 
@@ -181,6 +198,12 @@ GATEWAY = {
     "gateway.rules": (outcome(LONG), [{"model": "gpt-*", "policy": "refuse"}], becomes(FITTED, 400), NARROW),
     "gateway.recall": (outcome(LONG), True, becomes(FITTED, ("fit", True, "offers recall")), NARROW),
     "gateway.on_fault": (outcome(UNREADABLE), "refuse", becomes(("fit", False, "unreadable"), 400), NARROW),
+    "gateway.lower_answer": (
+        asked_answer,
+        True,
+        lambda before, after: before[0] == 1_500 and before[1] < 1_200 == after[1] and after[0] == 800,
+        NARROW,
+    ),
     "gateway.client_policy": (
         outcome(LONG, x_brim_policy="pass"),
         True,

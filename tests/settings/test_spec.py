@@ -1,12 +1,8 @@
-import importlib.util
-from pathlib import Path
-
 import pytest
 
 from brim import DoesNotFit, Section, SourceError, UnknownName, Window, fit
 from brim.settings.spec import is_spec, read_spec
-
-ROOT = Path(__file__).resolve().parents[2]
+from test_facts import script
 
 HEAD = "budget: 50\nmeter: chars\nsections:\n"
 
@@ -168,9 +164,7 @@ def test_a_file_of_sections_is_known_by_its_key(name, text, verdict):
 def test_the_example_of_the_reference_has_every_key_and_fits(tmp_path):
     from brim.settings import spec
 
-    loader = importlib.util.spec_from_file_location("reference", ROOT / "scripts" / "reference.py")
-    reference = importlib.util.module_from_spec(loader)
-    loader.loader.exec_module(reference)
+    reference = script("reference")
     read = read_spec(written(tmp_path, reference.SPEC))
     assert read.fit().text == "Be brief.\n\nRead before you write.\nRun the tests."
     rows = {key for row in read.source.values["sections"] for key in row}
