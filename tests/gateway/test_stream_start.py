@@ -136,7 +136,7 @@ def test_a_refusal_after_content_reaches_the_client_and_is_learned(gateway, upst
         with opened(url, PATHS[RESPONSES], asked(RESPONSES)) as found:
             assert found.read() == said
         assert settled(lambda: app.state.conversations.windows.learned("gpt-4o"))
-        assert app.state.conversations.windows.learned("gpt-4o").ratio > 1
+        assert app.state.conversations.windows.learned("gpt-4o").ceiling > 0
     assert len(model.bodies) == 1
 
 

@@ -17,8 +17,8 @@ from brim.gateway.problem import HttpProblem
 from brim.gateway.settings import GatewaySettings
 from brim.gateway.state import GatewayState
 from brim.gateway.upstream import address, root, sent_headers
-from brim.sessions.conversations import RequestPlan
 from brim.sessions.request import FittedRequest, RequestInput
+from brim.sessions.request_plan import RequestPlan
 from brim.sessions.windows import Room, WindowLimits
 from brim.settings.kinds import POLICIES
 from brim.wire.overflow import Overflow
@@ -221,7 +221,7 @@ class Decision:
         await self.learned(overflow, last)
         if self.plan is None or last.request is None or not self.shrinks(last):
             return None
-        most = self.state.conversations.ceiling(last.request, overflow, self.plan.engine)
+        most = self.plan.engine.ceiling(last.request, overflow)
         self.plan = await self.state.work(self._plan, self.plan.policy)
         return await self.state.work(self._fitted, most)
 

@@ -12,9 +12,9 @@ from brim.gateway.problem import HttpProblem
 from brim.history.history import fit_messages
 from brim.meter import BaseMeter
 from brim.meter.calibration import Calibrated
-from brim.sessions.conversations import RequestPlan
 from brim.sessions.meters import RequestSize
 from brim.sessions.request import FittedRequest, RequestInput
+from brim.sessions.request_plan import RequestPlan
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

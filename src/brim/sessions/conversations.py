@@ -9,13 +9,12 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 from brim.errors import DoesNotFit, StoreError
 from brim.history.history import Tools
-from brim.meter import BaseMeter
 from brim.meter.estimate import OTHER
 from brim.meter.window import Window
 from brim.observe import Observer
@@ -27,6 +26,7 @@ from brim.sessions.model_meter import SentPrompt
 from brim.sessions.models import known
 from brim.sessions.prefix import PrefixIndex, fingerprints
 from brim.sessions.request import FittedRequest, RequestInput
+from brim.sessions.request_plan import RequestPlan
 from brim.sessions.session import Given, Session
 from brim.sessions.tolerant_store import TolerantStore
 from brim.sessions.usage import reported
@@ -43,24 +43,6 @@ _MOST_CHARS = 64 * 1024 * 1024
 """Characters of the newest requests of all conversations that are remembered."""
 _LOGGED = {"tool_limit": "100%"}
 """How the sessions differ from those of an agent that keeps its own: what fits is sent as it came."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RequestPlan:
-    """How a request is counted, and how many tokens it may take."""
-
-    scale: BaseMeter
-    chosen: Any
-    """The meter, or its name, that was chosen in place of the model's own."""
-    limits: WindowLimits
-    room: Room | None
-    """`None` if the window of the model is unknown."""
-    server: str = ""
-
-    def over(self, request: FittedRequest) -> bool:
-        """Return whether a request and its longest answer exceed the window together."""
-        answer, room = request.input.answer, request.room
-        return answer is not None and room is not None and (request.used or 0) + answer > room.window
 
 
 class Conversations:
@@ -245,7 +227,7 @@ class Conversations:
                     # Better less room for the answer than no request.
                     made = conversation.fit(request, replace(room, fits=room.most, target=room.most))
             made.conversation = conversation.name
-            made.answer = _lowered(made, plan.limits)
+            made.answer = plan.lowered(made)
             made.report = conversation.report
             self._moved(conversation, request, changed=made.changed)
 
@@ -307,16 +289,9 @@ class Conversations:
             return None
         self.refused(request, overflow, plan)
         again = self.plan(request.input, plan.limits, plan.chosen, plan.server)
-        made = self.fit(request.input, again, name=name, owner=owner, most=self.ceiling(request, overflow, plan))
+        made = self.fit(request.input, again, name=name, owner=owner, most=plan.ceiling(request, overflow))
         made.retried = True
         return made
-
-    def ceiling(self, request: FittedRequest, overflow: Overflow, plan: RequestPlan) -> int | None:
-        """Return the tokens that a refused request may take when it is sent again; `None` leaves that to its plan."""
-        if overflow.reply and not overflow.accepted and plan.limits.lower_answer:
-            return None
-        refused = overflow.sent if request.report is not None and overflow.sent else request.used or 0
-        return max(1, int(refused * overflow.retry_share))
 
     def _answered(
         self, request: FittedRequest, usage: Any, plan: RequestPlan, conversation: Conversation | None
@@ -419,12 +394,3 @@ class Conversations:
                 if each is not conversation and not each.lock.locked():
                     del self._known[name]
                     chars -= each.size
-
-
-def _lowered(made: FittedRequest, limits: WindowLimits) -> int | None:
-    """Return the tokens to ask for the answer if they have to be lowered; `None` if not."""
-    asked, room, used = made.input.answer, made.room, made.used
-    if not limits.lower_answer or asked is None or room is None or room.answer is None or used is None:
-        return None
-    left = room.window - used
-    return left if 0 < left < asked else None
