@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import faults_gateway
 import faults_histories
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -992,7 +993,7 @@ AREAS = (
 
 FAULTS = tuple(
     Fault(name, area.file, old, new, tuple(area.tests.split()))
-    for area in (*AREAS, *(Area(*area) for area in faults_histories.AREAS))
+    for area in (*AREAS, *(Area(*area) for area in (*faults_histories.AREAS, *faults_gateway.AREAS)))
     for name, old, new in area.faults
 )
 

@@ -286,6 +286,13 @@ def test_calls_of_every_kind_are_for_the_client(gateway, upstream, route, other)
     assert (kept, len(model.bodies)) == ([other], 1)
 
 
+def test_calls_that_share_an_index_are_told_apart():
+    parts = [{"index": 0, "id": name, "function": {"name": name, "arguments": "{}"}} for name in (RECALL, LOOK)]
+    chunks = [{"choices": [{"index": 0, "delta": {"tool_calls": [part]}, "finish_reason": None}]} for part in parts]
+    strip = RecallStream(CHAT)
+    assert strip.passed(sse(chunks[0]) + sse(chunks[1])) == sse(chunks[1])
+
+
 def test_a_chat_without_a_reason_to_stop_gets_one():
     strip = RecallStream(CHAT)
     call = {"index": 0, "id": "r", "function": {"name": RECALL, "arguments": "{}"}}

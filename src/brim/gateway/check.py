@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 import aiohttp
 
 from brim.errors import BrimError
-from brim.gateway.body import json_value, read_answer
 from brim.gateway.problem import HttpProblem
 from brim.gateway.settings import GatewaySettings, secret
-from brim.gateway.upstream import Headers, Upstream, address
+from brim.gateway.upstream import Headers, Upstream, address, read_json
 from brim.sessions.windows import listed
 from brim.store import open_store
 
@@ -79,7 +78,7 @@ async def _answer(upstream: Upstream, base: str, key: str | None) -> tuple[bool,
         except HttpProblem as problem:
             return False, *_unreachable(problem, base)
         try:
-            status, said = response.status, json_value(await read_answer(response))
+            status, said = response.status, await read_json(response)
         except (aiohttp.ClientError, TimeoutError):
             said = None
         finally:

@@ -65,10 +65,12 @@ class _ChatChoice:
     """One choice of a stream of Chat Completions."""
 
     def __init__(self) -> None:
-        self.names: dict[int, str] = {}
-        """The names of the called tools, by index."""
-        self.kept: dict[int, int] = {}
+        self.names: dict[tuple[int, str], str] = {}
+        """The names of the called tools, by index and id: some servers give one index to all calls."""
+        self.kept: dict[tuple[int, str], int] = {}
         """The indexes of calls as they are passed on."""
+        self.ids: dict[int, str] = {}
+        """The id of the newest call of each index."""
         self.dropped = self.said = self.ended = False
 
     @property
@@ -80,16 +82,17 @@ class _ChatChoice:
 class _ChatEvents(_FormatEvents):
     def __init__(self) -> None:
         self._choices: dict[int, _ChatChoice] = {}
+        self._looked: dict[int, dict[int, str]] = {}
         self._base: dict[str, Any] = {}
 
     def look(self, values: Sequence[Mapping[str, Any]]) -> None:
         for value in values:
             for choice, delta in _deltas(value):
-                names = self._choice(choice).names
+                names, ids = self._choice(choice).names, self._looked.setdefault(index_of(choice), {})
                 for part in _parts(delta):
                     function = part.get("function")
                     name = function.get("name") if isinstance(function, Mapping) else None
-                    at = index_of(part)
+                    at = _place(part, ids)
                     names[at] = names.get(at, "") + (name if isinstance(name, str) else "")
 
     def changed(self, value: dict[str, Any]) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
@@ -147,12 +150,20 @@ def _parts(delta: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _part(part: dict[str, Any], state: _ChatChoice) -> dict[str, Any] | None:
     """Return a part of a call with its new index; `None` if it is a call of the tool."""
-    at = index_of(part)
+    at = _place(part, state.ids)
     if state.names.get(at) == NAME:
         state.dropped = True
         return None
     new = state.kept.setdefault(at, len(state.kept))
-    return part if new == at else {**part, "index": new}
+    return {**part, "index": new} if state.dropped and new != at[0] else part
+
+
+def _place(part: Mapping[str, Any], ids: dict[int, str]) -> tuple[int, str]:
+    """Return the index and the id of the call of a part; only the first part of a call has its id."""
+    at, id_ = index_of(part), part.get("id")
+    if isinstance(id_, str) and id_:
+        ids[at] = id_
+    return at, ids.get(at, "")
 
 
 class _MessageEvents(_FormatEvents):
