@@ -38,7 +38,9 @@ class Figures:
     """The sizes of the requests that the upstream refused for their length."""
     illegal: list[str]
     budget: int
-    """The largest budget that brim cut to; where it did not say, the window less the requested answer."""
+    """The largest budget that brim cut to, otherwise `fair`; in a direct run the window."""
+    fair: int
+    """What a prompt may expect: the window less the requested answer, at least half of the window."""
     peak: float
     """The largest prompt, as a share of the window."""
     mean: float
@@ -80,6 +82,7 @@ def figures(run: Run) -> Figures:
         refused=[row["tokens"] for row in rows if row.get("overflow")],
         illegal=[row["illegal"] for row in rows if "illegal" in row],
         budget=budget,
+        fair=_fair(run, main),
         peak=max((row["tokens"] for row in answered), default=0) / run.scenario.window,
         mean=fmean(row["tokens"] for row in main) / run.scenario.window if main else 0.0,
         cuts=[row["tokens"] / budget for row in _before_cuts(main)],
@@ -103,9 +106,15 @@ def _overflows(run: Run) -> int:
 
 
 def _budget(run: Run, main: list[Row]) -> int:
+    if run.via == "direct":
+        return run.scenario.window
     stated = [line.get("budget_tokens") for line in _lines(run) if line.get("event", "cut") == "cut"]
+    return max((each for each in stated if each), default=_fair(run, main))
+
+
+def _fair(run: Run, main: list[Row]) -> int:
     asked = max((row["asked"] for row in main), default=0)
-    return max((each for each in stated if each), default=max(1, run.scenario.window - asked))
+    return max(run.scenario.window - asked, run.scenario.window // 2)
 
 
 def _lines(run: Run) -> Iterator[dict[str, Any]]:

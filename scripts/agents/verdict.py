@@ -24,6 +24,8 @@ def failures(scenario: Scenario, direct: Figures | None, brim: Figures) -> Itera
         yield f"{len(brim.illegal)} illegal requests: {brim.illegal[0]}"
     if len(brim.refused) > _MOST_RETRIES:
         yield f"{len(brim.refused)} requests were refused: {brim.refused}"
+    if brim.budget < _FILL * brim.fair:
+        yield f"the prompt was given {brim.budget:,} tokens of a window of {scenario.window:,}"
     if low := [fill for fill in brim.cuts if fill < _FILL]:
         yield f"{len(low)} of {len(brim.cuts)} cuts came before {_FILL:.0%} of the budget was used: {min(low):.0%}"
     if brim.newest_fit and brim.newest < brim.latest:
