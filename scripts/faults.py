@@ -977,6 +977,46 @@ AREAS = (
         ),
     ),
     Area(
+        "gateway/activity.py",
+        "tests/gateway/test_lines.py tests/gateway/test_status.py tests/gateway/test_metrics.py",
+        (
+            ("a held cut is printed as a new one", "outcome.request.cut:", "outcome.edits:"),
+            ("a client sees the conversations of all keys", 'if row["key"] == key]', "]"),
+            ("a window of the settings counts as learned", "if room.window == plan.engine.limits.size:", "if False:"),
+            ("requests of a conversation are counted as new ones", "self._seen += before is None", "self._seen += 1"),
+        ),
+    ),
+    Area(
+        "gateway/metrics.py",
+        "tests/gateway/test_metrics.py tests/gateway/test_lines.py",
+        (
+            ("labels without bound", "len(self._names) < _MOST_NAMES", "True"),
+            ("a key in the name of a model is shown", "cleaned(model, keys)", "model"),
+            ("what a retry drops is not counted", "(last.after or 0) - (again.after or 0)", "0"),
+        ),
+    ),
+    Area(
+        "gateway/check.py",
+        "tests/gateway/test_check.py",
+        (
+            ("a missing list is a fault", "if status in _NO_LIST or status == 200:", "if False:"),
+            ("a refused key passes", "if status in _DENIED and key is None:", "if status in _DENIED:"),
+            ("a closed port is any other fault", "isinstance(cause.os_error, ConnectionRefusedError)", "False"),
+        ),
+    ),
+    Area(
+        "sessions/overview.py",
+        "tests/cli/test_status.py tests/gateway/test_status.py",
+        (
+            (
+                "conversations of a gateway hide the sessions",
+                "store.sessions(limit=_MOST)",
+                "store.sessions(limit=recent)",
+            ),
+            ("the conversation that is asked for is one of many", "if use.id == session]", "]"),
+        ),
+    ),
+    Area(
         "sessions/meters.py",
         "tests/sessions/test_engine.py tests/gateway/test_exchange.py",
         (
