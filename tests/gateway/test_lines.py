@@ -56,7 +56,18 @@ EVENTS = {
     "too long": (
         "refused",
         {"status": 400, "reason": "too_long", "needed_tokens": 50_000, "budget_tokens": 41_000},
-        "refused  TEAM talk gpt-5: 50,000 tokens have to stay, and 41,000 fit (status 400)",
+        "refused  TEAM talk gpt-5: 50,000 tokens do not fit into 41,000 (status 400)",
+    ),
+    "too long with its answer": (
+        "refused",
+        {
+            "status": 400,
+            "reason": "too_long",
+            "needed_tokens": 30_000,
+            "budget_tokens": 48_000,
+            "answer_tokens": 32_000,
+        },
+        "refused  TEAM talk gpt-5: 30,000 tokens beside an answer of 32,000 do not fit into 48,000 (status 400)",
     ),
     "no key": (
         "refused",

@@ -70,3 +70,28 @@ def test_no_key_that_a_client_sends_as_a_model_is_shown(gateway, upstream, tmp_p
     assert {each["event"] for each in seen} == {"prompt_assembled", "cut", "refused"}
     shown = json.dumps(seen) + get(url, "/metrics")[2].decode() + get(url, "/brim/status")[2].decode()
     assert key not in shown
+
+
+def test_a_cut_that_is_held_is_no_new_cut(gateway, upstream):
+    url, app = gateway()
+    seen = []
+    app.state.activity.observers.append(type("Seen", (), {"observe": lambda _, event: seen.append(event)})())
+    for turns in range(40, 50):
+        assert post(url, asked(conversation(turns)), x_brim_session_id="talk")[0] == 200
+    found = metrics(url)
+    assert found['brim_requests_cut_total{model="gpt-4o",route="chat"}'] == "10"
+    cuts = [event.fields["cut"] for event in seen if event.name == "cut"]
+    assert cuts == [*range(1, len(cuts) + 1)]
+    assert found['brim_cuts_total{model="gpt-4o",reason="setting"}'] == str(len(cuts))
+    assert 1 <= len(cuts) < 6
+
+
+def test_a_request_that_is_too_long_is_refused_with_its_numbers(gateway, upstream):
+    url, app = gateway(policy="refuse")
+    seen = []
+    app.state.activity.observers.append(type("Seen", (), {"observe": lambda _, event: seen.append(event)})())
+    assert post(url, asked(LONG))[0] == 400
+    assert metrics(url)['brim_refusals_total{model="gpt-4o",reason="too_long",route="chat"}'] == "1"
+    (event,) = seen
+    assert (event.name, event.fields["budget_tokens"]) == ("refused", upstream.window)
+    assert event.fields["needed_tokens"] > upstream.window

@@ -111,3 +111,27 @@ def test_the_margin_holds_for_a_wrapped_client(tmp_path, monkeypatch):
     (tmp_path / "brim.yaml").write_text(ROUGH)
     client = brim.wrap(openai.OpenAI(api_key="none"), window=2_000)
     assert client.brim.request([{"role": "user", "content": "hello"}]).room.fits == 1_800
+
+
+def test_the_model_of_the_settings_sets_no_window_of_another_model(project):
+    said = [{"role": "user", "content": "hello"}]
+    settings = project("model: gpt-4o\nwindow: {reserve: 5000, cap: 50%, warn: 25%, limit: 250000}\n").resolve()
+    made = settings.conversations()
+    other = made.request(said, model="gpt-5", session="other")
+    assert other.room.window == brim.Window.of("gpt-5").size != brim.Window.of("gpt-4o").size
+    expected = brim.Window.of("gpt-5", reserve=5_000, cap="50%", warn="25%", limit=250_000)
+    assert (other.room.fits, other.session.settings.window) == (expected.budget, expected)
+    unnamed = made.request(said, session="unnamed")
+    assert unnamed.room.window == brim.Window.of("gpt-4o").size
+    assert settings.conversations().request(said, model="none-such").room is None
+    sized = project("model: gpt-4o\nwindow: {size: 9000}\n").resolve().conversations()
+    assert sized.request(said, model="gpt-5", session="sized").room.window == 9_000
+
+
+def test_the_model_of_the_settings_sets_no_window_of_the_gateway(project):
+    from brim.gateway.settings import settings_of
+
+    made = settings_of(project("model: gpt-4o\n").resolve(), {"upstream": "http://127.0.0.1:9/v1"})
+    assert made.default.window is None
+    sized = settings_of(project("model: gpt-4o\nwindow: {size: 9000}\n").resolve(), {"upstream": "http://127.0.0.1:9"})
+    assert sized.default.window == 9_000

@@ -129,7 +129,8 @@ def _overflow(fields: Mapping[str, Any]) -> tuple[str, str]:
 def _refused(fields: Mapping[str, Any]) -> tuple[str, str]:
     reason = fields["reason"]
     if reason == "too_long":
-        text = f"{fields['needed_tokens']:,} tokens have to stay, and {fields['budget_tokens']:,} fit"
+        answer = f" beside an answer of {fields['answer_tokens']:,}" if "answer_tokens" in fields else ""
+        text = f"{fields['needed_tokens']:,} tokens{answer} do not fit into {fields['budget_tokens']:,}"
     else:
         text = _REFUSALS.get(reason, f"{reason} request")
     return "refused", f"{text} (status {fields['status']})"

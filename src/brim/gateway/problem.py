@@ -101,6 +101,7 @@ def overflow(route: str, needed: int, most: int, answer: int | None = None) -> H
         answer: tokens that the request asks for the answer, if the prompt alone would fit.
     """
     headers = {"x-should-retry": "false"}
+    numbers = {"needed_tokens": needed, "budget_tokens": most, **({} if answer is None else {"answer_tokens": answer})}
     if route == MESSAGES:
         message = f"prompt is too long: {needed} tokens > {most} maximum"
         if answer is not None:
@@ -108,10 +109,10 @@ def overflow(route: str, needed: int, most: int, answer: int | None = None) -> H
                 f"input length and `max_tokens` exceed context limit: {needed} + {answer} > {most}, "
                 "decrease input length or `max_tokens` and try again"
             )
-        return HttpProblem(400, message, headers=headers)
+        return HttpProblem(400, message, headers=headers, numbers=numbers)
     if route == RESPONSES:
         message = "Your input exceeds the context window of this model. Please adjust your input and try again."
-        return HttpProblem(400, message, "context_length_exceeded", "input", headers)
+        return HttpProblem(400, message, "context_length_exceeded", "input", headers, numbers)
     message = f"This model's maximum context length is {most} tokens. However, "
     if answer is None:
         message += f"your messages resulted in {needed} tokens. Please reduce the length of the messages."
@@ -120,4 +121,4 @@ def overflow(route: str, needed: int, most: int, answer: int | None = None) -> H
             f"you requested {needed + answer} tokens ({needed} in the messages, {answer} in the completion). "
             "Please reduce the length of the messages or completion."
         )
-    return HttpProblem(400, message, "context_length_exceeded", "messages", headers)
+    return HttpProblem(400, message, "context_length_exceeded", "messages", headers, numbers)

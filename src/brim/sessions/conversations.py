@@ -60,6 +60,7 @@ class Conversations:
         on_notice: Callable[[str], Any] | None = None,
         most: int = _MOST,
         log: bool = True,
+        limits: WindowLimits | None = None,
         margin: float | str = 0,
         lower_answer: bool = False,
         **settings: Any,
@@ -77,6 +78,7 @@ class Conversations:
             most: how many conversations are remembered.
             log: whether each conversation is a session, with a log, summaries and a status; without it, only the cut
                 of each is kept, so that the next prompt begins like the last one.
+            limits: what holds for the window of each model, without `window`.
             margin: the share of the budget that is left free if the count is an estimate.
             lower_answer: whether a request may ask for a shorter answer than its caller did, if the server checks that
                 prompt and answer fit together and what has to stay leaves no room for all of it.
@@ -86,7 +88,7 @@ class Conversations:
             StoreError: the store cannot be opened.
         """
         self._window = window if window is None or isinstance(window, Window) else Window(window)
-        self._limits = replace(WindowLimits.of(self._window), margin=margin, lower_answer=lower_answer)
+        self._limits = replace(limits or WindowLimits.of(self._window), margin=margin, lower_answer=lower_answer)
         self._model, self._meter = model or "", meter
         self._store = open_store(store) if isinstance(store, str) else store
         self.store = TolerantStore(self._store)
@@ -357,7 +359,7 @@ class Conversations:
         if not self._log:
             capture = bool(self._settings.get("capture"))
             return HeldConversation(name, key, self.store, self.meters, stable=self.stable, capture=capture)
-        store, window = self._store, self._window if self._window is not None else Window(room.window)
+        store, window = self._store, self._window if self._window is not None else self._limits.window(room.window)
         first = store.entries(name, limit=1) if store is not None else []
         if store is None or not first:
             meter = OTHER if plan.chosen is None and known(key.model) is None else plan.chosen

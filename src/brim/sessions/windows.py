@@ -49,6 +49,8 @@ class WindowLimits:
     """Tokens kept free for the answer of a request that does not say how long it may be."""
     cap: float | str | None = None
     limit: int | None = None
+    warn: float | str | None = None
+    """The share of the window from which a session warns."""
     margin: float | str = 0
     """The share of the budget that is left free if the count is an estimate."""
     spare: bool = True
@@ -62,6 +64,11 @@ class WindowLimits:
         if window is None:
             return cls()
         return cls(size=window.size, reserve=window.reserve, cap=window.cap, limit=window.limit, spare=False)
+
+    def window(self, size: int) -> Window:
+        """Return the window of a model of a size; a reserve that would fill it is left out."""
+        reserve = self.reserve if self.reserve < size else 0
+        return Window(size, reserve=reserve, cap=self.cap, warn=self.warn, limit=self.limit)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -31,6 +31,8 @@ _SESSION = {
     "capture": "session.capture",
 }
 """The settings of a session by argument."""
+_LIMITED = ("reserve", "cap", "warn", "limit")
+"""The settings of a window without its size."""
 _LIMITS = ("max_iterations", "max_sub_ticks", "max_steps", "max_cost", "max_seconds")
 _LOOP = {name: f"loop.{name}" for name in ("tick_cap", "handoff_share", *_LIMITS, "boundary")}
 _LOOP["tool_limit"] = "session.tool_limit"
@@ -87,11 +89,14 @@ class Resolved(Builder):
             SourceError: a setting is invalid.
         """
         from brim.sessions.conversations import Conversations
+        from brim.sessions.windows import WindowLimits
 
         made = {name: self.value(key) for name, key in _SESSION.items() if self.is_set(key)}
         made["margin"] = self.value("safety_margin")
-        if "window" not in options:
+        if "window" not in options and self.value("window.size") is not None:
             made["window"] = self.window()
+        elif "window" not in options:  # The model of the settings says nothing of the other models of a program.
+            made["limits"] = WindowLimits(**{name: self.value(f"window.{name}") for name in _LIMITED})
         return Conversations(**self._shared(options), **{**made, **options})
 
     def loop(self, goal: str, act: Act, **options: Any) -> Loop:
