@@ -9,7 +9,7 @@ CRASH  ?= --kills 300
 # Frameworks that leave their sockets to the end of the process: pytest would make an error of that there.
 QUIET  := -W ignore::pytest.PytestUnraisableExceptionWarning -W ignore::ResourceWarning
 
-.PHONY: demo studio test-ui screenshots chromium docs pages test test-llm test-services test-integrations test-audit-ray crash check prove prove-audit prove-gateway prove-gateway-fuzz bench-gateway test-agents faults bench dist requirements clean
+.PHONY: demo studio test-ui screenshots chromium docs pages test test-llm test-services test-integrations test-audit-ray crash check prove prove-outages prove-audit prove-gateway prove-gateway-fuzz bench-gateway test-agents faults bench dist requirements clean
 
 demo: $(VENV)/.core
 	@$(BIN)/brim demo
@@ -65,6 +65,10 @@ test-audit-ray: .venv-ray/.ray
 # Writers are killed at random moments; what they were told to be written must be there.
 crash: $(VENV)/.test
 	$(BIN)/python scripts/crash.py $(CRASH)
+
+# Every call of the store, of the model's server and of the clock fails once; programs must end as if nothing had failed.
+prove-outages: $(VENV)/.test
+	$(BIN)/python scripts/outages.py $(OUTAGES)
 
 check: $(VENV)/.check
 	$(BIN)/ruff format src tests bench scripts examples

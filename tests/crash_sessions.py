@@ -9,6 +9,7 @@ from typing import Any
 from brim.errors import UnknownName
 from brim.meter.window import Window
 from brim.sessions import Session
+from brim.sessions.conversations import Conversations
 from brim.sessions.fixed_parts import FixedParts
 from brim.sessions.loop import Loop, Step, Tick, submit, work
 from brim.store import Store, open_store
@@ -164,9 +165,40 @@ def check_ticks(place: Place, acked: list[str]) -> None:
             assert steps >= max(told, default=0), "a step that was acknowledged is lost"
 
 
+def _history(steps: int) -> list[Any]:
+    return [message for i in range(steps) for message in turn(i)]
+
+
+def _logged(store: Store, name: str) -> list[Any]:
+    return [entry.body["message"] for entry in store.entries(name, kinds=["message"])]
+
+
+def write_requests(place: Place, dice: random.Random, ack: Ack) -> None:
+    """Send requests that bring their whole history."""
+    with open_store(place.url) as store:
+        engine = Conversations(3_000, model="gpt-4o", store=store)
+        while True:
+            steps = len(_logged(store, place.name)) // 4 + 1
+            engine.request(_history(steps), session=place.name)
+            ack(str(steps))
+
+
+def check_requests(place: Place, acked: list[str]) -> None:
+    """See that each message is in the log once, that all acknowledged ones are, and that the next request goes on."""
+    with open_store(place.url) as store:
+        said = _logged(store, place.name)
+        assert said == _history(len(said) // 4), "a message is lost, or there twice"
+        assert len(said) // 4 >= max(map(int, acked), default=0), "what was acknowledged is lost"
+        engine = Conversations(3_000, model="gpt-4o", store=store)
+        request = engine.request(_history(len(said) // 4 + 1), session=place.name)
+        assert request.messages[-1] == _history(len(said) // 4 + 1)[-1]
+        assert all(request.session.recall(each) for each in list(request.session._journal.shelf.handles())[-5:])
+
+
 RUNNING = {
     "sessions and compactions": Scenario(write=write_session, check=check_session),
     "loop steps": Scenario(write=write_loop, check=check_loop),
+    "requests with their history": Scenario(write=write_requests, check=check_requests),
     "ticks of two workers": Scenario(write=write_ticks, check=check_ticks, workers=2),
 }
 """What is killed, by name."""

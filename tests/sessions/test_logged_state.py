@@ -194,8 +194,8 @@ def test_a_restored_text_waits_for_the_result_of_a_call(store):
     assert session.messages[-5] == other.messages[-1]
 
 
-PINS = 10
-"""How many texts are pinned here; `scripts/lasting.py` pins 200."""
+PINS = 8
+"""How many texts are pinned here; `scripts/outages.py` pins 200."""
 PINNING = """
 import sys, time
 import brim

@@ -160,3 +160,11 @@ def test_a_text_with_more_words_than_postgres_can_index_is_kept(database):
         store.keep("a", {"h": text})
         assert store.text("h") == text
         assert store.search("needle")[0].handle == "h"
+
+
+@pytest.mark.services
+def test_pins_of_another_process_are_all_taken_while_the_agent_runs(database):
+    from sessions.test_logged_state import pinned_while_it_runs
+
+    session, handles, _ = pinned_while_it_runs(database, 200)
+    assert list(session.pins) == handles

@@ -106,9 +106,10 @@ class Journal:
             if texts:
                 with store.transaction():
                     store.keep(self.session, texts)
-                    self.number = store.append(self.session, lines, after=self.number)
+                    number = store.append(self.session, lines, after=self.number)
             else:
-                self.number = store.append(self.session, lines, after=self.number)
+                number = store.append(self.session, lines, after=self.number)
+            self.number = number
         except (Conflict, InvalidValue):
             raise
         except BaseException as error:  # Whatever ended it, it may have been written.

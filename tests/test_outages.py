@@ -1,0 +1,47 @@
+"""A sample of `make prove-outages`: whatever fails once, a program ends as if nothing had failed."""
+
+import random
+
+import pytest
+
+import outages
+from brim.sessions.journal import Journal
+from outages import AFTER, PROGRAMS, Outage, points, rig
+
+SAMPLE = {"sessions": 12, "conversations": 4, "wrapped openai": 2, "wrapped anthropic": 2, "loops": 8, "workers": 3}
+"""How many fault points of each program are run here; all of them are in `scripts/outages.py`."""
+
+
+@pytest.fixture(scope="module")
+def using():
+    with rig() as made:
+        yield made
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_ends_as_if_nothing_had_failed(using, name, caplog):
+    expected, world = using.run(PROGRAMS[name], Outage())
+    every = points(world)
+    assert len(every) > 200
+    for outage in random.Random(name).sample(every, SAMPLE.get(name, 2)):
+        assert using.differences(PROGRAMS[name], outage, expected) == []
+
+
+def test_a_program_in_a_file_ends_as_one_in_memory(using, tmp_path):
+    expected, _ = using.run(PROGRAMS["loops"], Outage())
+    assert using.differences(PROGRAMS["loops"], Outage(store=((20, AFTER),)), expected, tmp_path) == []
+
+
+def test_a_difference_is_found(using, monkeypatch):
+    """If nobody asks whether a failed write has arrived, it is written twice."""
+    expected, world = using.run(PROGRAMS["sessions"], Outage())
+    last = max(number for number, name in enumerate(world.store.names, start=1) if name == "append")
+    monkeypatch.setattr(Journal, "_settled", lambda *_: False)
+    assert using.differences(PROGRAMS["sessions"], Outage(store=((last, AFTER),)), expected)
+
+
+def test_every_call_has_its_ways_to_fail(using):
+    _, world = using.run(PROGRAMS["wrapped openai"], Outage())
+    every = points(world)
+    calls = len(world.store.names) * 2 - world.store.names.count("begin")
+    assert len(every) == calls + len(outages.UPSTREAM) * world.server.asked + len(outages.JUMPS) * world.clock.looks
