@@ -850,13 +850,13 @@ AREAS = (
         (
             (
                 "an answer of unknown length has no room",
-                "reserve or (answer_room(size) if limits.spare else 0)",
-                "reserve",
+                "spare = answer_room(size) if limits.spare else 0",
+                "spare = 0",
             ),
             (
                 "the answer that is asked for has no room",
-                "answer if answer is not None and answer < size else",
-                "0 if answer else",
+                "return answer, answer, answer if counts else 0",
+                "return 0, 0, 0",
             ),
             ("the limits of the program are ignored", "(limits.limit, most) if each", "(most,) if each"),
             ("a margin is kept for exact counts too", "if not exact and limits.margin:", "if limits.margin:"),
@@ -969,7 +969,7 @@ AREAS = (
             ("what a session learned stays there", "self.meters.adopt(request.input.model", "(request.input.model"),
             (
                 "a refused request is sent again as it was",
-                "most=max(1, int(request.used * overflow.retry_share))",
+                "most=plan.ceiling(request, overflow)",
                 "most=None",
             ),
             ("nothing is ever forgotten", "del self._known[name]", "pass"),

@@ -3,6 +3,7 @@
 import json
 import re
 
+from brim.gateway.lines import line_of
 from brim.gateway.metrics import GatewayMetrics, model_name
 from gateway.attacks import KEY_SHAPES
 from gateway.conftest import asked, conversation, get, post
@@ -95,3 +96,16 @@ def test_a_request_that_is_too_long_is_refused_with_its_numbers(gateway, upstrea
     (event,) = seen
     assert (event.name, event.fields["budget_tokens"]) == ("refused", upstream.window)
     assert event.fields["needed_tokens"] > upstream.window
+
+
+def test_after_a_refusal_without_numbers_a_cut_says_so(gateway, upstream):
+    url, app = gateway(window=None)
+    seen = []
+    app.state.activity.observers.append(type("Seen", (), {"observe": lambda _, event: seen.append(event)})())
+    message = "Your input exceeds the context window of this model. Please adjust your input and try again."
+    upstream.script = [(400, {"error": {"message": message, "code": "context_length_exceeded"}})]
+    for name in ("one", "two"):
+        assert post(url, asked(LONG), x_brim_session_id=name)[0] == 200
+    (cut,) = [event for event in seen if event.name == "cut"]
+    assert (cut.fields["reason"], cut.session.split(".")[1]) == ("ceiling", "two")
+    assert "lowered after a refusal" in line_of(cut)

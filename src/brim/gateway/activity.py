@@ -25,6 +25,7 @@ SOURCES = {
     "server": "the server's own statement",
     "catalogue": "the catalogue",
     "header": "the header x-brim-budget",
+    "ceiling": "a setting or the catalogue, lowered after a refusal without numbers",
 }
 """Where the window of a request is known from."""
 
@@ -133,6 +134,8 @@ class Activity:
         if room is None:
             return ""
         learned = self._windows.learned(model)
+        if learned is not None and room.target == learned.ceiling:
+            return "ceiling"
         if room.window == plan.engine.limits.size:
             return "setting"
         if learned is not None and room.window == learned.size:
