@@ -37,8 +37,6 @@ AREAS = (
         "gateway/exchange.py",
         f"{_START} {_RECALL} {_ROUTES}",
         (
-            ("a stream is kept back after a retry", "shrinks(outcome) and not self._retried:", "shrinks(outcome):"),
-            ("a stream is kept back under any policy", "if self._work.shrinks(outcome) and not", "if not"),
             ("the calls of the client are answered", "if not calls or others or turn", "if not calls or turn"),
             ("streams show the recalls", "RecallStream(self.route) if outcome.recalls else None", "None"),
             (
@@ -101,10 +99,7 @@ AREAS = (
     (
         "gateway/body.py",
         _ROUTES,
-        (
-            ("half an answer is decompressed", "return content if complete else raw", "return content"),
-            ("answers are read for ever", "while size <= most and (piece", "while (piece"),
-        ),
+        (("half an answer is decompressed", "return content if complete else raw", "return content"),),
     ),
     (
         "gateway/decision.py",

@@ -168,6 +168,19 @@ def test_parallel_calls_leave_the_calls_of_the_client(gateway, upstream, route, 
     judge(route, json.loads(raw), SHAPES[shape])
 
 
+def indexes(route, raw):
+    """Return the indexes of the calls, the blocks or the items of a stream, as they first come."""
+    found = []
+    for line in raw.split(b"\n"):
+        event = json.loads(line[6:]) if line.startswith(b"data: {") else {}
+        if route == CHAT:
+            deltas = [choice["delta"] for choice in event.get("choices", ())]
+            found += [part["index"] for delta in deltas for part in delta.get("tool_calls", ())]
+        else:
+            found += [event[key] for key in ("index", "output_index") if key in event]
+    return list(dict.fromkeys(found))
+
+
 @pytest.fixture
 def clients(chat, claude):
     return chat, claude
@@ -200,6 +213,8 @@ def test_parallel_calls_in_a_stream_leave_the_calls_of_the_client(gateway, upstr
     with played(gateway, script, script, recall=True) as (url, model, _):
         _, _, raw = post(url, body(route, stream=True), PATHS[route])
         assert RECALL.encode() not in raw
+        places = indexes(route, raw)
+        assert places == list(range(len(places)))
         judge(route, final(route, url, clients), SHAPES[shape])
     assert len(model.bodies) == 2
 

@@ -171,6 +171,9 @@ def test_an_upstream_that_breaks_off_before_its_first_event_is_a_502_or_an_error
         (b'data: {"type": "response.output_item.added"}\n\n', True),
         (b"data: [DONE]\n\n", True),
         (b"data: words\n\n", True),
+        (b"data: words\r\r", True),
+        (b"data: words\r\n\r\n", True),
+        (b"data: words\r\n", False),
         (b": " + b"x" * 5_000_000, True),
     ],
 )
