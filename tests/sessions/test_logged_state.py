@@ -194,6 +194,17 @@ def test_a_restored_text_waits_for_the_result_of_a_call(store):
     assert session.messages[-5] == other.messages[-1]
 
 
+def test_a_recall_while_the_store_fails_is_answered_by_a_sentence(store):
+    broken = FaultyStore(store)
+    session = talk(broken)
+    session.prompt()
+    handle = session.search("queue")[0].handle
+    for asked_for in ({"query": "queue"}, {"handle": handle}):
+        broken.fail_next()
+        assert session.answer_recall(asked_for) == "Dropped texts cannot be read at the moment: call again."
+        assert "queue" in session.answer_recall(asked_for)
+
+
 PINS = 8
 """How many texts are pinned here; `scripts/outages.py` pins 200."""
 PINNING = """

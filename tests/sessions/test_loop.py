@@ -734,3 +734,22 @@ def test_a_pin_of_the_studio_does_not_end_a_loop(store):
     assert made.run().ended == "goal"
     assert list(made.session.pins) == pinned != []
     assert next(row.meta["kind"] for row in store.sessions() if row.id == "L") == "loop"
+
+
+def test_a_worker_whose_renewals_fail_makes_no_step_that_another_could_make_too():
+    store, act, made = FaultyStore(MemoryStore(clock=lambda: 0.0)), Worker(steps=16), []
+    submit(loop(act, store=store, id="L"), store)
+
+    def renew(lease, seconds):
+        raise StoreError(store.url, "a fault, on purpose")
+
+    def slow(tick):
+        made.append(tick)
+        time.sleep(0.3)
+        return act(tick)
+
+    store.renew = renew
+    assert work(store, "a", lambda _: slow, seconds=0.4) == 0
+    assert len(made) == 1
+    assert steps_in(store) == [1]
+    assert store.result("brim.ticks", "L:1") is None

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from brim.errors import UnknownName
+from brim.errors import StoreError, UnknownName
 from brim.meter.base import BaseMeter
 from brim.sessions.dropped_texts import DroppedTexts
 from brim.truncate import shortened
@@ -21,7 +21,7 @@ _FIELDS = {
     "handle": "The handle of a text, or its start.",
     "query": "Words to search for in what was dropped from the prompt.",
 }
-_FOUND = 8
+_MOST_FOUND = 8
 """Texts that a search returns."""
 
 
@@ -42,19 +42,24 @@ def tool(format: str) -> dict[str, Any]:
 
 def answered(arguments: object, texts: DroppedTexts, limit: int, meter: BaseMeter) -> str:
     """Return the result of a call, in at most `limit` tokens; invalid arguments are answered by a sentence."""
-    given = _read(arguments)
+    try:
+        text = _found(_read(arguments), texts)
+    except UnknownName as error:
+        text = f"{error}."
+    except StoreError:
+        text = "Dropped texts cannot be read at the moment: call again."
+    return text if meter.count(text) <= limit else shortened(text, limit, meter, "shape")
+
+
+def _found(given: Mapping[str, Any], texts: DroppedTexts) -> str:
+    """Return the text of a handle, or the excerpts that a query finds."""
     handle, query = given.get("handle"), given.get("query")
     if isinstance(handle, str) and handle.strip():
-        try:
-            text = texts.text(handle.strip())
-        except UnknownName as error:
-            text = f"{error}."
-    elif isinstance(query, str) and query.strip():
-        found = [f"{each.handle}: {each.excerpt}" for each in texts.search(query, _FOUND)]
-        text = "\n".join(found) or "No dropped text has these words."
-    else:
-        text = 'Give {"handle": "b2:..."} or {"query": "words"}.'
-    return text if meter.count(text) <= limit else shortened(text, limit, meter, "shape")
+        return texts.text(handle.strip())
+    if isinstance(query, str) and query.strip():
+        found = [f"{each.handle}: {each.excerpt}" for each in texts.search(query, _MOST_FOUND)]
+        return "\n".join(found) or "No dropped text has these words."
+    return 'Give {"handle": "b2:..."} or {"query": "words"}.'
 
 
 def _read(arguments: object) -> Mapping[str, Any]:
