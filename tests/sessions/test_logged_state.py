@@ -146,6 +146,35 @@ def test_a_session_that_must_be_the_only_writer_is_told_of_messages_and_takes_pi
     assert messages_in(store, "s") == session.messages
 
 
+def test_a_writer_that_never_pauses_does_not_keep_others_from_writing():
+    class Busy(MemoryStore):
+        """Has another writer add a message before each write that is not part of a transaction."""
+
+        other = None
+
+        def append(self, session, entries, *, after=None):
+            if self.other is not None and after is not None and not self._depth:
+                other, self.other = self.other, None
+                other.add({"role": "user", "content": "I was faster."})
+                self.other = other
+            return super().append(session, entries, after=after)
+
+    store = Busy()
+    session = talk(store, id="s")
+    session.prompt()
+    pinning = Session.open("s", store=store)
+    store.other = session
+    handle = pinning.search("queue")[0].handle
+    pinning.pin(handle)
+    pinning.add({"role": "user", "content": "At last."})
+    store.other = None
+    assert list(pinning.pins) == [handle]
+    assert pinning.messages[-1]["content"] == "At last."
+    opened = Session.open("s", store=store)
+    assert opened.messages == pinning.messages
+    assert list(opened.pins) == [handle]
+
+
 def test_a_session_that_was_purged_begins_its_log_again(store):
     session = talk(store, id="s")
     session.prompt()

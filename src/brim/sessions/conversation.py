@@ -124,6 +124,8 @@ class LoggedConversation(Conversation):
         session.sole_writer = True
         session.tolerate(store.failed)
         self._newest: Fitted | None = None
+        self._behind = False
+        """Whether the log has to be read again before anything is written."""
         self._know_logged(known)
 
     @property
@@ -198,23 +200,26 @@ class LoggedConversation(Conversation):
         """
         for _ in range(_TRIES):
             try:
+                if self._behind:
+                    self._follow()
                 return step()
             except Conflict:
-                self._follow()
+                self._behind = True
+            except StoreError as error:
+                self._store.failed(error)
         return step()
 
     def _follow(self) -> None:
-        """Continue as the log says. What could not be written is in the next request again."""
+        """Continue as the log says. What could not be written is in the next request again.
+
+        Raises:
+            StoreError: the store cannot be read; it has to be read before anything is written.
+        """
         store, session = self._store.store, self.session
-        try:
-            session.forget_owed()
-            session.reload()
-            known = [] if store is None else logged_messages(store, session.id)
-        except StoreError as error:
-            self._store.failed(error)
-        else:
-            self._newest = None
-            self._know_logged(known)
+        session.forget_owed()
+        session.reload()
+        self._know_logged([] if store is None else logged_messages(store, session.id))
+        self._newest, self._behind = None, False
 
     def _know_logged(self, known: Sequence[Any]) -> None:
         self._known = list(known)

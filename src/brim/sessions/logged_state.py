@@ -28,6 +28,8 @@ from brim.wire.base import jsonable
 
 _TRIES = 50
 """How often a step is made again because another writer was faster."""
+_TRIES_ALONE = 5
+"""How often, if other writers can be made to wait then: not if the step may call a model."""
 _SHAPING = ("message", "compaction", "prompt", "usage")
 """Kinds of entries that change what the next prompt is made of."""
 _KEYS = frozenset(("settings", "counts", "progress"))
@@ -117,7 +119,8 @@ class LoggedState:
         Raises:
             Conflict: other writers were faster each time, or wrote messages where this must be the only writer.
         """
-        for _ in range(_TRIES):
+        alone = not self.sole_writer and self._summarise is None
+        for _ in range(_TRIES_ALONE if alone else _TRIES):
             context = self._state.context
             before = context.checkpoint()
             try:
@@ -128,7 +131,24 @@ class LoggedState:
             except BaseException:  # Whatever ended it, its prompt was not sent.
                 context.rewind(before)
                 raise
-        return step()
+        return self._alone(step) if alone else step()
+
+    def _alone(self, step: Callable[[], T]) -> T:
+        """Return what a step returns that is made while other writers of the session wait.
+
+        One that writes all the time would be faster than this one each time.
+        """
+        journal, state = self._journal, self._state
+        assert journal.store is not None
+        number = journal.number
+        try:
+            with journal.store.transaction():
+                journal.store.append(self.id, [("note", {})])  # From here on they wait.
+                self.reload()
+                return step()
+        except BaseException:  # What was written is rolled back, and so is what follows from it.
+            self._state, journal.number = state, number
+            raise
 
     def _take_over(self) -> None:
         """Take over what another writer has written.
