@@ -62,8 +62,9 @@ def test_what_was_cut_inside_is_sent_again_as_it_was_cut():
 
 
 def test_the_start_of_the_history_stays_while_the_gap_widens():
-    fits = prompts(grown(60), 1_200, stable=True)
-    kept = [fit.messages[2:4] for fit in fits[20:]]
+    fits = prompts(grown(120), 3_000, stable=True)
+    kept = [fit.messages[2:4] for fit in fits[40:]]
+    assert len({fit.stable.held.kept[-1][0] for fit in fits[40:]}) > 3
     assert all(pair == kept[0] for pair in kept)
 
 
@@ -104,3 +105,78 @@ def test_lines_that_cannot_be_are_refused(options, place):
 def test_what_would_move_the_prefix_each_time_is_refused(asked):
     with pytest.raises(brim.InvalidValue, match="stable mode"):
         brim.fit_messages([user("task")], 1_000, meter=CHARS, stable=True, **asked)
+
+
+def test_the_newest_ten_turns_are_there_after_every_cut_if_they_fit():
+    steps = list(grown(120))
+    fits = prompts(steps, 3_000, stable=True)
+    for at in range(12, len(fits)):
+        assert fits[at].messages[-20:] == [message for step in steps[at - 9 : at + 1] for message in step]
+    assert len({fit.stable.held.kept[-1][0] for fit in fits}) > 3
+
+
+def test_after_a_cut_at_least_80_percent_of_the_budget_are_used_before_the_next_one():
+    fits = prompts(grown(120), 3_000, stable=True)
+    cuts = [(a, b) for a, b in pairwise(fits) if b.stable.held.kept[-1][0] > a.stable.held.kept[-1][0]]
+    assert len(cuts) > 3
+    assert all(before.used > 0.8 * 3_000 for before, _ in cuts)
+
+
+def test_a_larger_budget_returns_what_fits_at_once():
+    history = brim.History(meter=CHARS, stable=True)
+    history.extend([user("task " * 60), *(message for step in list(grown(20))[1:] for message in step)])
+    small = history.fit(280)
+    assert small.messages[0]["content"] != history.turns.raws[0]["content"]
+    large = history.fit(5_000)
+    assert large.messages == history.turns.raws
+
+
+def test_a_slightly_larger_budget_keeps_the_cut():
+    history = brim.History(meter=CHARS, stable=True)
+    history.extend([message for step in grown(40) for message in step])
+    first = history.fit(1_000)
+    assert history.fit(1_200).messages == first.messages
+
+
+def test_another_meter_keeps_the_cut_and_counts_it_anew():
+    history = brim.History(meter=CHARS, stable=True)
+    history.extend([user("task"), calling("a"), result("a", "long " * 400)])
+    first = history.fit(600)
+    other = brim.History(meter=lambda text: 6 * len(text) // 5, stable=first.stable)
+    other.extend(history.turns.source)
+    again = other.fit(730)
+    assert again.messages == first.messages
+    assert again.used > 1.15 * first.used
+
+
+def test_a_system_prompt_that_tells_the_time_and_a_changed_last_message_keep_the_cut():
+    steps = [message for step in grown(40) for message in step]
+    history = brim.History(meter=CHARS, stable=True)
+    history.extend(steps)
+    first = history.fit(1_000)
+    other = brim.History(meter=CHARS, stable=first.stable)
+    other.extend(
+        [
+            system("it is 10:31"),
+            *steps[1:-1],
+            {**steps[-1], "content": "another result"},
+            calling("z"),
+            result("z", "ok"),
+        ]
+    )
+    again = other.fit(1_000)
+    assert again.messages[1 : len(first.messages) - 1] == first.messages[1:-1]
+    assert again.messages[0]["content"] == "it is 10:31"
+    assert [message["content"] for message in again.messages if message["role"] == "tool"][-2:] == [
+        "another result",
+        "ok",
+    ]
+
+
+def test_a_changed_message_that_was_shortened_is_not_sent_as_it_was():
+    history = brim.History(meter=CHARS, stable=True)
+    history.extend([user("task"), calling("a"), result("a", "long " * 400)])
+    first = history.fit(600)
+    other = brim.History(meter=CHARS, stable=first.stable)
+    other.extend([user("task"), calling("a"), result("a", "short")])
+    assert other.fit(600).messages == other.turns.raws

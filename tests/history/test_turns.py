@@ -61,8 +61,9 @@ CHAT = [
         [[0], [1, 4, 2, 3]],
     ),
     ("two calls before their results join", [calling("a"), calling("b"), result("a"), result("b")], [[0, 2, 1, 3]]),
-    ("system messages are in no turn", [system(), user(), system(), calling("a"), result("a")], [[1], [3, 4]]),
-    ("a system message inside a turn is not of it", [user(), calling("a"), system(), result("a")], [[0], [1, 3]]),
+    ("leading system messages are in no turn", [system(), system(), user(), model()], [[2], [3]]),
+    ("a reminder belongs to the turn before it", [user(), system(), calling("a"), result("a")], [[0, 1], [2, 3]]),
+    ("a reminder inside a turn is of it", [user(), calling("a"), system(), result("a")], [[0], [1, 3, 2]]),
     ("nothing has no turns", [], []),
     ("only system messages have no turns", [system(), system(role="developer")], []),
 ]

@@ -177,6 +177,13 @@ class Forms:
                 gone.append(piece)
         return self.without(position, message, gone)
 
+    def recounted(self, position: int, form: Form) -> Form:
+        """Return a form that another meter has counted, counted by this one."""
+        if form.raw is None:
+            return Form(None, 0)
+        turns = self._turns
+        return Form(form.raw, turns.chat.units(turns.wire.read(form.raw, turns.indexes[position])))
+
     @property
     def floor(self) -> int:
         """The least tokens of a text that is cut: a few, and the shortest marker."""

@@ -50,7 +50,15 @@ class HeldCut:
     length: int
     """Messages that there were at the last fit."""
     check: str
-    """The fingerprint of these messages, to recognise the history."""
+    """The fingerprint of these messages."""
+    bound: int
+    """Messages at the start that the cut depends on."""
+    start: str
+    """The fingerprint of those, to recognise the history."""
+    budget: int
+    """The budget that it was cut for."""
+    meter: str
+    """The meter that counted the edits."""
     extra: Mapping[str, int]
     """Tokens of the tools and of a separate system prompt, which stood before the messages."""
 
@@ -89,7 +97,7 @@ class Stable:
     low: float | None = None
     """The share of the room, besides what always stays, that a cut leaves; `None` derives it from the prices."""
     anchor: float = 0.75
-    """The share of what a cut leaves that is taken from the start of the history, which the cache still has."""
+    """The most of what a cut leaves that is taken from the start of the history, which the cache still has."""
     fill: float = 0.74
     """The share of the budget that prompts should use on average, if the low line is derived."""
     prices: CachePrices = CachePrices()

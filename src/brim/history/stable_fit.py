@@ -12,6 +12,14 @@ from brim.history.spans import Span, joined, ranges
 from brim.history.stable import HeldCut, Stable
 
 
+_NEWEST = 10
+"""Turns at the end that a cut leaves as they are, if they fit."""
+_FULL = 0.8
+"""The most of the room that they may take: a fuller prompt would soon be cut again."""
+_MORE = 1.25
+"""The factor by which the budget has to grow before the cut is made anew."""
+
+
 @dataclass(slots=True, kw_only=True)
 class StableFit(HistoryFit):
     """One fit that continues from the last one."""
@@ -20,6 +28,10 @@ class StableFit(HistoryFit):
     """The lines and the cut of the last fit; after `finish`, the cut of this one."""
     last: HeldCut | None = None
     """The cut of the last fit, if it was of this history."""
+    cut_for: int = 0
+    """The budget that the cut was made for."""
+    kept_start: Span | None = None
+    """The first turns that the last cut has kept, if it left any out."""
 
     def run(self) -> None:
         """Decide what is sent.
@@ -34,8 +46,11 @@ class StableFit(HistoryFit):
             self._keep_cut(self.last)
         self.settle()
         line = int(self.budget * self.stable.high)
+        if self.last is not None and self._has_outgrown(self.last):
+            self._begin_anew()
         if self.used > line:
-            self.seen = len(self.turns)
+            self.seen, self.cut_for = len(self.turns), self.budget
+            self._begin_anew()
             self._cut(line)
             self.settle()
 
@@ -43,6 +58,8 @@ class StableFit(HistoryFit):
         """Add up what is sent, write the note, and hold the cut for the next fit."""
         HistoryFit.finish(self)
         turns = self.turns
+        edges = [position for span in self.kept for position in span][:-1]
+        bound = max([*edges, *(position + 1 for position in self.sent if position not in self.dangling)], default=0)
         held = HeldCut(
             kept=tuple(self.kept),
             edits=dict(self.sent),
@@ -51,33 +68,51 @@ class StableFit(HistoryFit):
             seen=self.seen,
             length=len(turns),
             check=turns.fingerprint(len(turns)),
+            bound=bound,
+            start=turns.fingerprint(bound),
+            budget=self.cut_for,
+            meter=turns.meter.name,
             extra=self._before_messages(),
         )
         self.stable = replace(self.stable, held=held)
 
     def last_prompt(self) -> SentMessages:
-        """Return what the last fit sent; nothing if tools or a system prompt of another size stood before it."""
-        held = self.last
-        if held is None or held.extra != self._before_messages():
+        """Return what the last fit sent; nothing if that is unknown, or if something else stood before it."""
+        held, turns = self.last, self.turns
+        if held is None or held.extra != self._before_messages() or held.length > len(turns):
             return SentMessages([], [])
-        return sent_messages(self.turns, held.kept, held.edits, held.note, held.length)
+        if held.check != turns.fingerprint(held.length):
+            return SentMessages([], [])
+        return sent_messages(turns, held.kept, held.edits, held.note, held.length)
 
     def _known(self) -> HeldCut | None:
-        """Return the cut of the last fit, if it was of this history and still runs between turns."""
+        """Return the cut of the last fit, if the history begins as it did then, and it still runs between turns."""
         held, turns = self.stable.held, self.turns
-        if held is None or held.length > len(turns) or held.check != turns.fingerprint(held.length):
+        if held is None or held.bound > len(turns) or held.start != turns.fingerprint(held.bound):
             return None
         edges = [position for span in held.kept for position in span][:-1]
         return held if all(turns.starts[turns.turn_of(position)] == position for position in edges) else None
 
+    def _has_outgrown(self, held: HeldCut) -> bool:
+        """Return whether the budget has become so much larger that the cut of the last fit leaves out too much."""
+        return held.budget * _MORE < self.budget and bool(self.left_out() or self.sent)
+
+    def _begin_anew(self) -> None:
+        """Start from the whole history, so that what was shortened or left out can return."""
+        self.kept_start = self.spans[0] if self.left_out() else None
+        self.edits, self.note = {}, ""
+        self.prepare()
+        self.settle()
+
     def _keep_cut(self, held: HeldCut) -> None:
         """Send what the last fit sent, and what has come since."""
         turns = self.turns
-        self.seen, self.note = held.seen, held.note
+        self.seen, self.note, self.cut_for = held.seen, held.note, held.budget
         if held.edits:
             self.weights = list(self.weights)
-        for position, form in held.edits.items():
+        for position, kept in held.edits.items():
             if position not in self.edits and position not in held.unanswered:
+                form = kept if held.meter == turns.meter.name else self.forms.recounted(position, kept)
                 self.edits[position] = form
                 self.weights[turns.turn_of(position)] += form.units - turns.units[position]
         edges = [turns.turn_of(position) for span in held.kept for position in span]
@@ -94,7 +129,6 @@ class StableFit(HistoryFit):
         Raises:
             DoesNotFit: the messages that always stay are bigger than the budget.
         """
-        self.note = ""
         if not self.weights:
             if self.used > self.budget:
                 raise self.refusal(0, 0)
@@ -103,8 +137,6 @@ class StableFit(HistoryFit):
         room = line - (self.budget - self.room)
         need = sum(self.weights[turn] for turn in essential)
         if need > room:
-            self.edits = {}  # What has to be cut is cut from the whole.
-            self.prepare()
             if sum(self.weights[turn] for turn in essential) > self.room:
                 self.cut_inside(essential)
             else:
@@ -118,24 +150,32 @@ class StableFit(HistoryFit):
     def _around_gap(self, essential: set[int], left: int) -> list[Span]:
         """Return the turns from the start and from the end that take the low line's share of what is left.
 
-        What stands before the gap stays there, if it fits, so that the provider's cache still has it.
+        The newest turns come first. What stood before the gap stays there, if it fits, so that the provider's cache
+        still has it.
         """
         weights = [0 if turn in essential else weight for turn, weight in enumerate(self.weights)]
         head = self.budget - self.room + sum(self.weights[turn] for turn in essential)
         low = int(left * self.stable.low_line(left, head))
-        first, stop = self.spans[0]
-        anchor = stop if first == 0 else 0
+        newest, full = sum(weights[-_NEWEST:]), int(left * _FULL)
+        low = max(low, newest if newest <= full else 0)
+        resume, taken = self._back(weights, self.newest, max(0, self.newest + 1 - _NEWEST), 0, low)
+        first, anchor = self.kept_start or (0, 0)
         before = sum(weights[:anchor])
-        if not self.left_out() or before > low:
-            anchor, before, most = 0, 0, int(low * self.stable.anchor)
-            while anchor < self.newest and before + weights[anchor] <= most:
+        if not anchor or first or anchor > resume or before + taken > max(low, full):
+            anchor, before, most = 0, 0, min(int(low * self.stable.anchor), low - taken)
+            while anchor < resume and before + weights[anchor] <= most:
                 before += weights[anchor]
                 anchor += 1
-        resume, taken = self.newest, before
-        while resume > anchor and taken + weights[resume - 1] <= low:
-            resume -= 1
-            taken += weights[resume]
+        resume, _ = self._back(weights, resume, anchor, taken + before, low)
         return [(0, anchor), (resume, len(weights))]
+
+    @staticmethod
+    def _back(weights: Sequence[int], turn: int, least: int, taken: int, most: int) -> tuple[int, int]:
+        """Go back from a turn as long as the turns fit; return the first of them, and the tokens that are taken."""
+        while turn > least and taken + weights[turn - 1] <= most:
+            turn -= 1
+            taken += weights[turn]
+        return turn, taken
 
     def _before_messages(self) -> dict[str, int]:
         """Return the tokens of what stands before the messages: tools and a separate system prompt."""

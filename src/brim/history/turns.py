@@ -95,7 +95,7 @@ class Turns:
         self.fixed = 0
         """Tokens of the system messages."""
         self.system: list[int] = []
-        """The positions of the system messages."""
+        """The positions of the system messages before the first turn, which always stay."""
         self.task: int | None = None
         """The position of the user's first message."""
         self.twins: dict[int, list[int]] = {}
@@ -194,9 +194,12 @@ class Turns:
         return bool(self.pairs.open) or bool(self._reasoning)
 
     def fingerprint(self, length: int) -> str:
-        """Return a fingerprint of the first messages; each message is hashed once."""
-        prints = self._prints
+        """Return a fingerprint of the first messages, without a system prompt; each message is hashed once."""
+        prints, leading = self._prints, len(self.system)
         for message in self.messages[len(prints) - 1 : length]:
+            if len(prints) <= leading:  # A system prompt may tell the time; the history is the same.
+                prints.append("")
+                continue
             pieces = "\x1f".join([f"{p.kind}\x1e{p.id}\x1e{p.name}\x1e{p.text}" for p in message.pieces])
             text = f"{prints[-1]}\x1d{message.role}\x1d{pieces}".encode("utf-8", "surrogatepass")
             prints.append(blake2b(text, digest_size=16).hexdigest())
@@ -237,8 +240,11 @@ class Turns:
         self.units.append(units)
         self.indexes.append(index)
         if role == "system":
-            self.fixed += units
-            self.system.append(at)
+            if self.starts:  # A reminder in the middle leaves with the turn that it follows.
+                self._place(at, units, units, at - 1)
+            else:
+                self.fixed += units
+                self.system.append(at)
             return
         if role == "user":
             self._spoken = True
@@ -331,7 +337,6 @@ class Turns:
         self.pairs.moved(seat)
         if self.task is not None and self.task >= seat:
             self.task += 1
-        self.system = [position + (position >= seat) for position in self.system]
         self._latest = {text: position + (position >= seat) for text, position in self._latest.items()}
         self._seat_twins([p + (p >= seat) for again in self.twins.values() for p in again])
 
