@@ -85,7 +85,11 @@ def test_fingerprints_ignore_marks_for_the_cache_and_tell_owners_apart():
     messages = history(3)
     assert fingerprints(messages, ("a",)) == fingerprints(marked(messages, 2), ("a",))
     assert not set(fingerprints(messages, ("a",))) & set(fingerprints(messages, ("b",)))
-    assert fingerprints(messages, ("a",))[:4] == fingerprints(messages[:4], ("a",))
+    alone = fingerprints(messages[:4], ("a",))
+    assert fingerprints(messages, ("a",))[: len(alone)] == alone
+    clock = {"role": "system", "content": "It is 10:31."}
+    assert fingerprints([clock, *messages[1:]], ("a",)) == fingerprints(messages, ("a",))
+    assert fingerprints([clock], ("a",)) != fingerprints([messages[0]], ("a",))
 
 
 @LOGS

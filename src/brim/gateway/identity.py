@@ -9,6 +9,7 @@ from hashlib import blake2b
 from typing import Any
 
 from brim.history.compact.secrets import redact
+from brim.sessions.conversation import bare, leading
 
 HEADER = "x-brim-session-id"
 _LONGEST = 200
@@ -21,7 +22,8 @@ def named(header: str | None, values: Mapping[str, Any], key: str, shown: Sequen
     """Return the name of the conversation of a request; `None` if the request names none.
 
     The header alone is a name. Conversations may share what a body names (`prompt_cache_key`, `metadata.user_id`,
-    `user`), so a fingerprint of the first message is added to it. Clients with different keys share no conversation.
+    `user`), so a fingerprint of the first message after the system prompt is added to it. Clients with different keys
+    share no conversation.
 
     A name is kept in the store and shown to others. Of a name that contains a key, only a fingerprint is kept.
 
@@ -40,7 +42,8 @@ def named(header: str | None, values: Mapping[str, Any], key: str, shown: Sequen
     if name is None:
         return None
     first = values.get("messages", values.get("input"))
-    first = first[:1] if isinstance(first, list) else first
+    if isinstance(first, list):
+        first = [bare(raw) for raw in first[leading(first) :][:1]]
     start = json.dumps([values.get("model"), first], ensure_ascii=False, separators=(",", ":"))
     return f"{_fingerprint(key)}.{cleaned(name, shown)}.{_fingerprint(start)}"
 

@@ -11,7 +11,6 @@ from brim.history.prompt import SentMessages, sent_messages
 from brim.history.spans import Span, joined, ranges
 from brim.history.stable import HeldCut, Stable
 
-
 _NEWEST = 10
 """Turns at the end that a cut leaves as they are, if they fit."""
 _FULL = 0.8

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, cast
 
 from brim.errors import DoesNotFit
@@ -50,10 +49,8 @@ class Context:
         self.history.extend(messages)
 
     def anew(self, scale: BaseMeter, messages: Sequence[Any]) -> Context:
-        """Return a context of other messages, or of the same with another meter; no cut is held."""
-        stable = self.history.stable
-        lines = False if stable is None else replace(stable, held=None)
-        return Context(scale, messages, stable=lines, format=self.history.turns.format)
+        """Return a context of other messages, or of the same with another meter; a cut is held if it fits them."""
+        return Context(scale, messages, stable=self.history.stable or False, format=self.history.turns.format)
 
     def shortened(self, length: int) -> Context:
         """Return a context of the first messages, as it was before the others came."""

@@ -6,6 +6,7 @@ and keeps only the cut.
 
 from __future__ import annotations
 
+import json
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -30,6 +31,9 @@ CHANGED = "changed"
 _TRIES = 50
 """How often a request is fitted again because another process has written to its log."""
 _MARKS = ("cache_control", "prompt_cache_breakpoint")
+_SYSTEM = ("system", "developer")
+_TAIL = 2
+"""Messages at the end that a client may have changed since its last request."""
 
 T = TypeVar("T")
 
@@ -68,12 +72,25 @@ class Conversation(ABC):
     def known(self) -> Sequence[Any]:
         """The messages of its newest request."""
 
+    def shared(self, messages: Sequence[Any]) -> int:
+        """Return with how many of its messages these begin; a system prompt before them may tell another time."""
+        known = self.known
+        first = leading(known)
+        if leading(messages) != first:
+            return 0
+        pairs = zip(known[first:], messages[first:], strict=False)
+        return first + next(
+            (at for at, pair in enumerate(pairs) if not _same(*pair)), min(len(known), len(messages)) - first
+        )
+
     def continues(self, messages: Sequence[Any]) -> int | None:
         """Return how many messages are known, if these begin with them; else `None`."""
-        known = self.known
-        if len(known) > len(messages):
-            return None
-        return len(known) if all(map(_same, messages[: len(known)], known)) else None
+        return len(self.known) if self.shared(messages) == len(self.known) else None
+
+    def resembles(self, messages: Sequence[Any]) -> int | None:
+        """Return how many messages are the same, if only the last known ones were changed; else `None`."""
+        shared, known, first = self.shared(messages), len(self.known), leading(self.known)
+        return shared if shared < known <= min(shared + _TAIL, 2 * shared - first) else None
 
     @abstractmethod
     def fit(self, request: RequestInput, room: Room, most: int | None = None) -> FittedRequest:
@@ -138,10 +155,10 @@ class LoggedConversation(Conversation):
         """The messages of its newest request."""
         return self._known
 
-    def continues(self, messages: Sequence[Any]) -> int | None:
-        """Return how many messages are known, if these begin with them; else `None`."""
+    def shared(self, messages: Sequence[Any]) -> int:
+        """Return with how many of its messages these begin; those of a log are JSON."""
         start = [jsonable(raw) for raw in messages[: self._stored]]
-        return super().continues([*start, *messages[self._stored :]])
+        return super().shared([*start, *messages[self._stored :]])
 
     def fit(self, request: RequestInput, room: Room, most: int | None = None) -> FittedRequest:  # noqa: ARG002
         """Return the request that fits: what is new is added to the session, and its prompt is sent.
@@ -159,12 +176,11 @@ class LoggedConversation(Conversation):
             self.session.add(messages[had:])
             self._know(messages, had)
         session, tools = self.session, request.tools
-        count = session.estimate(request.system, tools) + request.extra
+        extra = request.extra + self._longer_start(messages)
+        count = session.estimate(request.system, tools) + extra
         before = count + self.correction(count)
         budget = self.budget(room.fits if before <= room.fits else room.target)
-        fitted = self._newest = session.prompt(
-            system=request.system, tools=tools, budget=max(0, budget - request.extra)
-        )
+        fitted = self._newest = session.prompt(system=request.system, tools=tools, budget=max(0, budget - extra))
         sent = fitted.messages
         if request.system and session.format == "openai":
             sent = sent[1:]  # The caller sends it apart.
@@ -174,14 +190,20 @@ class LoggedConversation(Conversation):
         return FittedRequest(
             messages=[bare(raw) if at is None else messages[at] for raw, at in zip(sent, places, strict=True)],
             places=places,
-            input=request,
+            input=replace(request, extra=extra),
             changed=changed,
             before=before,
             room=room,
-            correction=self.correction(fitted.used + request.extra),
+            correction=self.correction(fitted.used + extra),
             session=session,
             fitted=fitted,
         )
+
+    def _longer_start(self, messages: Sequence[Any]) -> int:
+        """Return by how many tokens the leading system messages are longer than those that the session has."""
+        pairs = [pair for pair in zip(messages[: leading(messages)], self._known, strict=False) if not _same(*pair)]
+        new, old = (sum(self.meter.count(_text(pair[at])) for pair in pairs) for at in (0, 1))
+        return max(0, new - old)
 
     def refused(self, overflow: Overflow) -> None:
         """Note in the log that the newest prompt was refused as too long."""
@@ -246,6 +268,12 @@ def logged_messages(store: Store, session: str) -> list[Any]:
     return known
 
 
+def leading(messages: Sequence[Any]) -> int:
+    """Return how many system messages stand before all others."""
+    roles = (raw.get("role") if isinstance(raw, dict) else None for raw in messages)
+    return next((at for at, role in enumerate(roles) if role not in _SYSTEM), len(messages))
+
+
 def bare(raw: Any) -> Any:
     """Return a message without the marks by which a client tells the provider what to cache.
 
@@ -262,6 +290,10 @@ def bare(raw: Any) -> Any:
 
 def _same(one: Any, other: Any) -> bool:
     return bool(one == other or bare(one) == bare(other))
+
+
+def _text(raw: Any) -> str:
+    return json.dumps(jsonable(raw), ensure_ascii=False)
 
 
 def _is_marked(value: Any) -> bool:

@@ -334,12 +334,12 @@ class Conversations:
 
     def _continued(self, request: RequestInput, key: ConversationKey) -> str | None:
         """Return the name of the conversation that the messages continue furthest; `None` if there is none."""
-        lengths = {
-            name: length
-            for name, each in self._known.items()
-            if each.key == key and (length := each.continues(request.messages))
-        }
-        name = max(lengths, key=lambda each: lengths[each], default=None)
+        own = [(name, each) for name, each in self._known.items() if each.key == key]
+        for length_of in (Conversation.continues, Conversation.resembles):
+            lengths = {name: length for name, each in own if (length := length_of(each, request.messages))}
+            name = max(lengths, key=lambda each: lengths[each], default=None)
+            if name is not None:
+                return name
         if name is None and not self._log and self._store is not None:
             marks = fingerprints(request.messages, key)
             name = self._prefixes.find(marks) or f"auto.{marks[-1]}"

@@ -13,7 +13,7 @@ from brim.history.stable import Stable
 from brim.meter import BaseMeter
 from brim.sessions import recall_tool as recall
 from brim.sessions.context import Context, held_dict, held_from
-from brim.sessions.conversation import Conversation, ConversationKey, bare
+from brim.sessions.conversation import Conversation, ConversationKey, bare, leading
 from brim.sessions.journal import Journal
 from brim.sessions.meters import Meters
 from brim.sessions.request import FittedRequest, RequestInput
@@ -125,16 +125,17 @@ class HeldConversation(Conversation):
 
     def _shown(self, request: RequestInput) -> Context:
         """Return the context of a request: the one before with what is new, or another with the cut that is held."""
-        scale, context = self.scale, self._context
-        assert scale is not None
-        held = self._load(scale)
+        scale, context, messages = self.meter, self._context, request.messages
+        held = self._load()
         if context is not None and held is None and context.history.turns.meter is scale:
-            had = self.continues(request.messages)
-            if had is not None:
-                context.extend(request.messages[had:])
+            had, first = self.continues(messages), leading(messages)
+            if had is not None and [*map(bare, messages[:first])] == [*map(bare, context.messages[:first])]:
+                context.extend(messages[had:])
                 return context
+        if held is None and context is not None:
+            held = context.history.stable
         kept: Stable | bool = held if self._stable and held is not None else self._stable
-        return Context(scale, request.messages, stable=kept, format=request.format)
+        return Context(scale, messages, stable=kept, format=request.format)
 
     def _shelve(self, texts: dict[str, str]) -> None:
         """Keep dropped texts, so that the model can recall them."""
@@ -178,19 +179,19 @@ class HeldConversation(Conversation):
         self._journal.append([("prompt", {**status, **receipt}), (META, meta)])
         if self._cut is None or self._cut == self._saved:
             return
-        body = {"held": held_dict(context.history.stable), "meter": scale.name, "cuts": self._cuts}
+        body = {"held": held_dict(context.history.stable), "cuts": self._cuts}
         version = self._store.save(KIND, self.name, body, self._version)
         if version is not None:  # If not, another process cut first; its cut is taken with the next request.
             self._version, self._saved = version, self._cut
 
-    def _load(self, scale: BaseMeter) -> Stable | None:
+    def _load(self) -> Stable | None:
         """Return the cut that another process has made, if one did."""
         saved = self._store.load(KIND, self.name)
         if saved is None or saved.version == self._version:
             return None
         self._version = saved.version
         self._cuts = max(self._cuts, saved.body.get("cuts", 0))
-        held = held_from(saved.body["held"]) if saved.body.get("meter") == scale.name else None
+        held = held_from(saved.body["held"])
         if held is None:
             return None
         self._cut = self._saved = held.identity

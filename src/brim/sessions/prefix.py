@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
-from brim.sessions.conversation import bare
+from brim.sessions.conversation import bare, leading
 from brim.sessions.tolerant_store import TolerantStore
 
 KIND = "gateway-prefix"
@@ -41,12 +41,13 @@ def fingerprints(messages: Sequence[Any], key: Sequence[Any]) -> list[str]:
     """Return a fingerprint for each beginning of a conversation: its first message, its first two, and so on.
 
     Args:
-        messages: the messages; marks for the provider's cache are left out.
+        messages: the messages; a system prompt before them and marks for the provider's cache are left out.
         key: separates conversations that begin alike: the owner, the model, the format.
     """
     running = blake2b(_json(list(key)), digest_size=16)
     found = []
-    for message in messages:
+    first = leading(messages)
+    for message in messages[first:] or messages:
         running.update(_json(bare(message)))
         running.update(b"\0")
         found.append(running.copy().hexdigest())
