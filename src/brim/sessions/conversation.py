@@ -6,7 +6,6 @@ and keeps only the cut.
 
 from __future__ import annotations
 
-import json
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -202,7 +201,9 @@ class LoggedConversation(Conversation):
     def _longer_start(self, messages: Sequence[Any]) -> int:
         """Return by how many tokens the leading system messages are longer than those that the session has."""
         pairs = [pair for pair in zip(messages[: leading(messages)], self._known, strict=False) if not _same(*pair)]
-        new, old = (sum(self.meter.count(_text(pair[at])) for pair in pairs) for at in (0, 1))
+        new, old = (
+            self.meter.count_messages([pair[at] for pair in pairs], format=self.session.format) for at in (0, 1)
+        )
         return max(0, new - old)
 
     def refused(self, overflow: Overflow) -> None:
@@ -290,10 +291,6 @@ def bare(raw: Any) -> Any:
 
 def _same(one: Any, other: Any) -> bool:
     return bool(one == other or bare(one) == bare(other))
-
-
-def _text(raw: Any) -> str:
-    return json.dumps(jsonable(raw), ensure_ascii=False)
 
 
 def _is_marked(value: Any) -> bool:

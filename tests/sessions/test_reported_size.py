@@ -1,0 +1,135 @@
+"""What a provider reported for the last prompt corrects the count of the next one."""
+
+import random
+
+import pytest
+
+import brim
+from brim.sessions.conversations import Conversations
+from brim.sessions.reported_size import ReportedSize
+from brim.sessions.request import RequestInput
+from brim.sessions.windows import WindowLimits
+from sessions.test_conversations import history, legal
+
+LOGS = pytest.mark.parametrize("log", [True, False], ids=["log", "no log"])
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": f"tool_{i}",
+            "description": "Reads a part of the log and returns it, with what stood around it. " * 6,
+            "parameters": {"type": "object", "properties": {"part": {"type": "integer", "minimum": i}}},
+        },
+    }
+    for i in range(20)
+]
+
+
+def size(counted, reported):
+    return ReportedSize(counted=counted, reported=reported, sent=RequestInput(messages=[]), scale=brim.meter("gpt-4o"))
+
+
+@pytest.mark.parametrize(
+    ("counted", "reported", "tokens", "correction"),
+    [
+        (1_000, 800, 1_000, -200),
+        (1_000, 800, 1_080, -190),
+        (1_000, 800, 500, -90),
+        (1_000, 800, 990, -190),
+        (1_000, 1_500, 1_000, 500),
+        (1_000, 1_500, 1_008, 501),
+        (1_000, 1_500, 500, 260),
+    ],
+)
+def test_most_of_the_next_prompt_was_in_the_last_one(counted, reported, tokens, correction):
+    assert size(counted, reported).correction(tokens) == correction
+
+
+def test_a_prompt_within_its_budget_is_within_what_it_may_take():
+    numbers = random.Random(7)
+    for _ in range(20_000):
+        counted = numbers.randint(1, 20_000)
+        known = size(counted, numbers.randint(-(-counted // 3), counted * 3))
+        tokens = numbers.randint(0, 30_000)
+        budget = known.budget(tokens)
+        for used in {budget, max(0, budget - 1), budget // 2}:
+            assert used + known.correction(used) <= tokens
+
+
+def test_a_report_of_something_else_is_not_believed():
+    assert size(900, 300).plausible
+    assert not size(901, 300).plausible
+    assert not size(300, 901).plausible
+    assert not size(300, 0).plausible
+
+
+def tokens_of(messages, tools):
+    """Count as another provider might: a fifth less for tools, a tenth more for texts."""
+    meter = brim.meter("cl100k_base")
+    return int(meter.count_messages(messages) * 1.1 + meter.count(str(tools)) * 0.8)
+
+
+@LOGS
+@pytest.mark.parametrize("model", ["mystery", "claude-sonnet-4-5", "gpt-4o"])
+def test_after_a_few_answers_the_count_is_near_what_is_reported_tools_included(model, log):
+    engine = Conversations(model=model, log=log)
+    off = []
+    for steps in range(1, 16):
+        request = RequestInput(messages=history(steps * 3), model=model, tools=TOOLS, format="openai")
+        made = engine.fit(request, engine.plan(request, WindowLimits(size=100_000)))
+        actual = tokens_of(made.messages, TOOLS)
+        off.append(made.used / actual - 1)
+        made.answered({"prompt_tokens": actual, "completion_tokens": 1})
+    assert -0.01 < min(off[10:])
+    assert max(off[10:]) < 0.05
+
+
+@LOGS
+def test_a_meter_that_learns_does_not_cut_anew(log):
+    engine = Conversations(model="mystery", log=log, compact_at="never")
+    last, kept, cut = [], 0, 0
+    for steps in range(30, 60):
+        request = RequestInput(messages=history(steps), model="mystery", format="openai")
+        made = engine.fit(request, engine.plan(request, WindowLimits(size=3_000)))
+        assert legal(made.messages)
+        kept += made.messages[: len(last)] == last
+        cut += made.changed
+        last = made.messages
+        made.answered({"prompt_tokens": tokens_of(made.messages, None), "completion_tokens": 1})
+    assert cut > 20
+    assert kept >= 25
+
+
+@LOGS
+def test_a_clock_in_the_system_prompt_is_sent_as_it_is_and_keeps_the_cut(log):
+    engine = Conversations(2_000, model="gpt-4o", log=log, compact_at="never")
+    last, kept = [], 0
+    for steps in range(30, 44):
+        clock = {"role": "system", "content": f"It is 10:{steps}." + " Be brief." * (steps % 3)}
+        request = engine.request([clock, *history(steps)[1:]])
+        assert request.messages[0] == clock
+        assert request.used <= 2_000
+        kept += request.messages[1 : len(last)] == last[1:]
+        last = request.messages
+    assert len(engine) == 1
+    assert kept >= 10
+
+
+@LOGS
+def test_a_longer_system_prompt_is_counted(log):
+    engine = Conversations(2_000, model="gpt-4o", log=log, compact_at="never")
+    engine.request(history(30))
+    long = {"role": "system", "content": "Never forget a rule. " * 150}
+    request = engine.request([long, *history(31)[1:]])
+    assert request.messages[0] == long
+    assert brim.meter("gpt-4o").count_messages(request.messages) <= request.used <= 2_000
+    assert len(engine) == 1
+
+
+def test_a_reminder_that_moves_along_at_the_end_continues_the_conversation():
+    engine = Conversations(model="gpt-4o", log=False)
+    reminder = {"role": "system", "content": "Answer in English."}
+    for steps in range(3, 9):
+        request = RequestInput(messages=[*history(steps), reminder], model="gpt-4o", format="openai")
+        engine.fit(request, engine.plan(request, WindowLimits(size=9_000)))
+    assert len(engine) == 1
