@@ -26,10 +26,8 @@ def _shell(arguments: Any) -> str:
     return subprocess.run(command, shell=True, capture_output=True, text=True, check=False).stdout
 
 
-def _wrapped(client: Any, wrapped: bool) -> Any:
-    """Return the client, wrapped if asked; the window is the one that the rig names."""
-    if not wrapped:
-        return client
+def _wrapped(client: Any) -> Any:
+    """Return the client wrapped; the window is the one that the rig names."""
     import brim
 
     window = os.environ.get(WINDOW)
@@ -43,10 +41,19 @@ def _count(client: Any) -> None:
         print(json.dumps({"after": last.used, "budget_tokens": budget}), file=sys.stderr, flush=True)
 
 
-def _anthropic(base: str, model: str, task: str, wrapped: bool) -> str:
+def _anthropic_client(base: str) -> Any:
     import anthropic
 
-    client = _wrapped(anthropic.Anthropic(base_url=base, api_key=_KEY, max_retries=0), wrapped)
+    return anthropic.Anthropic(base_url=base, api_key=_KEY, max_retries=0)
+
+
+def _openai_client(base: str) -> Any:
+    import openai
+
+    return openai.OpenAI(base_url=f"{base}/v1", api_key=_KEY, max_retries=0)
+
+
+def _messages(client: Any, model: str, task: str) -> str:
     messages: list[dict[str, Any]] = [{"role": "user", "content": [{"type": "text", "text": task}]}]
     tools = [{"name": "bash", "description": _ABOUT, "input_schema": _SCHEMA}]
     while True:
@@ -69,10 +76,7 @@ def _marked(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [*messages[:-1], {**messages[-1], "content": [*before, {**block, "cache_control": {"type": "ephemeral"}}]}]
 
 
-def _chat(base: str, model: str, task: str, wrapped: bool) -> str:
-    import openai
-
-    client = _wrapped(openai.OpenAI(base_url=f"{base}/v1", api_key=_KEY, max_retries=0), wrapped)
+def _chat(client: Any, model: str, task: str) -> str:
     messages: list[dict[str, Any]] = [{"role": "user", "content": task}]
     tools = [{"type": "function", "function": {"name": "bash", "description": _ABOUT, "parameters": _SCHEMA}}]
     while True:
@@ -87,10 +91,7 @@ def _chat(base: str, model: str, task: str, wrapped: bool) -> str:
             messages.append({"role": "tool", "tool_call_id": call.id, "content": said})
 
 
-def _responses(base: str, model: str, task: str, wrapped: bool) -> str:
-    import openai
-
-    client = _wrapped(openai.OpenAI(base_url=f"{base}/v1", api_key=_KEY, max_retries=0), wrapped)
+def _responses(client: Any, model: str, task: str) -> str:
     items: list[Any] = [{"role": "user", "content": task}]
     tools = [{"type": "function", "name": "bash", "description": _ABOUT, "parameters": _SCHEMA, "strict": False}]
     options = {"reasoning": {"summary": "auto"}, "include": ["reasoning.encrypted_content"], "store": False}
@@ -107,12 +108,20 @@ def _responses(base: str, model: str, task: str, wrapped: bool) -> str:
             items.append({"type": "function_call_output", "call_id": call.call_id, "output": _shell(call.arguments)})
 
 
-LOOPS: dict[str, Callable[[str, str, str, bool], str]] = {
-    "anthropic": _anthropic,
-    "chat": _chat,
-    "responses": _responses,
+_LOOPS: dict[str, tuple[Callable[[str], Any], Callable[[Any, str, str], str]]] = {
+    "anthropic": (_anthropic_client, _messages),
+    "chat": (_openai_client, _chat),
+    "responses": (_openai_client, _responses),
 }
+
+
+def work(name: str, base: str, model: str, task: str, *, wrapped: bool) -> str:
+    """Do a task with one of the clients, and return the last answer."""
+    make, loop = _LOOPS[name]
+    with make(base) as client:
+        return loop(_wrapped(client) if wrapped else client, model, task)
+
 
 if __name__ == "__main__":
     name, base, model, task, how = sys.argv[1:]
-    print(LOOPS[name](base, model, task, how == "wrapped"))
+    print(work(name, base, model, task, wrapped=how == "wrapped"))

@@ -14,7 +14,7 @@ from test_facts import ROOT
 sys.path.append(str(ROOT))
 
 from scripts.agents.cache import BreakpointCache, PrefixCache
-from scripts.agents.client_loop import LOOPS, WINDOW
+from scripts.agents.client_loop import WINDOW, work
 from scripts.agents.figures import figures
 from scripts.agents.hop import recording
 from scripts.agents.messages_api import MessagesApi
@@ -47,16 +47,20 @@ def upstream(tmp_path, cache, **options):
 )
 def test_anthropic_refuses_what_is_too_long_in_its_own_words(tmp_path, counts, said):
     model = upstream(tmp_path, BreakpointCache(), window=3_010 if counts else 2_900, answer_counts=counts)
-    with serving_api(MessagesApi(model)) as address:
-        client = anthropic.Anthropic(base_url=address, api_key="none", max_retries=0)
-        with pytest.raises(anthropic.BadRequestError, match=said):
-            client.messages.create(model="claude", max_tokens=100, messages=[{"role": "user", "content": LONG}])
+    with (
+        serving_api(MessagesApi(model)) as address,
+        anthropic.Anthropic(base_url=address, api_key="none", max_retries=0) as client,
+        pytest.raises(anthropic.BadRequestError, match=said),
+    ):
+        client.messages.create(model="claude", max_tokens=100, messages=[{"role": "user", "content": LONG}])
     assert [row.get("overflow") for row in model.log.rows] == [True]
 
 
 def test_openai_refuses_a_chat_with_numbers_and_a_stream_of_responses_inside_without(tmp_path):
-    with serving_api(OpenAiApi(upstream(tmp_path, PrefixCache(), window=2_000))) as address:
-        client = openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0)
+    with (
+        serving_api(OpenAiApi(upstream(tmp_path, PrefixCache(), window=2_000))) as address,
+        openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0) as client,
+    ):
         with pytest.raises(
             openai.BadRequestError, match="maximum context length is 2000 tokens. However, your messages"
         ):
@@ -72,8 +76,9 @@ def test_a_websocket_is_refused_and_the_models_are_listed(tmp_path):
         recording(address, log) as hop,
     ):
         request = urllib.request.Request(f"{hop}/v1/responses", headers={"Upgrade": "websocket"})
-        with pytest.raises(urllib.error.HTTPError, match="426"):
+        with pytest.raises(urllib.error.HTTPError, match="426") as refused:
             urllib.request.urlopen(request)
+        refused.value.close()
         with urllib.request.urlopen(f"{hop}/v1/models") as answer:
             assert [model["id"] for model in json.load(answer)["data"]] == ["gpt-5.1-codex", "rig-model"]
     assert [row["status"] for row in log.rows] == [426, 200]
@@ -91,7 +96,7 @@ def test_a_client_that_is_wrapped_finishes_a_task_that_is_too_long_for_it(name, 
     monkeypatch.setenv(WINDOW, "9000")
     upstream_log, client_log = RequestLog(tmp_path, "upstream"), RequestLog(tmp_path, "client")
     with serving_api(api_of(scenario, upstream_log)) as address, recording(address, client_log) as hop:
-        out = LOOPS[name](hop, scenario.model, scenario.task.prompt, True)
+        out = work(name, hop, scenario.model, scenario.task.prompt, wrapped=True)
     logs = {"upstream": upstream_log, "client": client_log}
     told = capsys.readouterr().err
     found = figures(
