@@ -10,7 +10,7 @@ import copy
 import json
 import random
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any
 
 import brim
@@ -386,14 +386,21 @@ def size(messages: list[Any], format: str, meter: str) -> int:
     return sum(map(tally.message, messages)) + tally.reply
 
 
+def leading(messages: list[dict[str, Any]]) -> list[int]:
+    """Return the indexes of the system messages that stand before all others."""
+    return list(takewhile(lambda i: messages[i].get("role") == "system", range(len(messages))))
+
+
 def turns(messages: list[dict[str, Any]], format: str) -> list[list[int]]:
-    """Return the indexes of what cannot be parted in a legal history, without its system messages."""
+    """Return the indexes of what cannot be parted in a legal history, without its leading system messages."""
     found: list[list[int]] = []
     waiting: list[str] = []
+    last: dict[str, Any] | None = None
     for i, m in enumerate(messages):
         if m.get("role") == "system":
+            if found:
+                found[-1].append(i)
             continue
-        last = messages[found[-1][-1]] if found else None
         joined = bool(waiting)
         if last is not None and format == "anthropic":
             joined |= m["role"] != "assistant" or last["role"] == "assistant"
@@ -403,6 +410,7 @@ def turns(messages: list[dict[str, Any]], format: str) -> list[list[int]]:
             found[-1].append(i)
         else:
             found.append([i])
+        last = m
         calls, results = calls_and_results(m)
         for call in results:
             waiting.remove(call)
@@ -439,7 +447,7 @@ class Ladder:
             return sum(tally.message(given[i]) for turn in some for i in turn)
 
         whole = units(None, pinned)
-        systems = [i for i, m in enumerate(given) if m.get("role") == "system"]
+        systems = leading(given)
         self.beside = units(None, [systems]) + Tally(case.meter, format).reply
         first_cut = [turn for turn in kept if turn == self.newest]
         self.task_whole = (
@@ -558,7 +566,7 @@ def _check_kept(case: Case, out: list[dict[str, Any]]) -> None:
     if not case.broken:
         assert kept == sorted(kept), "the order changed"
         assert not illegal(case.messages, case.format), illegal(case.messages, case.format)
-        systems = [i for i, m in enumerate(case.messages) if m.get("role") == "system"]
+        systems = leading(case.messages)
         assert [i for i in kept if i in set(systems)] == systems, "a system message is missing"
         whole = size(case.messages, case.format, case.meter)
         if whole <= case.budget and not {"recent", "older"} & set(case.options):
@@ -593,7 +601,8 @@ def fate_of_task(case: Case, out: list[dict[str, Any]]) -> str:
         return "whole"
     first = case.messages[ladder.task[0]]
     spoken = [m for m in out if m.get("role") != "system" and m.get("type") != "reasoning"]
-    after = sum(case.messages[i].get("type") != "reasoning" for i in ladder.newest)
+    newest = [case.messages[i] for i in ladder.newest]
+    after = sum(m.get("type") != "reasoning" and m.get("role") != "system" for m in newest)
     told = [m for m in spoken[:-after] if m.get("role") == "user" and not str(m["content"]).startswith(_NOTE)]
     task = next((m for m in told if m is first or id(m) not in own), None)
     if task is None:

@@ -54,10 +54,10 @@ def test_what_is_set_holds_and_an_answer_of_unknown_length_gets_room(limits, ans
 
 
 def test_an_answer_that_counts_is_reserved_whole_and_one_that_does_not_gets_a_small_part():
-    of, whole = windows(), Room(window=8_000, fits=5_000, target=5_000, most=8_000)
+    of, whole = windows(), Room(window=8_000, fits=6_000, target=6_000, most=8_000)
     assert room(of, answer=3_000, size=8_000) == whole
     of.refused("mystery", Overflow(reason="both", limit=8_000, sent=6_000, reply=3_000), 6_000, 8_000, learns=True)
-    assert room(of, answer=3_000, size=8_000) == replace(whole, most=5_000, answer=3_000)
+    assert room(of, answer=3_000, size=8_000) == Room(window=8_000, fits=5_000, target=5_000, most=5_000, answer=3_000)
     lowered = room(of, answer=3_000, size=8_000, lower_answer=True)
     assert lowered == Room(window=8_000, fits=7_000, target=7_000, most=8_000, answer=3_000)
     of.accepted("mystery", 6_000, 3_000, 8_000)

@@ -30,6 +30,8 @@ _SERVER_INTERVAL = 600
 _MOST = 1_000
 """Models that are remembered."""
 _MOST_RATIO = 20.0
+_UNSURE = 4
+"""The part of the window, one in so many, that is reserved at most while it is unknown whether the answer counts."""
 _LEAST = 256
 """Tokens of a window at the least: a shorter prompt that is refused without numbers has another fault."""
 _FIELDS = ("max_model_len", "context_length", "context_window", "max_context_length", "max_input_tokens", "n_ctx")
@@ -278,6 +280,8 @@ def _reserves(size: int, limits: WindowLimits, answer: int | None, counts: bool 
     if limits.lower_answer or counts is False:
         enough = min(answer, max(limits.reserve, answer_room(size)))
         return enough, enough, 0
+    if counts is None:  # A server that counts the answer says so once; then all of it is reserved.
+        answer = min(answer, size // _UNSURE)
     return answer, answer, answer if counts else 0
 
 
