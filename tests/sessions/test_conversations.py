@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import brim
 from brim.errors import DoesNotFit
 from brim.sessions.conversations import Conversations
+from brim.wire.overflow import Overflow
 from faulty import BEFORE, FaultyStore
 
 SYSTEM = {"role": "system", "content": "You are a careful engineer."}
@@ -144,9 +145,12 @@ def test_the_longest_unused_conversation_is_forgotten_first():
 def test_the_answer_that_is_asked_for_has_room():
     given = history(6, TASK)
     whole = Conversations(1_500, model="gpt-4o").request(given)
-    asked = Conversations(1_500, model="gpt-4o").request(given, answer=900)
+    unsure = Conversations(1_500, model="gpt-4o")
     assert whole.fitted.used > 600
-    assert 300 < asked.fitted.used <= 600
+    assert 600 < unsure.request(given, answer=900).fitted.used <= 1_125
+    refused = Overflow(reason="both are too long", limit=1_500, sent=1_000, reply=900)
+    unsure.windows.refused("gpt-4o", refused, 1_000, 1_500, learns=False)
+    assert 300 < unsure.request(given, answer=900).fitted.used <= 600
 
 
 def test_a_system_prompt_and_tools_apart_are_counted_and_not_sent_twice():

@@ -1,7 +1,6 @@
 """How many tokens a model takes: what is set, what refusals, servers and the catalogue state, and what holds longest."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 

@@ -95,8 +95,11 @@ class Decision:
         most = self.ask.most_tokens(plan.scale)
         if most is None:
             return "; the tokens of its images and files are unknown"
-        if most > room.fits:
-            return f"; its body may take {most:,} tokens, and {room.fits:,} fit"
+        fits = room.fits
+        if self.ask.answer is not None and self.state.conversations.windows.answer_counts(self.ask.model) is not False:
+            fits = min(fits, room.window - self.ask.answer)
+        if most > fits:
+            return f"; its body may take {most:,} tokens, and {fits:,} fit"
         return None
 
     async def _outcome(self) -> FitOutcome:
