@@ -10,6 +10,8 @@ from scripts.agents.scenario import Scenario
 _MOST_RETRIES = 1
 _FILL = 0.8
 _LOW, _HIGH = -0.01, 0.05
+_NOISE = 0.001
+"""The ids in the requests of two runs differ, and with them a few tokens."""
 MOST_CPU = 30.0
 """Milliseconds for the decision on a request of the size of Claude Code's."""
 
@@ -34,7 +36,7 @@ def failures(scenario: Scenario, direct: Figures | None, brim: Figures) -> Itera
         yield f"counts are {brim.drift[0]:+.1%} to {brim.drift[1]:+.1%} off after ten answers"
     if direct is None or not direct.finished:
         return
-    if scenario.program.name == "claude" and brim.cached < direct.cached:
+    if scenario.program.name == "claude" and brim.cached < direct.cached - _NOISE:
         yield f"{brim.cached:.1%} of the prompts were read from the cache, {direct.cached:.1%} without brim"
     if scenario.cost and brim.cost > direct.cost:
         yield f"the prompts cost {brim.cost:,}, {direct.cost:,} without brim"

@@ -53,7 +53,7 @@ def fit_messages(
 ) -> Fitted:
     """Return as much of a history as fits the budget and a provider accepts, with a receipt.
 
-    System messages, the user's first message (the task) and the newest turn always stay, if necessary cut.
+    Leading system messages, the user's first message (the task) and the newest turn always stay, if necessary cut.
 
     Args:
         messages: a history in the format of OpenAI chat, OpenAI Responses items or Anthropic Messages.

@@ -41,8 +41,8 @@ _OPENINGS = 2
 """How often a log is opened before a request goes on without it; the next request tries again."""
 _MOST_CHARS = 64 * 1024 * 1024
 """Characters of the newest requests of all conversations that are remembered."""
-_LOGGED = {"tool_limit": "100%"}
-"""How the sessions differ from those of an agent that keeps its own: what fits is sent as it came."""
+_LOGGED = {"tool_limit": "100%", "keep_turns": 10}
+"""How the sessions differ from those of an agent that keeps its own: what fits is sent as it came, and more turns stay."""
 
 
 class Conversations:
