@@ -105,7 +105,7 @@ AREAS = (
         "gateway/decision.py",
         "tests/gateway/test_faults.py",
         (
-            ("after an error everything is passed on", "if most > room.fits:", "if False:"),
+            ("after an error everything is passed on", "if most > fits:", "if False:"),
             ("after an error images count as their text", "if most is None:", "if False:"),
             ("after an error a warning is a refusal", "if room is None or policy == WARN:", "if room is None:"),
         ),

@@ -42,7 +42,7 @@ _OPENINGS = 2
 _MOST_CHARS = 64 * 1024 * 1024
 """Characters of the newest requests of all conversations that are remembered."""
 _LOGGED = {"tool_limit": "100%", "keep_turns": 10}
-"""How the sessions differ from those of an agent that keeps its own: what fits is sent as it came, and more turns stay."""
+"""How the sessions differ from those of an agent that keeps its own: what fits is sent as it came, more turns stay."""
 
 
 class Conversations:
