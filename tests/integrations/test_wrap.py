@@ -163,6 +163,22 @@ def well(server, route) -> None:
     assert seen(CALLS)[:40] in last
 
 
+@pytest.fixture(autouse=True)
+def closed(monkeypatch):
+    """Close every client that a test makes: a socket that is left open is the fault of a later test."""
+    made = []
+    for kind in (openai.OpenAI, anthropic.Anthropic):
+
+        def begin(self, *given, _begin=kind.__init__, **options):
+            _begin(self, *given, **options)
+            made.append(self)
+
+        monkeypatch.setattr(kind, "__init__", begin)
+    yield
+    for client in made:
+        client.close()
+
+
 @pytest.fixture(params=list(LOOPS))
 def route(request):
     return request.param
