@@ -45,6 +45,16 @@ def test_a_cut_leaves_the_low_line_and_not_less_than_the_newest():
     assert min(fit.used for fit in high[10:]) > lowest
 
 
+def test_ten_turns_stay_at_a_cut_only_if_the_prompt_is_not_soon_full_again():
+    """With long rules, ten turns take two thirds of what is left, and nine tenths of the budget with the rules."""
+    ten = sum(CHARS.count_messages(step) for step in list(grown(50))[41:])
+    rules = 2 * ten
+    fits = prompts([[system("r" * rules), user("task")], *list(grown(50))[1:]], rules + ten * 3 // 2, stable=True)
+    cut = [b for a, b in pairwise(fits) if b.messages[: len(a.messages)] != a.messages]
+    assert cut
+    assert max(fit.used for fit in cut) <= rules + ten * 19 // 20
+
+
 def test_a_high_line_below_the_budget_is_kept_to():
     fits = prompts(grown(40), 1_000, stable=brim.Stable(high=0.7, low=0.4))
     assert max(fit.used for fit in fits) <= 700

@@ -25,8 +25,9 @@ TOOLS = [
 ]
 
 
-def size(counted, reported):
-    return ReportedSize(counted=counted, reported=reported, sent=RequestInput(messages=[]), scale=brim.meter("gpt-4o"))
+def size(counted, reported, least=None):
+    sent, scale = RequestInput(messages=[]), brim.meter("gpt-4o")
+    return ReportedSize(counted=counted, reported=reported, sent=sent, scale=scale, least=least)
 
 
 @pytest.mark.parametrize(
@@ -48,12 +49,29 @@ def test_most_of_the_next_prompt_was_in_the_last_one(counted, reported, tokens, 
 def test_a_prompt_within_its_budget_is_within_what_it_may_take():
     numbers = random.Random(7)
     for _ in range(20_000):
-        counted = numbers.randint(1, 20_000)
+        counted = least = numbers.randint(1, 20_000)
         known = size(counted, numbers.randint(-(-counted // 3), counted * 3))
-        tokens = numbers.randint(0, 30_000)
+        if numbers.random() < 0.7:
+            least = numbers.randint(1, counted)
+            known = known.after(size(least, numbers.randint(-(-least // 3), least * 3)))
+        tokens = numbers.choice([numbers.randint(0, 30_000), known.reported - 1, least])
         budget = known.budget(tokens)
-        for used in {budget, max(0, budget - 1), budget // 2}:
+        for used in {budget, max(0, budget - 1), budget // 2, max(0, min(budget, least - 1))}:
             assert used + known.correction(used) <= tokens
+
+
+def test_a_cut_prompt_is_counted_between_the_smallest_and_the_last():
+    # Tools of 1,000 tokens by our count and 1,400 by theirs; texts of 9,000 and 8,100.
+    known = size(10_000, 9_500, least=size(1_000, 1_400))
+    assert known.correction(5_500) + 5_500 == 1_400 + 4_050 + 4_050 // 50 + 1
+    assert size(10_000, 9_500).correction(5_500) + 5_500 == 5_335
+
+
+def test_the_smallest_prompt_of_a_conversation_is_remembered():
+    first, second, third = size(100, 90), size(50, 44), size(300, 280)
+    assert first.after(None).least is None
+    assert second.after(first).least is None
+    assert third.after(second.after(first)).least is second
 
 
 def test_a_report_of_something_else_is_not_believed():

@@ -14,7 +14,7 @@ from brim.history.stable import HeldCut, Stable
 _NEWEST = 10
 """Turns at the end that a cut leaves as they are, if they fit."""
 _FULL = 0.8
-"""The most of the room that they may take: a fuller prompt would soon be cut again."""
+"""The most of the budget that they may take with what always stays: a fuller prompt would soon be cut again."""
 _MORE = 1.25
 """The factor by which the budget has to grow before the cut is made anew."""
 
@@ -155,12 +155,12 @@ class StableFit(HistoryFit):
         weights = [0 if turn in essential else weight for turn, weight in enumerate(self.weights)]
         head = self.budget - self.room + sum(self.weights[turn] for turn in essential)
         low = int(left * self.stable.low_line(left, head))
-        newest, full = sum(weights[-_NEWEST:]), int(left * _FULL)
+        newest, full = sum(weights[-_NEWEST:]), int((head + left) * _FULL) - head
         low = max(low, newest if newest <= full else 0)
         resume, taken = self._back(weights, self.newest, max(0, self.newest + 1 - _NEWEST), 0, low)
         first, anchor = self.kept_start or (0, 0)
         before = sum(weights[:anchor])
-        if not anchor or first or anchor > resume or before + taken > max(low, full):
+        if not anchor or first or anchor > resume or before + taken > low:
             anchor, before, most = 0, 0, min(int(low * self.stable.anchor), low - taken)
             while anchor < resume and before + weights[anchor] <= most:
                 before += weights[anchor]

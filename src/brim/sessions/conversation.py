@@ -113,7 +113,7 @@ class Conversation(ABC):
         counted = (request.used or 0) - request.correction
         sent = replace(request.input, messages=request.messages)
         size = ReportedSize(counted=counted, reported=tokens, sent=sent, scale=self.meter)
-        self.reported = size if size.plausible else None
+        self.reported = size.after(self.reported) if size.plausible else None
 
     def refused(self, overflow: Overflow) -> None:  # noqa: B027 - only a log has anything to note
         """Note that the newest prompt was refused as too long."""

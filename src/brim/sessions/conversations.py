@@ -25,6 +25,7 @@ from brim.sessions.meters import Meters, RequestSize
 from brim.sessions.model_meter import SentPrompt
 from brim.sessions.models import known
 from brim.sessions.prefix import PrefixIndex, fingerprints
+from brim.sessions.reported_size import ReportedSize
 from brim.sessions.request import FittedRequest, RequestInput
 from brim.sessions.request_plan import RequestPlan
 from brim.sessions.session import Given, Session
@@ -253,8 +254,9 @@ class Conversations:
         """Count the newest prompt of a conversation again if its meter has changed."""
         known, scale = conversation.reported, conversation.meter
         if known is not None and known.scale is not scale:
-            counted = self.meters.count(known.sent, scale).tokens + known.sent.extra
-            conversation.reported = replace(known, counted=counted, scale=scale)
+            conversation.reported = known.recounted(
+                lambda sent: self.meters.count(sent, scale).tokens + sent.extra, scale
+            )
 
     def _accepted(self, request: FittedRequest, tokens: int) -> None:
         if request.report is not None:
@@ -291,9 +293,21 @@ class Conversations:
             return None
         self.refused(request, overflow, plan)
         again = self.plan(request.input, plan.limits, plan.chosen, plan.server)
+        if request.report is None and overflow.sent and again.room is not None:
+            size = ReportedSize(counted=request.used, reported=overflow.sent, sent=request.input, scale=plan.scale)
+            name = self._begun(size, again, name, owner)
         made = self.fit(request.input, again, name=name, owner=owner, most=plan.ceiling(request, overflow))
         made.retried = True
         return made
+
+    def _begun(self, size: ReportedSize, plan: RequestPlan, name: str | None, owner: tuple[str, ...]) -> str:
+        """Begin the conversation of a refused request whose window was unknown, and return its name."""
+        assert plan.room is not None
+        key = ConversationKey(size.sent.model, size.sent.format, owner)
+        conversation = self._found(size.sent, key, name, plan, plan.room)
+        if size.plausible:
+            conversation.reported = size
+        return conversation.name
 
     def _answered(
         self, request: FittedRequest, usage: Any, plan: RequestPlan, conversation: Conversation | None

@@ -1,11 +1,13 @@
 """What a provider reported for the newest prompt of a conversation, by which the count of the next one is corrected.
 
-Most of the next prompt was in the last one, whose size is known. So only what is new is as uncertain as the meter.
+Most of the next prompt was in the last one, whose size is known. So only what is new is as uncertain as the meter. A
+prompt that was cut is between the smallest one of the conversation, mostly tools and instructions, and the last.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from brim.meter import BaseMeter
 from brim.sessions.request import RequestInput
@@ -16,6 +18,8 @@ _NEW = 8
 """The part of what is new, one in so many, that is added: it may be of another kind."""
 _PLAUSIBLE = 3
 """A report that differs by a larger factor counts something else."""
+_APART = 8
+"""The part of the prompt, one in so many, that the smallest one must lack at the least."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,20 +33,66 @@ class ReportedSize:
     scale: BaseMeter
     """The meter that counted it."""
 
+    least: ReportedSize | None = None
+    """The smallest prompt of the conversation that was reported."""
+
     @property
     def plausible(self) -> bool:
         """Whether both numbers can mean the same prompt."""
-        return 0 < self.counted <= self.reported * _PLAUSIBLE and self.reported <= self.counted * _PLAUSIBLE
+        return _alike(self.counted, self.reported)
+
+    def after(self, last: ReportedSize | None) -> ReportedSize:
+        """Return this size with the smallest one of a conversation whose last one is given."""
+        least = None if last is None else last.least or last
+        return self if least is None or least.counted >= self.counted else replace(self, least=least)
+
+    def recounted(self, count: Callable[[RequestInput], int], scale: BaseMeter) -> ReportedSize:
+        """Return this size with its prompts counted by another meter."""
+        least = None if self.least is None else self.least.recounted(count, scale)
+        return replace(self, counted=count(self.sent), scale=scale, least=least)
 
     def correction(self, tokens: int) -> int:
         """Return the tokens to add to the count of a prompt that has most of its content in common with this one."""
-        if tokens >= self.counted:
-            return self.reported - self.counted + (tokens - self.counted) // _NEW
-        share = -(-tokens * (self.reported * _SHORTER + self.counted) // (self.counted * _SHORTER))
-        return min(share, self.reported) - tokens
+        more = tokens - self.counted
+        if more >= 0:
+            return self.reported - self.counted + more // _NEW
+        least = self._start()
+        if least is None:
+            return self._share(tokens) - tokens
+        if tokens < least.counted:
+            return least._share(tokens) - tokens
+        counted, reported = self.counted - least.counted, self.reported - least.reported
+        return self.reported + more * reported * (_SHORTER - 1) // (counted * _SHORTER) + 1 - tokens
 
     def budget(self, tokens: int) -> int:
         """Return how many counted tokens a prompt may take, so that its corrected count is at most `tokens`."""
-        if tokens >= self.reported:
-            return self.counted + (tokens - self.reported) * _NEW // (_NEW + 1)
+        more = tokens - self.reported
+        if more >= 0:
+            return self.counted + more * _NEW // (_NEW + 1)
+        least = self._start()
+        if least is None:
+            return self._part(tokens)
+        counted, reported = self.counted - least.counted, self.reported - least.reported
+        between = self.counted + (more - 1) * counted * _SHORTER // (reported * (_SHORTER - 1))
+        return between if between >= least.counted else min(least._part(tokens), least.counted - 1)
+
+    def _start(self) -> ReportedSize | None:
+        """Return the smallest prompt, if it is so much smaller that the difference tells how texts are counted."""
+        least = self.least
+        if least is None or self.counted - least.counted < self.counted // _APART:
+            return None
+        return least if _alike(self.counted - least.counted, self.reported - least.reported) else None
+
+    def _share(self, tokens: int) -> int:
+        """Return a bound for the size of a shorter prompt, by its share of this one."""
+        share = -(-tokens * (self.reported * _SHORTER + self.counted) // (self.counted * _SHORTER))
+        return min(share, self.reported)
+
+    def _part(self, tokens: int) -> int:
+        """Return how many counted tokens a shorter prompt may take, by its share of this one."""
         return tokens * self.counted * _SHORTER // (self.reported * _SHORTER + self.counted)
+
+
+def _alike(counted: int, reported: int) -> bool:
+    """Return whether a count and a report can mean the same text."""
+    return 0 < counted <= reported * _PLAUSIBLE and reported <= counted * _PLAUSIBLE
