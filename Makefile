@@ -9,13 +9,17 @@ CRASH  ?= --kills 300
 # Frameworks that leave their sockets to the end of the process: pytest would make an error of that there.
 QUIET  := -W ignore::pytest.PytestUnraisableExceptionWarning -W ignore::ResourceWarning
 
-.PHONY: demo studio test-ui screenshots chromium docs pages test test-llm test-services test-integrations test-audit-ray crash check prove prove-outages prove-audit prove-gateway prove-gateway-fuzz bench-gateway test-agents faults bench dist requirements clean
+.PHONY: demo studio test-ui screenshots chromium docs pages test test-llm test-services test-hostile test-integrations test-audit-ray crash check prove prove-outages prove-audit prove-gateway prove-gateway-fuzz bench-gateway test-agents faults bench dist requirements clean
 
 demo: $(VENV)/.core
 	@$(BIN)/brim demo
 
 test: $(VENV)/.test
 	@$(BIN)/python -m pytest -n 2
+
+# Hostile input: growth of every reader, bombs against real processes, tenants, secrets, forged marks. Prints its figures.
+test-hostile: $(VENV)/.test
+	$(BIN)/python -m pytest -m 'hostile or not hostile' -rP --show-capture=stdout tests/hostile
 
 # Against real servers: PostgreSQL must be installed, and is started in a folder of its own.
 test-services: $(VENV)/.services
