@@ -18,6 +18,7 @@ from brim.history.ranking import Ranking
 from brim.history.spans import Span, ranges
 from brim.history.turns import Repair, Turns
 from brim.truncate import shortened
+from brim.wire.message import spoken
 
 _ENOUGH = 4
 """The task is cut too once the texts of the newest turn would have to be cut below so many floors."""
@@ -254,7 +255,7 @@ class HistoryFit:
         dropped = sorted(set(range(len(self.weights))).difference(self.kept_turns()))
         messages = [turns.messages[position] for turn in dropped for position in turns.members(turn)]
         limit = self.budget // _SUMMARY - turns.meter.load("\n\n") - 1
-        summary = summarise("\n\n".join(f"{message.role}: {message.text()}" for message in messages), limit)
+        summary = summarise("\n\n".join(spoken(message.role, message.text()) for message in messages), limit)
         if not isinstance(summary, str):
             raise InvalidType("what summarise returned", summary, "a text")
         if turns.meter.load(summary) > limit:

@@ -5,6 +5,7 @@ Programs read both, so their form is fixed to the last character.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,6 +16,11 @@ from brim.wire.message import Message, Piece
 
 MARK = "[CONTEXT_TRUNCATED]"
 """How a note begins."""
+_FORM = re.compile(
+    re.escape(MARK)
+    + r" Included ([0-9]{1,9}) of ([0-9]{1,9}) history steps \([0-9]{1,9} omitted, budget: ([0-9,]{1,15})"
+    r"/([0-9,]{1,15}) ([^\n()]{1,40})\)(?: \[Priority: ([A-Z]{1,9}=[0-9]{1,9}(?:, [A-Z]{1,9}=[0-9]{1,9}){0,9})\])?"
+)
 
 Distribution = Mapping[str, int]
 
@@ -47,13 +53,33 @@ def note(  # noqa: PLR0917 - in the order in which they stand in the note
 
 def is_note(message: Message) -> bool:
     """Return whether a message is only the note of an earlier fit."""
-    return len(message.pieces) == 1 and message.pieces[0].text.startswith(MARK)
+    return len(message.pieces) == 1 and _note_of(message) is not None
 
 
 def note_in(message: Message, count: Callable[[Piece], int]) -> int:
     """Return the tokens of the note that an earlier fit put at the end of a message, or zero."""
-    last = message.pieces[-1] if message.pieces else None
-    return count(last) if last is not None and last.kind == "text" and last.text.startswith(MARK) else 0
+    last = _note_of(message)
+    return 0 if last is None else count(last)
+
+
+def _note_of(message: Message) -> Piece | None:
+    """Return the last piece of a message of the user if it is a note."""
+    last = message.pieces[-1] if message.role == "user" and message.pieces else None
+    return last if last is not None and last.kind == "text" and is_written(last.text) else None
+
+
+def is_written(text: str) -> bool:
+    """Return whether a text is, to the last character, a note that `note` writes; all others are what people said."""
+    match = _FORM.fullmatch(text) if text.startswith(MARK) else None
+    if match is None:
+        return False
+    included, total, used, budget = (int(match[i].replace(",", "") or 0) for i in range(1, 5))
+    shares = [pair.split("=") for pair in match[6].split(", ")] if match[6] else None
+    try:
+        counts = None if shares is None else {name: int(steps) for name, steps in shares}
+        return text == note(included, total, used, budget, match[5], counts)
+    except InvalidValue:
+        return False
 
 
 def truncation(

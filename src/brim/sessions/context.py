@@ -22,9 +22,17 @@ class Context:
     """The messages of the next prompt, before it is fitted."""
 
     def __init__(
-        self, scale: BaseMeter, messages: Sequence[Any] = (), *, stable: Stable | bool = True, format: str | None = None
+        self,
+        scale: BaseMeter,
+        messages: Sequence[Any] = (),
+        *,
+        stable: Stable | bool = True,
+        format: str | None = None,
+        summary: mark.Summary | None = None,
     ) -> None:
+        """Count messages; `summary` is that of the last compaction, if there was one."""
         self._format = format
+        self._summary = summary
         self.history = History(meter=scale, stable=stable, format=cast("Format | None", format))
         self._sums: dict[str, int] = {}
         self._counted = (0, 0)
@@ -32,7 +40,8 @@ class Context:
         self._left: tuple[Any, ...] | None = None
         self.extend(messages)
         turns = self.history.turns
-        self._pins = [turns.indexes[at] for at, each in enumerate(turns.messages) if mark.piece_of(each) is not None]
+        marked = ((at, mark.piece_of(each, summary)) for at, each in enumerate(turns.messages))
+        self._pins = [turns.indexes[at] for at, piece in marked if piece is not None]
 
     @property
     def messages(self) -> list[Any]:
@@ -48,15 +57,17 @@ class Context:
         """Add messages at the end."""
         self.history.extend(messages)
 
-    def anew(self, scale: BaseMeter, messages: Sequence[Any]) -> Context:
+    def anew(self, scale: BaseMeter, messages: Sequence[Any], summary: mark.Summary | None = None) -> Context:
         """Return a context of other messages, or of the same with another meter; a cut is held if it fits them."""
-        return Context(scale, messages, stable=self.history.stable or False, format=self.history.turns.format)
+        stable, format = self.history.stable or False, self.history.turns.format
+        return Context(scale, messages, stable=stable, format=format, summary=summary)
 
     def shortened(self, length: int) -> Context:
         """Return a context of the first messages, as it was before the others came."""
         stable = self.history.stable
         lines = False if stable is None else stable
-        made = Context(self.history.turns.meter, self.messages[:length], stable=lines, format=self._format)
+        scale, messages = self.history.turns.meter, self.messages[:length]
+        made = Context(scale, messages, stable=lines, format=self._format, summary=self._summary)
         made._kept = self._kept
         made.rewind(self.checkpoint())
         return made
@@ -104,7 +115,7 @@ class Context:
         return sums
 
     def _add(self, sums: dict[str, int], message: Message, units: int) -> None:
-        summary = mark.piece_of(message) if message.role == "user" else None
+        summary = mark.piece_of(message, self._summary)
         if summary is not None:
             size = units if len(message.pieces) == 1 else self.history.turns.chat.piece(summary)
             sums["summary"] = sums.get("summary", 0) + size

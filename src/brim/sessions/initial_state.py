@@ -57,7 +57,8 @@ def restored_state(saved: SavedSession, meter: Any) -> SessionState:
     for body in saved.learnt:
         model_meter.record(CallSize(**body["mix"]), body["input"])
     stable: Stable | bool = Stable(held=saved.held) if settings.stable else False
-    context = Context(model_meter.meter, saved.context, stable=stable, format=settings.format or saved.format)
+    format, summary = settings.format or saved.format, saved.compacted.marked if saved.compacted is not None else None
+    context = Context(model_meter.meter, saved.context, stable=stable, format=format, summary=summary)
     context.extend(saved.messages)
     return SessionState(
         settings=settings,

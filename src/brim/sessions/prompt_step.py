@@ -90,8 +90,8 @@ class PromptStep:
     def take(self, compacted: Compacted, trigger: str) -> None:
         """Continue with the result of a compaction."""
         state = self.state
-        state.show(compacted.messages)
         state.compacted, state.last = compacted, None
+        state.show(compacted.messages)
         state.counts.compactions += 1
         state.counts.wait = 0
         self.texts.update(compacted.texts)
@@ -111,8 +111,8 @@ class PromptStep:
         """Continue with other messages; all that was there is dropped."""
         state = self.state
         self.texts.update(state.context.left_out([]))
-        state.show(list(messages))
         state.compacted, state.last, state.counts.wait, state.counts.above = None, None, 0, False
+        state.show(list(messages))
         if trigger == "sub_tick":
             state.counts.sub_ticks += 1
             self.events.append(("sub_tick", {"after_tokens": state.context.units, **(event or {})}))

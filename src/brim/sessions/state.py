@@ -59,7 +59,8 @@ class SessionState:
     def show(self, messages: list[Any]) -> None:
         """Continue with other messages, counted by what is known by now."""
         self.model_meter.recount()
-        self.context = self.context.anew(self.model_meter.meter, messages)
+        summary = None if self.compacted is None else self.compacted.marked
+        self.context = self.context.anew(self.model_meter.meter, messages, summary)
 
     def used(self) -> int:
         """Return the tokens of the last prompt and of what was added since."""

@@ -5,6 +5,7 @@ A piece has its place in the caller's object, so that an edit changes that place
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 Path = tuple[str | int, ...]
@@ -12,6 +13,7 @@ Path = tuple[str | int, ...]
 
 ROLES = ("system", "user", "assistant", "tool")
 """The roles: instructions, the user, the model, and the results of its calls."""
+_OTHER_ROLE = re.compile(rf"\n\n(?=(?:{'|'.join(ROLES)}): )")
 
 
 class Piece(NamedTuple):
@@ -59,3 +61,11 @@ class Message(NamedTuple):
     def any(self, kind: str) -> bool:
         """Return whether it has a piece of that kind."""
         return any(piece.kind == kind for piece in self.pieces)
+
+
+def spoken(role: str, text: str) -> str:
+    """Return a text with its role before it, as a summariser reads it; no part of the text can pass for another role's.
+
+    Such texts are joined by an empty line.
+    """
+    return f"{role}: " + _OTHER_ROLE.sub("\n ", text)

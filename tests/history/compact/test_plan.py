@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import brim
 import traffic
 from brim.errors import InvalidType, InvalidValue, NoProgress
-from brim.history.compact.mark import MARK, is_summary
+from brim.history.compact.mark import MARK, headed, is_summary
 from brim.history.compact.plan import MOST_HANDLES, Compacted, apply, plan
 from brim.history.turns import Turns
 from brim.receipts.receipt import handle
@@ -299,4 +299,5 @@ def test_a_summary_is_told_from_other_messages():
     assert not is_summary(user())
     assert not is_summary({"nonsense": 1})
     assert not is_summary(model(f"{MARK} said the model"))
-    assert is_summary(user(f"{MARK} whatever"))
+    assert not is_summary(user(f"{MARK} whatever"))
+    assert is_summary(user(headed("All went well.", 3, handle("index"))))

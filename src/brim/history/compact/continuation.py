@@ -8,7 +8,7 @@ in another.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue
 from brim.history.compact.facts import HEADINGS, KINDS, FactLine, MessageText, affordable, harvest, listing, sentences
 from brim.history.compact.secrets import redact
-from brim.history.note import MARK as NOTE
+from brim.history.note import is_written
 from brim.meter import Meter
 from brim.meter import meter as metered
 from brim.meter.base import BaseMeter
@@ -27,6 +27,8 @@ from brim.wire import Format, format_of, wire
 
 MARK = "[CONTINUATION]"
 """How the text of a continuation begins."""
+AS_ABOVE = "as above"
+"""Takes the place of the goal where it stands before the continuation."""
 MOST_FINDINGS = 300
 MOST_LINES = 60
 """Reports, tasks and rules that are carried on, of each."""
@@ -178,8 +180,22 @@ class Continuation:
         yield from [fact for fact in facts if not fact.must][:_PRINTED]
 
     def _written(self, goal: str, lines: Sequence[FactLine]) -> str:
-        head = [f"{MARK} iteration {self.iteration}, sub-tick {self.sub_tick}", f"Goal: {goal}"]
-        return "\n".join([*head, *listing(lines, _HEADINGS)])
+        return "\n".join([self._head, f"Goal: {goal}", *listing(lines, _HEADINGS)])
+
+    @property
+    def _head(self) -> str:
+        return f"{MARK} iteration {self.iteration}, sub-tick {self.sub_tick}"
+
+    def outside(self, text: str) -> str:
+        """Return a text without the text of this continuation, as far as it stands there word for word."""
+        before, mark, after = f"\n{text}".partition(f"\n{self._head}\nGoal: ")
+        if not mark:
+            return text
+        goal, *lines = after.split("\n")
+        known = {f"- {item.text}" for item in self._items()} | {f"{heading}:" for heading in _HEADINGS.values()}
+        atoms = {fact.text for fact in (*self.findings, *self.resources)}
+        first = next((i for i, line in enumerate(lines) if line not in known and not _lists(line, atoms)), len(lines))
+        return "\n".join([before[1:], *([] if goal in (self.goal, AS_ABOVE) else [goal]), *lines[first:]])
 
 
 def continuation(
@@ -213,7 +229,7 @@ def continuation(
         raise InvalidType("goal", goal, "a text")
     units("limit", limit)
     before = previous if previous is not None else Continuation(goal=goal, sub_tick=-1)
-    texts = _texts(messages, format)
+    texts = _texts(messages, previous, format)
     facts = harvest(texts, MOST_FINDINGS)
     new = [CarriedFact(kind=f.kind, text=f.text, weight=f.weight, must=f.must, handle=f.handle) for f in facts]
     by_time = sorted(facts, key=lambda fact: fact.at)
@@ -255,8 +271,8 @@ def carried(old: Iterable[CarriedFact], new: Sequence[CarriedFact], most: int) -
     return tuple(sorted(merged, key=lambda finding: (not finding.must, -finding.worth))[:most])
 
 
-def _texts(messages: Sequence[Any], format: Format | None) -> list[MessageText]:
-    """Return the texts of a context, without system messages, continuation and note."""
+def _texts(messages: Sequence[Any], previous: Continuation | None, format: Format | None) -> list[MessageText]:
+    """Return the texts of a context, without system messages, notes and the continuation that it began with."""
     chosen = wire(format_of(messages) or "openai" if format is None else format)
     texts = []
     for i, raw in enumerate(messages):
@@ -264,10 +280,19 @@ def _texts(messages: Sequence[Any], format: Format | None) -> list[MessageText]:
         if message.role == "system":
             continue
         role = "tool" if message.results else message.role
-        text = message.text().partition(MARK)[0].partition(NOTE)[0]
+        if message.role == "user":
+            said = [piece for piece in message.pieces if piece.kind != "text" or not is_written(piece.text)]
+            message = message._replace(pieces=tuple(said))
+        text = message.text() if previous is None else previous.outside(message.text())
         if text.strip():
             texts.append(MessageText(role, text, handle(text)))
     return texts
+
+
+def _lists(line: str, atoms: Collection[str]) -> bool:
+    """Return whether a line lists facts under their heading, and nothing else."""
+    heading, colon, rest = line.partition(": ")
+    return bool(colon) and heading in _HEADINGS.values() and all(atom in atoms for atom in rest.split("; "))
 
 
 def _done(texts: Sequence[MessageText]) -> list[str]:

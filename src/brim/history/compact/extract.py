@@ -31,6 +31,7 @@ from brim.meter.base import BaseMeter
 from brim.meter.words import terms
 from brim.receipts.receipt import handle
 from brim.truncate import shortened
+from brim.wire.message import spoken
 
 _SAID = "Said"
 _KIND_OF = {heading: kind for kind, heading in HEADINGS.items()}
@@ -102,7 +103,7 @@ def summary_input(messages: Sequence[MessageText], previous: str, limit: int, me
     facts and the best sentences stand for the whole.
     """
     earlier = [f"summary so far:\n{redact(previous)}"] if previous else []
-    texts = [*earlier, *(f"{one.role}: {redact(one.text)}" for one in messages)]
+    texts = [*earlier, *(spoken(one.role, redact(one.text)) for one in messages)]
     whole, joint = _JOIN.join(texts), meter.load(_JOIN)
     if meter.load(whole) <= limit:
         return whole
@@ -129,7 +130,7 @@ def read_back(text: str) -> tuple[list[Fact], list[str]]:
     facts: list[Fact] = []
     rest: list[str] = []
     kind: str | None = None
-    for line in text.splitlines():
+    for line in text.split("\n"):  # A fact may contain other line breaks; a heading after one is part of the fact.
         heading, colon, tail = line.partition(":")
         if colon and (heading in _KIND_OF or heading == _SAID):
             kind = _KIND_OF.get(heading)

@@ -1,6 +1,8 @@
 """The mark of a summary in a history: a message of the user, or a text at the end of one, begins with it.
 
-The next compaction finds the summary by its mark and replaces it; `pin=is_summary` makes a fit keep it.
+The next compaction finds the summary by its mark and replaces it; `pin=is_summary` makes a fit keep it. Anyone can
+write such a text, so the mark ends with a hash of the summary. A text is a summary only if the hash is right, or, where
+the last compaction is known, if it is the summary of that compaction. Any other text is what its author said.
 """
 
 from __future__ import annotations
@@ -11,13 +13,20 @@ from typing import Any
 
 from brim.errors import InvalidValue
 from brim.history.forms import SHOWN_HANDLE
+from brim.receipts.receipt import handle
 from brim.wire import format_of, wire
 from brim.wire.message import Message, Piece
 
 MARK = "[CONTEXT_SUMMARY]"
 """How the text of a summary begins."""
+_CHECK = 8
+"""Characters of the hash."""
 
-_HEAD = re.compile(re.escape(MARK) + r" of ([\d,]+) earlier messages \((b2:[0-9a-f]+)\)\n?")
+_HEAD = re.compile(
+    re.escape(MARK)
+    + r" of ([0-9]{1,3}(?:,[0-9]{3}){0,5}) earlier messages \((b2:[0-9a-f]{1,64})(?:, check ([0-9a-f]{8}))?\)(?:\n|\Z)"
+)
+_HEADS = re.compile(rf"(?:\s*(?:{_HEAD.pattern}|{re.escape(MARK)}))+")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,33 +35,56 @@ class Summary:
 
     text: str
     """Without the mark."""
-    replaced: int
-    """Messages that it replaces; zero if the mark does not say."""
-    index: str
-    """The start of the handle of their index, or empty."""
+    replaced: int = 0
+    """Messages that it replaces."""
+    index: str = ""
+    """The handle of their index, or its start; empty if there is no summary."""
+
+    @property
+    def check(self) -> str:
+        """The hash that the mark shows."""
+        said = f"{self.replaced}\n{self.index[:SHOWN_HANDLE]}\n{self.text.strip()}"
+        return handle(said).partition(":")[2][:_CHECK]
+
+    def is_same(self, other: Summary) -> bool:
+        """Return whether both are the same summary of the same messages."""
+        return self.check == other.check and self.text.strip() == other.text.strip()
 
 
 def headed(text: str, replaced: int, index: str) -> str:
     """Return a summary behind its mark."""
-    return f"{MARK} of {replaced:,} earlier messages ({index[:SHOWN_HANDLE]})\n{text}"
+    summary = Summary(text=text, replaced=replaced, index=index)
+    return f"{MARK} of {replaced:,} earlier messages ({index[:SHOWN_HANDLE]}, check {summary.check})\n{text}"
 
 
-def piece_of(message: Message) -> Piece | None:
-    """Return the piece of a message that is a summary, if its last piece is one."""
+def piece_of(message: Message, known: Summary | None = None) -> Piece | None:
+    """Return the piece of a message that is a summary, if its last piece is one; `known` is as for `read`."""
     last = message.pieces[-1] if message.role == "user" and message.pieces else None
-    return last if last is not None and last.kind == "text" and last.text.startswith(MARK) else None
+    return last if last is not None and last.kind == "text" and read(last.text, known) is not None else None
 
 
-def read(text: str) -> Summary:
-    """Return the summary in a text that begins with the mark."""
-    match = _HEAD.match(text)
+def read(text: str, known: Summary | None = None) -> Summary | None:
+    """Return the summary in a text, or `None` if brim did not write it.
+
+    `known` is the summary of the last compaction, if that is known: then no other text is a summary.
+    """
+    match = _HEAD.match(text) if text.startswith(MARK) else None
     if match is None:
-        return Summary(text=text.removeprefix(MARK).strip(), replaced=0, index="")
-    return Summary(text=text[match.end() :].strip(), replaced=int(match[1].replace(",", "")), index=match[2])
+        return None
+    found = Summary(text=text[match.end() :].strip(), replaced=int(match[1].replace(",", "")), index=match[2])
+    if known is not None:
+        return found if found.is_same(known) else None
+    return found if match[3] == found.check else None
+
+
+def unmarked(text: str) -> str:
+    """Return a text without the marks at its start, whoever wrote them."""
+    match = _HEADS.match(text)
+    return (text[match.end() :] if match else text).strip()
 
 
 def is_summary(raw: Any) -> bool:
-    """Return whether a message, in any format, contains a summary."""
+    """Return whether a message, in any format, contains a summary that brim wrote."""
     try:
         message = wire(format_of([raw]) or "openai").read(raw, 0)
     except InvalidValue:

@@ -31,6 +31,7 @@ from brim.meter.base import BaseMeter
 from brim.receipts.receipt import handle
 from brim.truncate import shortened
 from brim.wire import Format
+from brim.wire.message import Piece
 
 LEAST_FREED = Fraction(1, 20)
 """The part of the room that a compaction has to free."""
@@ -65,6 +66,11 @@ class Compacted:
     """Tokens of all messages now."""
     reason: str
     """Why, with the numbers."""
+
+    @property
+    def marked(self) -> mark.Summary:
+        """The summary as it stands in the history."""
+        return mark.Summary(text=self.summary, replaced=self.replaced, index=self.index)
 
     @property
     def freed(self) -> int:
@@ -118,6 +124,8 @@ class CompactionPlan:
     """Messages that the summary will replace, including those of the last summary."""
     index: str
     """The handle of the last index, or its start; empty if there is none."""
+    summaries: Mapping[int, Piece] = field(repr=False)
+    """The pieces that are summaries of earlier compactions, by the position of their message."""
     turns: Turns = field(repr=False)
     generation: int = field(repr=False)
 
@@ -187,7 +195,8 @@ def plan(
         turns = Turns(metered(meter), format=format)
         turns.extend(messages)
     overhead = turns.chat.frame("user") + turns.chat.text(mark.headed("\n", 99_999, handle("")))
-    split = _Split(turns, turns.pinned(pin), keep_turns, room - overhead - LEAST_SUMMARY)
+    found = _summaries(turns, previous)
+    split = _Split(turns, found, turns.pinned(pin), keep_turns, room - overhead - LEAST_SUMMARY)
     limit = min(int(Fraction(str(summary_share)) * room), split.older // 2, max(LEAST_SUMMARY, room - split.stays))
     saved = split.older - limit - overhead
     if not split.gone or saved < 1 or saved < LEAST_FREED * room:
@@ -239,8 +248,9 @@ def apply(plan: CompactionPlan, summary: str) -> Compacted:
 class _Split:
     """Which turns stay and which are replaced; fewer of the newest stay if they leave no room for a summary."""
 
-    def __init__(self, turns: Turns, pinned: set[int], keep: int, room: int) -> None:
+    def __init__(self, turns: Turns, found: Mapping[int, Piece], pinned: set[int], keep: int, room: int) -> None:
         self.turns = turns
+        self.found = found
         self._pinned = pinned if turns.task is None else pinned | {turns.turn_of(turns.task)}
         self._summaries = {turn for turn in range(len(turns.starts)) if self._is_summary(turn)}
         self._set(keep)
@@ -261,20 +271,25 @@ class _Split:
 
     def _is_summary(self, turn: int) -> bool:
         start, stop = self.turns.span(turn)
-        message = self.turns.messages[start]
-        return stop == start + 1 and len(message.pieces) == 1 and mark.piece_of(message) is not None
+        return stop == start + 1 and len(self.turns.messages[start].pieces) == 1 and start in self.found
 
     def _appended(self, stay: set[int]) -> int:
         """Return the tokens of summaries at the end of messages that stay."""
         turns = self.turns
-        pieces = [mark.piece_of(turns.messages[at]) for turn in stay for at in turns.members(turn)]
-        return sum(turns.chat.piece(piece) for piece in pieces if piece is not None)
+        return sum(turns.chat.piece(piece) for at, piece in self.found.items() if turns.turn_of(at) in stay)
+
+
+def _summaries(turns: Turns, previous: Compacted | None) -> dict[int, Piece]:
+    """Return the pieces that are summaries of earlier compactions, by the position of their message."""
+    known = None if previous is None else previous.marked
+    pieces = ((at, mark.piece_of(message, known)) for at, message in enumerate(turns.messages))
+    return {at: piece for at, piece in pieces if piece is not None}
 
 
 def _planned(split: _Split, previous: Compacted | None, limit: int, input_limit: int, saved: int) -> CompactionPlan:
     turns, gone = split.turns, set(split.gone)
-    last = _last(turns, previous)
-    replaced = [turns.messages[at] for at in split.gone if mark.piece_of(turns.messages[at]) is None]
+    last = _last(split.found, previous)
+    replaced = [turns.messages[at] for at in split.gone if at not in split.found]
     # Where results come in the user's messages, it is still a tool that speaks.
     texts = [("tool" if one.results else one.role, one.text()) for one in replaced if not is_note(one)]
     spoken = tuple(MessageText(role, text, handle(text)) for role, text in texts if text.strip())
@@ -295,19 +310,19 @@ def _planned(split: _Split, previous: Compacted | None, limit: int, input_limit:
         carried=previous,
         replaced=last.replaced + len(replaced),
         index=last.index,
+        summaries=split.found,
         turns=turns,
         generation=turns.generation,
     )
 
 
-def _last(turns: Turns, previous: Compacted | None) -> mark.Summary:
-    """Return the last summary: as it stands in the history, or as the last compaction knows it."""
-    pieces = [piece for message in turns.messages if (piece := mark.piece_of(message)) is not None]
-    found = [mark.read(piece.text) for piece in pieces]
-    text = "\n".join(each.text for each in found)
+def _last(pieces: Mapping[int, Piece], previous: Compacted | None) -> mark.Summary:
+    """Return the last summary: as the last compaction knows it, or as it stands in the history."""
     if previous is not None:
-        return mark.Summary(text=text or previous.summary, replaced=previous.replaced, index=previous.index)
+        return previous.marked
+    found = [each for piece in pieces.values() if (each := mark.read(piece.text)) is not None]
     index = found[-1].index if found else ""
+    text = "\n".join(each.text for each in found)
     return mark.Summary(text=text, replaced=sum(each.replaced for each in found), index=index)
 
 
@@ -317,9 +332,7 @@ def _checked(plan: CompactionPlan, summary: str) -> str:
     Raises:
         NoProgress: it is empty, or not smaller than what it replaces.
     """
-    text = redact(summary).strip()
-    while text.startswith(mark.MARK):
-        text = mark.read(text).text
+    text = mark.unmarked(redact(summary))
     size, meter = plan.meter.load(text), plan.meter
     if not text or size >= plan.older:
         problem = f"takes {size:,} {meter.unit}" if text else "is empty"
@@ -346,7 +359,7 @@ def _placed(plan: CompactionPlan, text: str) -> tuple[list[Any], int]:
     first = next(at for at in range(turns.starts[0], len(turns)) if turns.indexes[at] in gone)
     edits: dict[int, Form] = {}
     for at in kept:
-        piece = mark.piece_of(turns.messages[at])
+        piece = plan.summaries.get(at)
         form = forms.whole(at) if piece is None else forms.without(at, turns.messages[at], [piece])
         if at > first and bound:
             form = forms.without_thinking(at, form)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from brim.errors import DoesNotFit
+from brim.history.compact.continuation import AS_ABOVE
 from brim.history.compact.secrets import redact
 from brim.meter.base import BaseMeter
 from brim.sessions.loop.limits import Limits
@@ -34,7 +35,7 @@ def opening(goal: str, progress: Progress, meter: BaseMeter, limit: int) -> str:
     results = _results(progress.results, meter, limit // _SHARE)
     room = limit - (meter.load(f"\n{results}") if results else 0)
     try:
-        text = replace(handed, goal="as above").text(meter, max(1, room))
+        text = replace(handed, goal=AS_ABOVE).text(meter, max(1, room))
     except DoesNotFit:
         text = ""
     return "\n".join(part for part in (f"{goal}\n", text, results) if part).rstrip("\n")

@@ -290,11 +290,13 @@ class Loop:
         session, limits = self.session, self.limits
         limit = max(1, int(session.budget * fraction("handoff_share", limits.handoff_share)))
         progress = self.progress.copy()
+        # A context that was handed over begins with the message of `brief.opening`; all of it is known.
+        messages = session.messages if progress.continuation is None else session.messages[1:]
         progress.sub_tick += 1
         progress.sub_ticks += 1
         progress.fresh = True
         progress.continuation = continuation(
-            session.messages,
+            messages,
             goal=limits.goal,
             meter=session.meter,
             limit=limit,
