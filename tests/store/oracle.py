@@ -165,11 +165,15 @@ class DictionaryStore:
                 self._tables.texts.update(given)
                 self._tables.kept.update({(session, handle): now for handle in given})
 
-    def text(self, handle: str) -> str | None:
-        """Return the text of a handle, or `None`."""
+    def text(self, handle: str, *, session: str | None = None) -> str | None:
+        """Return the text of a handle that a session keeps, or `None`."""
+        if session is not None:
+            check_name("session", session)
         with self._lock:
             self._ready()
             found = self._tables.texts.get(check_name("handle", handle))
+            if session is not None and (session, handle) not in self._tables.kept:
+                return None
         return None if found is None else decode_text(found)
 
     def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[SearchHit]:

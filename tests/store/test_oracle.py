@@ -22,7 +22,11 @@ _CALLS = st.one_of(
         st.just("keep"), st.tuples(_SESSIONS, st.dictionaries(st.sampled_from("xyz"), _WORDS, max_size=2)), st.just({})
     ),
     st.tuples(st.just("search"), st.tuples(_WORDS), st.fixed_dictionaries({}, optional={"session": _SESSIONS})),
-    st.tuples(st.just("text"), st.tuples(st.sampled_from("xyz")), st.just({})),
+    st.tuples(
+        st.just("text"),
+        st.tuples(st.sampled_from("xyz")),
+        st.fixed_dictionaries({"session": st.none() | st.sampled_from("ab")}),
+    ),
     st.tuples(
         st.just("entries"),
         st.tuples(_SESSIONS),

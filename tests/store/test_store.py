@@ -124,6 +124,7 @@ def test_a_name_that_a_database_cannot_hold_is_refused(store, name):
         lambda: store.entries(name),
         lambda: store.keep("a", {name: "text"}),
         lambda: store.text(name),
+        lambda: store.text("h", session=name),
         lambda: store.search("text", session=name),
         lambda: store.save(name, "1", {}, version=0),
         lambda: store.load("loop", name),
@@ -175,6 +176,16 @@ def test_a_text_is_kept_once_for_any_number_of_sessions(store):
     assert store.text("b2:unknown") is None
     assert len(store.search("build")) == 1
     assert {row.id: row.entries for row in store.sessions()} == {"a": 0, "b": 0}
+
+
+def test_a_text_is_returned_only_to_a_session_that_keeps_it(store):
+    store.keep("a", {"h": "the text of a"})
+    store.keep("b", {"g": "the text of b"})
+    assert [store.text("h", session=each) for each in ("a", "b", "c")] == ["the text of a", None, None]
+    store.keep("b", {"h": "the text of a"})
+    assert store.text("h", session="b") == "the text of a"
+    store.purge(session="a")
+    assert [store.text("h", session=each) for each in ("a", "b")] == [None, "the text of a"]
 
 
 def test_another_text_under_a_known_handle_is_refused(store):

@@ -1,6 +1,7 @@
 """Texts that were dropped from a prompt, found again by handle or by their words.
 
-With a store they are kept there; without one in memory, so a session without a store grows with its history. Those
+This is the only way from a handle to a text: a handle is a hash that others may know, so a text is returned only to the
+session that keeps it. With a store they are kept there; without one in memory, so a session without a store grows with its history. Those
 that a store could not take yet are in memory too, until they are written.
 """
 
@@ -78,6 +79,10 @@ class DroppedTexts:
         advice = "A handle is b2: and at least five characters; search() finds texts by their words"
         raise UnknownName("kept text", handle, self.handles(), advice)
 
+    def texts(self, handles: Iterable[str]) -> dict[str, str]:
+        """Return texts by their handles, without those that the session does not keep."""
+        return {name: text for name in handles if (text := self._text(name)) is not None}
+
     def search(self, query: str, limit: int) -> list[SearchHit]:
         """Return the texts that share words with a query, the best first."""
         found = [] if self._store is None else self._store.search(query, session=self._session, limit=limit)
@@ -106,4 +111,4 @@ class DroppedTexts:
 
     def _text(self, handle: str) -> str | None:
         found = self._texts.get(handle)
-        return found if found is not None or self._store is None else self._store.text(handle)
+        return found if found is not None or self._store is None else self._store.text(handle, session=self._session)

@@ -6,7 +6,7 @@ the entries since. So opening costs as much as the prompt holds, not as much as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -220,10 +220,5 @@ def read(store: Store, session: str, more: Lines = ()) -> SavedSession | None:
     number = made.number
     for kind, body in more:
         made.take(LogEntry(session, number, kind, 0.0, body))
-    made.pins = pinned_texts(store, made.pins)
+    made.pins = DroppedTexts(store, session).texts(made.pins)
     return made
-
-
-def pinned_texts(store: Store, handles: Iterable[str]) -> dict[str, str]:
-    """Return the texts of pins by their handles."""
-    return {name: text for name in handles if (text := store.text(name)) is not None}

@@ -17,7 +17,7 @@ from brim.sessions import compaction
 from brim.sessions.compaction import Summariser
 from brim.sessions.fixed_parts import FixedParts
 from brim.sessions.initial_state import restored_state
-from brim.sessions.journal import Journal, Lines, pinned_texts, read
+from brim.sessions.journal import Journal, Lines, read
 from brim.sessions.notices import Notifier
 from brim.sessions.prompt_step import PromptStep, compaction_entry
 from brim.sessions.result_limit import bounded
@@ -178,7 +178,7 @@ class LoggedState:
         """Take over pins, and the handles of texts that were dropped elsewhere."""
         journal, pins = self._journal, [entry.body["pins"] for entry in entries if "pins" in entry.body]
         if pins and journal.store is not None:
-            self._state.pins = pinned_texts(journal.store, pins[-1])
+            self._state.pins = journal.shelf.texts(pins[-1])
         if any("kept" in entry.body for entry in entries):
             journal.shelf.look_again()
         journal.number = entries[-1].number

@@ -121,8 +121,8 @@ class Store(Protocol):
             InvalidValue: the store has another text under a handle.
         """
 
-    def text(self, handle: str) -> str | None:
-        """Return the text of a handle; `None` if no session keeps it."""
+    def text(self, handle: str, *, session: str | None = None) -> str | None:
+        """Return the text of a handle; `None` if this session does not keep it, or without one, if none does."""
 
     def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[SearchHit]:
         """Return the kept texts that share words with a query, the best first. A query may have any characters."""

@@ -18,6 +18,9 @@ from brim.store.words import excerpt, query_words, text_words
 
 UNKEPT = "SELECT id FROM brim_texts t WHERE NOT EXISTS (SELECT 1 FROM brim_kept k WHERE k.handle = t.handle)"
 """The texts that no session keeps."""
+_KEPT = "brim_kept k WHERE k.handle = t.handle"
+_OWN = f"EXISTS (SELECT 1 FROM {_KEPT} AND k.session = ?)"
+"""Whether a session keeps the text `t`."""
 _NO_META = encode_body("meta", {})
 _ALL = 2**62
 
@@ -136,9 +139,11 @@ class SqlStore(JobStore):
         if bytes(known[0][0]) != content:
             raise InvalidValue("handle", handle, "the name of one text only; the store has another under it")
 
-    def text(self, handle: str) -> str | None:
-        """Return the text of a handle, or `None`."""
-        found = self._read("SELECT body FROM brim_texts WHERE handle = ?", [check_name("handle", handle)])
+    def text(self, handle: str, *, session: str | None = None) -> str | None:
+        """Return the text of a handle that a session keeps, or `None`."""
+        values = [check_name("handle", handle)] + ([] if session is None else [check_name("session", session)])
+        own = "" if session is None else f" AND {_OWN}"
+        found = self._read(f"SELECT t.body FROM brim_texts t WHERE t.handle = ?{own}", values)
         return decode_text(found[0][0]) if found else None
 
     def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[SearchHit]:
@@ -148,10 +153,9 @@ class SqlStore(JobStore):
         words = query_words(query)
         if not words or not check_whole("limit", limit):
             return []
-        kept = "brim_kept k WHERE k.handle = t.handle"
-        own = "" if session is None else f"AND EXISTS (SELECT 1 FROM {kept} AND k.session = ?) "
+        own = "" if session is None else f"AND {_OWN} "
         found = self._read(
-            f"SELECT t.handle, t.body, (SELECT k.session FROM {kept} ORDER BY k.at DESC, k.session LIMIT 1), "
+            f"SELECT t.handle, t.body, (SELECT k.session FROM {_KEPT} ORDER BY k.at DESC, k.session LIMIT 1), "
             f"{self._rank} AS score FROM {self._matching} {own}"
             "ORDER BY score DESC, t.handle LIMIT ?",
             (self._query(words), *([] if session is None else [session]), limit),

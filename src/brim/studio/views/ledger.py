@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from brim.errors import UnknownName
+from brim.sessions.dropped_texts import DroppedTexts
 from brim.sessions.journal import format_in
 from brim.sessions.session import Session
 from brim.store.base import LogEntry, Store
@@ -50,10 +51,10 @@ def ledger(workspace: Workspace, session: str) -> dict[str, Any]:
             edits.append(edit)
     for each in edits:
         removed = each.pop("removed")
-        each["texts"] = _excerpts(store, removed[:_MOST_TEXTS])
+        each["texts"] = _excerpts(store, session, removed[:_MOST_TEXTS])
         each["more"] = max(0, len(removed) - _MOST_TEXTS)
     pinned = [entry.body["pins"] for entry in entries if "pins" in entry.body]
-    return {**row.to_dict(), "edits": edits[::-1], "pins": _excerpts(store, pinned[-1] if pinned else [])}
+    return {**row.to_dict(), "edits": edits[::-1], "pins": _excerpts(store, session, pinned[-1] if pinned else [])}
 
 
 def _edit(entry: LogEntry, used: int | None) -> dict[str, Any] | None:
@@ -79,13 +80,11 @@ def _edit(entry: LogEntry, used: int | None) -> dict[str, Any] | None:
     return None
 
 
-def _excerpts(store: Store, handles: Sequence[str]) -> list[dict[str, Any]]:
+def _excerpts(store: Store, session: str, handles: Sequence[str]) -> list[dict[str, Any]]:
     found = []
-    for handle in handles:
-        text = store.text(handle)
-        if text is not None:
-            excerpt = " ".join(text[: 4 * _EXCERPT].split())[:_EXCERPT]
-            found.append({"handle": handle, "chars": len(text), "excerpt": excerpt})
+    for handle, text in DroppedTexts(store, session).texts(handles).items():
+        excerpt = " ".join(text[: 4 * _EXCERPT].split())[:_EXCERPT]
+        found.append({"handle": handle, "chars": len(text), "excerpt": excerpt})
     return found
 
 

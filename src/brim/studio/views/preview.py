@@ -8,6 +8,7 @@ from typing import Any
 
 from brim.errors import BrimError, DoesNotFit, SourceError
 from brim.sessions import pins
+from brim.sessions.dropped_texts import DroppedTexts
 from brim.sessions.overview import SessionUse, overview
 from brim.settings.resolved import Resolved
 from brim.store.base import Store
@@ -79,7 +80,7 @@ def _session(store: Store, row: SessionUse) -> PreviewedSession:
         format=(capture.get("options") or {}).get("format") or "openai",
         system=capture.get("system"),
         tools=capture.get("tools"),
-        pinned=tuple(text for handle in pinned if (text := store.text(handle)) is not None),
+        pinned=tuple(DroppedTexts(store, row.id).texts(pinned).values()),
     )
 
 
