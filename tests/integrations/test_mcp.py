@@ -13,11 +13,13 @@ from contextlib import contextmanager
 import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 
 import brim
 from brim.cli import main
 from brim.integrations.mcp import MOST_BYTES, run_http, server
 
+TOKEN = "a token of sixteen characters"
 TASK = {"role": "user", "content": "Find out why the nightly build fails."}
 
 
@@ -42,7 +44,7 @@ def store(tmp_path):
 
 
 def environ(folder):
-    return {"PATH": os.environ["PATH"], "HOME": str(folder)}
+    return {"PATH": os.environ["PATH"], "HOME": str(folder), "MCP_TOKEN": TOKEN}
 
 
 def over_stdio(folder, *arguments):
@@ -66,7 +68,11 @@ def ask(target, *calls):
     """Call tools one after the other, and return what each answered: its values, or its error."""
 
     async def asked():
-        async with Client(target) as client:
+        bearer = {"authorization": f"Bearer {TOKEN}"}
+        async with (
+            httpx2.AsyncClient(headers=bearer) as http,
+            Client(streamable_http_client(target, http_client=http) if isinstance(target, str) else target) as client,
+        ):
             found = []
             for name, arguments in calls:
                 told = await client.call_tool(name, arguments)
@@ -86,7 +92,7 @@ def served(way, folder, url):
     if way == "stdio":
         yield over_stdio(folder, "--store", url)
     else:
-        with over_http(folder, "--store", url) as address:
+        with over_http(folder, "--store", url, "--token", "MCP_TOKEN") as address:
             yield address
 
 
@@ -198,22 +204,106 @@ def test_what_is_brought_back_is_within_its_limit(store):
     assert 15 <= brim.meter("o200k_base").count(text["result"]) <= 30
 
 
+def test_sessions_that_it_was_not_started_for_are_neither_read_nor_named(store):
+    with brim.open_store(store) as opened:
+        other = brim.Session(1_500, model="gpt-5", store=opened, id="secret-plan")
+        other.add([TASK, *({"role": "assistant", "content": f"clue {i}: " + "heliotrope " * 30} for i in range(40))])
+        other.prompt()
+        (found,) = ask(server(opened, ["secret-plan"]), ("recall", {"query": "heliotrope"}))
+        handle = re.search(r"b2:[0-9a-f]+", str(found))[0]
+        told = ask(
+            server(opened, ["nightly"]),
+            ("recall", {"handle": handle}),
+            ("recall", {"handle": handle[:11]}),
+            ("recall", {"handle": handle, "session": "secret-plan"}),
+            ("recall", {"query": "heliotrope clue"}),
+            ("recall", {"query": "heliotrope clue", "session": "secret-plan"}),
+            ("status", {}),
+            ("status", {"session": "secret-plan"}),
+            ("status", {"session": "secret-pla"}),
+            ("recall", {"query": "the worker is fine"}),
+        )
+    assert "heliotrope" not in str(told[:-1])
+    assert str(told).count("secret-plan") == 3  # The name that the asker gave three times, and nothing nearest.
+    assert told[5]["current"]["id"] == "nightly"
+    assert "b2:" in str(told[-1])
+
+
+def test_conversations_of_a_gateways_clients_are_read_only_if_they_are_named(tmp_path):
+    with brim.open_store(f"sqlite:///{tmp_path}/brim.db") as opened:
+        opened.keep("c1.talk", {"b2:aaaaaaaaaa": "heliotrope"})
+        told = ask(server(opened), ("recall", {"handle": "b2:aaaaaaaaaa", "session": "c1.talk"}))
+        meta = {"kind": "gateway", "status": {"used": 10, "model": "m", "cuts": 1}}
+        opened.append("c1.talk", [("note", {"kept": ["b2:aaaaaaaaaa"]}), ("meta", meta)])
+        told += ask(
+            server(opened),
+            ("recall", {"handle": "b2:aaaaaaaaaa"}),
+            ("recall", {"handle": "b2:aaaaaaaaaa", "session": "c1.talk"}),
+            ("recall", {"query": "heliotrope", "session": "c1.tal"}),
+            ("status", {}),
+        )
+        (named,) = ask(server(opened, ["c1.talk"]), ("recall", {"handle": "b2:aaaaaa"}))
+    assert "heliotrope" not in str(told)
+    assert str(told).count("c1.talk") == 2
+    assert named == {"result": "heliotrope"}
+
+
+USUAL = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+
+
 def test_over_http_strangers_and_browsers_are_turned_away(store, tmp_path):
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-    usual = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
-    with over_http(tmp_path, "--store", store) as address, httpx2.Client() as client:
-        rebound = client.post(address, json=body, headers={**usual, "host": "evil.example:80"})
-        browser = client.post(address, json=body, headers={**usual, "origin": "http://evil.example"})
-        big = client.post(address, content=b'{"a": "' + b"x" * MOST_BYTES + b'"}', headers=usual)
-    assert rebound.status_code == 421
-    assert browser.status_code == 403
-    assert big.status_code == 413
+    bearer = {**USUAL, "authorization": f"Bearer {TOKEN}"}
+    refused = {
+        "no token": (401, USUAL),
+        "a wrong token": (401, {**USUAL, "authorization": f"Bearer {TOKEN}x"}),
+        "another scheme": (401, {**USUAL, "authorization": f"Basic {TOKEN}"}),
+        "a rebound name": (421, {**bearer, "host": "evil.example:80"}),
+        "a name with a port that is none": (421, {**bearer, "host": "127.0.0.1:1.evil.example"}),
+        "a page of another site": (403, {**bearer, "origin": "http://evil.example"}),
+        "a page of this machine": (403, {**bearer, "origin": "http://127.0.0.1:3000"}),
+        "a page without an origin": (403, {**bearer, "sec-fetch-site": "same-site"}),
+        "two tokens": (400, [*bearer.items(), ("authorization", "Bearer another")]),
+    }
+    with over_http(tmp_path, "--store", store, "--token", "MCP_TOKEN") as address, httpx2.Client() as client:
+        found = {name: client.post(address, json=LIST, headers=headers) for name, (_, headers) in refused.items()}
+        big = client.post(address, content=b'{"a": "' + b"x" * MOST_BYTES + b'"}', headers=bearer)
+        known = client.post(address, json=LIST, headers=bearer)
+    assert {name: told.status_code for name, told in found.items()} == {name: due for name, (due, _) in refused.items()}
+    assert TOKEN not in str([told.text for told in found.values()])
+    assert (big.status_code, known.status_code) == (413, 200)
+
+
+def test_over_http_without_a_token_the_store_is_not_read(store, tmp_path):
+    with over_http(tmp_path, "--store", store, "--session", "nightly") as address:
+        counted, status, recalled = ask(
+            address, ("count", {"text": "x"}), ("status", {}), ("recall", {"query": "worker", "session": "nightly"})
+        )
+        with httpx2.Client() as client:
+            rebound = client.post(address, json=LIST, headers={**USUAL, "host": "evil.example:80"})
+            page = client.post(address, json=LIST, headers={**USUAL, "origin": "http://evil.example"})
+    assert counted["total"] == 1
+    for told in (status, recalled):
+        assert "--token VARIABLE" in told
+        assert "nightly" not in told
+    assert (rebound.status_code, page.status_code) == (421, 403)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.com"])
-def test_it_listens_on_this_machine_alone(host):
-    with pytest.raises(brim.InvalidValue, match="requires no key"):
+def test_without_a_token_it_listens_on_this_machine_alone(host):
+    with pytest.raises(brim.InvalidValue, match="unless --token names a token"):
         run_http(None, host, 0)
+    with pytest.raises(brim.InvalidValue, match="at least 16 characters"):
+        run_http(None, host, 0, token="short")
+
+
+def test_a_token_is_named_and_belongs_to_http(store, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("NOT_SET", raising=False)
+    assert main(["mcp", "--http", "--store", store, "--token", "NOT_SET"]) == 2
+    assert "NAME of an environment variable" in capsys.readouterr().err
+    assert main(["mcp", "--store", store, "--token", "NOT_SET"]) == 2
+    assert "given with --http" in capsys.readouterr().err
 
 
 def test_a_store_that_is_not_there_is_no_store(tmp_path, monkeypatch, capsys):

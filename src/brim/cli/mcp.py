@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import nullcontext
 from typing import Annotated
 
@@ -10,7 +11,7 @@ from typer import Option
 from brim.cli import options
 from brim.cli.output import announce
 from brim.cli.stores import open_if_any
-from brim.errors import SourceError
+from brim.errors import InvalidValue, SourceError
 
 
 def run(
@@ -23,12 +24,24 @@ def run(
     port: Annotated[
         int, Option("--port", "-p", metavar="PORT", min=0, max=65_535, help="With --http: the port; 0 for a free one.")
     ] = 8_091,
+    session: Annotated[
+        list[str] | None,
+        Option("--session", metavar="ID", help="The only session that status and recall read; repeatable."),
+    ] = None,
+    token: Annotated[
+        str | None,
+        Option("--token", metavar="VARIABLE", help="With --http: the NAME of a variable with the token for clients."),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None, Option("--allow-host", metavar="NAME", help="With --http: another host name; repeatable.")
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Offer count, fit, status and recall to agents, as an MCP server.
 
-    The agent's program starts it and uses standard input and output; with --http it listens on this machine only. It
-    reads no file but its store. Without a store, status and recall return an error.
+    The agent's program starts it and uses standard input and output. With --http it listens on this machine only, and
+    offers count and fit; with --token also status and recall, and on any --host. It reads no file but its store, and of
+    that no conversation of a gateway's client unless --session names it.
 
     Example: brim mcp --store sqlite:///brim.db
     """
@@ -37,9 +50,23 @@ def run(
     except ImportError as error:
         raise SourceError("brim mcp", str(error)) from error
 
+    if not http and (token is not None or allow_host):
+        raise InvalidValue("--token and --allow-host", "one of them", "given with --http")
+    secret = None if token is None else os.environ.get(token, "").strip()
+    if token is not None and not secret:
+        raise InvalidValue("--token", "the given value", "the NAME of an environment variable that is set")
+    sessions = tuple(session or ())
     opened = open_if_any(store)
     with opened or nullcontext():
-        if http:
-            mcp.run_http(opened, host, port, lambda address: announce("mcp", address, {"address": address}, json=json))
-        else:
-            mcp.run(opened)
+        if not http:
+            mcp.run(opened, sessions)
+            return
+        mcp.run_http(
+            opened,
+            host,
+            port,
+            lambda address: announce("mcp", address, {"address": address}, json=json),
+            sessions=sessions,
+            token=secret,
+            names=tuple(allow_host or ()),
+        )

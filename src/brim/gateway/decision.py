@@ -200,13 +200,11 @@ class Decision:
         """
         ask, incoming, plan = self.ask, self.incoming, self.plan
         assert plan is not None
-        name = identity.named(
-            incoming.header(identity.HEADER), ask.values, f"{incoming.key}.{ask.route}", incoming.shown
-        )
+        tag = self.state.owners.tag(incoming.credentials)
+        owner = (incoming.key, ask.route, tag) if tag else (incoming.key, ask.route)
+        name = identity.named(incoming.header(identity.HEADER), ask.values, ".".join(owner), incoming.shown)
         try:
-            made = self.state.conversations.fit(
-                self.input(), plan.engine, name=name, owner=(incoming.key, ask.route), most=most
-            )
+            made = self.state.conversations.fit(self.input(), plan.engine, name=name, owner=owner, most=most)
         except DoesNotFit as error:
             raise outcome.too_long(ask, plan, error.needed, error.available) from error
         return outcome.written(ask, plan, made)

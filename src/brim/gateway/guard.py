@@ -11,7 +11,7 @@ from hashlib import sha256
 from secrets import token_hex
 from time import perf_counter
 from typing import Any
-from urllib.parse import unquote_to_bytes, urlsplit
+from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
 
 from brim.gateway.connection import SCOPE_KEY, ClientConnection
 from brim.gateway.problem import HttpProblem
@@ -30,6 +30,8 @@ _ONCE = ("host", "authorization", "x-api-key", "content-length", "content-encodi
 """Headers that are ambiguous if repeated."""
 KEY_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 """Headers that hold keys. The first two may hold one of the gateway."""
+KEY_FIELDS = ("key", "api_key", "api-key", "apikey", "access_token", "token", "subscription-key")
+"""Fields of a query that hold keys for some servers."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -63,6 +65,12 @@ class IncomingRequest:
         """The keys in its headers, including those for the provider."""
         found = [value for name, value in self.headers if name in KEY_HEADERS]
         return [value.partition(" ")[2] or value for value in found]
+
+    @property
+    def credentials(self) -> list[str]:
+        """The keys that it sends beside those of the gateway, which tell its client from others."""
+        headers = [value.partition(" ")[2] or value for name, value in self.forwarded if name in KEY_HEADERS]
+        return headers + [value for name, value in parse_qsl(self.query) if name.lower() in KEY_FIELDS]
 
     @property
     def forwarded(self) -> list[tuple[str, str]]:

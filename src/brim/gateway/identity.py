@@ -30,7 +30,7 @@ def named(header: str | None, values: Mapping[str, Any], key: str, shown: Sequen
     Args:
         header: the header `x-brim-session-id`.
         values: the body.
-        key: the name of the client's key, and the route.
+        key: whose it is: the name of the client's key, the route, and a tag of any other key of the client.
         shown: the keys in the headers of the request.
     """
     if header:

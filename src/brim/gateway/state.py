@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from brim.gateway.activity import Activity
 from brim.gateway.guard import ClientKeys
 from brim.gateway.metrics import GatewayMetrics
+from brim.gateway.owner_tags import OwnerTags
 from brim.gateway.settings import GatewaySettings, secret
 from brim.gateway.traffic import Traffic
 from brim.gateway.upstream import Upstream
@@ -35,6 +36,7 @@ class GatewayState:
             store=self.store, most=settings.sessions, log=False, stable=settings.stable, capture=settings.capture
         )
         """The engine: windows, meters, conversations."""
+        self.owners = OwnerTags(self.conversations.store)
         self.upstream = Upstream()
         self.metrics = GatewayMetrics()
         self.activity = Activity(self.metrics, self.conversations.windows, settings.sessions)

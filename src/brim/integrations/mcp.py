@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import wraps
 from importlib.metadata import version
@@ -17,7 +17,7 @@ from typing import Annotated, Any
 from brim.errors import BrimError, InvalidType, InvalidValue, check_choice
 from brim.files.json_body import body_of
 from brim.history.request_body import RequestBody, request_of
-from brim.hosts import LOOPBACK, is_loopback, listener
+from brim.hosts import listener
 from brim.integrations import missing
 from brim.meter import DEFAULT, meter
 from brim.meter.catalogue import find
@@ -26,8 +26,7 @@ from brim.meter.units import UNITS
 from brim.meter.vocabularies import VOCABULARIES
 from brim.receipts.section import Section
 from brim.sections.fit import fit
-from brim.sessions.dropped_texts import DroppedTexts
-from brim.sessions.overview import overview
+from brim.sessions.readable_sessions import ReadableSessions
 from brim.sessions.recall_tool import answered
 from brim.store import Store
 from brim.wire.base import MESSAGE_KEYS
@@ -38,6 +37,8 @@ try:
     from mcp.server.mcpserver.exceptions import ToolError
     from mcp.server.transport_security import TransportSecuritySettings
     from pydantic import Field
+
+    from brim.integrations.mcp_access import McpAccess
 except ImportError as error:
     raise missing("mcp") from error
 
@@ -49,6 +50,8 @@ _INSTRUCTIONS = (
     "Counts and fits prompts to a token budget. count: tokens of a text or a request. fit: the messages or the sections"
     " that fit, legal and with a receipt. status: how full the recorded conversations are. recall: dropped text."
 )
+_STORE = "brim mcp --store sqlite:///brim.db"
+_TOKEN = "brim mcp --http --store sqlite:///brim.db --token VARIABLE, so that not every program here can read it"
 _SECTION = tuple(slot.name for slot in fields(Section))
 
 Messages = Annotated[
@@ -79,8 +82,15 @@ def _answering(tool: Callable[..., Any]) -> Callable[..., Any]:
 class Offer:
     """The tools of the server, with a store or without one."""
 
-    def __init__(self, store: Store | None) -> None:
-        self._store = store
+    def __init__(self, sessions: ReadableSessions | None, needed: str) -> None:
+        """Offer the tools.
+
+        Args:
+            sessions: the sessions that `status` and `recall` read.
+            needed: how to start the server so that it has any, if it has none.
+        """
+        self._sessions = sessions
+        self._needed = needed
 
     def count(
         self,
@@ -134,7 +144,7 @@ class Offer:
 
     def status(self, *, session: Name = None) -> dict[str, Any]:
         """Show how full a recorded conversation is: by category, with its peak, warnings and compactions."""
-        return overview(self._kept(), session).to_dict()
+        return self._readable().overview(session).to_dict()
 
     def recall(
         self,
@@ -145,57 +155,73 @@ class Offer:
         limit: Annotated[int, Field(description="The most tokens of the answer.", ge=1)] = _RECALLED,
     ) -> str:
         """Recall text that was dropped from a prompt: by its handle, or by words."""
-        store = self._kept()
-        current = overview(store, session).current
-        shelf = DroppedTexts(store, session or (current.id if current is not None else ""))
-        return answered({"handle": handle, "query": query}, shelf, limit, meter(DEFAULT))
+        texts = self._readable().texts(session)
+        return answered({"handle": handle, "query": query}, texts, limit, meter(DEFAULT))
 
-    def _kept(self) -> Store:
-        if self._store is None:
-            raise InvalidType("store", None, "set when the server is started: brim mcp --store sqlite:///brim.db")
-        return self._store
+    def _readable(self) -> ReadableSessions:
+        if self._sessions is None:
+            raise InvalidType("store", None, f"set when the server is started: {self._needed}")
+        return self._sessions
 
 
-def server(store: Store | None = None) -> MCPServer[Any]:
+def server(store: Store | None = None, sessions: Sequence[str] = (), needed: str = _STORE) -> MCPServer[Any]:
     """Return the server with its four tools.
 
     Args:
         store: the store that `status` and `recall` read.
+        sessions: the ids of the sessions that they read; without any, all sessions but those of a gateway's clients.
+        needed: how to start the server with a store, if it has none.
     """
     made = MCPServer("brim", instructions=_INSTRUCTIONS, version=version("brim"), log_level="WARNING")
-    offer = Offer(store)
+    offer = Offer(ReadableSessions(store, sessions) if store is not None else None, needed)
     for tool in (offer.count, offer.fit, offer.status, offer.recall):
         made.add_tool(_answering(tool))
     return made
 
 
-def run(store: Store | None = None) -> None:
+def run(store: Store | None = None, sessions: Sequence[str] = ()) -> None:
     """Serve the parent process over standard input and output, until the input ends."""
-    server(store).run("stdio")
+    server(store, sessions).run("stdio")
 
 
-def run_http(store: Store | None, host: str, port: int, report: Callable[[str], Any] = print) -> None:
-    """Serve programs of this machine over HTTP, until the process ends.
+def run_http(
+    store: Store | None,
+    host: str,
+    port: int,
+    report: Callable[[str], Any] = print,
+    *,
+    sessions: Sequence[str] = (),
+    token: str | None = None,
+    names: tuple[str, ...] = (),
+) -> None:
+    """Serve over HTTP, until the process ends.
 
     Args:
-        store: the store that `status` and `recall` read.
-        host: the loopback address to listen on.
+        store: the store that `status` and `recall` read. Without a token they do not: every program of this machine
+            could read it.
+        host: the address to listen on.
         port: the port; 0 takes a free one.
         report: called with the address of the server.
+        sessions: the ids of the sessions that they read; without any, all sessions but those of a gateway's clients.
+        token: what clients must send as Bearer token.
+        names: further host names of the server.
 
     Raises:
-        InvalidValue: other machines could reach the address.
+        InvalidValue: other machines could reach the address without a token, or the token is too short.
         SourceError: the address is not available.
     """
-    if not is_loopback(host):
-        raise InvalidValue("--host", host, f"one of {', '.join(LOOPBACK)}: the server requires no key")
+    made = server(store, sessions) if token is not None else server(needed=_TOKEN)
+    checked = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # `McpAccess` does it, for all hosts.
+    app = made.streamable_http_app(
+        max_request_body_size=MOST_BYTES, transport_security=checked, stateless_http=True, json_response=True
+    )
+    guarded = McpAccess(app, host, token, names)
     with listener(host, port) as taken:
         shown = f"[{host}]" if ":" in host else host
-        guard = TransportSecuritySettings(allowed_hosts=[f"{name}:*" for name in ("127.0.0.1", "localhost", "[::1]")])
-        app = server(store).streamable_http_app(
-            max_request_body_size=MOST_BYTES, transport_security=guard, stateless_http=True, json_response=True
+        # h11 bounds the size of headers; httptools does not.
+        config = uvicorn.Config(
+            guarded, log_level="warning", access_log=False, server_header=False, ws="none", http="h11"
         )
-        config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, ws="none")
         report(f"http://{shown}:{taken.getsockname()[1]}/mcp")
         asyncio.run(uvicorn.Server(config).serve(sockets=[taken]))
 

@@ -43,7 +43,8 @@ class ConversationKey(NamedTuple):
     model: str
     format: Format | None
     owner: tuple[str, ...] = ()
-    """Whose it is: clients with different keys share nothing."""
+    """Whose it is; different owners share nothing. For a gateway: the name of the client's key there, the route, and a
+    tag of any other key that the client sends."""
 
 
 class Conversation(ABC):

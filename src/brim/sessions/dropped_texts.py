@@ -1,7 +1,9 @@
 """Texts that were dropped from a prompt, found again by handle or by their words.
 
-This is the only way from a handle to a text: a handle is a hash that others may know, so a text is returned only to the
-session that keeps it. With a store they are kept there; without one in memory, so a session without a store grows with its history. Those
+This is the only way from a handle to a text: a handle is a hash that others may know, so a text is returned only to
+the session that keeps it.
+
+With a store they are kept there; without one in memory, so a session without a store grows with its history. Those
 that a store could not take yet are in memory too, until they are written.
 """
 

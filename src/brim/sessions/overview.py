@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -107,13 +107,18 @@ class Overview:
         }
 
 
-def overview(store: Store, session: str | None = None, recent: int = RECENT) -> Overview:
-    """Return the overview of a store.
+def overview(
+    store: Store,
+    session: str | None = None,
+    recent: int = RECENT,
+    may_read: Callable[[SessionRow], bool] | None = None,
+) -> Overview:
+    """Return the overview of a store, or of those of its sessions that may be read.
 
     Raises:
-        UnknownName: the store has no session of this id.
+        UnknownName: there is no such session of this id.
     """
-    known = store.sessions(limit=_MOST)
+    known = [row for row in store.sessions(limit=_MOST) if may_read is None or may_read(row)]
     if session is not None and all(row.id != session for row in known):
         raise UnknownName("session", session, [row.id for row in known])
     uses = [use for use in map(_use, known) if use is not None]
