@@ -15,6 +15,7 @@ from brim.gateway import client_request as ask
 from brim.gateway import server as gateway_server
 from brim.gateway.app import GatewayApp
 from brim.gateway.decision import Decision
+from brim.gateway.paths import may_reach
 from brim.gateway.problem import HttpProblem
 from brim.gateway.settings import settings_of
 from brim.gateway.upstream import address, sent_headers
@@ -30,9 +31,9 @@ def goes_to(route):
     return lambda settings: address(told(settings).base(route), "/v1/x")
 
 
-def sent(settings):
+def sent(settings, route="chat"):
     with mock.patch.dict(os.environ, ENVIRON):
-        return sent_headers([("authorization", "Bearer own")], told(settings), "chat")
+        return sent_headers([("authorization", "Bearer own")], told(settings), route)
 
 
 def entered(host="127.0.0.1", **headers):
@@ -181,6 +182,17 @@ GATEWAY = {
         lambda settings: dict(sent(settings))["authorization"],
         "MODEL_KEY",
         becomes("Bearer own", "Bearer two"),
+    ),
+    "gateway.upstream_messages_key": (
+        lambda settings: dict(sent(settings, "messages")).get("x-api-key"),
+        "MODEL_KEY",
+        becomes(None, "two"),
+        "gateway: {upstream_messages: 'http://127.0.0.1:7'}\n",
+    ),
+    "gateway.paths": (
+        lambda settings: [may_reach("GET", f"/v1/{name}", told(settings).reachable("chat")) for name in ("a", "b")],
+        ["GET /v1/a"],
+        becomes([True, True], [True, False]),
     ),
     "gateway.keys": (
         lambda settings: [entered(authorization=f"Bearer {key}")(settings) for key in ("one", "two")],

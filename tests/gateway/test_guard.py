@@ -15,7 +15,7 @@ from brim.errors import InvalidValue
 from brim.gateway import connection as protocol
 from brim.gateway.settings import GatewaySettings
 from gateway.attacks import answers, doors, gets_in
-from gateway.conftest import asked, conversation, post
+from gateway.conftest import asked, conversation, get, post
 
 SHORT = asked(conversation(1))
 SECRET = "sk-canary-4f1c9a77"
@@ -98,6 +98,26 @@ def test_a_client_that_never_ends_its_headers_is_disconnected(gateway, upstream,
         assert link.getresponse().read() == b'{"status": "ok"}'
         time.sleep(0.15)
     link.close()
+
+
+AMBIGUOUS = (
+    "/v1/..;/admin", "/v1/..;x=1/admin", "/v1/.;/admin", "/v1/%2e%2e;/admin", "/v1/..%3b/admin", "/v1/%2e%2e%3bx/admin",
+    "/v1/%c0%ae%c0%ae/admin", "/v1/%c0%ae%c0%ae;/admin", "/v1/%e0%80%ae%e0%80%ae/admin", "/v1/%c0%af", "/v1/%ff",
+    "/v1/%25c0%25ae/admin", "/v1/%ef%bc%8e%ef%bc%8e/admin", "/v1/%e2%80%a4%e2%80%a4/admin", "/v1/x%ef%bc%8f%ef%bc%8fy",
+    "/v1/%252e%252e/admin", "/v1/%25252e%25252e/admin", "/v1/%2525252525252e/admin", "/v1/%5c", "/v1/a%00b",
+    "/v1/" + "x" * 5_000,
+)  # fmt: skip
+PLAIN = ("/v1/models/a;b", "/v1/models/org%2Fmodel", "/v1/models/x..y", "/v1/...", "/v1/%E4%BD%A0", "/v1/100%25")
+
+
+def test_a_path_that_servers_read_in_different_ways_is_refused(gateway, upstream):
+    url, _ = gateway()
+    for path in AMBIGUOUS:
+        assert get(url, path)[0] == 400, path
+    assert upstream.paths == []
+    for path in PLAIN:
+        assert get(url, path)[0] == 404, path
+    assert len(upstream.paths) == len(PLAIN)
 
 
 def test_a_foreign_host_or_page_is_refused(gateway, upstream):

@@ -43,8 +43,8 @@ class GatewayApp:
         state, route = self.state, route_of(scope["path"])
         incoming: IncomingRequest | None = None
         began = False
-        if state.hidden is not None:
-            send = KeyMask(state.hidden, send)
+        for key in reversed(state.hidden):  # The longest is masked first.
+            send = KeyMask(key, send)
 
         async def send_noted(event: MutableMapping[str, Any]) -> None:
             nonlocal began

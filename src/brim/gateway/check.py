@@ -7,13 +7,15 @@ certificate, a key, or only a missing list of models, which is no fault.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import aiohttp
 
 from brim.errors import BrimError
+from brim.gateway.paths import SAFE
 from brim.gateway.problem import HttpProblem
-from brim.gateway.settings import GatewaySettings, secret
+from brim.gateway.settings import GatewaySettings
 from brim.gateway.upstream import Headers, Upstream, address, read_json
 from brim.sessions.windows import listed
 from brim.store import open_store
@@ -41,10 +43,10 @@ class Check(NamedTuple):
 def checked(settings: GatewaySettings) -> list[Check]:
     """Return the checks of a gateway."""
     checks = [Check("settings", True, f"policy {settings.default.policy}, {len(settings.rules)} rules")]
-    key: str | None = None
+    own: dict[str, str] = {}
     try:
         settings.secrets()
-        key = secret(settings.upstream_key) if settings.upstream_key is not None else None
+        own = settings.own_keys()
         checks.append(Check("keys", True, f"{len(settings.keys)} for clients"))
     except BrimError as error:
         checks.append(Check("keys", False, str(error), "key"))
@@ -54,12 +56,25 @@ def checked(settings: GatewaySettings) -> list[Check]:
                 checks.append(Check("store", True, store.url))
         except BrimError as error:
             checks.append(Check("store", False, str(error), "store"))
-    return checks + asyncio.run(_upstreams(settings, key))
+    checks.append(Check("paths", True, _reachable(settings)))
+    return checks + asyncio.run(_upstreams(settings, own))
 
 
-async def _upstreams(settings: GatewaySettings, key: str | None) -> list[Check]:
+def _reachable(settings: GatewaySettings) -> str:
+    """Return a sentence on the paths that may be reached."""
+    listed = {settings.reachable(route) for route in ("chat", "messages")}
+    if listed == {("*",)}:
+        return "all are passed on, with the key of each client" if settings.paths is None else "all are passed on"
+    told = f"{', '.join(settings.paths) or 'none'}" if settings.paths is not None else f"{len(SAFE)} that are safe"
+    more = "; gateway.paths lists others" if settings.paths is None else ""
+    return f"beside those that are fitted, {told} may be reached{more}"
+
+
+async def _upstreams(settings: GatewaySettings, own: Mapping[str, str]) -> list[Check]:
     upstream, checks = Upstream(), []
+    routes = {settings.base(route): route for route in ("messages", "chat")}
     for base in dict.fromkeys((settings.upstream, settings.base("messages"))):
+        key = own.get(settings.key(routes[base]) or "")
         ok, text, reason = await _answer(upstream, base, key)
         checks.append(Check(f"upstream {base}", ok, text, reason))
     await upstream.close()
@@ -95,7 +110,7 @@ def _judged(status: int, said: Any, key: str | None) -> tuple[bool, str, str]:
     if status in _DENIED and key is None:
         return True, f"it answers {status} without a key: the key of each client is passed on", "no_key"
     if status in _DENIED:
-        return False, f"it refuses the key of gateway.upstream_key ({status})", "key"
+        return False, f"it refuses the gateway's key for it ({status})", "key"
     if status in _NO_LIST or status == 200:
         found = f"{status} at {_PATH}" if status != 200 else f"something else at {_PATH}"
         advice = "if the URL is right, that is fine: set --window, or the first refusal teaches the window"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 SCOPE_KEY = "brim.connection"
@@ -15,6 +16,8 @@ MOST_HEAD = 131_072
 """Bytes of a request line with its headers, and of the trailers after a body; clients need a few thousand."""
 HEAD_SECONDS = 30
 """Seconds in which they must arrive."""
+_OFFERS = (b"upgrade", b"http2-settings")
+"""Headers by which a client offers another protocol."""
 _TOO_BIG = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
@@ -103,6 +106,8 @@ class BoundedProtocol(HttpToolsProtocol):
         """Bytes since the headers were complete, or since the last part of a body."""
         self._in_head = True
         """Whether headers are due: on a new connection, and once a request has begun."""
+        self._offers = False
+        """Whether the current request offers another protocol than a WebSocket."""
         self._timer: asyncio.TimerHandle | None = None
         self._client = ClientConnection()
 
@@ -121,12 +126,59 @@ class BoundedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Read on, and close the connection if the headers are too long."""
         self._received += len(data)
-        super().data_received(data)
+        self._unset_keepalive_if_required()
+        try:
+            self._feed(data)
+        except httptools.HttpParserUpgrade:
+            pass  # A WebSocket, or CONNECT; the application refuses it.
+        except httptools.HttpParserError:
+            self.send_400_response("Invalid HTTP request received.")
+            return
         if self._received > MOST_HEAD and not self.transport.is_closing():
             self.transport.write(_TOO_BIG)
             self.transport.close()
         elif self._in_head and self._timer is None:
             self._start_timer()
+
+    def _feed(self, data: bytes) -> None:
+        """Parse bytes. A request that offers another protocol, such as h2c, is read as if it offered none.
+
+        The parser takes what follows the headers of such a request for the other protocol, also its body.
+
+        Raises:
+            HttpParserError: they are not HTTP.
+            HttpParserUpgrade: the request is for a WebSocket, or CONNECT.
+        """
+        rest = memoryview(data)
+        while True:
+            try:
+                self.parser.feed_data(rest)
+            except httptools.HttpParserUpgrade as offer:
+                if not self._offers:
+                    raise
+                rest = rest[offer.args[0] :]
+                head, self._offers = self._plain_head(), False
+                self.parser = httptools.HttpRequestParser(self)
+                self.parser.feed_data(head)
+            else:
+                return
+
+    def _plain_head(self) -> bytes:
+        """Return the head of the current request without its offer."""
+        method, version = self.parser.get_method(), self.parser.get_http_version().encode()
+        lines = [b"%s %s HTTP/%s" % (method, self.url, version)]
+        for name, value in self.headers:
+            kept = value
+            if name == b"connection":
+                kept = b", ".join(each for each in value.split(b",") if each.strip().lower() not in _OFFERS)
+            if name not in _OFFERS and (kept or not value):
+                lines.append(b"%s: %s" % (name, kept))
+        return b"\r\n".join([*lines, b"", b""])
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header. A trailer, which follows a body, is dropped: nobody has checked it."""
+        if self._in_head:
+            super().on_header(name, value)
 
     def on_message_begin(self) -> None:
         """Expect headers."""
@@ -137,6 +189,9 @@ class BoundedProtocol(HttpToolsProtocol):
         """Stop the time limit."""
         self._received, self._in_head = 0, False
         self._stop_timer()
+        self._offers = self.parser.should_upgrade() and self._get_upgrade() not in (None, b"websocket")
+        if self._offers:
+            return
         self.scope[SCOPE_KEY] = self._client  # type: ignore[literal-required]
         super().on_headers_complete()
 
@@ -148,7 +203,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """Start the count again."""
         self._received = 0
-        super().on_message_complete()
+        if not self._offers:
+            super().on_message_complete()
 
     def _start_timer(self) -> None:
         self._timer = self.loop.call_later(HEAD_SECONDS, self.transport.close)

@@ -14,9 +14,9 @@ from brim.gateway.guard import IncomingRequest
 from brim.gateway.outcome import FitOutcome, GatewayPlan
 from brim.gateway.policy import FIT, PASS, WARN, RequestRule, ruled
 from brim.gateway.problem import HttpProblem
-from brim.gateway.settings import GatewaySettings
+from brim.gateway.settings import GatewaySettings, root
 from brim.gateway.state import GatewayState
-from brim.gateway.upstream import address, root, sent_headers
+from brim.gateway.upstream import address, sent_headers
 from brim.sessions.request import FittedRequest, RequestInput
 from brim.sessions.request_plan import RequestPlan
 from brim.sessions.windows import Room, WindowLimits

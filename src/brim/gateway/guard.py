@@ -11,6 +11,7 @@ from hashlib import sha256
 from secrets import token_hex
 from time import perf_counter
 from typing import Any
+from unicodedata import normalize
 from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
 
 from brim.gateway.connection import SCOPE_KEY, ClientConnection
@@ -25,7 +26,11 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 OPEN = ("/healthz", "/readyz")
 """Paths that need no key: they only show whether the process is well."""
 _PATH = re.compile(rb"(/[A-Za-z0-9._~!$&'()*+,;=:@%-]*)+")
-_AMBIGUOUS = re.compile(rb"//|\\|[\x00-\x20\x7f]|(^|/)\.{1,2}(/|$)")
+_AMBIGUOUS = re.compile(r"//|\\|[\x00-\x20\x7f]|(?:^|/)\.{1,2}(?:;[^/]*)?(?:/|$)")
+"""What servers read in different ways; some drop what follows a semicolon before they look for dot segments."""
+_MOST_PATH = 4_096
+_DECODINGS = 3
+"""How often a path may be encoded."""
 _ONCE = ("host", "authorization", "x-api-key", "content-length", "content-encoding")
 """Headers that are ambiguous if repeated."""
 KEY_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
@@ -125,9 +130,11 @@ def admit(scope: Scope, settings: GatewaySettings, keys: ClientKeys) -> Incoming
                 raise HttpProblem(400, f"the header {name} must not be repeated")
     _check_host(incoming, settings)
     _check_origin(incoming, settings)
-    if not _is_plain(raw):
+    if len(raw) > _MOST_PATH or not _is_plain(raw):
         raise HttpProblem(
-            400, "the path must not contain dot segments, empty segments, backslashes or control characters"
+            400,
+            f"the path must be UTF-8 of at most {_MOST_PATH:,} bytes, encoded at most {_DECODINGS - 1} times, "
+            "without dot segments, empty segments, backslashes and control characters",
         )
     if keys and incoming.path not in OPEN:
         incoming.key = _key_of(incoming, keys)
@@ -136,9 +143,21 @@ def admit(scope: Scope, settings: GatewaySettings, keys: ClientKeys) -> Incoming
 
 @lru_cache(maxsize=256)
 def _is_plain(path: bytes) -> bool:
-    """Return whether a path has only one meaning, however often it is decoded."""
-    decoded = unquote_to_bytes(unquote_to_bytes(path))
-    return bool(_PATH.fullmatch(path)) and not _AMBIGUOUS.search(path) and not _AMBIGUOUS.search(decoded)
+    """Return whether a path has only one meaning, however often it is decoded, and whatever is normalized."""
+    if not _PATH.fullmatch(path):
+        return False
+    for _ in range(_DECODINGS):
+        try:
+            text = path.decode()
+        except UnicodeDecodeError:  # An overlong form, for one: %c0%ae is a dot for some servers.
+            return False
+        if _AMBIGUOUS.search(text) or _AMBIGUOUS.search(normalize("NFKC", text)):
+            return False
+        decoded = unquote_to_bytes(path)
+        if decoded == path:
+            return True
+        path = decoded
+    return False
 
 
 def _check_host(incoming: IncomingRequest, settings: GatewaySettings) -> None:

@@ -25,6 +25,7 @@ _LONGEST, _END = 24, 12
 _REFUSALS = {
     "key": "it has no key of this gateway",
     "origin": "it comes from a page of another site",
+    "path": "gateway.paths does not list its path",
     "host": "its Host header does not name this gateway",
     "size": "its body is too large",
     "slow": "its body did not arrive in time",

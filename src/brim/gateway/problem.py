@@ -9,6 +9,9 @@ from typing import Any
 CHAT, RESPONSES, MESSAGES = "chat", "responses", "messages"
 """Routes whose requests are fitted."""
 
+PATH = "path_not_allowed"
+"""The code of a path that the settings do not let through."""
+
 _TYPES = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -53,6 +56,8 @@ class HttpProblem(Exception):
     @property
     def reason(self) -> str:
         """Why the request ended, in a word."""
+        if self.code == PATH:
+            return "path"
         return "too_long" if self.numbers else _REASONS.get(self.status, "invalid")
 
     def __str__(self) -> str:

@@ -15,8 +15,9 @@ from brim.gateway.decision import Decision
 from brim.gateway.exchange import exchange
 from brim.gateway.guard import IncomingRequest, Receive, Send
 from brim.gateway.outcome import GatewayPlan
+from brim.gateway.paths import METHODS, may_reach, shortened
 from brim.gateway.policy import ruled
-from brim.gateway.problem import MESSAGES, RESPONSES, HttpProblem
+from brim.gateway.problem import MESSAGES, PATH, RESPONSES, HttpProblem
 from brim.gateway.state import GatewayState
 from brim.gateway.upstream import Headers, address, returned_headers, sent_headers
 from brim.observe.metrics import CONTENT_TYPE
@@ -33,19 +34,12 @@ OWN = ("/healthz", "/readyz", "/metrics", STATUS)
 _NONE = (404, 405, 501)
 """Statuses of a server that has no such path."""
 _NO_WEBSOCKET = {"upgrade": "HTTP/1.1", "connection": "close"}
-_METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "HEAD")
 
 
 def route_of(path: str) -> str:
     """Return the route in whose format a client of a path is answered."""
     short = shortened(path)
     return FITTED.get(short) or COUNTED.get(short) or "chat"
-
-
-def shortened(path: str) -> str:
-    """Return a path without its `/v1`, in lower case, to find its route."""
-    folded = path.lower()
-    return folded[3:] if folded.startswith("/v1/") else folded
 
 
 async def served(state: GatewayState, incoming: IncomingRequest, receive: Receive, send: Send) -> None:
@@ -79,9 +73,17 @@ def _handler(state: GatewayState, incoming: IncomingRequest) -> Handler:
         unread = client_request.unread(route, b"", "")
         if not Decision(state=state, settings=state.settings, incoming=incoming, ask=unread).passes:
             raise HttpProblem(405, f"{incoming.path} takes POST", headers={"allow": "POST"})
-    if method not in _METHODS:
-        raise HttpProblem(405, f"{method} is not passed on", headers={"allow": ", ".join(_METHODS)})
+    if method not in METHODS:
+        raise HttpProblem(405, f"{method} is not passed on", headers={"allow": ", ".join(METHODS)})
+    if not may_reach(method, incoming.path, state.settings.reachable(_passed_route(incoming))):
+        raise HttpProblem(403, "this gateway does not pass on this path; gateway.paths lists those that it does", PATH)
     return _pass
+
+
+def _passed_route(incoming: IncomingRequest) -> str:
+    """Return the route that decides to which upstream a request is passed on."""
+    anthropic = incoming.header("anthropic-version") or shortened(incoming.path).startswith("/messages")
+    return "messages" if anthropic else "other"
 
 
 async def _own(state: GatewayState, incoming: IncomingRequest, send: Send) -> None:
@@ -105,9 +107,7 @@ def _headers(state: GatewayState, incoming: IncomingRequest, route: str) -> Head
 
 async def _pass(state: GatewayState, incoming: IncomingRequest, send: Send) -> None:
     """Pass on a request as it came, and its answer as it comes."""
-    settings = state.settings
-    anthropic = incoming.header("anthropic-version") or shortened(incoming.path).startswith("/messages")
-    route = "messages" if anthropic else "other"
+    settings, route = state.settings, _passed_route(incoming)
     url = address(settings.base(route), incoming.target, incoming.query)
     response = await state.upstream.send(
         incoming.method, url, _headers(state, incoming, route), incoming.raw or None, settings.timeout

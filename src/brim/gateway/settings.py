@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from brim.errors import InvalidValue
+from brim.gateway.paths import EXPECTED, SAFE, is_pattern
 from brim.gateway.policy import RequestRule
 from brim.hosts import is_loopback
 from brim.settings.keys import SETTINGS
@@ -45,6 +46,11 @@ class GatewaySettings:
     """The base URL for Anthropic Messages, if it is another one."""
     upstream_key: str | None = None
     """The name of the environment variable with the key for upstream; without it, the client's key is passed on."""
+    upstream_messages_key: str | None = None
+    """The same for `upstream_messages`. A key is sent to its own upstream alone."""
+    paths: tuple[str, ...] | None = None
+    """Paths that may be reached, beside those that are fitted; without it, all with the client's key, and those of
+    `paths.SAFE` with the gateway's own."""
     keys: tuple[str, ...] = ()
     """Names of environment variables with the keys of clients; if empty, no key is required."""
     host: str = "127.0.0.1"
@@ -81,10 +87,20 @@ class GatewaySettings:
         for name in ("upstream", "upstream_messages"):
             if (url := getattr(self, name)) is not None:
                 _check_url(f"gateway.{name}", url)
-        for variable in (*self.keys, self.upstream_key):
+        for variable in (*self.keys, self.upstream_key, self.upstream_messages_key):
             if variable is not None and not _VARIABLE.fullmatch(variable):
                 # It may be the key itself, given by mistake, so it is not repeated.
                 raise InvalidValue("a key of the gateway", _HIDDEN, "the NAME of an environment variable that holds it")
+        if self.upstream_messages_key is not None and self.upstream_messages is None:
+            raise InvalidValue("gateway.upstream_messages_key", _HIDDEN, "null while gateway.upstream_messages is null")
+        if self.upstream_key is not None and self.base("messages") != self.upstream and self.key("messages") is None:
+            expected = (
+                "set: gateway.upstream_key is sent to gateway.upstream alone, and upstream_messages is another host"
+            )
+            raise InvalidValue("gateway.upstream_messages_key", None, expected)
+        for path in self.paths or ():
+            if not is_pattern(path):
+                raise InvalidValue("gateway.paths", path, EXPECTED)
         if not self.keys and not is_loopback(self.host):
             expected = "a loopback address such as 127.0.0.1, unless gateway.keys names a key"
             raise InvalidValue("gateway.host", self.host, expected)
@@ -92,6 +108,28 @@ class GatewaySettings:
     def base(self, route: str) -> str:
         """Return the base URL for the requests of a route."""
         return self.upstream_messages if route == "messages" and self.upstream_messages else self.upstream
+
+    def key(self, route: str) -> str | None:
+        """Return the variable with the key for the requests of a route; `None` if the client's key is passed on."""
+        if self.base(route) == self.upstream:
+            return self.upstream_key
+        shared = self.upstream_key if root(self.base(route)) == root(self.upstream) else None
+        return self.upstream_messages_key or shared
+
+    def own_keys(self) -> dict[str, str]:
+        """Return the keys for upstream by the names of their variables.
+
+        Raises:
+            InvalidValue: a variable is not set.
+        """
+        names = (self.upstream_key, self.upstream_messages_key)
+        return {name: secret(name) for name in names if name is not None}
+
+    def reachable(self, route: str) -> tuple[str, ...]:
+        """Return the paths that requests of a route may reach, beside those that are fitted."""
+        if self.paths is not None:
+            return self.paths
+        return ("*",) if self.key(route) is None else SAFE
 
     def secrets(self) -> dict[str, str]:
         """Return the keys of clients by the names of their variables.
@@ -116,8 +154,14 @@ def settings_of(settings: Resolved, options: Mapping[str, Any]) -> GatewaySettin
         raise InvalidValue("gateway.upstream", None, expected)
     default = RequestRule(**{name: values.pop(name) for name in ("policy", "window", "meter", "recall")})
     rules = tuple(RequestRule(**rule) for rule in values.pop("rules"))
-    keys, hosts = tuple(values.pop("keys")), tuple(values.pop("hosts"))
-    return GatewaySettings(**values, default=default, rules=rules, keys=keys, hosts=hosts)
+    lists = {name: None if values[name] is None else tuple(values[name]) for name in ("keys", "hosts", "paths")}
+    return GatewaySettings(**{**values, **lists}, default=default, rules=rules)
+
+
+def root(base: str) -> str:
+    """Return the scheme and the host of a URL."""
+    parts = urlsplit(base)
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def secret(name: str) -> str:

@@ -11,7 +11,7 @@ from brim.gateway.activity import Activity
 from brim.gateway.guard import ClientKeys
 from brim.gateway.metrics import GatewayMetrics
 from brim.gateway.owner_tags import OwnerTags
-from brim.gateway.settings import GatewaySettings, secret
+from brim.gateway.settings import GatewaySettings
 from brim.gateway.traffic import Traffic
 from brim.gateway.upstream import Upstream
 from brim.sessions.conversations import Conversations
@@ -30,7 +30,7 @@ class GatewayState:
         """The current settings; a reload replaces them, and requests under way keep theirs."""
         self.keys = ClientKeys(settings.secrets())
         self.hidden = _hidden(settings)
-        """The gateway's own key for upstream, which no answer may hold."""
+        """The gateway's own keys for upstream, which no answer may hold."""
         self.store = open_store(settings.store) if settings.store is not None else None
         self.conversations = Conversations(
             store=self.store, most=settings.sessions, log=False, stable=settings.stable, capture=settings.capture
@@ -100,10 +100,10 @@ class GatewayState:
         known.cache_clear()
 
 
-def _hidden(settings: GatewaySettings) -> bytes | None:
-    """Return the key for upstream, as bytes.
+def _hidden(settings: GatewaySettings) -> list[bytes]:
+    """Return the keys for upstream, as bytes; the longest first, since one may be a part of the other.
 
     Raises:
-        InvalidValue: it is not set.
+        InvalidValue: one is not set.
     """
-    return secret(settings.upstream_key).encode() if settings.upstream_key is not None else None
+    return sorted({key.encode() for key in settings.own_keys().values()}, key=len, reverse=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
-from urllib.parse import urlsplit
 
 import aiohttp
 from yarl import URL
@@ -116,14 +115,8 @@ def address(base: str, target: str, query: str = "") -> str:
     return base + target + (f"?{query}" if query else "")
 
 
-def root(base: str) -> str:
-    """Return the scheme and the host of a URL."""
-    parts = urlsplit(base)
-    return f"{parts.scheme}://{parts.netloc}"
-
-
 def sent_headers(headers: Iterable[tuple[str, str]], settings: GatewaySettings, route: str) -> Headers:
-    """Return the headers of a client that are sent to upstream; with the key for upstream, no key of the client is."""
+    """Return the headers of a client that are sent to the upstream of a route; with a key for it, no other key is."""
     listed = list(headers)
     hops = {name.strip().lower() for known, value in listed if known == "connection" for name in value.split(",")}
     kept = [
@@ -131,8 +124,8 @@ def sent_headers(headers: Iterable[tuple[str, str]], settings: GatewaySettings, 
         for name, value in listed
         if name not in _NOT_SENT and name not in hops and not name.startswith(_NOT_SENT_PREFIXES)
     ]
-    if settings.upstream_key is not None:
-        key = secret(settings.upstream_key)
+    if (variable := settings.key(route)) is not None:
+        key = secret(variable)
         kept = [(name, value) for name, value in kept if name not in KEY_HEADERS]
         kept.append(("x-api-key", key) if route == "messages" else ("authorization", f"Bearer {key}"))
     kept.append(("accept-encoding", "identity"))

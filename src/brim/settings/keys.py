@@ -168,6 +168,10 @@ _SETTINGS = (
     _row("gateway.upstream", text(), None, "The base URL of the API, such as `https://api.openai.com/v1`."),
     _row("gateway.upstream_messages", text(), None, "The base URL for Anthropic Messages, if it is another one."),
     _row("gateway.upstream_key", text(), None, "The NAME of the variable with the upstream key; null: the client's."),
+    _row("gateway.upstream_messages_key", text(), None, "The same for `upstream_messages`, if it is another host."),
+    _row(
+        "gateway.paths", TEXTS, None, "Other paths that may be reached; null: all, or with an upstream key a safe few."
+    ),
     _row("gateway.keys", TEXTS, (), "NAMES of variables with the keys of clients; if empty, no key is required."),
     _row("gateway.host", text(), "127.0.0.1", "The address to listen on."),
     _row("gateway.port", whole(most=65_535), 8_088, "The port to listen on."),

@@ -1,0 +1,59 @@
+"""Which paths may be reached, beside those that are fitted or counted.
+
+A key of the gateway's own opens more than models: keys of the account, its files, stored answers of other clients. So
+with such a key only paths that work on what the request itself holds may be reached, unless the settings list others.
+"""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+
+METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "HEAD")
+"""Methods that are passed on."""
+SAFE = (
+    "GET /v1/models",
+    "GET /v1/models/*",
+    *(
+        f"POST /v1/{path}"
+        for path in (
+            "completions",
+            "embeddings",
+            "moderations",
+            "rerank",
+            "responses/compact",
+            "images/generations",
+            "images/edits",
+            "images/variations",
+            "audio/speech",
+            "audio/transcriptions",
+            "audio/translations",
+            "tokenize",
+            "detokenize",
+        )
+    ),
+)
+"""What may be reached with the gateway's own key, if the settings list nothing."""
+EXPECTED = 'paths such as "/v1/files/*" or "GET /v1/batches", or "*" for all'
+_LISTED = re.compile(rf"\*|(?:(?:{'|'.join(METHODS)}) )?/[\x21-\x7e]*")
+
+
+def is_pattern(text: str) -> bool:
+    """Return whether a text can be listed as a path."""
+    return bool(_LISTED.fullmatch(text))
+
+
+def shortened(path: str) -> str:
+    """Return a path without its `/v1`, in lower case, to find its route."""
+    folded = path.lower()
+    return folded[3:] if folded.startswith("/v1/") else folded
+
+
+def may_reach(method: str, path: str, listed: tuple[str, ...]) -> bool:
+    """Return whether a path is listed: a star stands for any characters, and HEAD counts as GET."""
+    short = shortened(path)
+    for each in listed:
+        only, _, pattern = each.rpartition(" ")
+        if only in ("", "GET" if method == "HEAD" else method) and fnmatchcase(short, shortened(pattern)):
+            return True
+    return False
