@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brim.store.postgres import _vector, _without_password
+from brim.store.address import shown_url
+from brim.store.postgres import _vector
 from brim.store.words import excerpt, query_words, text_words
 
 LONG = "filler " * 500
@@ -51,4 +52,4 @@ def test_words_for_postgres_are_quoted_and_bounded():
     ],
 )
 def test_an_address_is_shown_without_its_password(url, shown):
-    assert _without_password(url) == shown
+    assert shown_url(url) == shown

@@ -40,7 +40,7 @@ class Served:
 
     @property
     def cookie(self):
-        return f"{self.access.cookie}={self.access.token}"
+        return f"{self.access.cookie}={self.access.session}"
 
     def ask(self, path, *, method="GET", headers=None, body=None, cookie=True):
         """Return the status, the headers and the body of an answer; every header can be given."""

@@ -7,7 +7,10 @@ from urllib.parse import quote
 import pytest
 
 from brim.errors import InvalidValue
+from brim.studio import api, peer
 from brim.studio.access import StudioAccess
+from brim.studio.workspace import Workspace
+from studio.serving import Served
 
 JSON = {"Content-Type": "application/json"}
 
@@ -28,6 +31,60 @@ def test_the_printed_address_becomes_a_cookie_that_scripts_cannot_read(served):
     assert served.access.token.encode() not in body
     told = cookie.partition(";")[0]
     assert served.ask("/api/about", headers={"Cookie": told}, cookie=False)[0] == 200
+
+
+def test_the_cookie_is_not_the_token_and_opens_nothing_but_this_studio(served, tmp_path):
+    _, headers, _ = served.ask(f"/?token={served.access.token}", cookie=False)
+    name, _, value = headers["set-cookie"].partition(";")[0].partition("=")
+    assert name == served.access.cookie
+    assert value not in (served.access.token, "")
+    assert served.access.token not in headers["set-cookie"]
+    assert served.ask(f"/?token={value}", cookie=False)[0] == 401
+    assert served.ask("/api/about", headers={"Authorization": f"Bearer {value}"}, cookie=False)[0] == 401
+    token = {"Cookie": f"{name}={served.access.token}"}
+    assert served.ask("/api/about", headers=token, cookie=False)[0] == 401
+    # Another studio with the same token of the user's own, as after a restart.
+    same = StudioAccess(port=0, token=served.access.token, chosen=True)
+    with Served(Workspace(name="mine", url=f"sqlite:///{tmp_path}/none.db"), same) as other:
+        stolen = {"Cookie": f"{other.access.cookie}={value}"}
+        assert other.ask("/api/about", headers=stolen, cookie=False)[0] == 401
+        assert other.ask("/api/about")[0] == 200
+
+
+def test_the_cookie_is_refused_from_a_process_of_another_user(served, monkeypatch):
+    assert served.ask("/api/about")[0] == 200
+    monkeypatch.setattr(peer.os, "getuid", lambda: 4_711)
+    monkeypatch.setattr(peer, "_ROOT", 4_712)
+    assert served.ask("/api/about")[0] == 403
+    bearer = {"Authorization": f"Bearer {served.access.token}"}
+    assert served.ask("/api/about", headers=bearer, cookie=False)[0] == 200
+    assert not peer.is_foreign("203.0.113.9", 80)
+    assert not peer.is_foreign("nowhere", 80)
+
+
+def test_headers_are_bounded_before_the_token_is_looked_at(served):
+    with socket.create_connection(("127.0.0.1", served.access.port), timeout=10) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+        sent = 0
+        try:
+            while sent < 8_000_000:
+                sent += client.send(b"x-fill: " + b"a" * 8_000 + b"\r\n")
+            answer = b""
+        except OSError:
+            answer = b"closed"
+        else:
+            answer = client.recv(400)
+    assert answer == b"closed" or answer.startswith(b"HTTP/1.1 400")
+    assert served.ask("/api/about")[0] == 200
+
+
+def test_the_password_of_a_store_is_not_shown(tmp_path):
+    mine = Workspace(name="mine", url="postgresql://ann:Tr0ub4d!@127.0.0.1:9/db?password=Tr0ub4d!")
+    with Served(mine) as served:
+        status, body = served.get("about", workspace="mine")
+        assert (status, body["store"]) == (200, "postgresql://ann@127.0.0.1:9/db")
+        for view in (*api.READS, "doctor"):
+            assert "Tr0ub4d!" not in str(served.get(view, workspace="mine"))
 
 
 def test_a_wrong_token_is_refused_in_the_address_the_cookie_and_the_header(served):

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
@@ -70,3 +71,35 @@ def test_another_address_needs_a_token_and_a_used_port_is_an_error(tmp_path, mon
         port = line.rpartition(":")[2].partition("/")[0]
         assert main(["studio", "--port", port, "--no-open"]) == 2
         assert "cannot be listened on" in capsys.readouterr().err
+
+
+def test_the_browser_is_opened_without_the_token_in_its_arguments_and_nothing_stays(tmp_path):
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/arguments\ncat "${{1#file://}}" > {tmp_path}/page\n')
+    browser.chmod(0o700)
+    (temporary := tmp_path / "tmp").mkdir()
+    command = [sys.executable, "-m", "brim", "studio", "--port", "0", "--demo"]
+    environ = {**os.environ, "BROWSER": f"{browser} %s", "TMPDIR": str(temporary)}
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, env=environ) as process:
+        address = process.stdout.readline().removeprefix("brim studio: ").strip()
+        token = address.partition("?token=")[2]
+        for _ in range(500):
+            if (tmp_path / "page").exists() and address in (tmp_path / "page").read_text():
+                break
+            threading.Event().wait(0.02)
+        listed = subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+        asked = urllib.request.Request(
+            address.partition("?")[0] + "api/sessions?workspace=demo", headers={"Authorization": f"Bearer {token}"}
+        )
+        with urllib.request.urlopen(asked, timeout=20) as answer:
+            assert answer.status == 200
+        assert sorted(path.name[:10] for path in temporary.iterdir()) == ["brim-open-", "brim-studi"]
+        process.send_signal(signal.SIGTERM)
+        process.wait(15)
+    assert len(token) > 20
+    assert token not in listed
+    assert token not in (tmp_path / "arguments").read_text()
+    assert (tmp_path / "arguments").read_text().startswith("file://")
+    assert address in (tmp_path / "page").read_text()
+    assert process.returncode == 143
+    assert list(temporary.iterdir()) == []

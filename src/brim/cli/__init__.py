@@ -15,6 +15,7 @@ import typer
 
 from brim.cli import config, flow, output
 from brim.errors import BrimError, DoesNotFit
+from brim.observe import uncaught
 
 COMMANDS = (
     *("demo", "count", "fit", "check", "replay", "status", "models", "doctor"),
@@ -93,6 +94,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise
     except OSError as error:
         output.complain(f"{error.filename or 'output'}: {(error.strerror or str(error)).lower()}")
+        return REFUSED
+    except Exception as error:  # An error of brim: its text may hold a key or a prompt, its place tells enough.
+        print(uncaught.traced(error), file=sys.stderr)
+        output.complain(f"this is an error of brim ({type(error).__name__}); please report the lines above")
         return REFUSED
     return code if isinstance(code, int) else DONE
 

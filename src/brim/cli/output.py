@@ -17,6 +17,7 @@ from rich.table import Table
 from brim.amounts import units
 from brim.errors import InvalidValue, SourceError
 from brim.files import writer
+from brim.history.compact.secrets import redact
 
 _PIPE_WIDTH = 120
 """Columns if the output is not a terminal: enough for most paths."""
@@ -112,8 +113,8 @@ def mute_settings() -> None:
 
 
 def complain(sentence: str) -> None:
-    """Print an error as one line."""
-    print("brim: " + " ".join(sentence.split()), file=sys.stderr)
+    """Print an error as one line, without anything in it that looks like a key."""
+    print("brim: " + " ".join(redact(sentence).split()), file=sys.stderr)
 
 
 def whole(option: str, value: str | None, least: int = 0) -> int | None:

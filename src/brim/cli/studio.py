@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from brim.cli import options, stores
+from brim.cli import browser, options, stores
 from brim.cli.output import announce, mute_settings
 from brim.errors import InvalidValue, SourceError
 
@@ -54,11 +54,11 @@ def run(
     access = StudioAccess(host=host, port=port, names=tuple(allow_host or ()), **chosen)
     workspace = Workspace(name="mine", url=stores.store_url(store, config) or stores.HERE, config=config, runs=runs)
 
-    def started(address: str) -> None:
-        announce("studio", address, {"address": address}, json=json)
-        if not no_open:
-            import webbrowser
+    with browser.opener() as open_address:
 
-            webbrowser.open(address)
+        def started(address: str) -> None:
+            announce("studio", address, {"address": address}, json=json)
+            if not no_open:
+                open_address(address)
 
-    server.run(workspace, access, demo=demo, started=started)
+        server.run(workspace, access, demo=demo, started=started)

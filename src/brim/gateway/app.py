@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import MutableMapping
 from typing import Any
 
@@ -16,6 +15,7 @@ from brim.gateway.problem import HttpProblem
 from brim.gateway.routes import route_of, served
 from brim.gateway.settings import GatewaySettings
 from brim.gateway.state import GatewayState
+from brim.observe.uncaught import log_error
 
 _UNKNOWN = "brim-unknown"
 """The id of a request that was not admitted."""
@@ -61,9 +61,7 @@ class GatewayApp:
                 raise  # The server breaks the connection, so the client sees that its answer is not complete.
             await self._refuse(incoming, route, problem, send)
         except Exception as error:  # An error of brim must not look like an answer of the provider.
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            id_ = incoming.id if incoming is not None else _UNKNOWN
-            LOG.error("%s: %s at %s:%d", id_, type(error).__name__, place.name, place.lineno)
+            log_error(incoming.id if incoming is not None else _UNKNOWN, error, LOG)
             state.activity.fault(incoming, route, "fault", "refuse", error)
             if began:
                 raise ClientGone from None

@@ -40,6 +40,8 @@ class ClientRequest:
     """Its messages, tools and system prompt; `None` if they cannot be read, so the request is left as it is."""
     problem: str = ""
     """Why they cannot be read."""
+    alias: str = ""
+    """The name that stands for the model, if its own name may be a secret."""
 
     @property
     def format(self) -> Format:
@@ -48,9 +50,9 @@ class ClientRequest:
 
     @property
     def model(self) -> str:
-        """The model that it names; empty if it names none."""
+        """The model that it names, or the alias of that; empty if it names none."""
         named = self.values.get("model")
-        return named if isinstance(named, str) else ""
+        return self.alias or (named if isinstance(named, str) else "")
 
     @property
     def answer(self) -> int | None:

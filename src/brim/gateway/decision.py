@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import traceback
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +16,7 @@ from brim.gateway.problem import HttpProblem
 from brim.gateway.settings import GatewaySettings, root
 from brim.gateway.state import GatewayState
 from brim.gateway.upstream import address, sent_headers
+from brim.observe.uncaught import log_error
 from brim.sessions.request import FittedRequest, RequestInput
 from brim.sessions.request_plan import RequestPlan
 from brim.sessions.windows import Room, WindowLimits
@@ -62,9 +62,7 @@ class Decision:
             # Something new in a message, perhaps; the provider knows better than we do.
             return await self._fault("unreadable", error, HttpProblem(400, str(error)))
         except Exception as error:  # A fault of ours must not be taken for an answer of the provider.
-            where = traceback.extract_tb(error.__traceback__)[-1]
-            # Only the kind and the place: the text of an error may hold the text of a prompt.
-            LOG.error("%s: %s at %s:%d", self.incoming.id, type(error).__name__, where.name, where.lineno)  # noqa: TRY400
+            log_error(self.incoming.id, error, LOG)
             refusal = HttpProblem(503, "the gateway could not fit this request; it was not sent", headers=_LATER)
             return await self._fault("fault", error, refusal)
 

@@ -15,7 +15,8 @@ from brim.gateway.body import decompress_body, decompressed_answer, json_value, 
 from brim.gateway.client_request import ClientRequest
 from brim.gateway.decision import INLINE, LOG, Decision
 from brim.gateway.guard import IncomingRequest, Send
-from brim.gateway.metrics import ending, model_name
+from brim.gateway.masked_names import masked
+from brim.gateway.metrics import ending
 from brim.gateway.outcome import FitOutcome
 from brim.gateway.problem import HttpProblem
 from brim.gateway.recall_stream import RecallStream
@@ -44,7 +45,7 @@ async def exchange(state: GatewayState, incoming: IncomingRequest, send: Send, r
     """
     try:
         ask = await _read(state, incoming, route)
-        incoming.model = model_name(ask.model, incoming.shown)
+        masked(state, incoming, ask)
         work = Decision(state=state, settings=state.settings, incoming=incoming, ask=ask)
     except HttpProblem as problem:
         ask = client_request.unread(route, incoming.raw, problem.message)

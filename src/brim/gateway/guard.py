@@ -57,6 +57,8 @@ class IncomingRequest:
     """The name of the client's key; empty if no key is required."""
     model: str = ""
     """The name of the model as it may be shown; empty until the body was read, or if it names none."""
+    foreign: list[str] = field(default_factory=list, repr=False)
+    """Keys of other clients and of the gateway that stand in the names that it sends."""
     key_headers: frozenset[str] = frozenset()
     """The names of the headers that hold a key of the gateway."""
     started: float = field(default_factory=perf_counter)
@@ -67,9 +69,11 @@ class IncomingRequest:
 
     @property
     def shown(self) -> list[str]:
-        """The keys in its headers, including those for the provider."""
+        """The keys that it sends, including those for the provider, and those in the names that it sends."""
         found = [value for name, value in self.headers if name in KEY_HEADERS]
-        return [value.partition(" ")[2] or value for value in found]
+        fields = parse_qsl(self.query) if self.query else ()
+        told = [value for name, value in fields if name.lower() in KEY_FIELDS]
+        return [*(value.partition(" ")[2] or value for value in found), *told, *self.foreign]
 
     @property
     def credentials(self) -> list[str]:

@@ -12,7 +12,8 @@ from brim.history.compact.secrets import redact
 from brim.sessions.conversation import bare, leading
 
 HEADER = "x-brim-session-id"
-_LONGEST = 200
+LONGEST = 200
+"""Characters of a name that are kept."""
 _SHORTEST = 4
 """Characters of the shortest key that is looked for in a name."""
 _UNUSUAL = re.compile(r"[^\x21-\x7e]")
@@ -48,13 +49,26 @@ def named(header: str | None, values: Mapping[str, Any], key: str, shown: Sequen
     return f"{_fingerprint(key)}.{cleaned(name, shown)}.{_fingerprint(start)}"
 
 
+def names_of(header: str | None, values: Mapping[str, Any]) -> list[str]:
+    """Return every name that a request gives to its model, its conversation or its user."""
+    metadata = values.get("metadata")
+    user = metadata.get("user_id") if isinstance(metadata, Mapping) else None
+    found = (header, values.get("model"), values.get("prompt_cache_key"), user, values.get("user"))
+    return [each for each in found if isinstance(each, str) and each]
+
+
 def _fingerprint(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
+def has_key(text: str, shown: Sequence[str]) -> bool:
+    """Return whether a name contains a key of the request, or anything that looks like a key."""
+    return any(each in text for each in shown if len(each) >= _SHORTEST) or redact(text) != text
+
+
 def cleaned(text: str, shown: Sequence[str]) -> str:
     """Return a name that can be stored and logged, with a fingerprint if it had to be changed."""
-    if any(each in text for each in shown if len(each) >= _SHORTEST) or redact(text) != text:
+    if has_key(text, shown):
         return _fingerprint(text)
-    plain = _UNUSUAL.sub("_", text)[:_LONGEST]
+    plain = _UNUSUAL.sub("_", text)[:LONGEST]
     return plain if plain == text else f"{plain}.{_fingerprint(text)}"

@@ -101,7 +101,7 @@ def model_name(model: Any, keys: list[str]) -> str:
     """Return the name of a model as it may be shown: without unusual characters, and no key of the request in it."""
     if not isinstance(model, str) or not model:
         return ""
-    return (model if known(model) is not None else cleaned(model, keys))[:_LONGEST]
+    return cleaned(model, keys)[:_LONGEST]
 
 
 def ending(status: int, *, refused: bool = False) -> str:

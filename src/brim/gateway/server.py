@@ -15,7 +15,9 @@ from brim.gateway.app import GatewayApp
 from brim.gateway.connection import BoundedProtocol
 from brim.gateway.lines import ActivityLines
 from brim.gateway.settings import GatewaySettings
+from brim.history.compact.secrets import redact
 from brim.hosts import BACKLOG, listener
+from brim.observe.uncaught import told_without_text
 
 LOG = logging.getLogger("brim.gateway")
 
@@ -39,7 +41,7 @@ def run(
         StoreError: the store cannot be opened.
         SourceError: the address is not available.
     """
-    with listener(settings.host, settings.port) as listening:
+    with told_without_text(), listener(settings.host, settings.port) as listening:
         app = GatewayApp(settings)
         if lines is not None:
             app.state.activity.observers.append(lines)
@@ -51,7 +53,7 @@ def run(
                 app.state.reload(reload())
                 LOG.warning("the settings were reloaded")
             except BrimError as error:
-                LOG.error("the settings were not reloaded: %s", error)  # noqa: TRY400 - the error says it all
+                LOG.error("the settings were not reloaded: %s", redact(str(error)))  # noqa: TRY400 - it says it all
 
         async def serve() -> None:
             if hasattr(signal, "SIGHUP"):

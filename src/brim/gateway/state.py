@@ -11,9 +11,11 @@ from brim.gateway.activity import Activity
 from brim.gateway.guard import ClientKeys
 from brim.gateway.metrics import GatewayMetrics
 from brim.gateway.owner_tags import OwnerTags
+from brim.gateway.seen_keys import SeenKeys
 from brim.gateway.settings import GatewaySettings
 from brim.gateway.traffic import Traffic
 from brim.gateway.upstream import Upstream
+from brim.observe.uncaught import log_error, log_loop_error
 from brim.sessions.conversations import Conversations
 from brim.sessions.meters import warm
 from brim.sessions.models import known
@@ -31,6 +33,7 @@ class GatewayState:
         self.keys = ClientKeys(settings.secrets())
         self.hidden = _hidden(settings)
         """The gateway's own keys for upstream, which no answer may hold."""
+        self.seen = SeenKeys(_secrets(settings))
         self.store = open_store(settings.store) if settings.store is not None else None
         self.conversations = Conversations(
             store=self.store, most=settings.sessions, log=False, stable=settings.stable, capture=settings.capture
@@ -54,10 +57,17 @@ class GatewayState:
         return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: job(*given))
 
     def later(self, job: Coroutine[Any, Any, Any]) -> None:
-        """Run a job after the answer was sent; closing waits for it."""
-        task = asyncio.get_running_loop().create_task(job)
+        """Run a job after the answer was sent; closing waits for it. An error of it is logged, without its text."""
+        task = asyncio.get_running_loop().create_task(self._caught(job))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    async def _caught(self, job: Coroutine[Any, Any, Any]) -> None:
+        try:
+            await job
+        except Exception as error:  # The answer was sent: whatever failed after it, nobody waits for it.
+            log_error("a job after an answer", error)
+            self.activity.fault(None, "other", "fault", "pass", error)
 
     @property
     def pending(self) -> int:
@@ -66,6 +76,7 @@ class GatewayState:
 
     async def open(self) -> None:
         """Load what counting needs."""
+        asyncio.get_running_loop().set_exception_handler(log_loop_error)
         await self.work(warm)
         if self.store is not None:
             self._writing = asyncio.get_running_loop().create_task(self.traffic.run(self.work))
@@ -95,9 +106,19 @@ class GatewayState:
         """
         keys = ClientKeys(settings.secrets())
         hidden = _hidden(settings)
+        self.seen.see(_secrets(settings))
         self.settings, self.keys, self.hidden = settings, keys, hidden
         self.conversations.stable = settings.stable
         known.cache_clear()
+
+
+def _secrets(settings: GatewaySettings) -> list[str]:
+    """Return every key of the settings.
+
+    Raises:
+        InvalidValue: one is not set.
+    """
+    return [*settings.secrets().values(), *settings.own_keys().values()]
 
 
 def _hidden(settings: GatewaySettings) -> list[bytes]:

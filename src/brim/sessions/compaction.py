@@ -8,6 +8,7 @@ from typing import Any
 
 from brim.errors import BrimError, InvalidType, NoProgress
 from brim.history.compact.plan import Compacted, CompactionPlan, apply, plan
+from brim.history.compact.secrets import redact
 from brim.llm import LanguageModel
 from brim.sessions.context import Context
 from brim.sessions.settings import SessionSettings
@@ -63,7 +64,7 @@ def shrunk(made: CompactionPlan, summarise: Any) -> Compacted:
 
 def _log(error: Exception) -> None:
     message = "the summariser failed (%s: %s); an extractive summary is used instead"
-    logging.getLogger("brim.sessions").warning(message, type(error).__name__, error)
+    logging.getLogger("brim.sessions").warning(message, type(error).__name__, redact(str(error)))
 
 
 def _summary(made: CompactionPlan, summarise: Any) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from brim.errors import BrimError, UnknownName
+from brim.history.compact.secrets import redact
 from brim.settings.budgets import LARGEST, LEAST, OLDER, RECENT, TOTAL, BoundedBudgets, Budgets, bounded, detected
 from brim.settings.keys import ANY, BARE, SETTINGS, name_of, setting_of
 from brim.settings.values import Value, Values, error_at
@@ -95,7 +96,7 @@ class Lookup:
         for warning in warnings:
             if warning not in self._logged:
                 self._logged.add(warning)
-                logging.getLogger("brim.settings").warning("%s", warning)
+                logging.getLogger("brim.settings").warning("%s", redact(warning))
 
     def blame(self, key: str, error: BrimError) -> BrimError:
         """Return an error with the file and line of the setting that caused it."""

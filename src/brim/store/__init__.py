@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from brim.errors import InvalidType, InvalidValue
+from brim.store.address import FILE, SERVER, shown_url
 from brim.store.base import META, Body, Lease, LogEntry, Purged, Saved, SearchHit, SessionRow, Store
 
-__all__ = ["META", "Body", "Lease", "LogEntry", "Purged", "Saved", "SearchHit", "SessionRow", "Store", "open_store"]
-
-_FILE = "sqlite:///"
-_SERVER = ("postgresql://", "postgres://")
+__all__ = [
+    "META",
+    "Body",
+    "Lease",
+    "LogEntry",
+    "Purged",
+    "Saved",
+    "SearchHit",
+    "SessionRow",
+    "Store",
+    "open_store",
+    "shown_url",
+]
 
 
 def open_store(url: str, *, clock: Callable[[], float] | None = None) -> Store:
@@ -26,13 +36,13 @@ def open_store(url: str, *, clock: Callable[[], float] | None = None) -> Store:
     """
     if not isinstance(url, str):
         raise InvalidType("the address of a store", url, "a text such as 'sqlite:///brim.db'")
-    if url.startswith(_FILE) and len(url) > len(_FILE):
+    if url.startswith(FILE) and len(url) > len(FILE):
         from brim.store.sqlite import Sqlite
 
-        return Sqlite(url.removeprefix(_FILE), clock)
-    if url.startswith(_SERVER):
+        return Sqlite(url.removeprefix(FILE), clock)
+    if url.startswith(SERVER):
         from brim.store.postgres import Postgres
 
         return Postgres(url, clock)
     known = "'sqlite:///brim.db', 'sqlite:///:memory:' or 'postgresql://user@host/db'"
-    raise InvalidValue("the address of a store", url.partition("@")[2] or url, f"like {known}")
+    raise InvalidValue("the address of a store", shown_url(url), f"like {known}")

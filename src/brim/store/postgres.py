@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from brim.errors import StoreError
+from brim.store.address import shown_url, without_secrets
 from brim.store.database import Row
 from brim.store.sql import SqlStore
 
@@ -39,7 +39,7 @@ class Postgres(SqlStore):
     def __init__(self, url: str, clock: Callable[[], float] | None = None) -> None:
         self._address = url
         self._began = 0.0
-        shown = _without_password(url)
+        shown = shown_url(url)
         try:
             import psycopg
         except ImportError as error:
@@ -55,7 +55,7 @@ class Postgres(SqlStore):
             )
             connection.execute("SET synchronous_commit = on")
         except self._library.Error as error:
-            reason = _first_line(error)
+            reason = without_secrets(_first_line(error), self._address)
             raise StoreError(self.url, f"no connection ({reason}): does the server run, and may you use it?") from error
         return connection
 
@@ -164,13 +164,3 @@ def _quoted(word: str) -> str:
 
 def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
-def _without_password(url: str) -> str:
-    """Return an address without the password, and without the options, which may contain one."""
-    try:
-        parts = urlsplit(url)
-        user, host = parts.username, parts.netloc.rpartition("@")[2]
-    except ValueError:
-        return "postgresql://"
-    return f"postgresql://{user + '@' if user else ''}{host}{parts.path}"

@@ -1,7 +1,10 @@
 """Which requests the studio serves: checked before anything else is done with a request.
 
 The page shows conversations, so no other page in the same browser may reach it. A token that is new at each start
-becomes a cookie; the Host header must name this machine; a request that writes must come from the page itself.
+is exchanged for a cookie; the Host header must name this machine; a request that writes must come from the page itself.
+
+Browsers send a cookie to every port of a host, so other servers of this machine see it. It is not the token: it opens
+this studio alone, only until it ends, and only for a process of the user who runs it.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from brim.errors import InvalidValue
 from brim.hosts import allowed_hosts, is_ip, is_loopback, split_host
+from brim.studio.peer import is_foreign
 
 MOST_BYTES = 16 * 1024 * 1024
 """Bytes of the longest body."""
@@ -71,6 +75,8 @@ class StudioAccess:
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
     chosen: bool = False
     """Whether the user chose the token."""
+    session: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
+    """The value of the cookie, which is new at each start."""
     names: tuple[str, ...] = ()
     """Host names of the studio, in addition to those of this machine."""
 
@@ -100,8 +106,11 @@ class StudioAccess:
 
     def accepts(self, token: str) -> bool:
         """Return whether a token is the right one, in constant time."""
-        digests = [sha256(each.encode("utf-8", "surrogateescape")).digest() for each in (self.token, token)]
-        return hmac.compare_digest(*digests)
+        return _are_same(self.token, token)
+
+    def continues(self, cookie: str) -> bool:
+        """Return whether a cookie is the right one, in constant time."""
+        return _are_same(self.session, cookie)
 
     def knows(self, host: str) -> bool:
         """Return whether a Host header names this studio; another name may be an attack by DNS rebinding."""
@@ -175,9 +184,13 @@ class AccessMiddleware:
             return False
 
     def _authorise(self, request: Request) -> None:
-        tokens = [_bearer(request.headers), request.cookies.get(self._access.cookie)]
-        if not any(token is not None and self._access.accepts(token) for token in tokens):
+        token, cookie = _bearer(request.headers), request.cookies.get(self._access.cookie)
+        if token is not None and self._access.accepts(token):
+            return
+        if cookie is None or not self._access.continues(cookie):
             raise AccessDenied(401, "the token is missing or outdated: open the address that brim studio printed")
+        if request.client is not None and is_foreign(*request.client):
+            raise AccessDenied(403, "another user of this machine sends this cookie; use the token")
 
     def _enter(self, token: str) -> Response:
         """Return the page that turns the token of the address into a cookie.
@@ -187,8 +200,13 @@ class AccessMiddleware:
         """
         if not self._access.accepts(token):
             raise AccessDenied(401, "the token is outdated: open the address that brim studio printed last")
-        cookie = f"{self._access.cookie}={self._access.token}; HttpOnly; SameSite=Strict; Path=/"
+        cookie = f"{self._access.cookie}={self._access.session}; HttpOnly; SameSite=Strict; Path=/"
         return HTMLResponse(_ENTER, headers={"set-cookie": cookie})
+
+
+def _are_same(mine: str, given: str) -> bool:
+    digests = [sha256(each.encode("utf-8", "surrogateescape")).digest() for each in (mine, given)]
+    return hmac.compare_digest(*digests)
 
 
 def _bearer(headers: Headers) -> str | None:

@@ -19,6 +19,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from brim.errors import BrimError, InvalidValue, UnknownName
+from brim.history.compact.secrets import redact
+from brim.observe.uncaught import log_error
+from brim.store import shown_url
 from brim.studio import api
 from brim.studio.access import AccessMiddleware, StudioAccess
 from brim.studio.views import doctor
@@ -77,7 +80,12 @@ class Studio:
 
     def about(self, workspace: Workspace) -> dict[str, Any]:
         """Return the version, and the workspace that the page opens on."""
-        return {"version": version("brim"), "first": self.first, "workspace": workspace.name, "store": workspace.url}
+        return {
+            "version": version("brim"),
+            "first": self.first,
+            "workspace": workspace.name,
+            "store": shown_url(workspace.url),
+        }
 
     def view(self, method: Literal["GET", "POST"], name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Return a view.
@@ -107,9 +115,9 @@ def app(studio: Studio) -> ASGIApp:
         try:
             return _json(await run_in_threadpool(studio.view, method, name, fields), 200)
         except BrimError as error:
-            return _json({"problem": str(error)}, api.status_of(error))
-        except Exception:
-            LOG.exception("the view %s failed", name[:40])
+            return _json({"problem": redact(str(error))}, api.status_of(error))
+        except Exception as error:
+            log_error(f"the view {redact(name[:40])}", error, LOG)
             return _json({"problem": "internal error of the studio; its log has the details"}, 500)
 
     async def read(request: Request) -> Response:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
 from collections.abc import Callable
 from dataclasses import replace
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 from typing import Any
 
 import uvicorn
 
 from brim.errors import BrimError
 from brim.hosts import listener
+from brim.observe.uncaught import log_loop_error, told_without_text
 from brim.studio.access import StudioAccess
 from brim.studio.app import Studio, app
 from brim.studio.workspace import Workspace
+
+_MOST_HEAD = 65_536
+"""Bytes of the first line and the headers of a request."""
+_MOST_CONNECTIONS = 256
 
 
 def run(mine: Workspace, access: StudioAccess, *, demo: bool = False, started: Callable[[str], Any] = print) -> None:
@@ -30,15 +36,22 @@ def run(mine: Workspace, access: StudioAccess, *, demo: bool = False, started: C
     Raises:
         SourceError: the address cannot be bound.
     """
-    with listener(access.host, access.port) as bound:
+    with told_without_text(), listener(access.host, access.port) as bound:
         access = replace(access, port=bound.getsockname()[1])
         studio = Studio(mine, access, demo=demo)
         Thread(target=_prepare, args=(studio,), daemon=True).start()
+        if current_thread() is main_thread():
+            signal.signal(signal.SIGTERM, _leave)
         try:
             server = uvicorn.Server(config(studio))
             asyncio.run(_serve(server, bound, lambda: started(f"{access.address}?token={access.token}")))
         finally:
             studio.close()
+
+
+def _leave(number: int, _: Any) -> None:
+    """End the process as the signal asks, but remove what is temporary first: the server repeats the signal."""
+    raise SystemExit(128 + number)
 
 
 def _prepare(studio: Studio) -> None:
@@ -60,10 +73,15 @@ def config(studio: Studio) -> uvicorn.Config:
         proxy_headers=False,
         timeout_graceful_shutdown=2,
         ws="none",
+        # Both bounds hold before the token is looked at.
+        http="h11",
+        h11_max_incomplete_event_size=_MOST_HEAD,
+        limit_concurrency=_MOST_CONNECTIONS,
     )
 
 
 async def _serve(server: uvicorn.Server, bound: socket.socket, started: Callable[[], Any]) -> None:
+    asyncio.get_running_loop().set_exception_handler(log_loop_error)
     serving = asyncio.create_task(server.serve(sockets=[bound]))
     while not server.started and not serving.done():
         await asyncio.sleep(0.01)

@@ -19,12 +19,12 @@ from brim.wire.message import Message, Piece
 
 MARK = "[CONTEXT_SUMMARY]"
 """How the text of a summary begins."""
-_CHECK = 8
+_CHECK = 6
 """Characters of the hash."""
 
 _HEAD = re.compile(
     re.escape(MARK)
-    + r" of ([0-9]{1,3}(?:,[0-9]{3}){0,5}) earlier messages \((b2:[0-9a-f]{1,64})(?:, check ([0-9a-f]{8}))?\)(?:\n|\Z)"
+    + r" of ([0-9]{1,3}(?:,[0-9]{3}){0,5}) earlier messages \((b2:[0-9a-f]{1,64})(?:, ([0-9a-f]{6}))?\)(?:\n|\Z)"
 )
 _HEADS = re.compile(rf"(?:\s*(?:{_HEAD.pattern}|{re.escape(MARK)}))+")
 
@@ -54,7 +54,7 @@ class Summary:
 def headed(text: str, replaced: int, index: str) -> str:
     """Return a summary behind its mark."""
     summary = Summary(text=text, replaced=replaced, index=index)
-    return f"{MARK} of {replaced:,} earlier messages ({index[:SHOWN_HANDLE]}, check {summary.check})\n{text}"
+    return f"{MARK} of {replaced:,} earlier messages ({index[:SHOWN_HANDLE]}, {summary.check})\n{text}"
 
 
 def piece_of(message: Message, known: Summary | None = None) -> Piece | None:

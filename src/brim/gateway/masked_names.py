@@ -1,0 +1,22 @@
+"""The names of a request as they may be stored and shown: a name that is a key, or contains one, is replaced."""
+
+from __future__ import annotations
+
+from brim.gateway.client_request import ClientRequest
+from brim.gateway.guard import IncomingRequest
+from brim.gateway.identity import HEADER, LONGEST, cleaned, has_key, names_of
+from brim.gateway.metrics import model_name
+from brim.gateway.state import GatewayState
+from brim.sessions.models import known
+
+
+def masked(state: GatewayState, incoming: IncomingRequest, ask: ClientRequest) -> None:
+    """Note the keys in the names of a request, and give its model an alias if the name contains one."""
+    state.seen.see(incoming.shown)
+    public = known(ask.model) is not None or state.conversations.windows.is_served(ask.model)
+    # A name that the catalogue or the server lists is public, whatever other clients send as their key.
+    names = [each for each in names_of(incoming.header(HEADER), ask.values) if not (public and each == ask.model)]
+    incoming.foreign = state.seen.found(names)
+    incoming.model = model_name(ask.model, incoming.shown)
+    if len(ask.model) > LONGEST or has_key(ask.model, incoming.shown):
+        ask.alias = cleaned(ask.model, incoming.shown)

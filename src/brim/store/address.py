@@ -1,0 +1,36 @@
+"""The address of a store as it may be shown: without a password."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+FILE = "sqlite:///"
+SERVER = ("postgresql://", "postgres://")
+_HIDDEN = "***"
+
+
+def shown_url(url: str) -> str:
+    """Return an address without the password, and without the options, which may contain one."""
+    if url.startswith(FILE):
+        return url
+    try:
+        parts = urlsplit(url)
+        user, host = parts.username, parts.netloc.rpartition("@")[2]
+    except ValueError:
+        return SERVER[0]
+    scheme = "postgresql" if url.startswith(SERVER) else parts.scheme
+    return f"{scheme}://{user + '@' if user else ''}{host}{parts.path}" if parts.scheme else host or parts.path
+
+
+def without_secrets(text: str, url: str) -> str:
+    """Return what a server or its library says, without the password and the options of an address."""
+    try:
+        parts = urlsplit(url)
+        options = [value for _, value in parse_qsl(parts.query)]
+        found = [parts.password or "", unquote(parts.password or ""), parts.query, *options]
+    except ValueError:
+        found = [url, url.partition("://")[2]]
+    for secret in sorted(found, key=len, reverse=True):
+        if secret:
+            text = text.replace(secret, _HIDDEN)
+    return text
