@@ -35,10 +35,11 @@ studio: $(BUILT)
 $(BUILT): $(PAGE)/node_modules/.installed $(wildcard $(PAGE)/src/* $(PAGE)/*.mjs $(PAGE)/*.html $(PAGE)/*.svg $(PAGE)/tsconfig.json)
 	cd $(PAGE) && npm run --silent check && npm run --silent build
 
-# Without a lock file, since one names its registry; the versions stand in package.json.
+# Without a lock file, since one names its registry; scripts/npm_pins.py writes all versions to package.json.
 $(PAGE)/node_modules/.installed: $(PAGE)/package.json
 	@command -v npm >/dev/null || { echo "The page is built with Node 20 or newer, and there is no npm here."; exit 1; }
 	cd $(PAGE) && npm install --silent --no-package-lock --no-audit --no-fund
+	@python3 scripts/npm_pins.py --installed $(PAGE)
 	@touch $@
 
 # The page in a real browser.

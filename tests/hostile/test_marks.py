@@ -106,9 +106,9 @@ def forged(kind: str, n: int = 7731) -> str:
 
 
 def cases(format: str, *, every: bool, roles: tuple[str, ...] = ROLES) -> list[tuple[str, str]]:
-    """Return the pairs of role and kind for a format: all of them, or a sixth, others for each format."""
+    """Return the pairs of role and kind for a format: all of them, or a twelfth, others for each format."""
     pairs = list(itertools.product(roles, FORGED))
-    return pairs if every else pairs[2 * FORMATS.index(format) :: 6]
+    return pairs if every else pairs[4 * FORMATS.index(format) :: 12]
 
 
 in_each_format = pytest.mark.parametrize(

@@ -17,6 +17,8 @@ from brim.audit.index import Scanned
 from brim.audit.records import Recording
 from brim.audit.totals import RECORDED, AuditTotals, ConversationTotals
 from brim.audit.trace import Place
+from brim.files.json_strings import map_strings
+from brim.history.compact.secrets import redact
 
 VERSION = 1
 _PICO = 10**12
@@ -35,27 +37,31 @@ class AuditReport:
     def of(
         cls, plan: ReplayPlan, recordings: Sequence[Recording], found: Scanned, totals: AuditTotals, locate: Locate
     ) -> AuditReport:
-        """Return the report of the totals."""
+        """Return the report of the totals; what looks like a key in the name of a file or a model is masked."""
         return cls(
-            {
-                "version": VERSION,
-                "files": [{"name": each.name, "bytes": each.size} for each in recordings],
-                "silent_files": found.silent_files,
-                "records": {
-                    "formats": dict(sorted(found.formats.items())),
-                    "silent": found.silent,
-                    "bad": found.bad,
-                    "named": _named(locate, found.named),
+            map_strings(
+                {
+                    "version": VERSION,
+                    "files": [{"name": each.name, "bytes": each.size} for each in recordings],
+                    "silent_files": found.silent_files,
+                    "records": {
+                        "formats": dict(sorted(found.formats.items())),
+                        "silent": found.silent,
+                        "bad": found.bad,
+                        "named": _named(locate, found.named),
+                    },
+                    "plan": {
+                        "model": plan.model,
+                        "window": plan.window,
+                        "policies": [policy.to_dict() for policy in plan.policies],
+                    },
+                    "recorded": {**_recorded(totals), "named": _named(locate, totals.named)},
+                    "policies": [_policy(totals, policy.name) for policy in plan.policies],
+                    "worst": [_conversation(locate, each) for each in totals.worst],
                 },
-                "plan": {
-                    "model": plan.model,
-                    "window": plan.window,
-                    "policies": [policy.to_dict() for policy in plan.policies],
-                },
-                "recorded": {**_recorded(totals), "named": _named(locate, totals.named)},
-                "policies": [_policy(totals, policy.name) for policy in plan.policies],
-                "worst": [_conversation(locate, each) for each in totals.worst],
-            }
+                redact,
+                keys=True,
+            )
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 from brim.cli import options
-from brim.cli.output import complain, console, emit, emit_text, mute_settings, show, table
+from brim.cli.output import complain, console, emit, emit_text, masked, mute_settings, show, table
 from brim.errors import SourceError
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ def show_settings(
     for key, value in settings.items():
         below = settings.below(key)
         values[key] = {**asdict(value), "override": value.is_override, "over": below and asdict(below)}
-    emit({"values": values, "preset": settings.preset, "warnings": settings.warnings, "files": loaded.files})
+    more = {"preset": settings.preset, "warnings": settings.warnings, "files": loaded.files}
+    emit(masked({"values": values, **more}))
 
 
 def _show(config: Config, settings: Resolved) -> None:
@@ -67,11 +68,11 @@ def _show(config: Config, settings: Resolved) -> None:
         below = settings.below(key)
         over = "" if below is None or below.origin == "defaults" else f"{_text(below.value)} ({below.origin})"
         star = "*" if value.is_override else ""
-        made.add_row(star, key, _text(value.value), value.origin, _near(value.where), over)
+        made.add_row(star, *masked([key, _text(value.value), value.origin, _near(value.where), over]))
     show(out, made)
     read = ", ".join(map(_near, config.files)) or "no file, so the defaults"
     out.print(f"\nPreset: {settings.preset or 'none'}. Read: {read}.", soft_wrap=True)
-    for warning in settings.warnings:
+    for warning in masked(settings.warnings):
         out.print(f"warning: {warning}", soft_wrap=True)
 
 
@@ -117,7 +118,7 @@ def check(
     Example: brim config check brim.yaml flows/build.yaml
     """
     mute_settings()
-    rows = [_checked(path) for path in paths or [""]]
+    rows = [masked(_checked(path)) for path in paths or [""]]
     ok = all(row["ok"] for row in rows)
     if json:
         emit({"ok": ok, "files": rows})
@@ -202,9 +203,10 @@ def _change(load: str | None, key: str, value: str | None, *, dry_run: bool, jso
         change.make()
     if json:
         changed = change.before != change.after
-        emit({"path": change.path, "key": change.key, "changed": changed, "made": not dry_run, "diff": change.diff()})
+        values = {"path": change.path, "key": change.key, "changed": changed, "made": not dry_run}
+        emit(masked({**values, "diff": change.diff()}))
         return
-    emit_text(change.diff() or f"{change.path}: {change.key} is already {_text(change.value)}\n")
+    emit_text(masked(change.diff() or f"{change.path}: {change.key} is already {_text(change.value)}\n"))
 
 
 @app.command()

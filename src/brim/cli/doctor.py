@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from brim.cli import options
-from brim.cli.output import console, counted, emit, mute_settings
+from brim.cli.output import console, counted, emit, masked, mute_settings
 from brim.cli.run_receipts import read_receipts
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def run(
     wrong = sum(finding.level == "wrong" for finding in found)
     if json:
         values = {"healthy": not wrong, "findings": [finding.to_dict() for finding in found]}
-        emit({**values, "files": loaded.files, "receipts": len(read), "checks": list(CHECKS)})
+        emit(masked({**values, "files": loaded.files, "receipts": len(read), "checks": list(CHECKS)}))
     else:
         _print(found, wrong, f"{counted(len(loaded.files), 'settings file')} and {counted(len(read), 'receipt')}")
     if wrong:
@@ -54,7 +54,7 @@ def _print(found: list[Finding], wrong: int, read: str) -> None:
     for finding in found:
         out.print(f"{finding.level}: {finding.check}", soft_wrap=True)
         commands = [f"$ {line}" for line in finding.commands]
-        for line in (finding.seen, finding.why, finding.do, *commands):
+        for line in masked([finding.seen, finding.why, finding.do, *commands]):
             out.print(f"  {line}", soft_wrap=True)
         out.print()
     state = counted(wrong, "problem") if wrong else "healthy"

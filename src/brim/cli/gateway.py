@@ -9,7 +9,7 @@ import typer
 from typer import Option
 
 from brim.cli import options
-from brim.cli.output import announce, console, emit
+from brim.cli.output import announce, console, emit, masked
 from brim.errors import InvalidValue, SourceError
 from brim.settings import load_config
 
@@ -70,6 +70,7 @@ def run(
         return _settings(config, flags)
 
     def started(line: str) -> None:
+        line = masked(line)
         address, _, endpoint = line.partition(" -> ")
         announce("gateway", line, {"address": address, "upstream": endpoint}, json=json)
 
@@ -80,10 +81,10 @@ def run(
     checks = self_check.checked(settings)
     healthy = all(each.ok for each in checks)
     if json:
-        emit({"ok": healthy, "checks": [each._asdict() for each in checks]})
+        emit(masked({"ok": healthy, "checks": [each._asdict() for each in checks]}))
     else:
         for each in checks:
-            console().print(f"{'ok' if each.ok else 'NO':<4}{each.name}: {each.text}", soft_wrap=True)
+            console().print(masked(f"{'ok' if each.ok else 'NO':<4}{each.name}: {each.text}"), soft_wrap=True)
     if not healthy:
         raise typer.Exit(1)
 

@@ -17,6 +17,7 @@ from rich.table import Table
 from brim.amounts import units
 from brim.errors import InvalidValue, SourceError
 from brim.files import writer
+from brim.files.json_strings import map_strings
 from brim.history.compact.secrets import redact
 
 _PIPE_WIDTH = 120
@@ -80,6 +81,11 @@ def _needed(made: Table) -> int:
 def emit(values: object) -> None:
     """Print JSON on standard output."""
     sys.stdout.write(dumps(values, indent=2, ensure_ascii=True) + "\n")
+
+
+def masked(values: Any) -> Any:
+    """Return JSON values without anything in their strings that looks like a key: for settings and findings."""
+    return map_strings(values, redact)
 
 
 def emit_line(values: object) -> None:

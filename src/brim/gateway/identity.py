@@ -63,7 +63,11 @@ def _fingerprint(text: str) -> str:
 
 def has_key(text: str, shown: Sequence[str]) -> bool:
     """Return whether a name contains a key of the request, or anything that looks like a key."""
-    return any(each in text for each in shown if len(each) >= _SHORTEST) or redact(text) != text
+    if any(each in text for each in shown if len(each) >= _SHORTEST):
+        return True
+    # A key after an underscore is no word of its own, as it is in a text.
+    starts = [0, *(i + 1 for i, letter in enumerate(text[:LONGEST]) if letter == "_")]
+    return any(redact(part) != part for part in (text[start:] for start in starts))
 
 
 def cleaned(text: str, shown: Sequence[str]) -> str:

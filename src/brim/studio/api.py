@@ -65,6 +65,9 @@ WRITES: dict[str, View] = {
 }
 """Views with a JSON body, by POST; restore, pin, unpin, save and undo write."""
 
+MASKED = ("about", "doctor", "flows", "settings", "models", "plan", "save", "undo")
+"""Views that show settings: what looks like a key in them is masked. The others show what the store has."""
+
 
 def call(view: View, workspace: Workspace, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Call a view with the fields of a request that its parameters name.

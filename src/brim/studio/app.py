@@ -19,6 +19,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from brim.errors import BrimError, InvalidValue, UnknownName
+from brim.files.json_strings import map_strings
 from brim.history.compact.secrets import redact
 from brim.observe.uncaught import log_error
 from brim.store import shown_url
@@ -97,7 +98,8 @@ class Studio:
         views = self._views[method]
         if name not in views:
             raise UnknownName("view", name, views)
-        return api.call(views[name], workspace, fields)
+        values = api.call(views[name], workspace, fields)
+        return map_strings(values, redact) if name in api.MASKED else values
 
     def close(self) -> None:
         """Close the stores, and remove the demo."""

@@ -7,12 +7,12 @@ from dataclasses import asdict
 from typing import Any
 
 from brim.errors import InvalidType
+from brim.files.json_strings import map_strings
 from brim.settings import changes
 from brim.settings.budgets import LEAST, PRESETS
 from brim.settings.config import Config
 from brim.settings.keys import BARE, setting_of
 from brim.settings.values import Values
-from brim.studio.json_strings import map_strings
 from brim.studio.workspace import Workspace
 
 PRESET = "budgets.preset"

@@ -14,6 +14,7 @@ from itertools import takewhile
 from typing import Any, cast
 
 from brim.errors import InvalidType
+from brim.files.json_strings import map_strings
 from brim.history.compact import mark, secrets
 from brim.history.history import History
 from brim.history.note import is_note
@@ -23,7 +24,6 @@ from brim.receipts.receipt import Part
 from brim.replay import replay
 from brim.sessions.fixed_parts import HEAD
 from brim.sessions.sent_messages import unfolded
-from brim.studio.json_strings import map_strings
 from brim.studio.views.receipts import captured, receipt, receipts
 from brim.studio.views.sessions import session_row
 from brim.studio.workspace import Workspace
