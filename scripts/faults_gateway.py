@@ -110,4 +110,112 @@ AREAS = (
             ("after an error a warning is a refusal", "if room is None or policy == WARN:", "if room is None:"),
         ),
     ),
+    (
+        "store/sql.py",
+        "tests/store/test_store.py tests/store/test_oracle.py",
+        (
+            (
+                "a handle opens the text of any session",
+                'own = "" if session is None else f" AND {_OWN}"',
+                "own = f\" AND ? != ''\" * (session is not None)",
+            ),
+        ),
+    ),
+    (
+        "sessions/dropped_texts.py",
+        "tests/integrations/test_mcp.py",
+        (
+            (
+                "a session returns texts of others",
+                "self._store.text(handle, session=self._session)",
+                "self._store.text(handle)",
+            ),
+        ),
+    ),
+    (
+        "sessions/readable_sessions.py",
+        "tests/integrations/test_mcp.py",
+        (
+            ("every session may be read", "return row.id in self._names", "return True"),
+            ("conversations of a gateway's clients may be read", 'row.meta.get("kind") != GATEWAY and ', ""),
+            ("a session without a status may be read", ' and isinstance(row.meta.get("status"), Mapping)', ""),
+        ),
+    ),
+    (
+        "integrations/mcp_access.py",
+        "tests/integrations/test_mcp.py",
+        (
+            ("the token is not compared", "if self._digest is not None and not hmac", "if False and not hmac"),
+            ("any host is served", 'if host_name(headers.get("host", "")) not in self._hosts:', "if False:"),
+            ("pages are served", 'if "origin" in headers or', "if False and"),
+            ("other machines need no token", "if token is None and not is_loopback(host):", "if False:"),
+        ),
+    ),
+    (
+        "gateway/owner_tags.py",
+        "tests/gateway/test_owner_tags.py",
+        (
+            ("all clients have one tag", "for key in sorted(set(keys)))", "for key in sorted(set(keys))[:0])"),
+            (
+                "each process has a salt of its own",
+                "saved = self._store.load(KIND, ID)\n            if",
+                "saved = None\n            if",
+            ),
+            ("the hash has no salt of the store", "salt=salt, n=", "salt=self._own, n="),
+            (
+                "the hash is quick",
+                "found = scrypt(told, salt=salt, n=_COST, r=_BLOCK, p=1, dklen=_BYTES).hex()",
+                "found = blake2b(salt + told).hexdigest()",
+            ),
+        ),
+    ),
+    (
+        "gateway/settings.py",
+        "tests/gateway/test_paths.py",
+        (
+            (
+                "one key goes to both hosts",
+                "shared = self.upstream_key if root(self.base(route)) == root(self.upstream) else None",
+                "shared = self.upstream_key",
+            ),
+            (
+                "with a key of its own the gateway reaches all paths",
+                'return ("*",) if self.key(route) is None else SAFE',
+                'return ("*",)',
+            ),
+        ),
+    ),
+    (
+        "gateway/paths.py",
+        "tests/gateway/test_paths.py",
+        (
+            ("a method is not looked at", 'only in ("", "GET" if method == "HEAD" else method) and ', ""),
+            (
+                "a path is compared by its start",
+                "fnmatchcase(short, shortened(pattern))",
+                "fnmatchcase(short, shortened(pattern) + '*')",
+            ),
+        ),
+    ),
+    (
+        "gateway/connection.py",
+        "tests/gateway/test_connection.py",
+        (
+            (
+                "trailers become headers",
+                "if self._in_head:\n            super().on_header",
+                "if True:\n            super().on_header",
+            ),
+            ("the body after an offer is lost", "rest = rest[offer.args[0] :]", "rest = rest[:0]"),
+        ),
+    ),
+    (
+        "gateway/guard.py",
+        "tests/gateway/test_guard.py",
+        (
+            ("parameters hide dot segments", "(?:;[^/]*)?", ""),
+            ("overlong dots pass", "except UnicodeDecodeError:", "except UnicodeEncodeError:"),
+            ("what is normalized passes", ' or _AMBIGUOUS.search(normalize("NFKC", text))', ""),
+        ),
+    ),
 )

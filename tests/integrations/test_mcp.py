@@ -14,10 +14,13 @@ import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from starlette.responses import PlainTextResponse
 
 import brim
 from brim.cli import main
-from brim.integrations.mcp import MOST_BYTES, run_http, server
+from brim.integrations.mcp import MOST_BYTES, server
+from brim.integrations.mcp_access import McpAccess
+from model_server import running
 
 TOKEN = "a token of sixteen characters"
 TASK = {"role": "user", "content": "Find out why the nightly build fails."}
@@ -252,9 +255,10 @@ USUAL = {"content-type": "application/json", "accept": "application/json, text/e
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 
 
-def test_over_http_strangers_and_browsers_are_turned_away(store, tmp_path):
+def refusals():
+    """What is refused, with its status and its headers."""
     bearer = {**USUAL, "authorization": f"Bearer {TOKEN}"}
-    refused = {
+    return {
         "no token": (401, USUAL),
         "a wrong token": (401, {**USUAL, "authorization": f"Bearer {TOKEN}x"}),
         "another scheme": (401, {**USUAL, "authorization": f"Basic {TOKEN}"}),
@@ -265,11 +269,36 @@ def test_over_http_strangers_and_browsers_are_turned_away(store, tmp_path):
         "a page without an origin": (403, {**bearer, "sec-fetch-site": "same-site"}),
         "two tokens": (400, [*bearer.items(), ("authorization", "Bearer another")]),
     }
+
+
+def test_strangers_and_browsers_do_not_reach_the_application():
+    async def app(scope, receive, send):
+        if scope["type"] == "lifespan":
+            for _ in range(2):
+                await send({"type": (await receive())["type"] + ".complete"})
+            return
+        await PlainTextResponse("reached")(scope, receive, send)
+
+    found = {}
+    for token in (TOKEN, None):
+        with running(McpAccess(app, "127.0.0.1", token)) as address, httpx2.Client() as client:
+            for name, (_, headers) in refusals().items():
+                found[name, token] = client.get(address, headers=headers).status_code
+            known = client.get(address, headers={"authorization": f"Bearer {TOKEN}"})
+        assert known.text == "reached"
+    for name, (due, _) in refusals().items():
+        assert (found[name, TOKEN], found[name, None]) == (due, 200 if due == 401 else due), name
+
+
+def test_over_http_strangers_and_browsers_are_turned_away(store, tmp_path):
+    bearer = {**USUAL, "authorization": f"Bearer {TOKEN}"}
     with over_http(tmp_path, "--store", store, "--token", "MCP_TOKEN") as address, httpx2.Client() as client:
-        found = {name: client.post(address, json=LIST, headers=headers) for name, (_, headers) in refused.items()}
+        found = {name: client.post(address, json=LIST, headers=headers) for name, (_, headers) in refusals().items()}
         big = client.post(address, content=b'{"a": "' + b"x" * MOST_BYTES + b'"}', headers=bearer)
         known = client.post(address, json=LIST, headers=bearer)
-    assert {name: told.status_code for name, told in found.items()} == {name: due for name, (due, _) in refused.items()}
+    assert {name: told.status_code for name, told in found.items()} == {
+        name: due for name, (due, _) in refusals().items()
+    }
     assert TOKEN not in str([told.text for told in found.values()])
     assert (big.status_code, known.status_code) == (413, 200)
 
@@ -292,9 +321,9 @@ def test_over_http_without_a_token_the_store_is_not_read(store, tmp_path):
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.com"])
 def test_without_a_token_it_listens_on_this_machine_alone(host):
     with pytest.raises(brim.InvalidValue, match="unless --token names a token"):
-        run_http(None, host, 0)
+        McpAccess(None, host, None)
     with pytest.raises(brim.InvalidValue, match="at least 16 characters"):
-        run_http(None, host, 0, token="short")
+        McpAccess(None, host, "short")
 
 
 def test_a_token_is_named_and_belongs_to_http(store, tmp_path, monkeypatch, capsys):
