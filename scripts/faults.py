@@ -902,7 +902,7 @@ AREAS = (
         "tests/sessions/test_logged_state.py",
         (
             ("what failed counts as sent", "context.rewind(before)\n                raise", "raise"),
-            ("pins of another writer are lost", "self._state.pins = pinned_texts(journal.store, pins[-1])", "pass"),
+            ("pins of another writer are lost", "self._state.pins = journal.shelf.texts(pins[-1])", "pass"),
             (
                 "messages of another writer are lost",
                 "self.reload()\n        except Conflict",
