@@ -24,7 +24,8 @@ FORMATS: dict[str, Format] = {CHAT: "openai", RESPONSES: "responses", MESSAGES: 
 _PLACE = "the request"
 _FILES = re.compile(r'"type"\s*:\s*"(?:input_)?(?:image|audio|video|file|document)(?:_url)?"')
 """Parts of messages that take other tokens than those of their JSON."""
-_TEXTS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_TEXTS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
+"""Strings. One without an end goes to the end of the body, so that it is not looked for again at each later quote."""
 
 
 @dataclass(kw_only=True)

@@ -16,7 +16,7 @@ from brim.files.source import Keys, Source, text_of
 NAME = "pyproject.toml"
 
 _MOST_BYTES = 10_000_000
-_HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?")
+_HEADER = re.compile(r"\s*+(\[\[?)([^\[\]]++)\]\]?\s*+(?:#.*)?")
 _KEY = re.compile(r"\s*((?:[\w-]+|\"[^\"]*\"|'[^']*')(?:\s*\.\s*(?:[\w-]+|\"[^\"]*\"|'[^']*'))*)\s*=")
 _PART = re.compile(r"[\w-]+|\"[^\"]*\"|'[^']*'")
 _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)$")

@@ -71,8 +71,9 @@ def is_json(text: str) -> bool:
 
 def parse(text: str) -> JsonTree | None:
     """Return the tree of a JSON document, or `None` if `text` is not one."""
+    text = text.rstrip(" \t\n\r")  # No token follows the last blanks, and each would be a place to look for one.
     # The last character shows that a document was cut off, without reading all of it.
-    if text.rstrip()[-1:] != _CLOSES.get(text.lstrip()[:1], text.rstrip()[-1:]):
+    if text[-1:] != _CLOSES.get(text.lstrip()[:1], text[-1:]):
         return None
     tree = _read(text)
     if tree is not None and (layout := _INDENT.search(text)):

@@ -14,7 +14,6 @@ REMOVED = "[secret removed]"
 _WHOLE = re.compile(
     r"""
     -----BEGIN\ [A-Z0-9 ]*PRIVATE\ KEY(?:\ BLOCK)?-----.*?(?:-----END\ [A-Z0-9 ]*PRIVATE\ KEY(?:\ BLOCK)?-----|\Z)
-    | \beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?                                # a JSON web token
     | \bsk-(?:ant-|proj-|or-|svcacct-)?[A-Za-z0-9_-]{20,}
     | \b(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}
     | \bgh[pousr]_[A-Za-z0-9]{30,} | \bgithub_pat_[A-Za-z0-9_]{22,}
@@ -33,16 +32,20 @@ _WHOLE = re.compile(
 )
 """Secrets that are recognised by their form."""
 
+_WEB_TOKEN = re.compile(r"(?<![\w-])(?=[\w-]++\.[\w-]{8})([\w-]*?\b)eyJ[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w-]*+)?")
+"""A JSON web token. It may begin inside a word; each word is read once, and only if a dot and a second part follow."""
+
 _IN_ADDRESS = re.compile(
     r"(\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@'\"<>]{0,80}:)(?![\[<${*])([^\s@/'\"<>]{1,200})(?=@[\w\[.-])", re.I
 )
 """The password in the address of a server."""
 
 _AFTER_WORD = re.compile(
-    r"(\b(?:authorization\s*[:=]\s*[\"']?(?:bearer|basic|token|digest)?|bearer)\s+)(?![\[<${*])"
-    r"(?=\S*[\d+/=_.-])([A-Za-z0-9._~+/=-]{16,})",
+    r"(\b(?:authorization\s*+[:=](?:\s*+[\"']?(?:bearer|basic|token|digest)|\s*+[\"']|(?=\s))|bearer)\s++)(?![\[<${*])"
+    r"(?=\S*[\d+/=_.-])([A-Za-z0-9._~+/=-]{16,}+)",
     re.I,
 )
+"""What follows `bearer` or `authorization`. White space is read once, so it cannot be divided in many ways."""
 
 _OPTION = re.compile(
     r"((?:^|\s)--?(?:password|passwd|token|secret|api-?key|access-?key|auth-?token|client-?secret)(?:\s+|=)[\"']?)"
@@ -94,7 +97,7 @@ def redact(text: str) -> str:
     """Return the text with `[secret removed]` where a secret stood; without one, the very same text."""
     low = text.lower()
     if any(map(low.__contains__, _LOOKS)):
-        text = _WHOLE.sub(REMOVED, text)
+        text = _WHOLE.sub(REMOVED, _WEB_TOKEN.sub(rf"\1{REMOVED}", text))
     if "://" in low:
         text = _IN_ADDRESS.sub(rf"\1{REMOVED}", text)
     if "bearer" in low or "authorization" in low:

@@ -5,7 +5,6 @@ Advice that is learned again counts once more instead of being listed twice. Pin
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -20,7 +19,6 @@ KINDS = get_args(AdviceKind)
 
 _MOST_CHARS = 500
 """Characters of an entry, which is a sentence and not a document."""
-_ENDS = re.compile(r"^[\s\-*•]+|[\s.!;,]+$")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,4 +96,4 @@ class SemanticMemory:
 
 def _key(text: str) -> str:
     """Return a key that is equal for wordings that differ in case, spaces and punctuation at the ends."""
-    return _ENDS.sub("", " ".join(text.casefold().split()))
+    return " ".join(text.casefold().split()).lstrip(" -*•").rstrip(" .!;,")

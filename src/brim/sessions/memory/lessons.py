@@ -48,7 +48,7 @@ _OTHER_FIELD = re.compile(r"\W*[A-Z][A-Z_]{3,}\W*[:：]")
 """A line with another field."""
 _PLACEHOLDER = re.compile(r"<[^>]*>|\[[^\]]*\]|\.{3}|…")
 _SENTENCE = re.compile(r".+?(?:[.!?](?=[\s*_\"')\]]|$)|[。！？]|$)")
-_NOTHING = re.compile(r"\s*(?:#{1,6}\s.*|```.*|~~~.*|[-=*_\s]*)")
+_NOTHING = re.compile(r"\s*+(?:#{1,6}\s.*|```.*|~~~.*|[-=*_\s]*+)")
 """A line without content: a heading, a fence, a rule."""
 
 

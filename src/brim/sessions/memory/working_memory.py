@@ -7,7 +7,8 @@ write a budget for its own prompt on the page; an invalid one is ignored with a 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,7 +25,8 @@ LINE_CHARS = 1_000
 
 _MARK = "[... {lines:,} older lines left out: the page has {had:,} lines and may have {most:,}; compact it ...]"
 _KEY = "context_budget"
-_FENCE = re.compile(r"^(```+|~~~+)[ \t]*(?:json|ya?ml)?[ \t]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"(```+|~~~+)[ \t]*+(?:json|ya?ml)?[ \t]*+")
+_LINE = re.compile(rf"^[\"']?{_KEY}[\"']?[ \t]*:", re.MULTILINE)
 _LOOKED_AT = 100_000
 """Characters of a page in which a budget is searched."""
 _FIELDS = ("max_tokens", "priority", "enabled")
@@ -131,8 +133,7 @@ def _found(text: str) -> Any:
     """
     if _KEY not in text:
         return None
-    blocks = [match[2] for match in _FENCE.finditer(text)]
-    for block in [block for block in blocks if _KEY in block] or [text]:
+    for block in [block for block in _blocks(text) if _KEY in block] or [text]:
         prose = block is text and not _is_object(text)
         if not prose:
             values = parse(block, "working memory").values
@@ -141,9 +142,27 @@ def _found(text: str) -> Any:
     return None
 
 
+def _blocks(text: str) -> Iterator[str]:
+    """Yield what is between two equal fences; a fence that is never closed opens nothing."""
+    lines = text.split("\n")
+    closing: dict[str, list[int]] = {}
+    for at, line in enumerate(lines):
+        if line.startswith(("```", "~~~")):
+            closing.setdefault(line.rstrip(" \t"), []).append(at)
+    at = 0
+    while at < len(lines):
+        fence = _FENCE.fullmatch(lines[at])
+        ends = closing.get(fence[1], []) if fence else []
+        following = bisect_right(ends, at)
+        if following < len(ends):
+            yield "\n".join(lines[at + 1 : ends[following]])
+            at = ends[following]
+        at += 1
+
+
 def _is_object(text: str) -> bool:
     """Return whether a whole page is meant as YAML or JSON: it begins with a brace, or a line begins with the key."""
-    return text.lstrip().startswith("{") or re.search(rf"^[\"']?{_KEY}[\"']?[ \t]*:", text, re.MULTILINE) is not None
+    return text.lstrip().startswith("{") or _LINE.search(text) is not None
 
 
 def _checked(values: Any) -> BudgetOverride:

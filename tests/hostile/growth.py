@@ -1,0 +1,71 @@
+"""How the time of a reader grows with its text: the exponent over the last doublings, from CPU time."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Read = Callable[[str], Any]
+SMALLEST = 2_048
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Where doubling ends, and what is too fast to be measured."""
+
+    size: int
+    """Characters."""
+    seconds: float
+    floor: float
+    """Seconds below which a time is noise."""
+
+
+FULL = Bounds(size=1 << 20, seconds=1.0, floor=0.004)
+QUICK = Bounds(size=1 << 15, seconds=0.1, floor=0.008)
+LIMIT = 1.3
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """The times of one reader with one seed."""
+
+    times: tuple[tuple[int, float], ...]
+    floor: float
+
+    @property
+    def exponent(self) -> float:
+        """The power of the size by which the time grows; 0 if it is too short to tell."""
+        seen = [(size, taken) for size, taken in self.times if taken >= self.floor][-3:]
+        if len(seen) < 2 or (len(seen) == 2 and seen[-1][1] < 4 * self.floor):
+            return 0.0
+        (small, short), (big, long) = seen[0], seen[-1]
+        return math.log(long / short) / math.log(big / small)
+
+
+def measured(read: Read, seed: Any, bounds: Bounds, runs: int = 1) -> Growth:
+    """Return the times of a reader for a seed of doubled length; of some runs, the shortest of each."""
+    times: list[tuple[int, float]] = []
+    size = SMALLEST
+    while size <= bounds.size and (not times or times[-1][1] < bounds.seconds):
+        text = seed.of(size)
+        times.append((len(text), min(_timed(read, text) for _ in range(runs))))
+        size *= 2
+    return Growth(tuple(times), bounds.floor)
+
+
+def settled(read: Read, seed: Any, bounds: Bounds) -> Growth:
+    """Return the growth; one that seems too fast is measured again, since other programs run on the machine."""
+    for runs in (1, 3, 5):
+        found = measured(read, seed, bounds, runs)
+        if found.exponent <= LIMIT:
+            break
+    return found
+
+
+def _timed(read: Read, text: str) -> float:
+    begun = time.process_time()
+    read(text)
+    return time.process_time() - begun
