@@ -10,7 +10,7 @@ AREAS = (
         f"tests/history/test_rules.py tests/history/test_repair.py {_TRAFFIC}",
         (
             ("a result may be parted from its call", "return earliest", "return None"),
-            ("a result that answers nothing stays", "if not waiting.get(piece.id):", "if False:"),
+            ("a result that answers nothing stays", "                if not left:\n", "                if False:\n"),
             ("an answered call still waits", "                callers.pop()\n", ""),
             (
                 "reasoning may be parted from its call",
@@ -34,7 +34,7 @@ AREAS = (
                 "            self.system.append(at)\n            return\n",
                 "            pass\n",
             ),
-            ("a result far from its call stays there", "            if seat < at:\n", "            if False:\n"),
+            ("a result far from its call stays there", "        if self._late:\n", "        if False:\n"),
             (
                 "copies are told by their start",
                 "    return rest[0].text if len(rest) == 1",

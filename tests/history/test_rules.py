@@ -80,7 +80,7 @@ def test_asking_for_orphans_changes_nothing():
 def test_calls_are_found_where_they_stand_after_a_message_was_put_before_them():
     pairs = Pairs()
     bonds(pairs, "openai", [calling("a"), user(), calling("b")])
-    pairs.moved(1)
+    pairs.moved({0: 0, 1: 2, 2: 3, 3: 1})
     assert pairs.open == {"a": [0], "b": [3]}
 
 

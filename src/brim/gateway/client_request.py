@@ -24,6 +24,8 @@ FORMATS: dict[str, Format] = {CHAT: "openai", RESPONSES: "responses", MESSAGES: 
 _PLACE = "the request"
 _FILES = re.compile(r'"type"\s*:\s*"(?:input_)?(?:image|audio|video|file|document)(?:_url)?"')
 """Parts of messages that take other tokens than those of their JSON."""
+_LONGEST_MODEL = 512
+"""Characters of the name of a model, which is looked up and counted by; the longest in use has about 150."""
 _TEXTS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 """Strings. One without an end goes to the end of the body, so that it is not looked for again at each later quote."""
 
@@ -123,6 +125,9 @@ def read(route: str, raw: bytes, most_values: int) -> ClientRequest:
         raise HttpProblem(400, f"the body is not JSON: {error}") from None
     if not isinstance(values, dict):
         raise HttpProblem(400, "the body must be a JSON object")
+    named = values.get("model")
+    if isinstance(named, str) and len(named) > _LONGEST_MODEL:
+        raise HttpProblem(400, f"model has {len(named):,} characters; at most {_LONGEST_MODEL} are accepted")
     try:
         request = request_of(_light(text, values))
     except SourceError as error:

@@ -14,6 +14,8 @@ from brim.sessions.conversation import bare, leading
 HEADER = "x-brim-session-id"
 LONGEST = 200
 """Characters of a name that are kept."""
+_LOOKED_AT = 1_000
+"""Characters of a name that is searched for keys. A longer one counts as one, so only a fingerprint of it is kept."""
 _SHORTEST = 4
 """Characters of the shortest key that is looked for in a name."""
 _UNUSUAL = re.compile(r"[^\x21-\x7e]")
@@ -62,8 +64,8 @@ def _fingerprint(text: str) -> str:
 
 
 def has_key(text: str, shown: Sequence[str]) -> bool:
-    """Return whether a name contains a key of the request, or anything that looks like a key."""
-    if any(each in text for each in shown if len(each) >= _SHORTEST):
+    """Return whether a name contains a key of the request or anything that looks like a key, or is too long to tell."""
+    if len(text) > _LOOKED_AT or any(each in text for each in shown if len(each) >= _SHORTEST):
         return True
     # A key after an underscore is no word of its own, as it is in a text.
     starts = [0, *(i + 1 for i, letter in enumerate(text[:LONGEST]) if letter == "_")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from brim.wire import Wire
@@ -46,20 +47,20 @@ class Pairs:
         """Return which pieces of a message are results without a call."""
         if len(message.results) == 1 and message.results[0] in self.open:
             return set()
-        waiting = {call: len(callers) for call, callers in self.open.items()}
+        waiting: dict[str, int] = {}
         lost = set()
         for i, piece in enumerate(message.pieces):
             if piece.kind == "result":
-                if not waiting.get(piece.id):
+                left = waiting[piece.id] if piece.id in waiting else len(self.open.get(piece.id, ()))
+                if not left:
                     lost.add(i)
-                else:
-                    waiting[piece.id] -= 1
+                waiting[piece.id] = max(0, left - 1)
         return lost
 
-    def moved(self, frm: int) -> None:
-        """Adjust positions after a message was inserted at position `frm`."""
+    def moved(self, place: Mapping[int, int]) -> None:
+        """Adjust positions after messages were moved."""
         for callers in self.open.values():
-            callers[:] = [at + 1 if at >= frm else at for at in callers]
+            callers[:] = [place[at] for at in callers]
 
 
 class Batches:

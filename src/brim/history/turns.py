@@ -11,10 +11,11 @@ from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, get_args
 
 from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue
+from brim.history.late_results import LateResults
 from brim.history.note import is_note, note_in
 from brim.history.options import Pin
 from brim.history.rules import Pairs, rules_of
@@ -22,8 +23,6 @@ from brim.meter.base import BaseMeter
 from brim.wire import Format, Wire, format_of, wire
 from brim.wire.base import MEDIA, without
 from brim.wire.message import Message
-
-T = TypeVar("T")
 
 RepairMode = Literal["drop", "error"]
 """Whether messages that no provider accepts are left out, or refused."""
@@ -111,6 +110,9 @@ class Turns:
         """Whether any message has thinking that a provider may refuse after an edit."""
         self._reasoning: list[int] = []
         self._latest: dict[Any, int] = {}
+        self._late = LateResults()
+        self._owns = False
+        """Whether the lists of turns are new since messages were added last, and may be changed."""
         self._spoken = False
 
     def __len__(self) -> int:
@@ -145,8 +147,11 @@ class Turns:
     def _read(self, raws: Sequence[Any]) -> None:
         first, read, add = len(self.source), self.wire.read, self._add
         messages = [read(raw, i) for i, raw in enumerate(raws, first)]
+        self._late, self._owns = LateResults(), False
         for i, message in enumerate(messages, first):
             add(message, i)
+        if self._late:
+            self._move(self._late.order(len(self.raws)))
         self.source.extend(raws)
 
     def _reread(self, chosen: Wire, raws: list[Any]) -> None:
@@ -179,13 +184,14 @@ class Turns:
         """Return the positions of reasoning that no output of the model follows; `gone` are positions left out."""
         if not self.wire.batches:
             return []
-        found = []
-        for at in reversed([*self._reasoning]):
-            after = at + 1
-            while after < len(self.messages) and (after in gone or after in found):
-                after += 1
-            if after >= len(self.messages) or self.messages[after].role != "assistant":
+        found: list[int] = []
+        reasoning, gone = set(self._reasoning), set(gone)
+        speaks = False  # Whether the next message that stays is the model's.
+        for at in range(len(self.messages) - 1, min(reasoning, default=len(self.messages)) - 1, -1):
+            if at in reasoning and not speaks:
                 found.append(at)
+            elif at not in gone:
+                speaks = self.messages[at].role == "assistant"
         return found
 
     @property
@@ -295,56 +301,55 @@ class Turns:
         """Merge a turn and all after it. The lists are new: a receipt may still be written from the old ones."""
         turn = max(0, turn)
         self.generation += 1
-        self.starts = self.starts[: turn + 1]
-        self.weights = [*self.weights[:turn], sum(self.weights[turn:])]
-        self.before = self.before[: turn + 1]
-        self.lit = self.lit[: turn + 1]
-        self.notes = {note for note in self.notes if note < turn}
-        self.noted = {note: units for note, units in self.noted.items() if note < turn}
-        self._seat_twins([position for again in self.twins.values() for position in again])
+        if not self._owns:
+            self.starts, self.weights = self.starts[:], self.weights[:]
+            self.before, self.lit = self.before[:], self.lit[:]
+            self.notes, self.noted = set(self.notes), dict(self.noted)
+            self.twins = {key: positions[:] for key, positions in self.twins.items()}
+            self._owns = True
+        merged = range(turn + 1, len(self.starts))
+        self.weights[turn] = sum(self.weights[turn:])
+        for row in (self.starts, self.weights, self.before, self.lit):
+            del row[turn + 1 :]
+        self.notes.difference_update((turn, *merged))
+        for gone in (turn, *merged):
+            self.noted.pop(gone, None)
+        for gone in merged:
+            if positions := self.twins.pop(gone, None):
+                self.twins.setdefault(turn, []).extend(positions)
 
     def _seat(self, at: int, bond: int | None) -> None:
-        """Move a result next to its call if the provider requires it, and register a repeated result."""
+        """Note a result that has to be moved next to its call, and register a repeated result.
+
+        Raises:
+            InvalidValue: it has to be moved, and `repair` is `error`.
+        """
         message = self.messages[at]
-        seat = at
-        if bond is not None and self.wire.adjacent and at - bond > 1:
-            seat = bond + 1
-            while seat < at and self.messages[seat].results:
-                seat += 1
-            if seat < at:
-                self._move(at, seat, message)
+        late = bond is not None and self.wire.adjacent and at - bond > 1 and self._late.add(self.messages, bond, at)
+        if late:
+            self._record(Repair(self.indexes[at], "moved", "its result has to follow the call", 0, message.raw))
         content = _result_content(message)
         if content is not None:
             earlier = self._latest.get(content)
-            if earlier is not None and seat == at:
+            if earlier is not None and not late:
                 self.twins.setdefault(self.turn_of(earlier), []).append(earlier)
                 self.repeats += 1
-            self._latest[content] = seat
+            self._latest[content] = at
 
-    def _move(self, at: int, seat: int, message: Message) -> None:
-        """Move the last message before those that separate it from its call.
-
-        Raises:
-            InvalidValue: `repair` is `error`.
-        """
+    def _move(self, order: list[int]) -> None:
+        """Put messages in order. The turns stay: a message is moved inside its turn only."""
         self.generation += 1
-        self._record(Repair(self.indexes[at], "moved", "its result has to follow the call", 0, message.raw))
-        self.raws = _moved(self.raws, seat)
-        self.messages = _moved(self.messages, seat)
-        self.units = _moved(self.units, seat)
-        del self._prints[seat + 1 :]
-        self.indexes = _moved(self.indexes, seat)
-        self.pairs.moved(seat)
-        if self.task is not None and self.task >= seat:
-            self.task += 1
-        self._latest = {text: position + (position >= seat) for text, position in self._latest.items()}
-        self._seat_twins([p + (p >= seat) for again in self.twins.values() for p in again])
-
-    def _seat_twins(self, positions: list[int]) -> None:
-        """Assign repeated results to their turns, after turns or positions have changed."""
-        self.twins = {}
-        for position in positions:
-            self.twins.setdefault(self.turn_of(position), []).append(position)
+        place = {at: seat for seat, at in enumerate(order)}
+        self.raws = [self.raws[at] for at in order]
+        self.messages = [self.messages[at] for at in order]
+        self.units = [self.units[at] for at in order]
+        self.indexes = [self.indexes[at] for at in order]
+        del self._prints[next(seat for seat, at in enumerate(order) if seat != at) + 1 :]
+        self.pairs.moved(place)
+        if self.task is not None:
+            self.task = place[self.task]
+        self._latest = {text: place[at] for text, at in self._latest.items()}
+        self.twins = {turn: [place[at] for at in again] for turn, again in self.twins.items()}
 
     def _without_orphans(self, message: Message, index: int) -> Message | None:
         """Return the message without results that have no call, or `None` if nothing else is in it."""
@@ -385,8 +390,3 @@ def _result_content(message: Message) -> Any | None:
     if sum([len(piece.text) for piece in rest]) < _TWIN:
         return None
     return rest[0].text if len(rest) == 1 else tuple((piece.kind, piece.text) for piece in rest)
-
-
-def _moved(row: list[T], seat: int) -> list[T]:
-    """Return a new list with the last entry moved; a receipt may still be written from the old one."""
-    return [*row[:seat], row[-1], *row[seat:-1]]

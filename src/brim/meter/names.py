@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 _LONGEST_NAME = 512
 
-_HOST = (
+_HOST = re.compile(
     "ai21|aihubmix|alibaba|amazon|amazon-bedrock|amazon-nova|anthropic|aws|azure|azure-ai|azure-openai|baseten"
     "|bedrock|bedrock-converse|cerebras|cloudflare|cohere|cohere-chat|coherelabs|converse|crusoe|dashscope"
     "|databricks|deepinfra|deepseek|deepseek-ai|eu|fireworks|fireworks-ai|gateway|gemini|github|github-copilot"
@@ -23,20 +23,23 @@ _HOST = (
 )
 """Hosts, publishers and regions that may precede a name with a slash or a colon."""
 
-_ROADS = (
+_ROADS = re.compile(
     r"(?:arn:aws[\w-]*:bedrock:[\w-]*:\d*:(?:foundation-model|inference-profile)/"
     r"|(?:projects/[^/]+/locations/[^/]+/)?publishers/[\w-]+/models/|accounts/fireworks/models/)(.+)"
-    r"|ft:([^:]+)(?::.*)?"
+    r"|ft:([^:]+)(?::.*)?",
+    re.ASCII,
 )
-_BEDROCK = (
+_BEDROCK = re.compile(
     r"(?:(?:apac|au|ca|eu|global|jp|sa|us|us-gov)\.)?(?:amazon|anthropic|cohere|deepseek|google|meta|minimax"
     r"|mistral|moonshot|moonshotai|openai|qwen|xai|zai)\.(.+?)(?:-v[0-9]+)?"
 )
-_TAG = (
+_TAG = re.compile(
     r"(?:[-@]20\d\d(?:-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])|(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))"
     r"|-v\d+:\d+|:(?:batch|beta|cloud|exacto|floor|free|latest|nitro|online|thinking)"
-    r"|-latest|-maas|@(?:default|latest|\d{3}))\Z"
+    r"|-latest|-maas|@(?:default|latest|\d{3}))\Z",
+    re.ASCII,
 )
+_FRONT = re.compile("([/:])")
 
 
 def spellings(name: str) -> Iterator[str]:
@@ -47,13 +50,13 @@ def spellings(name: str) -> Iterator[str]:
     Removed from the end: a full date; `-latest`, `-maas`, `@default`, `@001`; Bedrock's `-v1:0`; tags like `:free`.
     Letter case is ignored, and a dot or an underscore counts as a dash.
     """
-    front: str | None = name.strip().casefold()
     if len(name) > _LONGEST_NAME:
         return
+    front: str | None = name.strip().casefold()
     while front:
         yield front
         rest = front
-        while tag := re.search(_TAG, rest, re.ASCII):
+        while tag := _TAG.search(rest):
             rest = rest[: tag.start()]
             yield rest
         front = _without_front(front)
@@ -61,12 +64,12 @@ def spellings(name: str) -> Iterator[str]:
 
 def _without_front(name: str) -> str | None:
     """Return `name` without its first prefix, or `None` if it has none."""
-    if road := re.fullmatch(_ROADS, name, re.ASCII):
+    if road := _ROADS.fullmatch(name):
         return road[1] or road[2]
-    head, mark, rest = re.split("([/:])", name, maxsplit=1) if re.search("[/:]", name) else (name, "", "")
-    if mark and re.fullmatch(_HOST, fold(head)):
+    head, mark, rest = _FRONT.split(name, maxsplit=1) if _FRONT.search(name) else (name, "", "")
+    if mark and _HOST.fullmatch(fold(head)):
         return rest
-    bedrock = re.fullmatch(_BEDROCK, name)
+    bedrock = _BEDROCK.fullmatch(name)
     return bedrock[1] if bedrock else None
 
 
