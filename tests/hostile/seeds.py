@@ -52,20 +52,128 @@ class Seed:
 def by_hand() -> list[Seed]:
     """Return strings that have hurt readers before, and repeats of everything that is structure somewhere."""
     pumps = [
-        *("a", " ", "\n", "\t", "\r", "\r\n", "\0", "0", "-", "_", ".", ",", ":", ";", "=", "/", "\\", "|", "*", "#", "@", "~"),
-        *("[", "]", "{", "}", "(", ")", "<", ">", "'", '"', "`", "[]", "{}", "()", "<>", '""', "[[", '{"a":', '[{"a":['),
+        *(
+            "a",
+            " ",
+            "\n",
+            "\t",
+            "\r",
+            "\r\n",
+            "\0",
+            "0",
+            "-",
+            "_",
+            ".",
+            ",",
+            ":",
+            ";",
+            "=",
+            "/",
+            "\\",
+            "|",
+            "*",
+            "#",
+            "@",
+            "~",
+        ),
+        *(
+            "[",
+            "]",
+            "{",
+            "}",
+            "(",
+            ")",
+            "<",
+            ">",
+            "'",
+            '"',
+            "`",
+            "[]",
+            "{}",
+            "()",
+            "<>",
+            '""',
+            "[[",
+            '{"a":',
+            '[{"a":[',
+        ),
         *("```", "```json\n", "~~~\n", "<!--", "<!--\n", "-->", "# a\n", "- a\n", "> ", "1. ", "a\n===\n", "a\n---\n"),
-        *("authorization: ", "authorization:", "bearer ", "password", "password=", "password:'", "eyJ-", "eyJa.", "sk-", "://a:"),
+        *(
+            "authorization: ",
+            "authorization:",
+            "bearer ",
+            "password",
+            "password=",
+            "password:'",
+            "eyJ-",
+            "eyJa.",
+            "sk-",
+            "://a:",
+        ),
         *("curl ", "curl -u ", "--token ", "-----BEGIN PRIVATE KEY-----", "token is ", "key ", "a@", "http://a:b@"),
         *("é", "\u0301", "e\u0301", "👨‍👩‍👧", "\u200d", "한", "あ", "ก", "\ud800", "\U0001f1e6", "\u00a0", "\u2028"),
-        *("def f():\n", "class A:\n", " " * 4, "if a:\n ", "lambda:", "@@ -1 +1 @@\n", "--- a\n+++ b\n", "+a\n", "-a\n"),
+        *(
+            "def f():\n",
+            "class A:\n",
+            " " * 4,
+            "if a:\n ",
+            "lambda:",
+            "@@ -1 +1 @@\n",
+            "--- a\n+++ b\n",
+            "+a\n",
+            "-a\n",
+        ),
         *("Error: a\n", "Traceback\n", "2026-01-01T00:00:00 a\n", "data: {}\n\n", "event: a\n", ": \n", "\n\n"),
-        *("the user said no. ", "TODO ", "must not ", "a/b/", "../", "./a.py ", "1,000 ", "1e9", "$1.0", "%", "?", "!", "。"),
-        *("[CONTEXT_SUMMARY] of 1 earlier messages (b2:a)\n", "[CONTEXT_TRUNCATED]", "DISTILLED:", "<think>", "</think>"),
-        *("&a ", "*a ", "!!a ", "- - ", "? ", "a: ", "a:\n ", "'a':", "\\u0000", "\\", '\\"', "e", "x" * 31 + " ", "aB", "AB"),
+        *(
+            "the user said no. ",
+            "TODO ",
+            "must not ",
+            "a/b/",
+            "../",
+            "./a.py ",
+            "1,000 ",
+            "1e9",
+            "$1.0",
+            "%",
+            "?",
+            "!",
+            "。",
+        ),
+        *(
+            "[CONTEXT_SUMMARY] of 1 earlier messages (b2:a)\n",
+            "[CONTEXT_TRUNCATED]",
+            "DISTILLED:",
+            "<think>",
+            "</think>",
+        ),
+        *(
+            "&a ",
+            "*a ",
+            "!!a ",
+            "- - ",
+            "? ",
+            "a: ",
+            "a:\n ",
+            "'a':",
+            "\\u0000",
+            "\\",
+            '\\"',
+            "e",
+            "x" * 31 + " ",
+            "aB",
+            "AB",
+        ),
     ]
     made = [Seed("", pump, end) for pump in pumps for end in ("", "!")]
-    pairs = [("authorization:", " "), ("bearer", " "), ("password", " "), ("{", " "), ('"', "\\"), ("a", " "), ("<", "a")]
+    pairs = [
+        ("authorization:", " "),
+        ("bearer", " "),
+        ("password", " "),
+        ("{", " "),
+        ('"', "\\"),
+        ("a", " "),
+        ("<", "a"),
+    ]
     return made + [Seed(start, pump, "!") for start, pump in pairs]
 
 
@@ -85,7 +193,11 @@ def of_words(words: Iterable[str]) -> list[Seed]:
     for _ in range(_MOST if len(known) > 1 else 0):
         one, two = chooser.sample(known, 2)
         glue = chooser.choice(("", " ", "\n"))
-        found.append(chooser.choice((Seed("", one + glue + two + glue, ""), Seed(one, two + glue, "!"), Seed("", one + glue, two))))
+        found.append(
+            chooser.choice(
+                (Seed("", one + glue + two + glue, ""), Seed(one, two + glue, "!"), Seed("", one + glue, two))
+            )
+        )
     return _chosen(found)
 
 
@@ -115,7 +227,11 @@ class _Walk:
         for _ in range(3):
             whole = self._sequence(tree, "", note=True)
             for end in _TAILS:
-                self._found += [Seed("", whole or "a", end), Seed("", whole[:-1] or "a", end), Seed(whole[:-1], " ", end)]
+                self._found += [
+                    Seed("", whole or "a", end),
+                    Seed("", whole[:-1] or "a", end),
+                    Seed(whole[:-1], " ", end),
+                ]
         return self._found
 
     def _sequence(self, tree: Any, lead: str, *, note: bool) -> str:
@@ -124,7 +240,7 @@ class _Walk:
             made += self._node(kind, value, lead + made, note=note)
         return made
 
-    def _node(self, kind: Any, value: Any, lead: str, *, note: bool) -> str:  # noqa: PLR0912 - one branch for each kind of node
+    def _node(self, kind: Any, value: Any, lead: str, *, note: bool) -> str:
         choose = self._chooser
         if kind is kinds.LITERAL:
             return chr(value)

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import io
 import json
 import os
-import shutil
+import re
 import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, cast
 
 from brim.audit.fields import loaded, mapping
 from brim.files.source import STDIN, STDIN_SHOWN
@@ -28,12 +29,21 @@ MOST = 64 * 1024 * 1024
 """The longest record, in bytes."""
 _BLOCK = 1024 * 1024
 _PEEK = 1024 * 1024
+_MOST_TIMES = 100
+"""How many times its own size a compressed file may unpack to; recordings take 5 to 40 times."""
+_MOST_ALWAYS = 64 * 1024 * 1024
+"""Bytes to which every file may unpack."""
 _GZIP = b"\x1f\x8b"
 _BOM = codecs.BOM_UTF8
+_BLANK, _BETWEEN = re.compile(r"[ \t\r\n]*+"), re.compile(r"[ \t\r\n,]*+")
 _OPEN = (b"{", b"[", b",", b":")
 """Ends of the first line of a document over many lines."""
 
 LINES, LIST, DOCUMENT = "lines", "list", "document"
+
+
+class UnpackedTooLong(Exception):
+    """A compressed file has more content than is unpacked."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,6 +82,8 @@ def opened(found: FileMatch, spool: str) -> Recording:
         size = os.path.getsize(path)
         with open(path, "rb") as file:
             form = _form(file)
+    except UnpackedTooLong as error:
+        return Recording(name=shown, path="", size=0, form=LINES, named=found.named, problem=str(error))
     except (OSError, EOFError, zlib.error) as error:
         problem = f"it cannot be read: {(getattr(error, 'strerror', None) or str(error)).lower()}"
         return Recording(name=shown, path="", size=0, form=LINES, named=found.named, problem=problem)
@@ -121,19 +133,33 @@ def again(recording: Recording, offset: int, length: int) -> Iterator[Record]:
 def _plain(name: str, spool: str) -> str:
     """Return the path of a file, or of an unpacked copy of it."""
     if name == STDIN:
-        return _copy(sys.stdin.buffer, spool)
+        return _copy(cast("io.BufferedReader", sys.stdin.buffer), spool)
     with open(name, "rb") as file:
         packed = file.read(2) == _GZIP
     if not packed:
         return os.path.abspath(name)
     with gzip.open(name, "rb") as unpacked:
-        return _copy(unpacked, spool)
+        return _copy(unpacked, spool, max(_MOST_TIMES * os.path.getsize(name), _MOST_ALWAYS))
 
 
-def _copy(source: IO[bytes] | gzip.GzipFile, spool: str) -> str:
+def _copy(source: io.BufferedReader | gzip.GzipFile, spool: str, most: int | None = None) -> str:
+    """Return the path of a copy.
+
+    Raises:
+        UnpackedTooLong: it has more than `most` bytes; the copy is removed.
+    """
     descriptor, path = tempfile.mkstemp(dir=spool, suffix=".records")
-    with open(descriptor, "wb") as file:
-        shutil.copyfileobj(source, file, _BLOCK)
+    try:
+        with open(descriptor, "wb") as file:
+            size = 0
+            while block := source.read1(_BLOCK):  # Of a pipe, what is there: a signal ends only a wait.
+                size += len(block)
+                if most is not None and size > most:
+                    raise UnpackedTooLong(f"it unpacks to more than {most:,} bytes; unpack it first if that is right")
+                file.write(block)
+    except BaseException:
+        os.unlink(path)
+        raise
     return path
 
 
@@ -208,20 +234,21 @@ def _values(file: IO[bytes], *, listed: bool) -> Iterator[Record]:
     utf8, decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape"), json.JSONDecoder()
     head = file.read(len(_BOM))
     text, offset = ("", len(_BOM)) if head == _BOM else (utf8.decode(head), 0)
-    opened = not listed
+    opened, at = not listed, 0
     while True:
-        bare = text.lstrip(" \t\r\n," if opened else " \t\r\n")
-        if not opened and bare[:1] == "[":
-            opened, bare = True, bare[1:].lstrip(" \t\r\n")
-        offset, text = offset + len(text) - len(bare), bare
-        if listed and opened and text[:1] == "]":
+        start = _end(_BETWEEN if opened else _BLANK, text, at)
+        if not opened and text.startswith("[", start):
+            opened, start = True, _end(_BLANK, text, start + 1)
+        offset, at = offset + start - at, start
+        if listed and opened and text.startswith("]", at):
             return
         try:
-            value, end = decoder.raw_decode(text)
+            value, end = decoder.raw_decode(text, at)
         except RecursionError:
             yield Record(offset, 0, None, "it is nested too deeply, and the records after it cannot be found")
             return
         except ValueError as error:
+            text, at = text[at:], 0
             raw = file.read(max(_BLOCK, len(text)))
             if raw and len(text) <= MOST:
                 text += utf8.decode(raw)
@@ -229,6 +256,11 @@ def _values(file: IO[bytes], *, listed: bool) -> Iterator[Record]:
             if text or not opened:
                 yield Record(offset, 0, None, f"it is not JSON, or is longer than {MOST // 1024**2} MiB: {error}")
             return
-        length = len(text[:end].encode("utf-8", "surrogateescape"))
+        length = len(text[at:end].encode("utf-8", "surrogateescape"))
         yield Record(offset, length, value)
-        offset, text = offset + length, text[end:]
+        offset, at = offset + length, end
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    found = pattern.match(text, at)
+    return found.end() if found is not None else at

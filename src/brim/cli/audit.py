@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -83,7 +84,7 @@ def run(
         raise InvalidValue("TRACES", [], "one file at least")
     if model is not None:
         meter(model)
-    with _progress() as progress:
+    with _progress() as progress, _ended_by_signal():
         report = audit(
             traces,
             policies,
@@ -108,6 +109,20 @@ def run(
             console().print(f"the page is in {html}", soft_wrap=True)
     if any(each["does_not_fit"] for each in report.values["policies"]):
         raise typer.Exit(1)
+
+
+@contextmanager
+def _ended_by_signal() -> Iterator[None]:
+    """End the program on SIGTERM as on an error, so that unpacked copies are removed."""
+
+    def end(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ line opens a class or the like, whose members are signatures too.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -18,6 +19,10 @@ _CONTAINER = re.compile(
 )
 _CONTAINER_NODES = ("class", "interface", "struct", "enum", "namespace", "module", "mod_", "impl", "trait", "object")
 _FUNCTION_NODES = ("function", "method", "constructor", "closure", "lambda", "func_literal")
+_SECONDS, _SECONDS_A_BYTE = 0.2, 1e-6
+"""Processor time that a grammar may take; code of its language takes less than a fifth of it."""
+_PIECE = 512
+"""Bytes between two looks at the time."""
 _HEAD = 200
 """Characters of a line that are searched for what it opens."""
 
@@ -51,7 +56,10 @@ def by_layout(page: LineSelection, margins: list[int | None]) -> Iterator[Span]:
 
 
 def by_grammar(page: LineSelection, language: str) -> list[Span] | None:
-    """Return the bodies of functions by the grammar of a language, or `None` if it is not installed."""
+    """Return the bodies of functions by the grammar of a language.
+
+    `None` if it is not installed, or if it takes too long: text that is not of the language can cost any time.
+    """
     try:
         import tree_sitter_language_pack as pack
     except ImportError:
@@ -63,12 +71,29 @@ def by_grammar(page: LineSelection, language: str) -> list[Span] | None:
         parser = pack.get_parser(cast(Any, language))
     except LookupError:
         return None
-    tree = parser.parse(page.text.encode("utf-8", "surrogatepass"))
+    tree = _parsed(parser, page.text.encode("utf-8", "surrogatepass"))
+    if tree is None:
+        return None
     apart: list[Span] = []
     for start, stop in sorted(_bodies(page, tree.root_node)):
         if not apart or start >= apart[-1][1]:
             apart.append((start, stop))
     return apart
+
+
+def _parsed(parser: Any, source: bytes) -> Any | None:
+    """Return the tree of a source, or `None` if it takes too long: the source is handed over piece by piece."""
+    latest = time.thread_time() + _SECONDS + len(source) * _SECONDS_A_BYTE
+
+    late = False
+
+    def read(at: int, _: object) -> bytes:
+        nonlocal late
+        late = late or time.thread_time() > latest
+        return b"" if late else source[at : at + _PIECE]  # Nothing is the end of the source; an error would crash.
+
+    tree = parser.parse(read)
+    return None if late else tree
 
 
 def _bodies(page: LineSelection, root: Any) -> Iterator[Span]:

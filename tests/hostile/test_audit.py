@@ -1,0 +1,67 @@
+"""Files that unpack to far more than they are, and what an audit leaves on the disk."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from brim.audit import audit
+from brim.audit import records as audit_records
+from brim.errors import SourceError
+from brim.files.text_files import FileMatch
+
+LINE = json.dumps({"model": "gpt-4o", "messages": [{"role": "user", "content": "a" * 1_000}]}).encode() + b"\n"
+
+
+def test_a_file_that_unpacks_to_too_much_is_refused_and_nothing_of_it_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr(audit_records, "_MOST_ALWAYS", 1_000_000)
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    bomb = tmp_path / "bomb.jsonl.gz"
+    bomb.write_bytes(gzip.compress(LINE * 20_000))
+    most = max(1_000_000, 100 * bomb.stat().st_size)
+    assert most < 20_000 * len(LINE)
+    with pytest.raises(SourceError, match=f"it unpacks to more than {most:,} bytes; unpack it first"):
+        audit([str(bomb)], spool=str(spool))
+    assert os.listdir(spool) == []
+
+
+def test_a_recording_that_repeats_itself_as_recordings_do_is_unpacked(tmp_path):
+    rows = [
+        json.dumps({"model": "gpt-4o", "messages": [{"role": "user", "content": f"{i} {'a b c ' * 9}"}]})
+        for i in range(900)
+    ]
+    trace = tmp_path / "trace.jsonl.gz"
+    trace.write_bytes(gzip.compress("\n".join(rows).encode()))
+    assert audit([str(trace)], workers=1).values["recorded"]["requests"] == 900
+
+
+@pytest.mark.parametrize(
+    ("listed", "count"),
+    [("[1" + ",1" * 200_000 + "]", 200_001), ("[" + " " * 400_000 + "]", 0), ("[" + "[],\n" * 90_000 + "]", 90_000)],
+    ids=["numbers", "blanks", "lists"],
+)
+def test_a_list_of_many_small_records_is_read_in_one_pass(tmp_path, listed, count):
+    path = tmp_path / "list.json"
+    path.write_text(listed)
+    recording = audit_records.opened(FileMatch(path=str(path), named=True), str(tmp_path))
+    assert sum(1 for _ in audit_records.records(recording, 0, recording.size)) == count
+
+
+def test_an_audit_that_is_terminated_leaves_nothing_on_the_disk(tmp_path):
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    run = [sys.executable, "-m", "brim", "audit", "-", "--workers", "1", "--spool", str(spool)]
+    with subprocess.Popen(run, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdin.write(LINE * 3_000)  # More than the pipe itself holds.
+        process.stdin.flush()
+        while not (copied := list(spool.glob("*/*.records"))) or copied[0].stat().st_size < 2_000 * len(LINE):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 128 + signal.SIGTERM
+    assert os.listdir(spool) == []
