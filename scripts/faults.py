@@ -626,7 +626,7 @@ AREAS = (
                 '|-latest|-maas|@(?:default|latest|\\d{3}))\\Z"',
                 '|-latest|-maas|@(?:default|latest|\\d{3}))"',
             ),
-            ("anyone may serve a model", "if mark and re.fullmatch(_HOST, fold(head)):", "if mark:"),
+            ("anyone may serve a model", "if mark and _HOST.fullmatch(fold(head)):", "if mark:"),
         ),
     ),
     Area(
@@ -1011,8 +1011,15 @@ AREAS = (
                 "most=plan.ceiling(request, overflow)",
                 "most=None",
             ),
-            ("nothing is ever forgotten", "del self._known[name]", "pass"),
             ("a request is retried for ever", "made.retried = True", "made.retried = False"),
+        ),
+    ),
+    Area(
+        "sessions/remembered.py",
+        "tests/sessions/test_engine.py tests/sessions/test_conversations.py tests/sessions/test_remembered.py",
+        (
+            ("nothing is ever forgotten", "            del self._known[name]\n", "            pass\n"),
+            ("one that is too large stays", "(logged or each.size <= _MOST_BYTES)", "True"),
         ),
     ),
     Area(

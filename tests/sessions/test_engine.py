@@ -2,6 +2,7 @@
 
 import json
 from copy import deepcopy
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -159,7 +160,7 @@ def test_a_request_continues_the_conversation_with_the_longest_beginning(log):
     engine.request(history(5), session="longer")
     engine.request([*history(3)], session="shorter")
     engine.request(history(6))
-    assert {name: len(each.known) for name, each in engine._known.items()} == {
+    assert {each.name: len(each.known) for each in engine._known} == {
         "longer": len(history(6)),
         "shorter": len(history(3)),
     }
@@ -216,10 +217,11 @@ def test_conversations_are_forgotten_by_their_number_and_their_size():
     engine = Conversations(2_000, model="gpt-4o", log=False, most=3)
     for name in "abcdef":
         engine.request(history(30), session=name)
-    assert list(engine._known) == ["d", "e", "f"]
-    large = RequestInput(messages=history(30), model="gpt-4o", size=70 * 1024 * 1024)
+    assert [each.name for each in engine._known] == ["d", "e", "f"]
+    large = RequestInput(messages=history(30), model="gpt-4o", size=60 * 1024 * 1024)
+    engine.fit(replace(large, size=5 * 1024 * 1024), engine.plan(large), name="small")
     engine.fit(large, engine.plan(large), name="large")
-    assert list(engine._known) == ["large"]
+    assert [each.name for each in engine._known] == ["large"]
 
 
 def test_a_request_without_its_conversation_counts_its_tools_and_its_system_prompt():

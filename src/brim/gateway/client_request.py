@@ -24,6 +24,8 @@ FORMATS: dict[str, Format] = {CHAT: "openai", RESPONSES: "responses", MESSAGES: 
 _PLACE = "the request"
 _FILES = re.compile(r'"type"\s*:\s*"(?:input_)?(?:image|audio|video|file|document)(?:_url)?"')
 """Parts of messages that take other tokens than those of their JSON."""
+_EACH_VALUE = 400
+"""Bytes that a value of an object takes in memory, beside its text: many short messages take more than a long one."""
 _LONGEST_MODEL = 512
 """Characters of the name of a model, which is looked up and counted by; the longest in use has about 150."""
 _TEXTS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
@@ -87,7 +89,7 @@ class ClientRequest:
             answer=self.answer,
             pin=pin,
             recall=recall,
-            size=len(self.raw),
+            size=len(self.raw) + _EACH_VALUE * self.raw.count(b":"),
         )
 
     @cached_property

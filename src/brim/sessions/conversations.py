@@ -7,7 +7,6 @@ kept, and what a refusal or a reported usage teaches. `brim.wrap`, the framework
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -25,6 +24,7 @@ from brim.sessions.meters import Meters, RequestSize
 from brim.sessions.model_meter import SentPrompt
 from brim.sessions.models import known
 from brim.sessions.prefix import PrefixIndex, fingerprints
+from brim.sessions.remembered import RememberedConversations
 from brim.sessions.reported_size import ReportedSize
 from brim.sessions.request import FittedRequest, RequestInput
 from brim.sessions.request_plan import RequestPlan
@@ -40,8 +40,6 @@ _MOST = 64
 """Conversations that are remembered; the longest unused is forgotten first."""
 _OPENINGS = 2
 """How often a log is opened before a request goes on without it; the next request tries again."""
-_MOST_CHARS = 64 * 1024 * 1024
-"""Characters of the newest requests of all conversations that are remembered."""
 _LOGGED = {"tool_limit": "100%", "keep_turns": 10}
 """How the sessions differ from those of an agent that keeps its own: what fits is sent as it came, more turns stay."""
 
@@ -100,14 +98,14 @@ class Conversations:
         """What is known of how models count."""
         options = {"summarise": summarise, "observers": tuple(observers), "on_notice": on_notice}
         self._settings = {**options, **_LOGGED, **settings}
-        self._log, self._most = log, most
+        self._log = log
         self.stable = bool(settings.get("stable", True))
         """Whether conversations that begin from now on keep their cut."""
         self._prefixes = PrefixIndex(self.store)
         self._lock = threading.Lock()
-        self._known: OrderedDict[str, Conversation] = OrderedDict()
+        self._known = RememberedConversations(most)
         self.last: FittedRequest | None = None
-        """The newest request."""
+        """The newest request; none without a log."""
 
     def __len__(self) -> int:
         return len(self._known)
@@ -119,7 +117,7 @@ class Conversations:
     def sessions(self) -> list[Session]:
         """The sessions that are remembered, the one of the newest request last."""
         with self._lock:
-            return [each.session for each in self._known.values() if isinstance(each, LoggedConversation)]
+            return [each.session for each in self._known if isinstance(each, LoggedConversation)]
 
     def request(
         self,
@@ -242,7 +240,7 @@ class Conversations:
 
         made.learn = lambda done, usage: self._answered(done, usage, plan, conversation)
         made.shrink = shrink
-        self.last = made
+        self.last = made if self._log else None
         return made
 
     def learn(self, request: FittedRequest, plan: RequestPlan, tokens: int) -> None:
@@ -326,8 +324,7 @@ class Conversations:
 
     def _untouched(self, request: RequestInput) -> FittedRequest:
         """Return a request as it came, since nobody knows what the model holds; a refusal may teach it."""
-        messages = list(request.messages)
-        return FittedRequest(messages=messages, places=[*range(len(messages))], input=request)
+        return FittedRequest(messages=[*request.messages], places=[*range(len(request.messages))], input=request)
 
     def _found(
         self, request: RequestInput, key: ConversationKey, name: str | None, plan: RequestPlan, room: Room
@@ -342,15 +339,14 @@ class Conversations:
                 name = f"{name}/{key.model or key.format}"
                 found = self._known.get(name) or self._open(name, key, plan, room)
             if not self._log or isinstance(found, LoggedConversation):
-                self._known[name] = found
-                self._known.move_to_end(name)
+                self._known.put(name, found)
             return found
 
     def _continued(self, request: RequestInput, key: ConversationKey) -> str | None:
         """Return the name of the conversation that the messages continue furthest; `None` if there is none."""
-        own = [(name, each) for name, each in self._known.items() if each.key == key]
+        own = [each for each in self._known if each.key == key]
         for length_of in (Conversation.continues, Conversation.resembles):
-            lengths = {name: length for name, each in own if (length := length_of(each, request.messages))}
+            lengths = {each.name: length for each in own if (length := length_of(each, request.messages))}
             name = max(lengths, key=lambda each: lengths[each], default=None)
             if name is not None:
                 return name
@@ -398,15 +394,7 @@ class Conversations:
     def _moved(self, conversation: Conversation, request: RequestInput, *, changed: bool) -> None:
         """Note the newest request of a conversation, and forget those that are too many."""
         if changed and conversation.name.startswith("auto."):
-            mark = fingerprints(request.messages, conversation.key)[-1]
-            self._prefixes.move(conversation.name, conversation.mark, mark)
-            conversation.mark = mark
+            before, conversation.mark = conversation.mark, fingerprints(request.messages, conversation.key)[-1]
+            self._prefixes.move(conversation.name, before, conversation.mark)
         with self._lock:
-            conversation.size = request.size
-            chars = sum(each.size for each in self._known.values())
-            for name, each in list(self._known.items()):
-                if len(self._known) <= self._most and (chars <= _MOST_CHARS or len(self._known) == 1):
-                    break
-                if each is not conversation and not each.lock.locked():
-                    del self._known[name]
-                    chars -= each.size
+            self._known.forget(conversation, request.size, logged=self._log)

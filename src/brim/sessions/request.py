@@ -40,7 +40,7 @@ class RequestInput:
     recall: bool = False
     """Whether the model is offered the recall tool if anything is dropped."""
     size: int = 0
-    """Characters of the request, by which the memory of conversations is bounded."""
+    """About the bytes that its values take, by which the memory of conversations is bounded."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -1,0 +1,59 @@
+"""Which conversations are forgotten: by number, and by what they take."""
+
+import pytest
+
+from brim.sessions import remembered
+from brim.sessions.conversation import ConversationKey
+from brim.sessions.held_conversation import HeldConversation
+from brim.sessions.meters import Meters
+from brim.sessions.remembered import RememberedConversations
+from brim.sessions.tolerant_store import TolerantStore
+
+
+def conversation(name):
+    return HeldConversation(name, ConversationKey("gpt-4o", "openai", ()), TolerantStore(None), Meters(None))
+
+
+def filled(sizes, *, logged=False, most=10):
+    known = RememberedConversations(most)
+    for name, size in sizes.items():
+        one = conversation(name)
+        known.put(name, one)
+        known.forget(one, size, logged=logged)
+    return [each.name for each in known]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "left"),
+    [
+        ({"a": 40, "b": 40, "c": 20}, ["a", "b", "c"]),
+        ({"a": 40, "b": 40, "c": 21}, ["b", "c"]),
+        ({"a": 40, "b": 40, "c": 90}, ["c"]),
+        ({"a": 40, "b": 101}, []),
+    ],
+    ids=["all fit", "the oldest goes", "one is left", "one that is too large stays with nobody"],
+)
+def test_the_size_of_all_is_bounded(monkeypatch, sizes, left):
+    monkeypatch.setattr(remembered, "_MOST_BYTES", 100)
+    assert filled(sizes) == left
+
+
+def test_a_session_with_a_log_stays_however_large_it_is(monkeypatch):
+    monkeypatch.setattr(remembered, "_MOST_BYTES", 100)
+    assert filled({"a": 40, "b": 101}, logged=True) == ["b"]
+
+
+def test_their_number_is_bounded():
+    assert filled({"a": 1, "b": 1, "c": 1}, most=2) == ["b", "c"]
+
+
+def test_one_at_work_is_not_forgotten(monkeypatch):
+    monkeypatch.setattr(remembered, "_MOST_BYTES", 100)
+    known = RememberedConversations(10)
+    busy, newest = conversation("busy"), conversation("newest")
+    known.put("busy", busy)
+    known.forget(busy, 90, logged=False)
+    with busy.lock:
+        known.put("newest", newest)
+        known.forget(newest, 90, logged=False)
+    assert [each.name for each in known] == ["busy", "newest"]
