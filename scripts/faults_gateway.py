@@ -218,4 +218,37 @@ AREAS = (
             ("what is normalized passes", ' or _AMBIGUOUS.search(normalize("NFKC", text))', ""),
         ),
     ),
+    (
+        "gateway/masked_names.py",
+        "tests/hostile/test_canaries.py",
+        (("a key as a model is stored", "        ask.alias = cleaned(ask.model, incoming.shown)\n", "        pass\n"),),
+    ),
+    (
+        "gateway/seen_keys.py",
+        "tests/gateway/test_seen_keys.py",
+        (("keys of other clients are names", "        return found\n", "        return []\n"),),
+    ),
+    (
+        "studio/access.py",
+        "tests/studio/test_access.py",
+        (
+            (
+                "the cookie is the token",
+                "{self._access.cookie}={self._access.session};",
+                "{self._access.cookie}={self._access.token};",
+            ),
+            ("the cookie of another user is accepted", "is_foreign(*request.client)", "False"),
+        ),
+    ),
+    (
+        "observe/uncaught.py",
+        "tests/observe/test_uncaught.py",
+        (
+            (
+                "errors of threads show their text",
+                'return f"{type(error).__name__}{where}"',
+                'return f"{error!r}{where}"',
+            ),
+        ),
+    ),
 )

@@ -201,9 +201,48 @@ AREAS = (
         ),
     ),
     (
+        "history/compact/mark.py",
+        "tests/hostile/test_marks.py",
+        (
+            (
+                "a text is a summary without its hash",
+                "return found if match[3] == found.check else None",
+                "return found",
+            ),
+            (
+                "a summary of another session is believed",
+                "        return found if found.is_same(known) else None\n",
+                "        return found\n",
+            ),
+        ),
+    ),
+    (
+        "history/compact/continuation.py",
+        "tests/hostile/test_marks.py",
+        (
+            (
+                "what stands behind a mark is not read",
+                "else [goal]), *lines[first:]])",
+                "else [])])",
+            ),
+        ),
+    ),
+    (
+        "wire/message.py",
+        "tests/hostile/test_marks.py",
+        (("a tool may speak as the user", '_OTHER_ROLE.sub("\\n ", text)', "text"),),
+    ),
+    (
         "history/note.py",
-        "tests/history/test_note.py tests/requirements/test_flow.py",
-        (("the omitted are the included", "({total - included} omitted", "({included} omitted"),),
+        "tests/history/test_note.py tests/requirements/test_flow.py tests/hostile/test_marks.py",
+        (
+            ("the omitted are the included", "({total - included} omitted", "({included} omitted"),
+            (
+                "any text with the mark is a note",
+                "    if match is None:\n        return False\n",
+                "    if match is None:\n        return text.startswith(MARK)\n",
+            ),
+        ),
     ),
     (
         "history/priority.py",
