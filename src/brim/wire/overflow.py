@@ -27,7 +27,7 @@ CODES = (
 )
 """Values of a `code`, a `type`, a stop reason, or the class name of an error."""
 
-_N = r"(\d[\d,_.]*\d|\d)"
+_N = r"(\d(?:[\d,_.]{0,30}\d)?)"
 _PHRASES = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -35,7 +35,7 @@ _PHRASES = tuple(
         rf"input length and `?max_tokens`? exceed context limit"
         rf"(?:: (?P<sent>{_N}) \+ (?P<reply>{_N}) > (?P<limit>{_N}))?",
         rf"maximum context length is (?P<limit>{_N}) tokens(?:[^\d]{{0,60}}"
-        rf"(?P<sent>{_N}) (?:input )?tokens(?: \((?P<input>{_N}) [^)]*?(?P<reply>{_N})?[^)\d]*\))?)?",
+        rf"(?P<sent>{_N}) (?:input )?tokens(?: \((?P<input>{_N}) [^)]{{0,80}}?(?P<reply>{_N})?[^)\d]{{0,80}}\))?)?",
         rf"maximum prompt length is (?P<limit>{_N}) but the request contains (?P<sent>{_N}) tokens",
         rf"prompt contains (?P<sent>{_N}) tokens.{{0,60}}?(?P<limit>{_N}) maximum context length",
         rf"input token count(?: \((?P<sent>{_N})\)| of (?P<sent2>{_N}))?"

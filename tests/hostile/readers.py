@@ -1,0 +1,349 @@
+"""Everything that reads a stranger's text: each regular expression of the package, and functions by name.
+
+Expressions are found by walking the package, with the methods by which their module uses them. A function that is not
+listed here fails `test_growth.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import json
+import pkgutil
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import product
+from typing import Any, get_args
+
+import brim
+from brim import fit_messages
+from brim.audit.formats import FORMATS, found
+from brim.audit.records import _record
+from brim.errors import BrimError
+from brim.files.json_body import body_of
+from brim.files.source import parse
+from brim.gateway import endings, identity, problem, recall, recall_answer
+from brim.gateway.body import decompressed_request, json_value
+from brim.gateway.client_request import read as read_request
+from brim.gateway.guard import _is_plain
+from brim.gateway.problem import HttpProblem
+from brim.gateway.recall_stream import RecallStream
+from brim.gateway.server_event import events_of
+from brim.gateway.stream_start import StreamStart
+from brim.history.compact import extract, facts, mark
+from brim.history.compact.facts import MessageText
+from brim.history.compact.secrets import redact
+from brim.history.priority import words
+from brim.history.term_index import TermIndex
+from brim.hosts import host_name
+from brim.meter import meter_for
+from brim.meter.attachment import pages
+from brim.meter.catalogue import find
+from brim.meter.estimate import classes
+from brim.meter.grapheme import boundary_after, boundary_before
+from brim.meter.seams import edges, pieces
+from brim.meter.vocabularies import CLASSES, vocabulary
+from brim.meter.words import terms
+from brim.receipts.receipt import Receipt, handle
+from brim.sessions.memory.advice import SemanticMemory
+from brim.sessions.memory.lessons import distilled
+from brim.sessions.memory.working_memory import WorkingMemory
+from brim.settings.spec import is_spec
+from brim.settings.yaml_editor import with_value
+from brim.store.address import without_secrets
+from brim.store.words import excerpt, query_words, text_words
+from brim.truncate import _CLASSES, cut
+from brim.truncate.code_python import outline
+from brim.truncate.json_shape import is_json_lines
+from brim.truncate.json_tree import is_json
+from brim.truncate.json_tree import parse as parse_tree
+from brim.truncate.markdown_blocks import fence_of, holds_fence
+from brim.truncate.shape import kind_of
+from brim.wire.base import Format
+from brim.wire.overflow import is_overflow
+
+Read = Callable[[str], Any]
+_REFUSALS = (BrimError, HttpProblem)
+_ANCHORED = {"match", "fullmatch"}
+_USES = re.compile(r"\b(\w+)\.(match|search|sub|subn|findall|finditer|split|fullmatch)\(")
+
+BOUNDED: dict[str, Callable[[str], str]] = {
+    "history.compact.facts._PATH": lambda text: facts._ENDLESS.sub("\0", text[:40_000]),
+    "history.compact.facts._ID": lambda text: facts._ENDLESS.sub("\0", text[:40_000]),
+    "history.compact.facts._NUMBER": lambda text: facts._ENDLESS.sub("\0", text[:40_000]),
+    "history.compact.facts._BEFORE": lambda text: text[-120:],
+    "history.compact.facts._END": lambda text: text[:8_000],
+    "history.compact.facts._QUESTION": lambda text: text[:240],
+    "history.compact.facts._ERROR": lambda text: text[:240],
+    "truncate.shape._CODE_LINE": lambda text: text[:200],
+    "truncate.shape._LOG_LINE": lambda text: text[:200],
+    "truncate.shape._HEADING": lambda text: text[:20_000],
+    "truncate.shape._DIFF": lambda text: text[:20_000],
+    "truncate.json_tree._TOKEN": lambda text: text.rstrip(" \t\n\r"),
+    "wire.overflow._PHRASES": lambda text: text[:4_000],
+    "wire.overflow._RATE": lambda text: text[:4_000],
+    "meter.names.": lambda text: text[:512],
+    "sessions.memory.lessons.": lambda text: text[:40_000],
+    "history.compact.secrets._PLACEHOLDER": lambda text: text[:400],
+}
+"""Expressions that are given a bounded part of a text, as their callers cut it."""
+
+
+def _modules() -> Iterator[Any]:
+    for found_module in pkgutil.walk_packages(brim.__path__, "brim."):
+        try:
+            yield importlib.import_module(found_module.name)
+        except ImportError:
+            continue  # An integration whose framework is not installed.
+
+
+def _held(value: Any, name: str) -> Iterator[tuple[str, re.Pattern[Any]]]:
+    if isinstance(value, re.Pattern):
+        yield name, value
+    elif isinstance(value, tuple | list):
+        for i, each in enumerate(value):
+            yield from _held(each, f"{name}[{i}]")
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield from _held(each, f"{name}[{key}]")
+
+
+@cache
+def patterns() -> dict[str, tuple[re.Pattern[Any], Read]]:
+    """Return each expression of the package by its place, and how it reads a text."""
+    made: dict[str, tuple[re.Pattern[Any], Read]] = {}
+    seen: set[int] = set()
+    for module in _modules():
+        used: dict[str, set[str]] = {}
+        for name, method in _USES.findall(inspect.getsource(module)):
+            used.setdefault(name, set()).add(method)
+        for name, value in vars(module).items():
+            for place, pattern in _held(value, f"{module.__name__.removeprefix('brim.')}.{name}"):
+                if id(pattern) not in seen:
+                    seen.add(id(pattern))
+                    anchored = used.get(name, {""}) <= _ANCHORED
+                    made[place] = pattern, _reading(place, pattern, anchored=anchored)
+    return made
+
+
+def _reading(place: str, pattern: re.Pattern[Any], *, anchored: bool) -> Read:
+    bound = next((each for start, each in BOUNDED.items() if place.startswith(start)), lambda text: text)
+    binary = isinstance(pattern.pattern, bytes)
+
+    def read(text: str) -> None:
+        given: Any = bound(text).encode("utf-8", "surrogatepass") if binary else bound(text)
+        if anchored:
+            pattern.match(given)
+            pattern.fullmatch(given)
+        else:
+            for _ in pattern.finditer(given):
+                pass
+
+    return read
+
+
+def _cutting(keep: str) -> Read:
+    return lambda text: cut(text, 500, "chars", keep=keep)
+
+
+def _message(role: str, text: str) -> MessageText:
+    return MessageText(role, text, "b2:1")
+
+
+def _counting(name: str) -> Read:
+    def count(text: str) -> int:
+        meter = vocabulary(name)
+        meter.memo.clear()
+        return meter.count(text)
+
+    return count
+
+
+def _body(text: str) -> bytes:
+    return json.dumps({"model": "gpt-4o", "user": text, "messages": [{"role": "user", "content": text}]}).encode()
+
+
+def _stream(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _admitted(text: str) -> bool:
+    _is_plain.cache_clear()
+    return _is_plain(_stream("/" + text)[:131_072])
+
+
+def _indexed(text: str) -> Any:
+    index = TermIndex()
+    index.add(text)
+    return index.rank(text)
+
+
+def _fitting(format: str) -> Read:
+    def fit(text: str) -> Any:
+        said = [
+            {"role": "user", "content": text},
+            {"role": "assistant", "content": "ok"},
+            {"role": "user", "content": text},
+        ]
+        return fit_messages(said, 500, meter="chars", format=format)
+
+    return fit
+
+
+CHARS = meter_for("chars", None)
+
+READERS: dict[str, Read] = {
+    **{f"truncate:{keep}": _cutting(keep) for keep in (*_CLASSES, "code:go", "code:python", "code:javascript")},
+    **{f"wire:{format}": _fitting(format) for format in get_args(Format)},
+    **{f"meter:{name}": _counting(name) for name in ("o200k_base", "cl100k_base", "qwen3.5")},
+    f"meter:{CLASSES}": classes,
+    **{
+        f"audit:{each.name}": lambda text, each=each: each.items(
+            {"body": {"messages": text}, "type": text, "message": {"content": text}}
+        )
+        for each in FORMATS
+    },
+    "audit.formats.found": lambda text: [*found(json_value(text))],
+    "audit.records": lambda text: _record(text.encode("utf-8", "surrogatepass"), 0),
+    "files.json_body.body_of": lambda text: body_of(text, "body", ("messages",)),
+    "files.source.parse": lambda text: parse(text[:100_000], "text"),
+    "gateway.body.decompressed_request": lambda text: decompressed_request(_stream(text), "gzip", 1 << 20),
+    "gateway.body.json_value": json_value,
+    "gateway.client_request.read": lambda text: read_request("chat", _body(text), 250_000),
+    "gateway.client_request.read, not JSON": lambda text: read_request("chat", _stream(text), 1_000),
+    "gateway.endings.refused": lambda text: endings.refused(_stream(text), 1),
+    "gateway.guard": _admitted,
+    "gateway.identity.named": lambda text: identity.named(None, {"user": text}, "key", ["some-key"]),
+    "gateway.identity.named, header": lambda text: identity.named(text, {}, "key", ["some-key"]),
+    "gateway.identity.cleaned": lambda text: identity.cleaned(text, ["some-key"]),
+    "gateway.problem.of_answer": lambda text: problem.of_answer(400, _stream(text)),
+    "gateway.recall.assembled": lambda text: [
+        recall.assembled(route, _stream(text)) for route in ("chat", "messages", "responses")
+    ],
+    "gateway.recall_answer.stripped": lambda text: recall_answer.stripped("chat", _stream(text)),
+    "gateway.recall_stream.RecallStream.passed": lambda text: RecallStream("chat").passed(_stream(text)),
+    "gateway.server_event.events_of": lambda text: events_of(_stream(text)),
+    "gateway.stream_start.StreamStart.feed": lambda text: StreamStart().feed(_stream(text)),
+    "history.compact.extract.condensed": lambda text: extract.condensed([_message("user", text)], 500, CHARS),
+    "history.compact.extract.read_back": extract.read_back,
+    "history.compact.extract.summary_input": lambda text: extract.summary_input(
+        [_message("user", text)], text, 500, CHARS
+    ),
+    "history.compact.facts.harvest": lambda text: [
+        facts.harvest([_message(role, text)]) for role in ("tool", "assistant")
+    ],
+    "history.compact.facts.sentences": facts.sentences,
+    "history.compact.mark.read": mark.read,
+    "history.compact.mark.unmarked": mark.unmarked,
+    "history.compact.secrets.redact": redact,
+    "history.priority.words": words,
+    "history.term_index.TermIndex": _indexed,
+    "hosts.host_name": lambda text: host_name(text[:131_072]),
+    "meter.attachment.pages": lambda text: pages(_stream(text)),
+    "meter.catalogue.find": find,
+    "meter.grapheme": lambda text: (boundary_before(text, len(text) // 2), boundary_after(text, len(text) // 2)),
+    "meter.seams.edges": lambda text: edges(text, at_lines=True),
+    "meter.seams.pieces": lambda text: [*pieces(text, at_lines=True)],
+    "meter.words.terms": terms,
+    "receipts.receipt.Receipt.from_json": Receipt.from_json,
+    "receipts.receipt.handle": handle,
+    "sessions.memory.advice.SemanticMemory.learned": lambda text: SemanticMemory().learned("banned", text),
+    "sessions.memory.lessons.distilled": distilled,
+    "sessions.memory.working_memory": lambda text: WorkingMemory("context_budget\n" + text).override,
+    "sessions.memory.working_memory, shown": lambda text: WorkingMemory(text).shown,
+    "settings.spec.is_spec": lambda text: is_spec("a.yaml", text),
+    "settings.yaml_editor.with_value": lambda text: with_value("a: 1\n" + text[:20_000], "a.yaml", ("b",), 1),
+    "store.address.without_secrets": lambda text: without_secrets(text, "postgresql://u:p@h/d"),
+    "store.words.excerpt": lambda text: excerpt(text, ["a"]),
+    "store.words.query_words": query_words,
+    "store.words.text_words": text_words,
+    "truncate.code_python.outline": outline,
+    "truncate.json_shape.is_json_lines": is_json_lines,
+    "truncate.json_tree.is_json": is_json,
+    "truncate.json_tree.parse": parse_tree,
+    "truncate.markdown_blocks.fence_of": fence_of,
+    "truncate.markdown_blocks.holds_fence": holds_fence,
+    "truncate.shape.kind_of": kind_of,
+    "wire.overflow.is_overflow": is_overflow,
+}
+"""Functions by name. What they raise for text that they refuse is an answer, too."""
+
+
+def reading(name: str) -> Read:
+    """Return a reader whose refusals are answers."""
+    read = READERS[name]
+
+    def safely(text: str) -> None:
+        with contextlib.suppress(_REFUSALS):
+            read(text)
+
+    return safely
+
+
+class Shape:
+    """A history of any length."""
+
+    start = pump = end = ""
+
+    def __init__(self, format: str, together: bool, results: str, same: bool, text: str) -> None:
+        self.format, self._together, self._results, self._same, self._text = format, together, results, same, text
+
+    def __str__(self) -> str:
+        calls = "one message of calls" if self._together else "a message for each call"
+        return f"{self.format}: {calls}, results {self._results}, {'equal' if self._same else 'own'} ids, {len(self._text)} characters"
+
+    def of(self, size: int) -> list[Any]:
+        """Return the messages, of about `size` characters as JSON."""
+        count = max(1, size // (120 + len(self._text)))
+        ids = ["c" if self._same else f"c{i}" for i in range(count)]
+        calls = [self._call(ids)] if self._together else [self._call([each]) for each in ids]
+        results = [self._result(each) for each in (reversed(ids) if self._results == "reversed" else ids)]
+        said = {"role": "user", "content": "x"}
+        if self._results == "missing":
+            parts: list[Any] = [calls]
+        elif self._results == "orphaned":
+            parts = [results]
+        elif self._results == "late":
+            parts = [calls, [said] * 3, results]
+        elif self._results == "twice":
+            parts = [calls, results, results]
+        elif self._results == "parted" and not self._together:
+            parts = [[each for call, result in zip(calls, results, strict=True) for each in (call, said, result)]]
+        else:
+            parts = [calls, results]
+        flat = [each for part in parts for each in part]
+        return [said, *[each for item in flat for each in (item if isinstance(item, list) else [item])], said]
+
+    def _call(self, ids: list[str]) -> Any:
+        if self.format == "openai":
+            made = [{"id": each, "type": "function", "function": {"name": "f", "arguments": "{}"}} for each in ids]
+            return {"role": "assistant", "content": None, "tool_calls": made}
+        if self.format == "anthropic":
+            return {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": each, "name": "f", "input": {}} for each in ids],
+            }
+        return [{"type": "function_call", "call_id": each, "name": "f", "arguments": "{}"} for each in ids]
+
+    def _result(self, id: str) -> Any:
+        if self.format == "openai":
+            return {"role": "tool", "tool_call_id": id, "content": self._text}
+        if self.format == "anthropic":
+            return {"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": self._text}]}
+        return {"type": "function_call_output", "call_id": id, "output": self._text}
+
+
+RESULTS = ("in order", "reversed", "missing", "orphaned", "late", "twice", "parted")
+
+
+def shapes() -> list[Shape]:
+    """Return histories of many calls, by format, place of the calls, order of the results, ids and texts."""
+    return [Shape(*each) for each in product(get_args(Format), (True, False), RESULTS, (False, True), ("o", "x" * 240))]
+
+
+def fitted(messages: list[Any], format: str) -> None:
+    """Fit a history to a third of its size, as the rules of its format allow."""
+    with contextlib.suppress(BrimError):
+        fit_messages(messages, 60 + len(messages) * 8, meter="chars", format=format)

@@ -1,0 +1,237 @@
+"""The time of everything that reads a stranger's text grows with the text, and not with a power of it.
+
+The quick part reads short texts, in which a quadratic reader shows already. The long one doubles them up to a megabyte
+or a second, and prints the largest exponent of each reader.
+"""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import brim
+from hostile import seeds
+from hostile.growth import FULL, LIMIT, QUICK, Bounds, settled
+from hostile.readers import BOUNDED, READERS, fitted, patterns, reading, shapes
+
+LEAST = 60
+"""Seeds of each reader."""
+_TEXTS = {"text", "raw", "reply", "reply_text", "stream", "line", "piece", "content", "header", "query", "previous"}
+_PARTS = (
+    *(
+        "cli.",
+        "testing.",
+        "integrations.llama_index",
+        "gateway.connection",
+        "gateway.relay",
+        "meter.adapters",
+        "meter.base",
+    ),
+    *(
+        "meter.calibration",
+        "meter.engine",
+        "meter.estimate",
+        "meter.grapheme",
+        "meter.memo",
+        "meter.seams",
+        "meter.units",
+    ),
+    *(
+        "meter.vocabulary",
+        "wire.",
+        "truncate.__init__",
+        "truncate.base",
+        "truncate.code_python.parse",
+        "truncate.search",
+    ),
+    *(
+        "truncate.line_selection",
+        "history.term_index",
+        "sessions.session",
+        "sessions.recall",
+        "sessions.notices",
+        "sessions.pins",
+    ),
+    *(
+        "sessions.dropped_texts",
+        "studio.views.ledger",
+        "store.base",
+        "store.sql",
+        "store.body",
+        "files.writer",
+        "flows.",
+    ),
+    *("history.embedding", "settings.loader", "settings.overrides", "settings.yaml_editor", "sections."),
+)
+"""Places whose functions pass a text to a reader that is listed, or do what one call of Python does with it."""
+_INSIDE = {
+    "gateway.body.decompressed_answer": "gateway.body.decompressed_request",
+    "gateway.client_request.unread": "gateway.client_request.read",
+    "gateway.client_request.with_answer": "files.json_body.body_of",
+    "gateway.identity.has_key": "gateway.identity.cleaned",
+    "gateway.identity.names_of": "gateway.identity.named",
+    "gateway.recall.offered": "files.json_body.body_of",
+    "gateway.paths.is_pattern": "gateway.guard",
+    "gateway.upstream.address": "gateway.guard",
+    "gateway.resolver.address_of": "hosts.host_name",
+    "gateway.server_event.EventReader.feed": "gateway.server_event.events_of",
+    "history.compact.extract.summarise": "history.compact.extract.condensed",
+    "history.compact.facts.affordable": "history.compact.extract.condensed",
+    "history.compact.facts.uncovered": "history.compact.facts.harvest",
+    "history.compact.mark.headed": "history.compact.mark.read",
+    "history.compact.model_summary.take": "history.compact.secrets.redact",
+    "history.compact.continuation.Continuation.outside": "history.compact.facts.harvest",
+    "history.note.is_written": "wire:openai",
+    "hosts.split_host": "hosts.host_name",
+    "integrations.messages.joined_text": "gateway.body.json_value",
+    "integrations.messages.json_values": "gateway.body.json_value",
+}
+"""Functions that are part of a reader that is listed."""
+_INLINE = {"meter.seams", "truncate.markdown_blocks", "meter.splintr_engine", "audit.formats.otel", "receipts.schema"}
+_INLINE |= {"meter.grapheme", "settings.builder", "meter.blob", "wire.overflow", "studio.views.export"}
+"""Modules that use an expression inside of a function; each is part of a reader that is listed, or reads own text."""
+_SEEDS: dict[str, list[seeds.Seed]] = {}
+
+
+def seeds_of(name):
+    if name not in _SEEDS:
+        found = patterns().get(name)
+        made = seeds.of_pattern(found[0]) if found else seeds.of_words(seeds.literals(READERS[name]))
+        _SEEDS[name] = [*made, *seeds.by_hand()]
+    return _SEEDS[name]
+
+
+def read_by(name):
+    return patterns()[name][1] if name in patterns() else reading(name)
+
+
+def worst(read, chosen, bounds):
+    found = [(settled(read, seed, bounds), seed) for seed in chosen]
+    growth, seed = max(found, key=lambda pair: pair[0].exponent)
+    return growth, seed
+
+
+def shown(name, count, growth, seed):
+    size, taken = growth.times[-1]
+    return f"{growth.exponent:5.2f}  {name}: {count} seeds; {size:,} characters in {taken * 1000:.1f} ms: {seed}"
+
+
+# --- what is read at all
+
+
+def test_every_reader_has_seeds_that_a_generator_found():
+    few = {name: len(seeds_of(name)) for name in (*patterns(), *READERS) if len(seeds_of(name)) < LEAST}
+    assert few == {}
+    assert len(shapes()) >= LEAST
+    assert not [start for start in BOUNDED if not any(place.startswith(start) for place in patterns())]
+    print(f"growth: {len(patterns())} expressions, {len(READERS)} functions, {len(shapes())} shapes of histories")
+
+
+def test_a_function_that_reads_a_text_has_a_growth_test():
+    missing = []
+    for path, tree in _sources():
+        for name, function in _functions(tree, path):
+            given = {
+                each.arg for each in function.args.args if each.annotation is not None and _is_text(each.annotation)
+            }
+            known = (
+                name in READERS
+                or name in _INSIDE
+                or name.startswith(_PARTS)
+                or any(each.startswith(name) for each in READERS)
+            )
+            if given & _TEXTS and not known and not any(name.startswith(each + ".") for each in READERS):
+                missing.append(name)
+    assert missing == [], "add it to READERS in tests/hostile/readers.py"
+    assert not [part for part in _INSIDE.values() if part not in READERS]
+
+
+def test_an_expression_is_compiled_where_the_growth_test_finds_it():
+    """Only at the top level of a module is it found."""
+    inline = set()
+    for path, tree in _sources():
+        outer = [node for node in ast.walk(tree) if isinstance(node, ast.Module | ast.ClassDef)]
+        functions = [
+            each for node in outer for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
+        ]
+        for call in (node for function in functions for node in ast.walk(function) if isinstance(node, ast.Call)):
+            match call.func:
+                case ast.Attribute(value=ast.Name(id="re" | "regex"), attr=method) if method != "escape":
+                    inline.add(path)
+    assert inline - _INLINE == set(), "compile it at the top level of its module"
+
+
+@cache
+def _sources():
+    root = Path(brim.__file__).parent
+    paths = sorted(root.rglob("*.py"))
+    return [
+        (".".join(path.relative_to(root).with_suffix("").parts), ast.parse(path.read_text(encoding="utf-8")))
+        for path in paths
+    ]
+
+
+def _functions(node, prefix):
+    for each in node.body:
+        if isinstance(each, ast.ClassDef):
+            yield from _functions(each, f"{prefix}.{each.name}")
+        elif isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and not each.name.startswith("_"):
+            yield f"{prefix}.{each.name}", each
+
+
+def _is_text(annotation):
+    return bool({"str", "bytes"} & set(ast.unparse(annotation).split(" | ")))
+
+
+# --- how it grows
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_no_expression_takes_a_power_of_its_text(part):
+    slow = []
+    for name in [*patterns()][part::4]:
+        growth, seed = worst(read_by(name), [*seeds_of(name)[:-271:7], *seeds_of(name)[-271::11]], QUICK)
+        if growth.exponent > LIMIT:
+            slow.append(shown(name, len(seeds_of(name)), growth, seed))
+    assert slow == []
+
+
+def test_no_function_takes_a_power_of_its_text():
+    slow = []
+    for name in READERS:
+        growth, seed = worst(read_by(name), seeds_of(name)[::29], Bounds(size=1 << 13, seconds=0.1, floor=0.01))
+        if growth.exponent > LIMIT:
+            slow.append(shown(name, len(seeds_of(name)), growth, seed))
+    assert slow == []
+
+
+def test_no_history_takes_a_power_of_its_length():
+    slow = []
+    for shape in shapes()[::9]:
+        growth = settled(
+            lambda messages, shape=shape: fitted(messages, shape.format),
+            shape,
+            Bounds(size=1 << 15, seconds=0.2, floor=0.02),
+        )
+        if growth.exponent > LIMIT:
+            slow.append(shown("history", len(shapes()), growth, shape))
+    assert slow == []
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize("name", [*patterns(), *READERS])
+def test_growth(name):
+    chosen = seeds_of(name)
+    growth, seed = worst(read_by(name), chosen, FULL)
+    print(shown(name, len(chosen), growth, seed))
+    assert growth.exponent <= LIMIT
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize("format", ["openai", "anthropic", "responses"])
+def test_growth_of_histories(format):
+    chosen = [each for each in shapes() if each.format == format]
+    growth, seed = worst(lambda messages: fitted(messages, format), chosen, FULL)
+    print(shown(f"history:{format}", len(chosen), growth, seed))
+    assert growth.exponent <= LIMIT
