@@ -1018,8 +1018,8 @@ AREAS = (
         "sessions/remembered.py",
         "tests/sessions/test_engine.py tests/sessions/test_conversations.py tests/sessions/test_remembered.py",
         (
-            ("nothing is ever forgotten", "            del self._known[name]\n", "            pass\n"),
-            ("one that is too large stays", "(logged or each.size <= _MOST_BYTES)", "True"),
+            ("nothing is ever forgotten", "                del self._known[name]\n", "                pass\n"),
+            ("one that is too large stays", "if size > _MOST_OF_ONE and not logged:", "if False:"),
         ),
     ),
     Area(

@@ -273,7 +273,7 @@ AREAS = (
             ("the caller's own message is changed", "copied: Any = dict(value) if", "copied: Any = value if"),
             (
                 "an empty list of calls is sent",
-                "whole = isinstance(place[-1], int) and fellows <= places",
+                "whole = isinstance(place[-1], int) and place[:-1] not in left",
                 "whole = False",
             ),
             (

@@ -28,18 +28,20 @@ def filled(sizes, *, logged=False, most=10):
     [
         ({"a": 40, "b": 40, "c": 20}, ["a", "b", "c"]),
         ({"a": 40, "b": 40, "c": 21}, ["b", "c"]),
-        ({"a": 40, "b": 40, "c": 90}, ["c"]),
-        ({"a": 40, "b": 101}, []),
+        ({"a": 40, "b": 40, "c": 70}, ["c"]),
+        ({"a": 40, "b": 71}, ["a"]),
     ],
-    ids=["all fit", "the oldest goes", "one is left", "one that is too large stays with nobody"],
+    ids=["all fit", "the oldest goes", "one is left", "one that is too large is not remembered"],
 )
 def test_the_size_of_all_is_bounded(monkeypatch, sizes, left):
     monkeypatch.setattr(remembered, "_MOST_BYTES", 100)
+    monkeypatch.setattr(remembered, "_MOST_OF_ONE", 70)
     assert filled(sizes) == left
 
 
 def test_a_session_with_a_log_stays_however_large_it_is(monkeypatch):
     monkeypatch.setattr(remembered, "_MOST_BYTES", 100)
+    monkeypatch.setattr(remembered, "_MOST_OF_ONE", 70)
     assert filled({"a": 40, "b": 101}, logged=True) == ["b"]
 
 
@@ -49,11 +51,12 @@ def test_their_number_is_bounded():
 
 def test_one_at_work_is_not_forgotten(monkeypatch):
     monkeypatch.setattr(remembered, "_MOST_BYTES", 100)
+    monkeypatch.setattr(remembered, "_MOST_OF_ONE", 70)
     known = RememberedConversations(10)
     busy, newest = conversation("busy"), conversation("newest")
     known.put("busy", busy)
-    known.forget(busy, 90, logged=False)
+    known.forget(busy, 70, logged=False)
     with busy.lock:
         known.put("newest", newest)
-        known.forget(newest, 90, logged=False)
+        known.forget(newest, 70, logged=False)
     assert [each.name for each in known] == ["busy", "newest"]

@@ -67,6 +67,9 @@ class GatewayApp:
                 raise ClientGone from None
             failed = HttpProblem(503, "the gateway failed; the request was not answered")
             await self._refuse(incoming, route, failed, send)
+        finally:
+            if incoming is not None:
+                state.freed.after(incoming)
 
     async def _refuse(self, incoming: IncomingRequest | None, route: str, problem: HttpProblem, send: Send) -> None:
         """Note a refusal, and answer it."""

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from brim.gateway.activity import Activity
+from brim.gateway.freed_memory import FreedMemory
 from brim.gateway.guard import ClientKeys
 from brim.gateway.metrics import GatewayMetrics
 from brim.gateway.owner_tags import OwnerTags
@@ -51,6 +52,7 @@ class GatewayState:
         """Whether everything that counting needs is loaded."""
         self._pool = ThreadPoolExecutor(settings.workers, thread_name_prefix="brim-gateway")
         self._tasks: set[asyncio.Task[Any]] = set()
+        self.freed = FreedMemory(self._pool)
 
     async def work(self, job: Callable[..., T], *given: Any) -> T:
         """Run a job in one of the threads."""
@@ -92,6 +94,7 @@ class GatewayState:
             await asyncio.wait({self._writing})
             await self.work(self.traffic.write)
         await self.upstream.close()
+        self.freed.close()
         self._pool.shutdown(wait=True)
         if self.store is not None:
             self.store.close()

@@ -6,6 +6,7 @@ A form is a changed copy in the caller's format; the caller's message is not tou
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -170,10 +171,10 @@ class Forms:
 
     def _without_calls(self, position: int, calls: Sequence[str]) -> Form:
         message = self._turns.messages[position]
-        left, gone = list(calls), []
+        left, gone = Counter(calls), []
         for piece in reversed(message.pieces):
-            if piece.kind == "call" and piece.id in left:
-                left.remove(piece.id)
+            if piece.kind == "call" and left[piece.id]:
+                left[piece.id] -= 1
                 gone.append(piece)
         return self.without(position, message, gone)
 
@@ -205,11 +206,10 @@ class Forms:
         texts = [text for position, form in forms.items() for text in self._texts(position, form)]
         left = room - sum(form.units for form in forms.values()) + sum(size for size, _, _ in texts)
         level = level_of([size for size, _, _ in texts], left)
-        objects: list[Piece] = []
-        if level < max(floor, self._nothing):
-            objects = [piece for _, _, piece in texts if self._takes_object(piece)]
-            spoken = [size for size, _, piece in texts if piece not in objects]
-            left -= sum(min(size, self._nothing) for size, _, piece in texts if piece in objects)
+        empties = level < max(floor, self._nothing)
+        if empties:
+            spoken = [size for size, _, piece in texts if not self._takes_object(piece)]
+            left -= sum(min(size, self._nothing) for size, _, piece in texts if self._takes_object(piece))
             level = level_of(spoken, left)
             if left < 0 or (level < floor and any(size > level for size in spoken)):
                 raise DoesNotFit(
@@ -217,13 +217,16 @@ class Forms:
                     needed=room - left + sum(min(size, floor) for size in spoken),
                     available=room,
                 )
-        cut = dict(forms)
+        edits: dict[int, dict[Path, Any]] = {}
+        units = {position: form.units for position, form in forms.items()}
         for size, position, piece in texts:
-            if size > (self._nothing if piece in objects else level):
-                text = "{}" if piece in objects else self._cut(piece, level)
-                raw = changed(cut[position].raw, {piece.at: self._value(piece, text)})
-                cut[position] = Form(raw, cut[position].units - size + self._turns.chat.text(text))
-        return cut
+            empty = empties and self._takes_object(piece)
+            if size > (self._nothing if empty else level):
+                text = "{}" if empty else self._cut(piece, level)
+                edits.setdefault(position, {})[piece.at] = self._value(piece, text)
+                units[position] += self._turns.chat.text(text) - size
+        cut = {at: Form(changed(forms[at].raw, edits[at]), units[at]) for at in edits}
+        return {**forms, **cut}
 
     @property
     def _nothing(self) -> int:

@@ -66,7 +66,8 @@ class HeldCut:
     def identity(self) -> tuple[Any, ...]:
         """A value that stays the same as long as the same cut is held."""
         edges = tuple(position for span in self.kept for position in span)[:-1]
-        return edges, self.note, tuple(at for at in self.edits if at not in self.unanswered)
+        unanswered = set(self.unanswered)
+        return edges, self.note, tuple(at for at in self.edits if at not in unanswered)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the cut as JSON values."""

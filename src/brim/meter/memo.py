@@ -11,8 +11,8 @@ from threading import Lock
 from typing import Generic, TypeVar
 
 _MOST_ENTRIES = 65_536
-_MOST_CHARS = 16 * 1024 * 1024
-"""Enough for one text of ten million characters."""
+_MOST_CHARS = 4 * 1024 * 1024
+"""Of each generation; a longer text is counted each time, and its memory is not held."""
 
 T = TypeVar("T")
 

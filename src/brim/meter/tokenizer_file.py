@@ -6,6 +6,8 @@ marks as special are plain text here, as they are in a prompt; other added strin
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import re
 from collections.abc import Sequence
@@ -16,6 +18,9 @@ from brim.files.source import text_of
 
 _MOST_BYTES = 256 * 1024 * 1024
 """The largest file that is read; published ones have up to 35 MB."""
+
+_MOST_TIMES = 64
+"""Characters that a normaliser may write for one; published ones write up to three."""
 
 _PLACE = re.compile(r" at line (\d+) column \d+$")
 
@@ -59,9 +64,43 @@ def _parsed(path: str, text: str) -> Any:
         from tokenizers import Tokenizer
     except ImportError as error:
         raise SourceError(path, "reading it needs tokenizers: pip install 'brim[open]'") from error
+    _check_growth(path, text)
     try:
         return Tokenizer.from_str(text)
     except Exception as error:  # The package raises nothing more specific.
         place = _PLACE.search(str(error))
         problem = f"not a tokenizer: {str(error)[: place.start()] if place else error}"
         raise SourceError(path, problem, line=int(place[1]) if place else None) from error
+
+
+def _check_growth(path: str, text: str) -> None:
+    """Pass if the normaliser of a file writes few characters for one: each step may multiply what the last one wrote.
+
+    Raises:
+        SourceError: it writes too many.
+    """
+    try:
+        steps = [json.loads(text).get("normalizer")]
+    except (ValueError, AttributeError, RecursionError):
+        return  # The package itself tells what is wrong with it.
+    times = 1
+    while steps:
+        step = steps.pop()
+        if not isinstance(step, dict):
+            continue
+        steps += step["normalizers"] if isinstance(step.get("normalizers"), list) else []
+        times *= max([1, *(len(each) for name in ("content", "prepend") if isinstance(each := step.get(name), str))])
+        if isinstance(packed := step.get("precompiled_charsmap"), str):
+            times *= _longest(packed)
+        if times > _MOST_TIMES:
+            raise SourceError(path, f"its normaliser writes more than {_MOST_TIMES} characters for one")
+
+
+def _longest(packed: str) -> int:
+    """Return the bytes of the longest text in a map of SentencePiece: after a tree, texts that end with a null."""
+    try:
+        raw = base64.b64decode(packed)
+        start = 4 + int.from_bytes(raw[:4], "little")
+    except ValueError:
+        return 1  # The package itself tells what is wrong with it.
+    return max(1, *(len(each) for each in raw[start:].split(b"\0")))

@@ -10,6 +10,9 @@ from brim.sessions.conversation import Conversation
 _MOST_BYTES = 64 * 1024 * 1024
 """About the memory of the newest requests of all conversations that are remembered."""
 
+_MOST_OF_ONE = 32 * 1024 * 1024
+"""About the memory of one of them, unless it has a log."""
+
 
 class RememberedConversations:
     """Conversations by name, the longest unused first."""
@@ -36,11 +39,12 @@ class RememberedConversations:
     def forget(self, newest: Conversation, size: int, *, logged: bool) -> None:
         """Note the size of the newest, and forget those that are too many; without a log also one that is too large."""
         newest.size = size
-        size = sum(each.size for each in self)
+        if size > _MOST_OF_ONE and not logged:
+            self._known.pop(newest.name, None)
+        total = sum(each.size for each in self)
         for name, each in list(self._known.items()):
-            if len(self) <= self.most and size <= _MOST_BYTES:
+            if len(self) <= self.most and total <= _MOST_BYTES:
                 break
-            if each.lock.locked() or (each is newest and (logged or each.size <= _MOST_BYTES)):
-                continue
-            del self._known[name]
-            size -= each.size
+            if each is not newest and not each.lock.locked():
+                del self._known[name]
+                total -= each.size

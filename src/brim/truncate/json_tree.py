@@ -16,8 +16,8 @@ _TOKEN = re.compile(
     r"|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+|true|false|null|NaN|-?Infinity)[ \t\n\r]*+([,:])?+"
     r'|"[\s\S]*+|[^ \t\n\r])'
 )
-"""A scalar or a bracket, and the comma or colon after it. Anything else matches without groups, a string without an end up to the
-end of the text: else each quote in it would be taken for another start."""
+"""A scalar or a bracket, and the comma or colon after it. Anything else matches without groups; a string without an
+end matches to the end of the text, or each quote in it would be taken for another start."""
 _CLOSES = {"[": "]", "{": "}", '"': '"'}
 _INDENT = re.compile(r"[\[{][ \t]*\r?\n([ \t]*)")
 

@@ -167,15 +167,13 @@ def changed(raw: Any, edits: Mapping[Path, Any]) -> Any:
         by_key.setdefault(path[0], {})[path[1:]] = new
     value = plain(raw)
     copied: Any = dict(value) if isinstance(value, Mapping) else list(value)
-    for key in sorted(by_key, key=str) if isinstance(copied, dict) else sorted(by_key, reverse=True):
+    gone = {key for key, below in by_key.items() if below.get(()) is GONE}
+    for key in sorted(by_key.keys() - gone, key=str):
         below = by_key[key]
-        if () not in below:
-            copied[key] = changed(copied[key], below)
-        elif below[()] is GONE:
-            del copied[key]
-        else:
-            copied[key] = below[()]
-    return copied
+        copied[key] = below[()] if () in below else changed(copied[key], below)
+    if isinstance(copied, dict):
+        return {key: each for key, each in copied.items() if key not in gone}
+    return [each for i, each in enumerate(copied) if i not in gone]
 
 
 def _says(piece: Piece) -> bool:
@@ -186,13 +184,13 @@ def _says(piece: Piece) -> bool:
 def without(message: Message, gone: Collection[Piece]) -> Any | None:
     """Return a copy of a message without some of its pieces, or `None` if it would be empty."""
     places = {piece.whole for piece in gone}
-    kept = [piece for piece in message.pieces if not any(piece.whole[: len(place)] == place for place in places)]
+    kept = [p for p in message.pieces if not any(p.whole[:length] in places for length in range(len(p.whole) + 1))]
     if () in places or not any(_says(piece) for piece in kept):
         return None
     edits: dict[Path, Any] = {}
+    left = {piece.whole[:-1] for piece in message.pieces if piece.whole and piece.whole not in places}
     for place in places:
-        fellows = {piece.whole for piece in message.pieces if piece.whole[:-1] == place[:-1]}
         # A list that would become empty is removed: providers refuse an empty list of calls.
-        whole = isinstance(place[-1], int) and fellows <= places
+        whole = isinstance(place[-1], int) and place[:-1] not in left
         edits[place[:-1] if whole else place] = GONE
     return changed(message.raw, edits)

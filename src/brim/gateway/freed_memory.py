@@ -1,0 +1,50 @@
+"""Memory that a large request has used goes back to the system.
+
+The C library keeps freed memory for the next request. After a body of many megabytes that is most of what the process
+holds, and it would never shrink.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import gc
+from concurrent.futures import Executor
+
+from brim.gateway.guard import IncomingRequest
+
+_LARGE = 256 * 1024
+"""Bytes of a body after which memory is given back."""
+_PAUSE = 1.0
+"""Seconds until then, so that many requests share one go."""
+
+
+class FreedMemory:
+    """Gives memory back, at most once a second."""
+
+    def __init__(self, pool: Executor) -> None:
+        self._pool = pool
+        self._timer: asyncio.TimerHandle | None = None
+
+    def after(self, incoming: IncomingRequest) -> None:
+        """Give memory back soon, if the body of a request is large, or was too large to be read."""
+        length = incoming.header("content-length") or ""
+        if (len(incoming.raw) > _LARGE or len(length) >= len(str(_LARGE))) and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_PAUSE, self._submit)
+
+    def close(self) -> None:
+        """Do nothing more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _submit(self) -> None:
+        self._timer = None
+        self._pool.submit(_give_back)
+
+
+def _give_back() -> None:
+    """Return freed memory to the system, where the C library can."""
+    gc.collect()  # An error and its frames, which hold the body, are a cycle.
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
