@@ -26,8 +26,8 @@ AREAS = (
         (
             (
                 "the task is what the user said last",
-                "            if self.task is None and not message.results and not is_note(message):\n",
-                "            if not message.results:\n",
+                "                self.task = at if self.task is None else self.task\n",
+                "                self.task = at\n",
             ),
             (
                 "a system message may be left out",
@@ -60,15 +60,15 @@ AREAS = (
         (
             ("a cut is one unit over", "else self._cut(piece, level)", "else self._cut(piece, level + 1)"),
             (
-                "a result is cleared though that is longer",
+                "a result is referred to though that is longer",
                 "                if less > 0:\n",
                 "                if True:\n",
             ),
-            ("what is cleared is not taken off", "                    units -= less\n", ""),
+            ("what is referred to is not taken off", "                    units -= less\n", ""),
             ("a call without a result is sent", "                gone.append(piece)\n", "                pass\n"),
-            ("arguments are cut to any text", "        if self._takes_object(piece):\n", "        if False:\n"),
+            ("arguments are cut to any text", "        if self.takes_object(piece):\n", "        if False:\n"),
             (
-                "an image in a result costs nothing when cleared",
+                "an image in a result costs nothing when it goes",
                 'return piece.kind in ("output", "opaque", *MEDIA) and',
                 'return piece.kind in ("output", "opaque") and',
             ),
@@ -80,15 +80,56 @@ AREAS = (
         ),
     ),
     (
-        "history/spans.py",
-        f"{_HISTORY} {_TRAFFIC}",
+        "history/names.py",
+        f"tests/history/test_excerpts.py {_HISTORY}",
         (
-            ("one turn too many is kept", "self._sums[-1] - room, room", "self._sums[-1] - room - 30, room"),
             (
-                "what always stays is weighed twice",
-                "return self.total - self.before[first] - aside",
-                "return self.total - self.before[first]",
+                "names of the agent are worth no more",
+                "            odds += _WRITTEN + _OFTEN * log(1 + use.written)\n",
+                "            pass\n",
             ),
+            (
+                "a name is where it was first seen",
+                "use.start, use.stop, use.around = position, at, start, start + len(name), None",
+                "use.start, use.stop, use.around = position, at, 0, 1, None",
+            ),
+            ("every word is a name", " and _TELLING.search(name)", ""),
+            ("parts begin inside a word", "    return 0 if not least else before + 1,", "    return start,"),
+        ),
+    ),
+    (
+        "history/excerpts.py",
+        f"tests/history/test_excerpts.py {_HISTORY} {_TRAFFIC}",
+        (
+            (
+                "an escape sequence is split",
+                "                return start\n    return at\n",
+                "                return at\n    return at\n",
+            ),
+            ("a failure is not told", "            if place >= 0 and", "            if False and"),
+            ("a gap has no mark", "        if start > end:\n            parts.append(GAP)\n", ""),
+            ("a message with thinking is edited", '        if message.any("thinking"):', "        if False:"),
+            ("a handle is not shown", "        if self.handles and", "        if False and"),
+            ("a part that is near is not joined", "kept[last][0] <= stop + _NEAR", "False"),
+        ),
+    ),
+    (
+        "history/arrangement.py",
+        f"tests/history/test_excerpts.py {_HISTORY} {_TRAFFIC}",
+        (
+            ("one turn too many is kept", "            if weight <= room:\n", "            if weight <= room + 30:\n"),
+            (
+                "a huge turn keeps the others out",
+                "            others.append(turn)\n            if room < _ENOUGH",
+                "            others.append(turn)\n            if True or room < _ENOUGH",
+            ),
+            (
+                "excerpts that count more than estimated stay",
+                "            if self.left >= 0:\n                return\n            del",
+                "            return\n            del",
+            ),
+            ("nothing is excerpted", "            elif fresh:\n", "            elif False:\n"),
+            ("what is left is left", "        if kept and complete:\n", "        if False:\n"),
         ),
     ),
     (
@@ -97,14 +138,9 @@ AREAS = (
         (
             ("the note is not planned for", "left = room - need - self.note_room()", "left = room - need"),
             (
-                "what is cleared may be over",
-                "        if units > left:\n            return None\n        self.edits",
-                "        self.edits",
-            ),
-            (
-                "copies are not referred to",
-                "                self.edits.update(twins[turn][1])\n",
-                "                pass\n",
+                "what is shortened may be over",
+                "        if units > left:\n            return None\n        self.keep",
+                "        self.keep",
             ),
             (
                 "caps are ignored",
@@ -139,7 +175,13 @@ AREAS = (
             ),
             ("nothing is cut to a mark", "(bare, pinned, self.forms.mark)", "(bare, pinned, floor)"),
             ("the task is never left out", "else pinned | set(essential[-1:])", "else every"),
-            ("the model speaks first", "every if self.turns.wire.pairs else pinned |", "pinned |"),
+            ("the model speaks first", "older if self.turns.wire.pairs else pinned |", "pinned |"),
+            ("the last instruction may go", "        stay |= self.instruction()\n", ""),
+            (
+                "copies are not referred to",
+                "                    self.edits.update(forms)\n",
+                "                    pass\n",
+            ),
             (
                 "the sum forgets what was changed",
                 "        if self.sent:\n            whole",

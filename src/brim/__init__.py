@@ -35,7 +35,7 @@ if _typing.TYPE_CHECKING:
     from brim.flows.pack import Pack
     from brim.history.history import History, fit_messages
     from brim.history.result import Fitted
-    from brim.history.stable import CachePrices, Stable
+    from brim.history.stable import Stable
     from brim.integrations.wrap import wrap
     from brim.sessions import Session, Status
     from brim.sessions.conversations import Conversations
@@ -47,7 +47,6 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BrimError",
-    "CachePrices",
     "Capture",
     "Change",
     "Conflict",
@@ -97,7 +96,6 @@ __all__ = [
 ]
 
 _LATER = {
-    "CachePrices": "brim.history.stable",
     "Conversations": "brim.sessions.conversations",
     "Curator": "brim.flows.curator",
     "Fitted": "brim.history.result",

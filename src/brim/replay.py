@@ -150,10 +150,10 @@ def _stable(recorded: HistoryInput, *, same: bool) -> Stable | None:
     """Return the stable mode of the fit, with the cut that was held if the budget is the same."""
     if recorded.stable is None:
         return None
-    from brim.history.stable import CachePrices, Stable
+    from brim.history.stable import Stable
 
-    prices = CachePrices(**recorded.stable.get("prices", {}))
-    return Stable(**{**recorded.stable, "prices": prices}, held=recorded.held if same else None)
+    lines = {name: recorded.stable[name] for name in ("high", "low") if recorded.stable.get(name) is not None}
+    return Stable(**lines, held=recorded.held if same else None)
 
 
 def _meter(recorded: Capture | HistoryInput) -> BaseMeter:

@@ -205,7 +205,7 @@ def test_a_message_that_lost_an_orphan_is_told_beside_what_is_left_of_it():
 
 def test_why_says_what_became_of_a_part():
     messages = loop(6, 120)
-    receipt = brim.fit_messages(messages, 260, meter=CHARS).receipt
+    receipt = brim.fit_messages(messages, 220, meter=CHARS).receipt
     assert "dropped" in receipt.why("messages[1:3]")
     assert "recency" in receipt.why("messages[1:3]")
     assert "whole" in receipt.why("messages[0]")

@@ -116,9 +116,9 @@ def test_all_but_the_changed_messages_is_copied(read):
     head, _, tail = ODD.partition('\t{"content" : "MIDDLE" , "role" : "assistant", "n": 1.50},\n')
     assert written.startswith(head)
     assert written.endswith(tail)
-    note = written[len(head) : -len(tail)]
-    assert note.startswith('\t{"role": "user", "content": "[CONTEXT_TRUNCATED]')
-    assert note.endswith("},\n")
+    changed = written[len(head) : -len(tail)]
+    assert changed.startswith('\t{"content": "word word')
+    assert changed.endswith('…", "role": "assistant", "n": 1.5},\n')
 
 
 def test_a_changed_message_is_written_so_that_any_reader_takes_it(read):

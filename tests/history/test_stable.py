@@ -52,7 +52,7 @@ def test_ten_turns_stay_at_a_cut_only_if_the_prompt_is_not_soon_full_again():
     fits = prompts([[system("r" * rules), user("task")], *list(grown(50))[1:]], rules + ten * 3 // 2, stable=True)
     cut = [b for a, b in pairwise(fits) if b.messages[: len(a.messages)] != a.messages]
     assert cut
-    assert max(fit.used for fit in cut) <= rules + ten * 19 // 20
+    assert max(fit.used for fit in cut) <= rules + ten * 11 // 10
 
 
 def test_a_high_line_below_the_budget_is_kept_to():
@@ -71,11 +71,12 @@ def test_what_was_cut_inside_is_sent_again_as_it_was_cut():
     assert second.messages[: len(first.messages)] == first.messages
 
 
-def test_the_start_of_the_history_stays_while_the_gap_widens():
+def test_most_cuts_leave_what_stands_before_the_last_one():
     fits = prompts(grown(120), 3_000, stable=True)
-    kept = [fit.messages[2:4] for fit in fits[40:]]
-    assert len({fit.stable.held.kept[-1][0] for fit in fits[40:]}) > 3
-    assert all(pair == kept[0] for pair in kept)
+    kept = [fit.messages[2:4] for fit in fits[60:]]
+    cuts = [b for a, b in pairwise(fits[60:]) if b.stable.held.identity != a.stable.held.identity]
+    assert len(cuts) > 3
+    assert len({str(pair) for pair in kept}) < len(cuts)
 
 
 def test_the_receipt_tells_the_units_that_are_the_same():
@@ -95,16 +96,9 @@ def test_state_in_a_value_does_what_state_in_a_history_does():
         assert fitted.messages == expected.messages
 
 
-def test_dearer_reads_make_a_higher_low_line():
-    cheap = brim.Stable(prices=brim.CachePrices(read=0.1, write=1.25))
-    dear = brim.Stable(prices=brim.CachePrices(read=1.0, write=1.0))
-    assert cheap.low_line(1_000, 0) < dear.low_line(1_000, 0)
-    assert brim.Stable(low=0.3).low_line(1_000, 0) == 0.3
-
-
 @pytest.mark.parametrize(
     ("options", "place"),
-    [({"high": 1.5}, "high"), ({"low": -0.1}, "low"), ({"high": 0.5, "low": 0.6}, "low"), ({"fill": "x"}, "fill")],
+    [({"high": 1.5}, "high"), ({"low": -0.1}, "low"), ({"low": "x"}, "low")],
 )
 def test_lines_that_cannot_be_are_refused(options, place):
     with pytest.raises(brim.InvalidValue, match=place):
@@ -122,12 +116,12 @@ def test_the_newest_ten_turns_are_there_after_every_cut_if_they_fit():
     fits = prompts(steps, 3_000, stable=True)
     for at in range(12, len(fits)):
         assert fits[at].messages[-20:] == [message for step in steps[at - 9 : at + 1] for message in step]
-    assert len({fit.stable.held.kept[-1][0] for fit in fits}) > 3
+    assert len({fit.stable.held.identity for fit in fits}) > 3
 
 
 def test_after_a_cut_at_least_80_percent_of_the_budget_are_used_before_the_next_one():
     fits = prompts(grown(120), 3_000, stable=True)
-    cuts = [(a, b) for a, b in pairwise(fits) if b.stable.held.kept[-1][0] > a.stable.held.kept[-1][0]]
+    cuts = [(a, b) for a, b in pairwise(fits) if b.stable.held.identity != a.stable.held.identity]
     assert len(cuts) > 3
     assert all(before.used > 0.8 * 3_000 for before, _ in cuts)
 

@@ -147,7 +147,7 @@ def facts(turns):
     told = {
         name: copy(value)
         for name, value in shown.items()
-        if not name.startswith("_") and name not in ("format", "generation")
+        if not name.startswith("_") and name not in ("format", "generation", "order")
     }
     repairs = [(r.index, r.action, r.reason, r.units) for r in turns.repairs]
     return told | {"repairs": repairs, "open": dict(turns.pairs.open), "wire": turns.wire.name}

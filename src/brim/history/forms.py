@@ -1,4 +1,4 @@
-"""Shorter forms of messages: a result cleared, replaced by a reference, or every long text of a turn cut.
+"""Shorter forms of messages: a result replaced by a reference, or every long text of a turn cut.
 
 A form is a changed copy in the caller's format; the caller's message is not touched.
 """
@@ -15,14 +15,11 @@ from brim.errors import DoesNotFit
 from brim.history.note import note
 from brim.history.priority import NAMES
 from brim.history.turns import Repair, Turns
-from brim.receipts.receipt import handle
 from brim.truncate import Truncator, truncator
 from brim.truncate.base import shrink
 from brim.wire.base import MEDIA, changed, json_of, without
 from brim.wire.message import Message, Path, Piece
 
-CLEARED = "[cleared: {units:,} {unit}, {handle}]"
-"""Takes the place of a cleared result; a store finds the text by the handle."""
 TWIN = "[the same as a later result]"
 SHOWN_HANDLE = 11
 """Characters of a handle in a prompt."""
@@ -61,7 +58,6 @@ class Forms:
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
         self._generation = 0
-        self._cleared: dict[int, tuple[int, dict[int, Form]]] = {}
         self._twins: dict[int, tuple[int, dict[int, Form]]] = {}
         self._repeats = -1
         self._rooms: dict[tuple[int, int, bool], int] = {}
@@ -81,27 +77,11 @@ class Forms:
             known = self._rooms[digits, budget, classes] = chat.frame("user") + chat.text(widest) + 4
         return known
 
-    def cleared(self, turn: int) -> tuple[int, dict[int, Form]]:
-        """Return the tokens of a turn whose results are cleared, and the messages that are shorter then.
-
-        It must not be the newest turn, which may still grow.
-        """
-        self._keep_up()
-        if turn not in self._cleared:
-            turns = self._turns
-            units, forms = turns.weights[turn], {}
-            if turns.light(turn) < units:
-                whole = {p: self._results_as(p, self._stub) for p in turns.members(turn)}
-                forms = {p: form for p, form in whole.items() if form.raw is not turns.raws[p]}
-                units -= sum([turns.units[p] - form.units for p, form in forms.items()])
-            self._cleared[turn] = (units, forms)
-        return self._cleared[turn]
-
     def _keep_up(self) -> None:
         """Discard the cached forms once positions have changed."""
         if self._generation != self._turns.generation:
             self._generation = self._turns.generation
-            self._cleared, self._twins, self._repeats = {}, {}, -1
+            self._twins, self._repeats = {}, -1
 
     def twinned(self) -> Mapping[int, tuple[int, dict[int, Form]]]:
         """Return the tokens that references to repeated results free, and these forms, by turn."""
@@ -112,27 +92,21 @@ class Forms:
         self._repeats = self._turns.repeats
         for turn, again in fresh:
             if turn not in self._twins or len(self._twins[turn][1]) != len(again):
-                forms = {p: self._results_as(p, lambda *_: TWIN) for p in again}
+                forms = {p: self._referring(p) for p in again}
                 self._twins[turn] = sum(units[p] - form.units for p, form in forms.items()), forms
         return self._twins
 
-    def _stub(self, texts: Sequence[Piece], size: int) -> str:
-        name = handle("\n".join([piece.text for piece in texts]))[:SHOWN_HANDLE]
-        return CLEARED.format(units=size, unit=self._turns.meter.unit, handle=name)
-
-    def _results_as(self, position: int, stub: Callable[[Sequence[Piece], int], str]) -> Form:
-        """Return a message whose results are replaced by a stub, if that is shorter."""
+    def _referring(self, position: int) -> Form:
+        """Return a message whose results refer to a later one, if that is shorter."""
         edits: dict[Path, Any] = {}
         message, units = self._turns.messages[position], self._turns.units[position]
         count = self._turns.chat.piece
         for result in message.pieces:
             if result.kind == "result" and result.at:
-                texts = [piece for piece in message.pieces if _inside(piece, result)]
-                size = sum([count(piece) for piece in texts])
-                text = stub(texts, size)
-                less = size - count(Piece("output", text, ()))
+                size = sum([count(piece) for piece in message.pieces if inside(piece, result)])
+                less = size - count(Piece("output", TWIN, ()))
                 if less > 0:
-                    edits[result.at] = text
+                    edits[result.at] = TWIN
                     units -= less
         return Form(changed(message.raw, edits) if edits else message.raw, units)
 
@@ -208,8 +182,8 @@ class Forms:
         level = level_of([size for size, _, _ in texts], left)
         empties = level < max(floor, self._nothing)
         if empties:
-            spoken = [size for size, _, piece in texts if not self._takes_object(piece)]
-            left -= sum(min(size, self._nothing) for size, _, piece in texts if self._takes_object(piece))
+            spoken = [size for size, _, piece in texts if not self.takes_object(piece)]
+            left -= sum(min(size, self._nothing) for size, _, piece in texts if self.takes_object(piece))
             level = level_of(spoken, left)
             if left < 0 or (level < floor and any(size > level for size in spoken)):
                 raise DoesNotFit(
@@ -220,10 +194,10 @@ class Forms:
         edits: dict[int, dict[Path, Any]] = {}
         units = {position: form.units for position, form in forms.items()}
         for size, position, piece in texts:
-            empty = empties and self._takes_object(piece)
+            empty = empties and self.takes_object(piece)
             if size > (self._nothing if empty else level):
                 text = "{}" if empty else self._cut(piece, level)
-                edits.setdefault(position, {})[piece.at] = self._value(piece, text)
+                edits.setdefault(position, {})[piece.at] = self.value(piece, text)
                 units[position] += self._turns.chat.text(text) - size
         cut = {at: Form(changed(forms[at].raw, edits[at]), units[at]) for at in edits}
         return {**forms, **cut}
@@ -233,7 +207,7 @@ class Forms:
         """Tokens of empty arguments."""
         return self._turns.chat.text("{}")
 
-    def _takes_object(self, piece: Piece) -> bool:
+    def takes_object(self, piece: Piece) -> bool:
         """Return whether a piece is the arguments of a function, which are an object, not those of a custom tool."""
         return piece.kind == "call" and (piece.at[-1] != "input" or self._turns.wire.name == "anthropic")
 
@@ -250,7 +224,7 @@ class Forms:
     def _cut(self, piece: Piece, limit: int) -> str:
         """Return a text cut to a limit by its structure; the arguments of a function stay an object."""
         meter = self._turns.meter
-        if self._takes_object(piece):
+        if self.takes_object(piece):
             try:
                 text = truncator("json").truncate(piece.text, limit, meter).text
                 value = json.loads(text)
@@ -267,14 +241,14 @@ class Forms:
     def _cutter(self, text: str, keep: Truncator) -> Callable[[int], str]:
         return lambda room: keep.truncate(text, room, self._turns.meter).text
 
-    def _value(self, piece: Piece, text: str) -> Any:
+    def value(self, piece: Piece, text: str) -> Any:
         """Return a text as the value in its message: the arguments of a call may be an object."""
         if piece.kind == "call" and self._turns.wire.name == "anthropic":
             return json.loads(text)
         return text
 
 
-def _inside(piece: Piece, result: Piece) -> bool:
+def inside(piece: Piece, result: Piece) -> bool:
     """Return whether a piece is part of the content of a result."""
     return piece.kind in ("output", "opaque", *MEDIA) and piece.at[: len(result.at)] == result.at
 

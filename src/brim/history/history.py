@@ -7,8 +7,10 @@ from dataclasses import fields
 from typing import Any
 
 from brim.errors import BrimError, InvalidType, InvalidValue
+from brim.history.excerpts import Excerpts
 from brim.history.forms import Forms
 from brim.history.history_fit import HistoryFit
+from brim.history.names import NameIndex
 from brim.history.options import Embed, Options, Pin, Select, Summarise, Within
 from brim.history.prompt import shared_units
 from brim.history.ranking import Ranking
@@ -112,6 +114,7 @@ class History:
         self._stable = stable_mode(stable)
         self._turns = Turns(meter_for(meter, model), format=format, repair=repair)
         self._forms = Forms(self._turns)
+        self._excerpts, self._names = Excerpts(self._turns, self._forms), NameIndex(self._turns)
         self._ranking = Ranking(self._turns)
         self._last: tuple[Mapping[str, Any], tuple[Any, ...]] | None = None
         self._options, self._chosen = Options(), dict[str, Any]()
@@ -128,6 +131,15 @@ class History:
     def turns(self) -> Turns:
         """The messages, their tokens and their turns."""
         return self._turns
+
+    @property
+    def show_handles(self) -> bool:
+        """Whether a shortened result shows its handle, for a model that can ask for the whole."""
+        return self._excerpts.handles
+
+    @show_handles.setter
+    def show_handles(self, shown: bool) -> None:
+        self._excerpts.handles = shown
 
     def checkpoint(self) -> tuple[Any, ...]:
         """Return what the last fit left behind, for `rewind`."""
@@ -188,7 +200,8 @@ class History:
         if chosen != self._chosen:
             self._options, self._chosen = Options(**chosen), chosen
         extra, exact = self.extra_units(tools, system)
-        common = (turns, self._forms, self._ranking, budget_of(budget, self._model), extra, self._options)
+        made = (self._forms, self._excerpts, self._names, self._ranking)
+        common = (turns, *made, budget_of(budget, self._model), extra, self._options)
         fit: SelectionFit | StableFit = SelectionFit(*common)
         if self._stable is not None:
             fit = StableFit(*common, stable=self._stable)

@@ -9,7 +9,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from brim.errors import DoesNotFit, InvalidType
+from brim.history.arrangement import Arrangement
+from brim.history.excerpts import Excerpts
 from brim.history.forms import Form, Forms
+from brim.history.names import NameIndex
 from brim.history.note import note as written
 from brim.history.options import Options
 from brim.history.priority import distribution
@@ -32,6 +35,8 @@ class HistoryFit:
 
     turns: Turns
     forms: Forms
+    excerpts: Excerpts
+    names: NameIndex
     ranking: Ranking
     budget: int
     extra: Mapping[str, int]
@@ -134,11 +139,42 @@ class HistoryFit:
         return [(starts[first], starts[last] if last < len(starts) else end) for first, last in self.spans]
 
     def essential(self) -> list[int]:
-        """Return the turns that always stay, in order: the task, pinned ones, the newest."""
+        """Return the turns that always stay, in order: the task, the last instruction, pinned ones, the newest."""
         stay = self.pinned | self.task()
+        stay |= self.instruction()
         if self.weights:
             stay.add(self.newest)
         return sorted(stay)
+
+    def arrange(self, essential: Sequence[int], left: int, older: int, aside: Collection[int] = ()) -> None:
+        """Keep what always stays, and what takes at most `left` tokens of the other turns.
+
+        Args:
+            essential: the turns that always stay.
+            left: tokens for the others.
+            older: how many of them are for turns that do not stay whole.
+            aside: turns that are decided otherwise.
+        """
+        decided = {*essential, *aside, *self.turns.notes}
+        if self.turns.twins:
+            self.weights = list(self.weights)
+            for turn, (units, forms) in self.forms.twinned().items():
+                if turn not in decided and turn not in self.touched:
+                    self.weights[turn] -= units
+                    self.edits.update(forms)
+        made = Arrangement(
+            turns=self.turns,
+            excerpts=self.excerpts,
+            names=self.names,
+            weights=self.weights,
+            aside=decided,
+            fixed=dict(self.edits),
+            left=left,
+            older=older,
+        )
+        made.run()
+        self.edits.update(made.forms)
+        self.spans = ranges(sorted({*essential, *made.whole, *made.reduced}))
 
     def note_room(self) -> int:
         """Return the most tokens that the note with a summary can take."""
@@ -178,10 +214,12 @@ class HistoryFit:
             DoesNotFit: even so they do not fit.
         """
         every, floor = set(essential), self.forms.floor
-        bare = every if self.turns.wire.pairs else pinned | set(essential[-1:])
+        older = every - self.instruction() | pinned | task | set(essential[-1:])
+        bare = older if self.turns.wire.pairs else pinned | set(essential[-1:])
         ways = (
             (every, pinned | (task - {self.newest}), _ENOUGH * floor),
-            (every, pinned, floor),
+            (older, pinned | (task - {self.newest}), _ENOUGH * floor),
+            (older, pinned, floor),
             (bare, pinned, self.forms.mark),
         )
         for kept, whole, least in ways:
@@ -195,6 +233,10 @@ class HistoryFit:
     def task(self) -> set[int]:
         """Return the turn of the task, if there is one."""
         return set() if self.turns.task is None else {self.turns.turn_of(self.turns.task)}
+
+    def instruction(self) -> set[int]:
+        """Return the turn of what the user said last, if there is one."""
+        return set() if self.turns.instruction is None else {self.turns.turn_of(self.turns.instruction)}
 
     def shortened(self, turns: Iterable[int], room: int, floor: int) -> dict[int, Form]:
         """Return the messages of some turns with their longest texts cut; if that is not enough, without thinking.

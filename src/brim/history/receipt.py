@@ -158,7 +158,7 @@ class HistoryRecord:
         if turn in fit.reasons and (state != "dropped" or is_task):
             return fit.reasons[turn]
         if state == "cut":
-            return "a result, call or thought in it was cleared, cut or left out to make room"
+            return "a part of it stays, the rest was left out to make room"
         return f"by {fit.options.select}, its {size:,} {self.turns.meter.unit} were not among those that fit"
 
     def _repair_reason(self, members: list[int]) -> str:
@@ -213,8 +213,7 @@ def _plainly(value: Any) -> Any:
 
 
 def _lines(stable: Stable) -> dict[str, Any]:
-    lines = {name: getattr(stable, name) for name in ("high", "low", "anchor", "fill")}
-    return {**lines, "prices": {"read": stable.prices.read, "write": stable.prices.write}}
+    return {name: getattr(stable, name) for name in ("high", "low")}
 
 
 def _fixed_part(name: str, units: int, content: Any) -> Part:

@@ -1,14 +1,16 @@
-"""A fit that selects turns, the newest or the highest ranked; results are cleared before turns are dropped."""
+"""A fit that selects anew each time: the newest turns and excerpts of the others, or the highest ranked turns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 from brim.errors import DoesNotFit
 from brim.history.history_fit import HistoryFit
-from brim.history.spans import TRACE, PrefixSums, joined, ranges, without_turns
+from brim.history.spans import ranges
+
+_OLDER = 0.9
+"""The share of the room for older turns; what they do not need goes to whole turns."""
 
 
 @dataclass(slots=True)
@@ -63,12 +65,10 @@ class SelectionFit(HistoryFit):
                 self.plan_note()
 
     def _serve(self, essential: Sequence[int], left: int) -> None:
-        """Keep what always stays, and the highest ranked other turns that take at most `left` tokens."""
+        """Keep what always stays, and what takes at most `left` tokens of the others."""
         if self.options.ways == ("recency",):
-            aside = {*essential, *self.turns.notes}
-            first = self._trace(aside, *self._newest_first(aside, left))
-            before = [(turn, turn + 1) for turn in essential if turn < first]
-            self.spans = joined([*before, *without_turns((first, len(self.weights)), self.turns.notes)])
+            uncut = set() if self.options.older is None else self._cap_older(essential, left, self.options.older)
+            self.arrange(essential, left, int(left * _OLDER), uncut)
             return
         chosen = list(essential)
         for turn in self.ranking.order(self.options, essential, left):
@@ -78,6 +78,23 @@ class SelectionFit(HistoryFit):
                 left -= units
         self.spans = ranges(sorted(chosen))
 
+    def _cap_older(self, essential: Sequence[int], left: int, older: int) -> set[int]:
+        """Cut the newest of the turns that are over their cap, and return those that cannot be cut so far."""
+        uncut, self.weights = set(), list(self.weights)
+        for turn in range(self.newest, -1, -1):
+            if left < 0:
+                break
+            if turn in essential or turn in self.turns.notes:
+                continue
+            if self._over(turn, older):
+                freed = self._cap(turn, older)
+                if freed is None:
+                    uncut.add(turn)
+                    continue
+                self.weights[turn] -= freed
+            left -= self.weights[turn]
+        return uncut
+
     def _offer(self, turn: int, left: int) -> int | None:
         """Return the tokens of a turn in the longest form that fits, or `None`."""
         units, older = self.weights[turn], self.options.older
@@ -86,82 +103,16 @@ class SelectionFit(HistoryFit):
             if freed is None:
                 return None
             units -= freed
-        return units if units <= left else self._clear(turn, left)
+        return units if units <= left else self._reduce(turn, left)
 
-    def _newest_first(self, aside: set[int], left: int) -> tuple[int, int]:
-        """Keep the newest turns whole, and leave room for cleared turns before them.
-
-        Returns:
-            the first of them, and the tokens that are left.
-        """
-        scale = self._scale(aside)
-        first = scale.first(left)
-        if self.options.older is not None:
-            first = self._cap_from(first, aside, self.options.older)
-            return first, left - scale.taken(first)
-        first, gain = self._referring(scale, first, aside, left) if self.turns.twins else (first, 0)
-        return first, left + gain - scale.taken(first)
-
-    def _referring(self, scale: PrefixSums, first: int, aside: set[int], left: int) -> tuple[int, int]:
-        """Replace results that are repeated later by references.
-
-        Returns:
-            the first of the newest turns that fit then, and the tokens that this frees among them.
-        """
-        twins, spared = self.forms.twinned(), aside | self.touched
-        spare = {turn: units for turn, (units, _) in twins.items() if turn not in spared}
-        gain = sum(spare.values())
-        if first and scale.taken(0) - gain <= left:
-            first = 0
-        else:
-            gain = sum([units for turn, units in spare.items() if turn >= first])
-            while gain and (more := scale.first(left + gain)) < first:
-                gain += sum([units for turn, units in spare.items() if more <= turn < first])
-                first = more
-        for turn in spare:
-            if turn >= first:
-                self.edits.update(twins[turn][1])
-        return first, gain
-
-    def _scale(self, aside: set[int]) -> PrefixSums:
-        """Return the sums by which turns are selected; with a cap, each turn counts at most its cap."""
-        turns, weights, older = self.turns, self.weights, self.options.older
-        if older is None:
-            lost = {turn: turns.weights[turn] - weights[turn] for turn in self.touched}
-            lost.update({turn: turns.weights[turn] for turn in aside})
-            return PrefixSums(turns.before, turns.total, turns.lit, lost)
-        most = [min(weight, older + turns.noted.get(turn, 0)) for turn, weight in enumerate(weights)]
-        before = list(accumulate(most, initial=0))
-        return PrefixSums(before, before.pop(), turns.lit, {turn: most[turn] for turn in aside})
-
-    def _cap_from(self, first: int, aside: set[int], older: int) -> int:
-        """Cut the turns that are over their cap, and return the first turn after any that cannot be cut."""
-        for turn in range(len(self.weights) - 1, first - 1, -1):
-            if turn not in aside and self._over(turn, older) and self._cap(turn, older) is None:
-                return turn + 1
-        return first
-
-    def _trace(self, aside: set[int], first: int, left: int) -> int:
-        """Keep some turns before the first one with their results cleared, and return the first of those."""
-        offer = self._clear if self.options.older is None else self._offer
-        for turn in range(first - 1, max(-1, first - 1 - TRACE), -1):
-            if turn not in aside:
-                units = offer(turn, left)
-                if units is None:
-                    return turn + 1
-                left -= units
-                first = turn
-        return first
-
-    def _clear(self, turn: int, left: int) -> int | None:
-        """Clear the results of a turn, and return its tokens then; `None` if they are more than are left."""
-        units, cleared = self.forms.cleared(turn)
-        if turn in self.touched:
-            cleared = {position: form for position, form in cleared.items() if position not in self.edits}
-            units = self.weights[turn] - sum(self.turns.units[p] - form.units for p, form in cleared.items())
+    def _reduce(self, turn: int, left: int) -> int | None:
+        """Keep what the agent did of a turn, and return the tokens of that; `None` if they are more than are left."""
+        members = [at for at in self.turns.members(turn) if at not in self.edits]
+        forms = {at: self.excerpts.least(at) for at in members}
+        units = self.weights[turn] - sum([self.turns.units[at] - form.units for at, form in forms.items()])
         if units > left:
             return None
-        self.edits.update(cleared)
+        self.keep(forms)
         return units
 
     def _cap(self, turn: int, cap: int) -> int | None:

@@ -1,7 +1,8 @@
 """Stable mode: what is kept from one fit to the next, so that a prompt begins with the bytes of the last one.
 
 Over the high line the history is cut to the low line in one go, and the cut is held: the following prompts only grow.
-What stands before the gap stays where it is, so that the provider still finds it in its cache when the gap widens.
+At the next cut only what has come since is shortened, as long as that leaves enough room, so that the provider still
+finds in its cache what stands before.
 """
 
 from __future__ import annotations
@@ -13,25 +14,6 @@ from typing import Any
 from brim.errors import InvalidType, InvalidValue
 from brim.history.forms import Form
 from brim.wire.base import jsonable
-
-_STEPS = range(5, 100, 5)
-"""Candidates for the low line, in percent of the room."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CachePrices:
-    """The price of an input token, as a factor on its plain price."""
-
-    read: float = 0.1
-    """A token that the cache has."""
-    write: float = 1.25
-    """A new token that is put into the cache."""
-
-    def __post_init__(self) -> None:
-        for name in ("read", "write"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 100:
-                raise InvalidValue(f"prices: {name}", value, "a factor from 0 to 100")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,51 +70,21 @@ class HeldCut:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stable:
-    """How a prompt keeps its prefix: the lines, and the cut that is held.
-
-    Without a low line, the cheapest one for each token of context is derived.
-    """
+    """How a prompt keeps its prefix: the lines, and the cut that is held."""
 
     high: float = 1.0
     """The share of the budget over which the history is cut."""
-    low: float | None = None
-    """The share of the room, besides what always stays, that a cut leaves; `None` derives it from the prices."""
-    anchor: float = 0.75
-    """The most of what a cut leaves that is taken from the start of the history, which the cache still has."""
-    fill: float = 0.74
-    """The share of the budget that prompts should use on average, if the low line is derived."""
-    prices: CachePrices = CachePrices()
+    low: float = 0.7
+    """The share of the room below that line that a cut leaves."""
     held: HeldCut | None = None
 
     def __post_init__(self) -> None:
-        for name in ("high", "low", "anchor", "fill"):
+        for name in ("high", "low"):
             value = getattr(self, name)
-            if value is None and name == "low":
-                continue
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise InvalidType(f"stable: {name}", value, "a share from 0 to 1")
             if not 0 <= value <= 1:
                 raise InvalidValue(f"stable: {name}", value, "a share from 0 to 1")
-        if self.low is not None and self.low > self.high:
-            raise InvalidValue("stable: low", self.low, f"at most the high line, {self.high}")
-
-    def low_line(self, room: int, head: int) -> float:
-        """Return the share of the room that a cut leaves; `head` are the tokens that always stand before it."""
-        if self.low is not None:
-            return self.low
-        stays = head / room if room > 0 else 0.0
-        full = [step for step in _STEPS if stays + (1 + step / 100) / 2 >= self.fill * (1 + stays)]
-        return min(full or _STEPS[-1:], key=lambda step: self._price(step / 100, stays)) / 100
-
-    def _price(self, low: float, head: float) -> float:
-        """Return the price of a token of context from one cut to the next, besides reading it from the cache.
-
-        In a cycle the room fills from the low line: that much is written, what was after the gap is written again,
-        and on the way the model sees the mean of both lines each time.
-        """
-        read, write = self.prices.read, self.prices.write
-        again = (write - read) * low * (1 - self.anchor) / (1 - low)
-        return (write + max(0.0, again)) / (head + (1 + low) / 2)
 
 
 def stable_mode(value: bool | Stable | None) -> Stable | None:

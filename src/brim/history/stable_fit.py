@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from brim.history.history_fit import HistoryFit
 from brim.history.options import check_stable
-from brim.history.prompt import SentMessages, sent_messages
+from brim.history.prompt import SentMessages, note_units, sent_messages
 from brim.history.spans import Span, joined, ranges
 from brim.history.stable import HeldCut, Stable
 
@@ -15,6 +15,12 @@ _NEWEST = 10
 """Turns at the end that a cut leaves as they are, if they fit."""
 _FULL = 0.8
 """The most of the budget that they may take with what always stays: a fuller prompt would soon be cut again."""
+_BESIDE = 1.2
+"""The factor by which what a cut leaves is more than they are, so that something of older turns stays."""
+_OLDER = 0.8
+"""The share of what a cut leaves for older turns."""
+_WORTH = 0.1
+"""The share of the room that there must be for what has come since the last cut; otherwise the whole is cut anew."""
 _MORE = 1.25
 """The factor by which the budget has to grow before the cut is made anew."""
 
@@ -29,8 +35,6 @@ class StableFit(HistoryFit):
     """The cut of the last fit, if it was of this history."""
     cut_for: int = 0
     """The budget that the cut was made for."""
-    kept_start: Span | None = None
-    """The first turns that the last cut has kept, if it left any out."""
 
     def run(self) -> None:
         """Decide what is sent.
@@ -49,8 +53,9 @@ class StableFit(HistoryFit):
             self._begin_anew()
         if self.used > line:
             self.seen, self.cut_for = len(self.turns), self.budget
-            self._begin_anew()
-            self._cut(line)
+            if not self._extend_cut(line):
+                self._begin_anew()
+                self._cut(line)
             self.settle()
 
     def finish(self) -> None:
@@ -98,7 +103,6 @@ class StableFit(HistoryFit):
 
     def _begin_anew(self) -> None:
         """Start from the whole history, so that what was shortened or left out can return."""
-        self.kept_start = self.spans[0] if self.left_out() else None
         self.edits, self.note = {}, ""
         self.prepare()
         self.settle()
@@ -123,7 +127,7 @@ class StableFit(HistoryFit):
         return joined(sorted([*spans, *((turn, turn + 1) for turn in self.essential())]))
 
     def _cut(self, line: int) -> None:
-        """Leave turns out so that the history comes down to the low line.
+        """Cut the whole history down to the low line.
 
         Raises:
             DoesNotFit: the messages that always stay are bigger than the budget.
@@ -132,49 +136,54 @@ class StableFit(HistoryFit):
             if self.used > self.budget:
                 raise self.refusal(0, 0)
             return
-        essential = self.essential()
-        room = line - (self.budget - self.room)
+        essential, room = self.essential(), line - (self.budget - self.room)
         need = sum(self.weights[turn] for turn in essential)
         if need > room:
-            if sum(self.weights[turn] for turn in essential) > self.room:
+            if need > self.room:
                 self.cut_inside(essential)
             else:
                 self.spans = ranges(essential)
             return
-        left = room - need - self.note_room()
-        self.spans = self._with_essential(self._around_gap(set(essential), max(0, left)))
-        if left >= 0:
+        stays = need + self.note_room()
+        self._keep_around(essential, max(0, min(self._low_line(essential, room), room) - stays), room)
+        if stays <= room:
             self.plan_note()
 
-    def _around_gap(self, essential: set[int], left: int) -> list[Span]:
-        """Return the turns from the start and from the end that take the low line's share of what is left.
+    def _extend_cut(self, line: int) -> bool:
+        """Shorten only what has come since the last cut, so that the cache still has what stands before.
 
-        The newest turns come first. What stood before the gap stays there, if it fits, so that the provider's cache
-        still has it.
+        Returns:
+            whether that leaves enough room.
         """
-        weights = [0 if turn in essential else weight for turn, weight in enumerate(self.weights)]
-        head = self.budget - self.room + sum(self.weights[turn] for turn in essential)
-        low = int(left * self.stable.low_line(left, head))
-        newest, full = sum(weights[-_NEWEST:]), int((head + left) * _FULL) - head
-        low = max(low, newest if newest <= full else 0)
-        resume, taken = self._back(weights, self.newest, max(0, self.newest + 1 - _NEWEST), 0, low)
-        first, anchor = self.kept_start or (0, 0)
-        before = sum(weights[:anchor])
-        if not anchor or first or anchor > resume or before + taken > low:
-            anchor, before, most = 0, 0, min(int(low * self.stable.anchor), low - taken)
-            while anchor < resume and before + weights[anchor] <= most:
-                before += weights[anchor]
-                anchor += 1
-        resume, _ = self._back(weights, resume, anchor, taken + before, low)
-        return [(0, anchor), (resume, len(weights))]
+        if self.last is None or not (self.edits or self.left_out()):
+            return False
+        room, bound = line - (self.budget - self.room), self.turns.turn_of(self.last.bound - 1) + 1
+        essential, before = self.essential(), [turn for turn in self.kept_turns() if turn < bound]
+        stays = sum(self.weights[turn] for turn in {*before, *essential}) + note_units(self.turns, self.kept, self.note)
+        left = min(self._low_line(essential, room), room) - stays
+        if left < room * _WORTH:
+            return False
+        self._keep_around(essential, left, room, bound)
+        self.spans = self._with_essential(ranges(sorted({*before, *self.kept_turns()})))
+        return True
 
-    @staticmethod
-    def _back(weights: Sequence[int], turn: int, least: int, taken: int, most: int) -> tuple[int, int]:
-        """Go back from a turn as long as the turns fit; return the first of them, and the tokens that are taken."""
-        while turn > least and taken + weights[turn - 1] <= most:
-            turn -= 1
-            taken += weights[turn]
-        return turn, taken
+    def _low_line(self, essential: Sequence[int], room: int) -> int:
+        """Return the tokens of the turns that a cut leaves, those that always stay included."""
+        need = sum(self.weights[turn] for turn in essential)
+        return max(int(room * self.stable.low), need + int(self._newest_units(essential, need, room) * _BESIDE))
+
+    def _newest_units(self, essential: Sequence[int], need: int, room: int) -> int:
+        """Return the tokens of the newest turns besides those that always stay; 0 if the prompt would soon be full."""
+        newest = range(max(0, len(self.weights) - _NEWEST), len(self.weights))
+        units = sum(self.weights[turn] for turn in newest if turn not in essential)
+        fixed = self.budget - self.room
+        return units if fixed + need + units <= (fixed + room) * _FULL else 0
+
+    def _keep_around(self, essential: Sequence[int], left: int, room: int, bound: int = 0) -> None:
+        """Keep the newest turns whole, and excerpts of the others from a turn on."""
+        need = sum(self.weights[turn] for turn in essential)
+        newest = self._newest_units(essential, need, room)
+        self.arrange(essential, left, max(0, min(int(left * _OLDER), left - newest)), range(bound))
 
     def _before_messages(self) -> dict[str, int]:
         """Return the tokens of what stands before the messages: tools and a separate system prompt."""

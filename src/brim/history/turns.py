@@ -27,8 +27,6 @@ from brim.wire.message import Message
 RepairMode = Literal["drop", "error"]
 """Whether messages that no provider accepts are left out, or refused."""
 
-_STUB = 36
-"""About the tokens of a cleared result with its framing; an estimate for planning."""
 _TWIN = 200
 """Characters from which a repeated result is worth a reference instead of a copy."""
 
@@ -62,6 +60,8 @@ class Turns:
         """The caller's messages; the list only grows."""
         self.generation = 0
         """How often turns or positions have changed; until it changes, they only grow."""
+        self.order = 0
+        """How often positions have changed."""
         # Messages that could be in any format are read in that of the model.
         guess = "anthropic" if self.model is not None and "claude" in self.model else "openai"
         self._reset(wire(guess if format is None else format))
@@ -69,6 +69,7 @@ class Turns:
     def _reset(self, chosen: Wire) -> None:
         """Begin anew in a format."""
         self.generation += 1
+        self.order += 1
         self.wire = chosen
         self.chat = self.meter.counter(chosen.provider)
         self.pairs = Pairs()
@@ -85,11 +86,8 @@ class Turns:
         """Tokens of each turn, without system messages."""
         self.before: list[int] = []
         """Tokens of all turns before each."""
-        self.lit: list[int] = []
-        """About the tokens of all turns before each with their results cleared."""
         self.total = 0
         """Tokens of all turns."""
-        self._light = 0
         self._prints = [""]
         self.fixed = 0
         """Tokens of the system messages."""
@@ -97,6 +95,8 @@ class Turns:
         """The positions of the system messages before the first turn, which always stay."""
         self.task: int | None = None
         """The position of the user's first message."""
+        self.instruction: int | None = None
+        """The position of the user's last message."""
         self.twins: dict[int, list[int]] = {}
         """The positions of results that were repeated later, by turn."""
         self.repeats = 0
@@ -216,11 +216,6 @@ class Turns:
         starts = self.starts
         return starts[turn], starts[turn + 1] if turn + 1 < len(starts) else len(self.raws)
 
-    def light(self, turn: int) -> int:
-        """Return about the tokens of a turn with its results cleared; never more than those of the whole turn."""
-        lit = self.lit
-        return (lit[turn + 1] if turn + 1 < len(lit) else self._light) - lit[turn]
-
     def members(self, turn: int) -> list[int]:
         """Return the positions of a turn's messages, without system messages."""
         start, stop = self.span(turn)
@@ -247,26 +242,25 @@ class Turns:
         self.indexes.append(index)
         if role == "system":
             if self.starts:  # A reminder in the middle leaves with the turn that it follows.
-                self._place(at, units, units, at - 1)
+                self._place(at, units, at - 1)
             else:
                 self.fixed += units
                 self.system.append(at)
             return
         if role == "user":
             self._spoken = True
-            if self.task is None and not message.results and not is_note(message):
-                self.task = at
+            if not message.results and not is_note(message):
+                self.instruction = at
+                self.task = at if self.task is None else self.task
         elif role == "assistant" and (self.wire.binds or self.wire.batches):
             self._notice(message, at)
         bonds = [earliest for rule in self._rules if (earliest := rule.bond(message, at)) is not None]
         bond = min(bonds, default=None)
         if role == "user":
             self._find_note(message, bond)
+        self._place(at, units, bond)
         if message.results:
-            self._place(at, units, min(units, _STUB * len(message.results)), bond)
             self._seat(at, bond)
-        else:
-            self._place(at, units, units, bond)
 
     def _notice(self, message: Message, at: int) -> None:
         """Register thinking: whether there is any that an edit invalidates, and messages that are only reasoning."""
@@ -284,18 +278,16 @@ class Turns:
             turn = len(self.starts) - (bond is not None)
             self.noted[turn] = self.noted.get(turn, 0) + units
 
-    def _place(self, at: int, units: int, light: int, bond: int | None) -> None:
+    def _place(self, at: int, units: int, bond: int | None) -> None:
         """Add a message to the turn that it is bound to, or begin a turn with it."""
         if bond is None or not self.starts:
             self.before.append(self.total)
-            self.lit.append(self._light)
             self.starts.append(at)
             self.weights.append(0)
         elif self.starts[-1] > bond:
             self._merge(self.turn_of(bond))
         self.weights[-1] += units
         self.total += units
-        self._light += light
 
     def _merge(self, turn: int) -> None:
         """Merge a turn and all after it. The lists are new: a receipt may still be written from the old ones."""
@@ -303,13 +295,13 @@ class Turns:
         self.generation += 1
         if not self._owns:
             self.starts, self.weights = self.starts[:], self.weights[:]
-            self.before, self.lit = self.before[:], self.lit[:]
+            self.before = self.before[:]
             self.notes, self.noted = set(self.notes), dict(self.noted)
             self.twins = {key: positions[:] for key, positions in self.twins.items()}
             self._owns = True
         merged = range(turn + 1, len(self.starts))
         self.weights[turn] = sum(self.weights[turn:])
-        for row in (self.starts, self.weights, self.before, self.lit):
+        for row in (self.starts, self.weights, self.before):
             del row[turn + 1 :]
         self.notes.difference_update((turn, *merged))
         for gone in (turn, *merged):
@@ -339,6 +331,7 @@ class Turns:
     def _move(self, order: list[int]) -> None:
         """Put messages in order. The turns stay: a message is moved inside its turn only."""
         self.generation += 1
+        self.order += 1
         place = {at: seat for seat, at in enumerate(order)}
         self.raws = [self.raws[at] for at in order]
         self.messages = [self.messages[at] for at in order]
@@ -348,6 +341,8 @@ class Turns:
         self.pairs.moved(place)
         if self.task is not None:
             self.task = place[self.task]
+        if self.instruction is not None:
+            self.instruction = place[self.instruction]
         self._latest = {text: place[at] for text, at in self._latest.items()}
         self.twins = {turn: [place[at] for at in again] for turn, again in self.twins.items()}
 

@@ -97,7 +97,8 @@ class Conversations:
         self.meters = Meters(self._store)
         """What is known of how models count."""
         options = {"summarise": summarise, "observers": tuple(observers), "on_notice": on_notice}
-        self._settings = {**options, **_LOGGED, **settings}
+        at = {"compact_at": "never"} if summarise is None else {}
+        self._settings = {**options, **_LOGGED, **at, **settings}
         self._log = log
         self.stable = bool(settings.get("stable", True))
         """Whether conversations that begin from now on keep their cut."""

@@ -1,0 +1,191 @@
+"""What stays of the turns that need not stay: the newest whole, of the older ones what was done, and excerpts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from brim.history.excerpts import Excerpts, Intervals, ends, with_interval, with_intervals
+from brim.history.forms import Form
+from brim.history.names import NameIndex
+from brim.history.turns import Turns
+
+_DEEDS = 0.7
+"""The share of the room for older turns that may go to what the agent did; the rest is for excerpts."""
+_TRIES = 1_500
+"""Names that are looked at in one fit."""
+_GAP = 3
+"""About the tokens of the mark between two excerpts."""
+_SKIPPED = 64
+"""Turns that are too long to stay whole before the search for shorter ones ends."""
+_LONG, _MUCH = 64, 5
+"""Tokens, and the part of the room, one in so many, from which more of a text stays than what stands around names."""
+_ROOM = (0.85, 0.5)
+"""The share of what is left that the start and the end of a text may take, and a smaller one if they count more."""
+_ENOUGH = 12
+"""Tokens below which no excerpt fits."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Arrangement:
+    """The turns that stay besides those that always do."""
+
+    turns: Turns
+    excerpts: Excerpts
+    names: NameIndex
+    weights: list[int]
+    """Tokens of each turn as a whole."""
+    aside: Collection[int]
+    """Turns that are decided."""
+    fixed: Mapping[int, Form]
+    """Messages whose form is decided, by position."""
+    left: int
+    """Tokens that are left."""
+    older: int
+    """Tokens of them for older turns; what these do not need goes to whole turns."""
+    whole: set[int] = field(default_factory=set)
+    """The turns that stay whole."""
+    reduced: dict[int, int] = field(default_factory=dict)
+    """The turns of which a part stays, with the tokens of that part, the newest first."""
+    forms: dict[int, Form] = field(default_factory=dict)
+    """The messages that are sent in another form, by position."""
+    _parts: dict[int, dict[int, Intervals]] = field(default_factory=dict)
+    """The parts that stay, by position and piece."""
+
+    def run(self) -> None:
+        """Decide what stays."""
+        room = self.left
+        others = self._keep_newest(room - self.older)
+        kept = self._keep_deeds(others, int(self.older * _DEEDS))
+        complete = self._take_excerpts()
+        self._write()
+        if kept and complete:
+            self._fill()
+            self._lengthen(max(_LONG, room // _MUCH))
+        raws = self.turns.raws
+        self.forms = {at: form for at, form in self.forms.items() if form.raw is not raws[at]}
+
+    def _keep_newest(self, room: int) -> list[int]:
+        """Keep the newest turns whole, and return the others; one that is huge does not keep shorter ones out."""
+        others: list[int] = []
+        turns = self._backwards()
+        for turn in turns:
+            weight = self.weights[turn]
+            if weight <= room:
+                self.whole.add(turn)
+                room -= weight
+                self.left -= weight
+                continue
+            others.append(turn)
+            if room < _ENOUGH or len(others) > _SKIPPED:
+                break
+        return [*others, *turns]
+
+    def _backwards(self) -> Iterator[int]:
+        return (turn for turn in range(len(self.weights) - 1, -1, -1) if turn not in self.aside)
+
+    def _keep_deeds(self, older: Iterable[int], room: int) -> bool:
+        """Keep of older turns what the agent did, and return whether there was room for all."""
+        for turn in older:
+            units = self._least(turn)
+            if units > room:
+                return False
+            if units < self.weights[turn]:
+                self.reduced[turn] = units
+            else:
+                self.whole.add(turn)
+            room -= units
+            self.left -= units
+        return True
+
+    def _least(self, turn: int) -> int:
+        """Return the tokens of the least that stays of a turn."""
+        units, least = self.turns.units, self.excerpts.least
+        return self.weights[turn] - sum([units[at] - least(at).units for at in self._members(turn)])
+
+    def _members(self, turn: int) -> list[int]:
+        return [at for at in self.turns.members(turn) if at not in self.fixed]
+
+    def _take_excerpts(self) -> bool:
+        """Choose the parts around the names that are most likely to be needed.
+
+        Returns:
+            whether no name was left out for want of room.
+        """
+        left, parts, names, complete = self.left, self._parts, self.names, True
+        open_ = {at for turn in self.reduced for at in self._members(turn)}
+        for tried, use in enumerate(names.ranked()):
+            if left < _ENOUGH:
+                return False
+            if tried >= _TRIES:
+                break
+            if use.position not in open_:
+                continue
+            around = names.surroundings(use)
+            kept = parts.setdefault(use.position, {})
+            before = kept.get(around.piece, ())
+            after, fresh = with_interval(before, around.start, around.stop)
+            units = int(fresh * around.density) + (_GAP if len(after) > len(before) else 0)
+            if fresh and units > left:
+                complete = False
+            elif fresh:
+                kept[around.piece] = after
+                left -= units
+        return complete
+
+    def _lengthen(self, least: int) -> None:
+        """Keep more of the start and the end of long texts as long as so much is left, the newest first."""
+        for turn in list(self.reduced):
+            texts = [
+                (len(piece.text), at, index)
+                for at in self._members(turn)
+                for index, piece in enumerate(self.turns.messages[at].pieces)
+                if piece.kind in ("text", "output")
+            ]
+            for share in _ROOM if texts else ():
+                if self.left < least:
+                    return
+                size, at, index = max(texts)
+                parts = self._parts.get(at, {})
+                more = ends(
+                    self.turns.messages[at].pieces[index].text, int(self.left * share * size / self.turns.units[at])
+                )
+                self._parts[at] = {**parts, index: with_intervals(parts.get(index, ()), more)}
+                self._write_turn(turn)
+                if self.left >= 0:
+                    break
+                self._parts[at] = parts
+                self._write_turn(turn)
+
+    def _write(self) -> None:
+        """Make the forms, and give excerpts up if they count more than was estimated."""
+        for turn in self.reduced:
+            self._write_turn(turn)
+        for position in reversed(list(self._parts)):
+            if self.left >= 0:
+                return
+            del self._parts[position]
+            self._write_turn(self.turns.turn_of(position))
+
+    def _write_turn(self, turn: int) -> None:
+        turns, units = self.turns, self.weights[turn]
+        for at in self._members(turn):
+            form = self.excerpts.form(at, self._parts.get(at, {}))
+            self.forms[at] = form
+            units += form.units - turns.units[at]
+        self.left -= units - self.reduced[turn]
+        self.reduced[turn] = units
+
+    def _fill(self) -> None:
+        """Keep more turns whole with what is left, the newest first.
+
+        Only if nothing else was left out for want of room: otherwise more room could make a newer turn smaller.
+        """
+        for turn in list(self.reduced):
+            more = self.weights[turn] - self.reduced[turn]
+            if more <= self.left:
+                self.left -= more
+                self.whole.add(turn)
+                del self.reduced[turn]
+                for at in self._members(turn):
+                    del self.forms[at]

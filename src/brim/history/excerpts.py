@@ -1,0 +1,231 @@
+"""Excerpts: what stays of the messages of older turns.
+
+The least that stays tells what was said and done: the first line of a text, each call with the start of its arguments,
+the line of a result that says that it failed. Parts of the texts are added to that.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from brim.history.forms import SHOWN_HANDLE, Form, Forms, inside
+from brim.history.turns import Turns
+from brim.receipts.receipt import handle
+from brim.wire.base import changed
+from brim.wire.message import Message, Path, Piece
+
+GAP = "…"
+"""Stands for what is left out."""
+_SHORT = 72
+"""Characters of arguments that stay as they are."""
+_ARGUMENT = 48
+"""Characters that stay of a longer text in arguments."""
+_TINY = 32
+"""Characters of a text that always stays: a mark in its place would save nothing."""
+_NEAR = 16
+"""Parts that are so many characters apart become one."""
+_LINE = 120
+"""Characters that stay of a line."""
+_FAULTS = ("error", "exception", "failed", "fatal", "denied", "not found", "no such", "traceback")
+_LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"')
+"""A text in JSON."""
+_ESCAPE = 6
+"""Characters of the longest escape sequence."""
+
+Intervals = tuple[tuple[int, int], ...]
+"""Parts of a text, in order."""
+
+
+class Replacement(NamedTuple):
+    """A shorter text in place of another."""
+
+    text: str
+    before: int
+    """The tokens of the other."""
+    at: Path
+    value: Any
+    """The text as it stands in the message."""
+
+
+class Excerpts:
+    """The excerpts of the messages of a history."""
+
+    def __init__(self, turns: Turns, forms: Forms) -> None:
+        self._turns = turns
+        self._forms = forms
+        self.handles = False
+        """Whether a shortened result shows its handle, since the model can ask for the whole."""
+        self._forget()
+
+    def _forget(self) -> None:
+        self._valid = self._turns.order, self.handles
+        self._lines: dict[int, Mapping[int, Intervals]] = {}
+        self._least: dict[int, Form] = {}
+        self._made: dict[int, tuple[Mapping[int, Intervals], Form]] = {}
+
+    def least(self, position: int) -> Form:
+        """Return the shortest form of a message that still tells what the agent did."""
+        if self._valid != (self._turns.order, self.handles):
+            self._forget()
+        known = self._least.get(position)
+        if known is None:
+            known = self._least[position] = self._form(position, {})
+        return known
+
+    def form(self, position: int, parts: Mapping[int, Intervals]) -> Form:
+        """Return a message with the least that stays of it, and with some parts of its texts, by piece."""
+        least = self.least(position)
+        if not parts:
+            return least
+        known = self._made.get(position)
+        if known is None or known[0] != parts:
+            known = self._made[position] = dict(parts), self._form(position, parts)
+        return known[1]
+
+    def _form(self, position: int, parts: Mapping[int, Intervals]) -> Form:
+        turns = self._turns
+        message, whole = turns.messages[position], self._forms.whole(position)
+        if message.any("thinking"):  # It may be bound to the exact content of its message.
+            return whole
+        lines = self._lines.get(position)
+        if lines is None:
+            lines = self._lines[position] = dict(_telling_lines(message))
+        kept = {**parts, **{at: with_intervals(parts.get(at, ()), line) for at, line in lines.items()}}
+        found = list(self._replacements(message, kept))
+        units = whole.units + sum([turns.chat.text(each.text) - each.before for each in found])
+        return (
+            Form(changed(message.raw, {each.at: each.value for each in found}), units) if units < whole.units else whole
+        )
+
+    def _replacements(self, message: Message, kept: Mapping[int, Intervals]) -> Iterator[Replacement]:
+        forms, chat = self._forms, self._turns.chat
+        for at, piece in enumerate(message.pieces):
+            if not piece.at:
+                continue
+            if piece.kind == "call" and forms.takes_object(piece):
+                text = shortened_arguments(piece.text, kept.get(at, ()))
+                if text is not None:
+                    yield Replacement(text, chat.text(piece.text), piece.at, forms.value(piece, text))
+            elif piece.kind == "text" and piece.text:
+                text = _excerpt(piece.text, kept.get(at, ()))
+                if max(len(text), _TINY) < len(piece.text):
+                    yield Replacement(text, chat.piece(piece), piece.at, text)
+            elif piece.kind == "result":
+                yield from self._result(message, piece, kept)
+
+    def _result(self, message: Message, result: Piece, kept: Mapping[int, Intervals]) -> Iterator[Replacement]:
+        """Yield the text that replaces a result, with its images, if it is shorter."""
+        inner = [(at, piece) for at, piece in enumerate(message.pieces) if inside(piece, result)]
+        outputs = [(at, piece) for at, piece in inner if piece.kind == "output"]
+        text = "\n".join([_excerpt(piece.text, kept.get(at, ())) for at, piece in outputs]) or GAP
+        if self.handles and GAP in text:
+            text = f"[{handle(chr(10).join(piece.text for _, piece in outputs))[:SHOWN_HANDLE]}] {text}"
+        if sum([len(piece.text) for _, piece in inner]) > max(len(text), _TINY):
+            yield Replacement(text, sum([self._turns.chat.piece(piece) for _, piece in inner]), result.at, text)
+
+
+def with_interval(kept: Intervals, start: int, stop: int) -> tuple[Intervals, int]:
+    """Return intervals with one more, and how many characters are new; those that touch or are near become one."""
+    first = 0
+    while first < len(kept) and kept[first][1] < start - _NEAR:
+        first += 1
+    last, had = first, 0
+    while last < len(kept) and kept[last][0] <= stop + _NEAR:
+        had += kept[last][1] - kept[last][0]
+        last += 1
+    if last > first:
+        start, stop = min(start, kept[first][0]), max(stop, kept[last - 1][1])
+    return (*kept[:first], (start, stop), *kept[last:]), stop - start - had
+
+
+def with_intervals(kept: Intervals, more: Intervals) -> Intervals:
+    """Return intervals together with others."""
+    for start, stop in more:
+        kept, _ = with_interval(kept, start, stop)
+    return kept
+
+
+def ends(text: str, size: int) -> Intervals:
+    """Return the start and the end of a text, so many characters together, in whole lines if there are any."""
+    head, tail = size * 3 // 5, max(0, len(text) - size * 2 // 5)
+    head = text.rfind("\n", 0, head) + 1 or head
+    tail = text.find("\n", tail) + 1 or tail
+    return ((0, head), (tail, len(text))) if head < tail else ((0, len(text)),)
+
+
+def _telling_lines(message: Message) -> Iterator[tuple[int, Intervals]]:
+    """Yield the line of each text that tells what happened: the first one, or that of a failure."""
+    for at, piece in enumerate(message.pieces):
+        text = piece.text
+        if piece.kind == "text" and not message.calls:
+            block = text.find("```") if message.role == "assistant" else -1
+            yield at, (_line(text, text.find("\n", block) + 1 if block >= 0 else 0),)
+        elif piece.kind == "output":
+            lower = text.lower()
+            place = max([lower.rfind(word) for word in _FAULTS])
+            if place >= 0 and len(lower) == len(text):
+                yield at, (_line(text, place),)
+
+
+def _line(text: str, at: int) -> tuple[int, int]:
+    """Return the line around a place, as far as it is not too long."""
+    start, stop = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+    start = max(start, at - _LINE // 2)
+    return start, min(len(text) if stop < 0 else stop, start + _LINE)
+
+
+def _excerpt(text: str, kept: Intervals) -> str:
+    """Return some parts of a text, with a mark for each gap."""
+    parts, end = [], 0
+    for start, stop in kept:
+        if start > end:
+            parts.append(GAP)
+        parts.append(text[start:stop])
+        end = stop
+    if end < len(text):
+        parts.append(GAP)
+    return "\n".join(parts)
+
+
+def shortened_arguments(text: str, kept: Intervals) -> str | None:
+    """Return arguments with the start of each long text in them and some other parts; `None` if nothing goes."""
+    if len(text) <= _SHORT:
+        return None
+    parts, end = [], 0
+    for found in _LITERAL.finditer(text):
+        at, stop = found.start() + 1 + _ARGUMENT, found.end() - 1
+        for start, end_ in (*kept, (stop, stop)):
+            first, last = max(start, at), min(end_, stop)
+            if first > at + _NEAR and last >= first:
+                parts += [text[end : _unsplit(text, at)], GAP]
+                end = _unsplit(text, first)
+            at = max(at, last)
+    short = "".join([*parts, text[end:]])
+    return short if parts and _is_object(short) else None
+
+
+def _unsplit(text: str, at: int) -> int:
+    """Return a place in JSON, or the one before the escape sequence, or pair of them, that it would split."""
+    for start in range(max(0, at - 2 * _ESCAPE + 1), at):
+        if text[start] == "\\" and _backslashes(text, start) % 2 == 0:
+            size = _ESCAPE if text[start + 1 : start + 2] == "u" else 2
+            if size == _ESCAPE and text[start + 2 : start + 4].lower() in ("d8", "d9", "da", "db"):
+                size = 2 * _ESCAPE
+            if start < at < start + size:
+                return start
+    return at
+
+
+def _backslashes(text: str, at: int) -> int:
+    """Return how many backslashes stand right before a place."""
+    return at - len(text[:at].rstrip("\\")) if at and text[at - 1] == "\\" else 0
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False

@@ -1,0 +1,149 @@
+"""The names that a history mentions, those first that are most likely to be needed next.
+
+A name is a word that stands for one thing: a path, an id, an identifier. An agent has to write it letter by letter, so
+it has to see it, with what stood around it. Each message is read for names once.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import log
+from typing import NamedTuple
+
+from brim.history.turns import Turns
+
+_WORD = re.compile(r"\w[\w./\-@#:]{4,198}\w")
+_TELLING = re.compile(r"[0-9_/#@.]|[a-z][A-Z]")
+"""What makes a word a name."""
+_SHORTEST = 6
+_MOST = 3_000
+"""Words of one text that are looked at."""
+_AROUND = 48
+"""Characters on either side of a name that belong to it."""
+_WIDEN = 40
+"""Characters by which a part of a text may grow, so that it begins and ends with a line or at least a word."""
+_WRITTEN, _OFTEN, _SPREAD, _NEWER = 1.6, 0.5, 0.3, 0.05
+"""What adds to the odds that a name is needed: the agent wrote it, how often, in how many messages it is, how late it
+was last seen. Fitted to recorded runs; docs/design/histories.md has the figures."""
+
+
+class Surroundings(NamedTuple):
+    """A name in a text of a message, with what stands around it."""
+
+    position: int
+    """The message."""
+    piece: int
+    """The index of the text among the pieces of the message."""
+    start: int
+    stop: int
+    density: float
+    """About the tokens of a character."""
+
+
+@dataclass(slots=True)
+class NameUse:
+    """Where a name was seen."""
+
+    key: float = 0.0
+    """The lower, the more likely it is needed."""
+    written: int = 0
+    """How often the agent wrote it."""
+    messages: int = 0
+    """How many messages mention it."""
+    position: int = -1
+    """The last message that mentions it."""
+    piece: int = 0
+    start: int = 0
+    stop: int = 0
+    around: Surroundings | None = None
+
+
+class NameIndex:
+    """The names of a history."""
+
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+        self._forget()
+
+    def _forget(self) -> None:
+        self._order = self._turns.order
+        self._read = 0
+        self._step = 0
+        self._uses: dict[str, NameUse] = {}
+        self._ranked: list[tuple[float, str]] = []
+        self._densities: dict[int, float] = {}
+
+    def ranked(self) -> Iterator[NameUse]:
+        """Yield the names, the most likely to be needed first."""
+        if self._order != self._turns.order:
+            self._forget()
+        seen: dict[str, NameUse] = {}
+        for position in range(self._read, len(self._turns)):
+            self._add(position, seen)
+        self._read = len(self._turns)
+        for name, use in seen.items():
+            self._rank(name, use)
+        uses = self._uses
+        return (uses[name] for _, name in self._ranked)
+
+    def surroundings(self, use: NameUse) -> Surroundings:
+        """Return where a name was last seen, with what stands around it."""
+        if use.around is None:
+            message, at = self._turns.messages[use.position], use.position
+            if at not in self._densities:
+                size = sum([len(piece.text) for piece in message.pieces])
+                self._densities[at] = min(1.0, self._turns.units[at] / max(1, size))
+            start, stop = widened(message.pieces[use.piece].text, use.start, use.stop)
+            use.around = Surroundings(at, use.piece, start, stop, self._densities[at])
+        return use.around
+
+    def _add(self, position: int, seen: dict[str, NameUse]) -> None:
+        """Read a message."""
+        message, uses = self._turns.messages[position], self._uses
+        if message.role == "system":
+            return
+        own = message.role == "assistant"
+        self._step += own
+        for at, piece in enumerate(message.pieces):
+            if piece.kind not in ("text", "output", "call"):
+                continue
+            for name, start in names_in(piece.text):
+                use = uses.get(name)
+                if use is None:
+                    use = uses[name] = NameUse()
+                seen[name] = use
+                use.written += own
+                use.messages += use.position != position
+                use.position, use.piece, use.start, use.stop, use.around = position, at, start, start + len(name), None
+
+    def _rank(self, name: str, use: NameUse) -> None:
+        """Put a name where it belongs. The odds are such that time alone changes no order."""
+        if use.key:
+            del self._ranked[bisect_left(self._ranked, (use.key, name))]
+        odds = 1 + _SPREAD * log(use.messages) + _NEWER * self._step
+        if use.written:
+            odds += _WRITTEN + _OFTEN * log(1 + use.written)
+        use.key = -odds
+        insort(self._ranked, (use.key, name))
+
+
+def names_in(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the names in a text, each with its place."""
+    for count, found in enumerate(_WORD.finditer(text)):
+        if count >= _MOST:
+            return
+        name = found.group().rstrip(".:-")
+        if len(name) >= _SHORTEST and _TELLING.search(name):
+            yield name, found.start()
+
+
+def widened(text: str, start: int, stop: int) -> tuple[int, int]:
+    """Return a place in a text with what stands around it: whole lines if they are near, else whole words."""
+    start, stop = max(0, start - _AROUND), min(len(text), stop + _AROUND)
+    least, most = max(0, start - _WIDEN), min(len(text), stop + _WIDEN)
+    before = next((at for mark in "\n " if (at := text.rfind(mark, least, start)) >= 0), start - 1)
+    after = next((at for mark in "\n " if (at := text.find(mark, stop, most)) >= 0), stop)
+    return 0 if not least else before + 1, len(text) if most == len(text) else after

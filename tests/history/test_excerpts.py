@@ -1,0 +1,167 @@
+"""What stays of turns that do not stay whole: what was done, what failed, and what stands around names."""
+
+import json
+import random
+
+import pytest
+
+import brim
+from brim.history.excerpts import shortened_arguments, with_interval, with_intervals
+from brim.history.names import names_in, widened
+from brim.receipts.receipt import handle
+from talk import answer, calling, gives, item_call, item_output, result, says, use, user
+
+METER = brim.meter("o200k_base")
+LISTING = "\n".join(f"row {i} of the listing, which says nothing of interest" for i in range(60))
+
+
+def listing(i):
+    """Return a listing like no other."""
+    return LISTING.replace("nothing", f"nothing {'very ' * (i + 1)}much")
+
+
+def call(id, **arguments):
+    """Return a call with arguments."""
+    function = {"name": "bash", "arguments": json.dumps(arguments)}
+    return {"role": "assistant", "content": None, "tool_calls": [{"id": id, "type": "function", "function": function}]}
+
+
+def agent(*steps):
+    """Return the messages of an agent that ran commands, each with its output."""
+    made = [user("Fix the bug.")]
+    for i, (command, output) in enumerate(steps):
+        made += [call(f"c{i}", command=command), result(f"c{i}", output)]
+    return made
+
+
+def fit(messages, share=0.4, **options):
+    budget = int(METER.count_messages(messages) * share)
+    fitted = brim.fit_messages(messages, budget, meter=METER, **options)
+    assert fitted.used <= budget
+    return fitted
+
+
+def texts(fitted):
+    return "\n".join(str(message.get("content")) for message in fitted.messages)
+
+
+def test_a_name_stays_with_what_stood_around_it():
+    long = LISTING.replace("row 30 of", "the cause is in src/app/model.py:120, see")
+    messages = agent(("ls", long), *[(f"step {i}", listing(i)) for i in range(5)])
+    assert "the cause is in src/app/model.py:120, see the listing" in texts(fit(messages))
+
+
+def test_names_that_the_agent_used_come_first():
+    rows = [f"row {i}: value_{i:03}" for i in range(120)]
+    messages = agent(("find value_077", "\n".join(rows)), *[(f"say {i}", listing(i)) for i in range(6)])
+    shown = texts(fit(messages, 0.2))
+    assert "row 77: value_077" in shown
+    assert 0 < shown.count("value_") < 60
+
+
+def test_each_call_stays_with_the_start_of_its_arguments():
+    messages = agent(*[(f"python tool_{i}.py --verbose " + "x" * 200, listing(i)) for i in range(8)])
+    fitted = fit(messages, 0.35)
+    commands = [
+        json.loads(made["function"]["arguments"])["command"]
+        for message in fitted.messages
+        for made in message.get("tool_calls") or ()
+    ]
+    assert [command[:16] for command in commands] == [f"python tool_{i}.py"[:16] for i in range(8)]
+
+
+def test_what_failed_is_told():
+    failed = LISTING + "\nModuleNotFoundError: no module called numpie\n" + LISTING
+    messages = agent(("run it", failed), *[(f"step {i}", listing(i)) for i in range(6)])
+    assert "ModuleNotFoundError: no module called numpie" in texts(fit(messages, 0.2))
+
+
+def test_one_huge_turn_does_not_keep_the_others_out():
+    messages = agent(*[(f"step {i}", listing(i)) for i in range(10)], ("cat all", LISTING * 40), ("step 10", "done"))
+    fitted = fit(messages, 0.4)
+    assert fitted.used > 0.9 * fitted.budget
+    assert sum(message["content"] in map(listing, range(10)) for message in fitted.messages) == 10
+
+
+def test_the_last_instruction_stays_like_the_first():
+    messages = [*agent(*[(f"step {i}", listing(i)) for i in range(4)]), user("Now only document it, change no code.")]
+    messages += [part for i in range(4) for part in (call(f"d{i}", command=f"go {i}"), result(f"d{i}", listing(i)))]
+    fitted = fit(messages, 0.3)
+    assert any(message is messages[9] for message in fitted.messages)
+    assert fitted.messages[0] is messages[0]
+
+
+def test_the_question_stays_before_a_prefill():
+    messages = [*agent(*[(f"step {i}", listing(i)) for i in range(4)]), user("Which file is it?")]
+    messages += [{"role": "assistant", "content": "It is"}]
+    fitted = fit(messages, 0.2)
+    assert fitted.messages[-2:] == messages[-2:]
+
+
+@pytest.mark.parametrize("format", ["openai", "responses", "anthropic"])
+def test_excerpts_are_legal_in_every_format(format):
+    outputs = [LISTING.replace("row 9 of", "see lib/core_util.py for"), *map(listing, range(7))]
+    if format == "openai":
+        pairs = [(calling(f"c{i}"), result(f"c{i}", output)) for i, output in enumerate(outputs)]
+    elif format == "responses":
+        pairs = [(item_call(f"c{i}"), item_output(f"c{i}", output)) for i, output in enumerate(outputs)]
+    else:
+        pairs = [(says(use(f"c{i}")), gives(answer(f"c{i}", output))) for i, output in enumerate(outputs)]
+    messages = [user("task"), *(message for pair in pairs for message in pair)]
+    fitted = fit(messages, 0.5)
+    assert len(fitted.messages) == len(messages)
+    assert "see lib/core_util.py for the listing" in str(fitted.messages[2])
+
+
+def test_with_recall_a_shortened_result_shows_its_handle():
+    history = brim.History(meter=METER)
+    history.extend(agent(*[(f"step {i}", f"{i}\n{LISTING}") for i in range(8)]))
+    history.show_handles = True
+    shown = history.fit(1_200).messages[2]["content"]
+    assert shown.startswith(f"[{handle('0' + chr(10) + LISTING)[:11]}]")
+
+
+def test_arguments_stay_an_object_whatever_is_cut():
+    numbers = random.Random(3)
+    for _ in range(3_000):
+        value = "".join(numbers.choice('ab\n"\\é😀\u2028 ') for _ in range(numbers.randrange(300)))
+        text = json.dumps({"a": value, "b": [1, "x" * numbers.randrange(200)]}, ensure_ascii=numbers.random() < 0.5)
+        edges = sorted(numbers.sample(range(len(text)), 4))
+        short = shortened_arguments(text, ((edges[0], edges[1]), (edges[2], edges[3])))
+        if short is not None:
+            assert len(short) < len(text)
+            json.dumps(json.loads(short), ensure_ascii=False).encode()
+
+
+def test_intervals_that_touch_or_are_near_become_one():
+    kept, fresh = with_interval(((0, 10), (100, 120)), 20, 40)
+    assert (kept, fresh) == (((0, 40), (100, 120)), 30)
+    assert with_interval(kept, 5, 30) == (kept, 0)
+    assert with_intervals((), ((200, 210), (0, 5), (150, 190))) == ((0, 5), (150, 210))
+
+
+def test_names_have_a_digit_a_joint_or_a_hump():
+    found = [name for name, _ in names_in("Look at src/app.py, getUser or user_id: 4711-22. Nothing else, perhaps 12.")]
+    assert found == ["src/app.py", "getUser", "user_id", "4711-22"]
+
+
+def test_what_stands_around_a_name_begins_and_ends_with_a_line_or_a_word():
+    text = "first line\n" + "word " * 30 + "the_name " + "word " * 30 + "\nlast line"
+    at = text.index("the_name")
+    start, stop = widened(text, at, at + 8)
+    assert set(text[start:stop].split()) == {"word", "the_name"}
+    assert start <= at - 48
+    assert stop >= at + 56
+
+
+def test_more_room_never_makes_a_newer_turn_smaller():
+    messages = agent(*[(f"cat file_{i}.py", LISTING[: 300 + 97 * i]) for i in range(12)])
+    whole = METER.count_messages(messages)
+    last = None
+    for budget in range(400, whole, 37):
+        parts = brim.fit_messages(messages, budget, meter=METER).receipt.parts
+        for before, now in reversed([*zip(last or parts, parts, strict=True)]):
+            if before.state == now.state == "cut" or now.used > before.used:
+                break
+            assert now.used == before.used
+        last = parts
