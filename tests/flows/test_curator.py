@@ -228,7 +228,8 @@ def test_the_selection_is_the_one_of_every_other_history(tmp_path):
     pack = Curator(config(tmp_path, budgets())).prepare(STEP, history)
     room = len(pack.section("history"))
     texts = [{"role": "assistant", "content": f"\n\n{step.title}\n{step.output}"} for step in history]
-    fitted = brim.fit_messages([{"role": "user", "content": ""}, *texts], room, meter="chars", note=False)
+    task = {"role": "user", "content": ""}
+    fitted = brim.fit_messages([task, *texts], room, meter="chars", excerpts=False, note=False)
     assert abs(len(fitted.messages) - 1 - len(shown(pack))) <= 1
     assert shown(pack) == [str(i) for i in range(30 - len(shown(pack)), 30)]
 

@@ -74,7 +74,7 @@ def test_old_results_are_shortened_before_a_turn_goes():
     messages = loop(8, 200)
     fitted = fit(messages, total(messages) - 1)
     assert len(fitted.messages) == len(messages)
-    assert fitted.messages[2]["content"] == "…"
+    assert "\n…\n" in fitted.messages[2]["content"]
     assert fitted.messages[-1] is messages[-1]
 
 
@@ -82,9 +82,9 @@ def test_the_oldest_is_shortened_first_and_the_newest_never():
     messages = loop(8, 200)
     for fitted in every_fit(messages, step=40):
         contents = [m["content"] for m in fitted.messages if m["role"] == "tool"]
-        states = [content == "…" for content in contents]
+        states = ["…" in content for content in contents]
         assert states == sorted(states, reverse=True)
-        assert not states[-1]
+        assert all(states) or not states[-1]
 
 
 @pytest.mark.parametrize("first", [0, 1], ids=["the oldest", "not the oldest"])
@@ -123,7 +123,7 @@ def test_a_result_of_parts_is_shortened_as_a_whole_with_its_images():
     parts = [text("x" * 200), picture()]
     messages = [user(), says(use("a")), gives(answer("a", parts)), says(text("so")), user("end")]
     fitted = fit(messages, total(messages) - 1)
-    assert fitted.messages[2]["content"][0]["content"] == "…"
+    assert set(fitted.messages[2]["content"][0]["content"]) == {"x", "\n", "…"}
     assert refusal(fitted.messages, "anthropic") == ""
 
 
@@ -132,7 +132,7 @@ def test_what_stands_beside_a_shortened_result_is_the_callers_own():
     block = {**answer("a", "x" * 300), "is_error": True, "cache_control": {"type": "ephemeral"}}
     messages = [user(), says(use("a"), use("b")), gives(block, other, beside), says(text("so")), user("end")]
     content = fit(messages, total(messages) - 1).messages[2]["content"]
-    assert content[0]["content"] == "…"
+    assert set(content[0]["content"]) == {"x", "\n", "…"}
     assert {**content[0], "content": ""} == {**block, "content": ""}
     assert content[1] is other
     assert content[2] is beside

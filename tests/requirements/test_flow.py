@@ -48,7 +48,7 @@ def test_the_note_is_exact_in_the_prompt_and_in_the_receipt_and_absent_when_noth
     shares = " [Priority: CRITICAL=3, HIGH=2, MEDIUM=2, LOW=0]"
     assert note(7, 19, 200_000, 200_000, "chars", told) == golden + shares
     messages = steps(*(("fixer", "x" * 400) for _ in range(6)))
-    fitted = brim.fit_messages(messages, 1_500, meter="chars")
+    fitted = brim.fit_messages(messages, 1_500, meter="chars", excerpts=False)
     said = [m["content"] for m in fitted.messages if m["content"].startswith("[CONTEXT_TRUNCATED]")]
     assert said == [fitted.receipt.history["note"]]
     assert f"/{1_500:,} chars)" in said[0]

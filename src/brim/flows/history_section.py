@@ -157,6 +157,7 @@ def _selected(
         select=options.selection,
         within=options.within,
         query=query,
+        excerpts=False,
         note=False,
         classify=lambda raw: kind_of.get(id(raw), PriorityClass.LOW),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from brim.history.excerpts import Excerpts, Intervals, ends, with_interval, with_intervals
@@ -18,8 +18,8 @@ _GAP = 3
 """About the tokens of the mark between two excerpts."""
 _SKIPPED = 64
 """Turns that are too long to stay whole before the search for shorter ones ends."""
-_LONG, _MUCH = 64, 5
-"""Tokens, and the part of the room, one in so many, from which more of a text stays than what stands around names."""
+_LONG = 64
+"""Tokens from which it is worth keeping more of a text than what stands around names."""
 _ROOM = (0.85, 0.5)
 """The share of what is left that the start and the end of a text may take, and a smaller one if they count more."""
 _ENOUGH = 12
@@ -42,7 +42,11 @@ class Arrangement:
     left: int
     """Tokens that are left."""
     older: int
-    """Tokens of them for older turns; what these do not need goes to whole turns."""
+    """Tokens of them for older turns; what these do not need goes to whole turns. With 0 only whole turns stay."""
+    spare: int
+    """Tokens that may be left in the end."""
+    held: bool
+    """Whether the next fit begins with what stays. Otherwise more room must not make a newer turn smaller."""
     whole: set[int] = field(default_factory=set)
     """The turns that stay whole."""
     reduced: dict[int, int] = field(default_factory=dict)
@@ -54,14 +58,17 @@ class Arrangement:
 
     def run(self) -> None:
         """Decide what stays."""
-        room = self.left
-        others = self._keep_newest(room - self.older)
-        kept = self._keep_deeds(others, int(self.older * _DEEDS))
+        others = self._keep_newest(self.left - self.older)
+        if not self.older:
+            return
+        rest = self._keep_deeds(others, int(self.older * _DEEDS))
         complete = self._take_excerpts()
         self._write()
-        if kept and complete:
-            self._fill()
-            self._lengthen(max(_LONG, room // _MUCH))
+        rest = self._keep_deeds(rest, self.left)
+        if complete:
+            if not rest or self.held:
+                self._fill()
+            self._lengthen()
         raws = self.turns.raws
         self.forms = {at: form for at, form in self.forms.items() if form.raw is not raws[at]}
 
@@ -84,19 +91,20 @@ class Arrangement:
     def _backwards(self) -> Iterator[int]:
         return (turn for turn in range(len(self.weights) - 1, -1, -1) if turn not in self.aside)
 
-    def _keep_deeds(self, older: Iterable[int], room: int) -> bool:
-        """Keep of older turns what the agent did, and return whether there was room for all."""
-        for turn in older:
+    def _keep_deeds(self, older: Sequence[int], room: int) -> Sequence[int]:
+        """Keep of older turns what the agent did, and return the turns for which there was no room."""
+        for at, turn in enumerate(older):
             units = self._least(turn)
             if units > room:
-                return False
+                return older[at:]
             if units < self.weights[turn]:
                 self.reduced[turn] = units
+                self.forms.update({position: self.excerpts.least(position) for position in self._members(turn)})
             else:
                 self.whole.add(turn)
             room -= units
             self.left -= units
-        return True
+        return ()
 
     def _least(self, turn: int) -> int:
         """Return the tokens of the least that stays of a turn."""
@@ -133,8 +141,8 @@ class Arrangement:
                 left -= units
         return complete
 
-    def _lengthen(self, least: int) -> None:
-        """Keep more of the start and the end of long texts as long as so much is left, the newest first."""
+    def _lengthen(self) -> None:
+        """Keep more of the start and the end of long texts as long as much is left, the newest first."""
         for turn in list(self.reduced):
             texts = [
                 (len(piece.text), at, index)
@@ -143,7 +151,7 @@ class Arrangement:
                 if piece.kind in ("text", "output")
             ]
             for share in _ROOM if texts else ():
-                if self.left < least:
+                if self.left < max(self.spare, _LONG):
                     return
                 size, at, index = max(texts)
                 parts = self._parts.get(at, {})
@@ -179,7 +187,7 @@ class Arrangement:
     def _fill(self) -> None:
         """Keep more turns whole with what is left, the newest first.
 
-        Only if nothing else was left out for want of room: otherwise more room could make a newer turn smaller.
+        If older turns were left out for want of room, more room could bring one back in place of what is added here.
         """
         for turn in list(self.reduced):
             more = self.weights[turn] - self.reduced[turn]

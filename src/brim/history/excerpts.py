@@ -162,7 +162,8 @@ def _telling_lines(message: Message) -> Iterator[tuple[int, Intervals]]:
         text = piece.text
         if piece.kind == "text" and not message.calls:
             block = text.find("```") if message.role == "assistant" else -1
-            yield at, (_line(text, text.find("\n", block) + 1 if block >= 0 else 0),)
+            start = text.find("\n", block) + 1 if block >= 0 else 0
+            yield at, (_line(text, len(text) - len(text[start:].lstrip())),)
         elif piece.kind == "output":
             lower = text.lower()
             place = max([lower.rfind(word) for word in _FAULTS])

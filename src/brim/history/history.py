@@ -44,6 +44,7 @@ def fit_messages(
     query: str | None = None,
     pin_first_user: bool = False,
     pin: Pin = None,
+    excerpts: bool = True,
     note: bool = True,
     summarise: Summarise | None = None,
     classify: Callable[[Any], Any] | None = None,
@@ -55,15 +56,14 @@ def fit_messages(
 ) -> Fitted:
     """Return as much of a history as fits the budget and a provider accepts, with a receipt.
 
-    Leading system messages, the user's first message (the task) and the newest turn always stay, if necessary cut.
+    Leading system messages, the first and the last message of the user and the newest turn always stay, if need be cut.
 
     Args:
         messages: a history in the format of OpenAI chat, OpenAI Responses items or Anthropic Messages.
         budget: tokens, or a window whose budget to use; without it, the window of `model`.
         meter: a meter, the name of one, or a function from a text to a number.
         model: the model whose meter to use. If its count is an estimate, the upper bound stays within the budget.
-        tools: the tool definitions of the request; they are counted.
-        system: a system prompt that is sent apart from the messages; it is counted.
+        tools: the tool definitions of the request; like a `system` prompt that is sent apart, they are counted.
         select: which turns stay: the newest, those of the highest class, or those most relevant to the query.
         within: which turns of one class of priority are selected first.
         recent: the most tokens of the newest turn.
@@ -71,6 +71,7 @@ def fit_messages(
         query: the text that relevance is measured by; without it, the last message of the user.
         pin_first_user: whether the first message of the user may not even be cut.
         pin: messages whose turns stay whole: a function from a message to a bool, or their indexes.
+        excerpts: whether what is likely to be needed stays of older turns; without it they stay whole or go.
         note: whether the prompt says that turns were left out.
         summarise: a function that summarises the turns that are left out, in at most a tenth of the budget.
         classify: a function from a message to its class of priority; by default, words of its name and text decide.
@@ -82,8 +83,7 @@ def fit_messages(
 
     Raises:
         DoesNotFit: the messages that always stay are bigger than the budget.
-        InvalidValue: an argument or a message is invalid; the error names it.
-        UnknownName: there is no such model or meter.
+        InvalidValue: an argument or a message is invalid, or a name is unknown; the error names it.
     """
     arguments = locals()
     history = History(**{name: arguments[name] for name in ("meter", "model", "stable", "format", "repair")})
@@ -183,6 +183,7 @@ class History:
         query: str | None = None,
         pin_first_user: bool = False,
         pin: Pin = None,
+        excerpts: bool = True,
         note: bool = True,
         summarise: Summarise | None = None,
         classify: Callable[[Any], Any] | None = None,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from brim.errors import DoesNotFit, InvalidType
 from brim.history.arrangement import Arrangement
@@ -67,6 +68,8 @@ class HistoryFit:
     """The turns that the caller pinned."""
     reasons: dict[int, str] = field(default_factory=dict)
     """Why a turn is not whole, if not because of its age."""
+    holds: ClassVar[bool] = False
+    """Whether the next fit begins with what this one sends."""
     seen: int = field(default=0, kw_only=True)
     """Messages that there were when the start of the prompt last changed."""
 
@@ -146,13 +149,16 @@ class HistoryFit:
             stay.add(self.newest)
         return sorted(stay)
 
-    def arrange(self, essential: Sequence[int], left: int, older: int, aside: Collection[int] = ()) -> None:
+    def arrange(
+        self, essential: Sequence[int], left: int, older: int, *, spare: int, aside: Collection[int] = ()
+    ) -> None:
         """Keep what always stays, and what takes at most `left` tokens of the other turns.
 
         Args:
             essential: the turns that always stay.
             left: tokens for the others.
             older: how many of them are for turns that do not stay whole.
+            spare: how many of them may be left in the end.
             aside: turns that are decided otherwise.
         """
         decided = {*essential, *aside, *self.turns.notes}
@@ -171,6 +177,8 @@ class HistoryFit:
             fixed=dict(self.edits),
             left=left,
             older=older,
+            spare=spare,
+            held=self.holds,
         )
         made.run()
         self.edits.update(made.forms)

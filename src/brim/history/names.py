@@ -53,6 +53,8 @@ class NameUse:
     """How often the agent wrote it."""
     messages: int = 0
     """How many messages mention it."""
+    step: int = 0
+    """The number of the agent's step at which it was last seen."""
     position: int = -1
     """The last message that mentions it."""
     piece: int = 0
@@ -117,13 +119,14 @@ class NameIndex:
                 seen[name] = use
                 use.written += own
                 use.messages += use.position != position
+                use.step = self._step
                 use.position, use.piece, use.start, use.stop, use.around = position, at, start, start + len(name), None
 
     def _rank(self, name: str, use: NameUse) -> None:
         """Put a name where it belongs. The odds are such that time alone changes no order."""
         if use.key:
             del self._ranked[bisect_left(self._ranked, (use.key, name))]
-        odds = 1 + _SPREAD * log(use.messages) + _NEWER * self._step
+        odds = 1 + _SPREAD * log(use.messages) + _NEWER * use.step
         if use.written:
             odds += _WRITTEN + _OFTEN * log(1 + use.written)
         use.key = -odds

@@ -44,6 +44,7 @@ class Options:
     query: str | None = None
     pin_first_user: bool = False
     pin: Pin = None
+    excerpts: bool = True
     note: bool = True
     summarise: Summarise | None = None
     classify: Callable[[Any], Any] | None = None
@@ -67,7 +68,7 @@ class Options:
                 units(name, value)
         if self.query is not None and not isinstance(self.query, str):
             raise InvalidType("query", self.query, "a text")
-        for name in ("pin_first_user", "note"):
+        for name in ("pin_first_user", "excerpts", "note"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidType(name, getattr(self, name), "True or False")
         self._check_functions()

@@ -23,7 +23,7 @@ from brim.wire import plain
 
 _STAYS, _TURN = int(Priority.REQUIRED), int(Priority.MEDIUM)
 
-_VALUES = ("select", "within", "recent", "older", "query", "pin_first_user", "note")
+_VALUES = ("select", "within", "recent", "older", "query", "pin_first_user", "excerpts", "note")
 _EITHER = ("pin", "embed", "summarise", "classify")
 """Options that may be functions of the caller's."""
 

@@ -11,6 +11,8 @@ from brim.history.spans import ranges
 
 _OLDER = 0.9
 """The share of the room for older turns; what they do not need goes to whole turns."""
+_SPARE = 20
+"""The part of the room, one in so many, that may be left in the end."""
 
 
 @dataclass(slots=True)
@@ -68,7 +70,8 @@ class SelectionFit(HistoryFit):
         """Keep what always stays, and what takes at most `left` tokens of the others."""
         if self.options.ways == ("recency",):
             uncut = set() if self.options.older is None else self._cap_older(essential, left, self.options.older)
-            self.arrange(essential, left, int(left * _OLDER), uncut)
+            older = int(left * _OLDER) if self.options.excerpts else 0
+            self.arrange(essential, left, older, spare=left // _SPARE, aside=uncut)
             return
         chosen = list(essential)
         for turn in self.ranking.order(self.options, essential, left):
@@ -106,8 +109,8 @@ class SelectionFit(HistoryFit):
         return units if units <= left else self._reduce(turn, left)
 
     def _reduce(self, turn: int, left: int) -> int | None:
-        """Keep what the agent did of a turn, and return the tokens of that; `None` if they are more than are left."""
-        members = [at for at in self.turns.members(turn) if at not in self.edits]
+        """Shorten the results of a turn, and return its tokens then; `None` if they are more than are left."""
+        members = [at for at in self.turns.members(turn) if at not in self.edits and self.turns.messages[at].results]
         forms = {at: self.excerpts.least(at) for at in members}
         units = self.weights[turn] - sum([self.turns.units[at] - form.units for at, form in forms.items()])
         if units > left:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from brim.history.history_fit import HistoryFit
 from brim.history.options import check_stable
@@ -19,6 +20,8 @@ _BESIDE = 1.2
 """The factor by which what a cut leaves is more than they are, so that something of older turns stays."""
 _OLDER = 0.8
 """The share of what a cut leaves for older turns."""
+_SPARE = 2
+"""The part of it, one in so many, that may be left: the prompt grows into it."""
 _WORTH = 0.1
 """The share of the room that there must be for what has come since the last cut; otherwise the whole is cut anew."""
 _MORE = 1.25
@@ -29,6 +32,7 @@ _MORE = 1.25
 class StableFit(HistoryFit):
     """One fit that continues from the last one."""
 
+    holds: ClassVar[bool] = True
     stable: Stable
     """The lines and the cut of the last fit; after `finish`, the cut of this one."""
     last: HeldCut | None = None
@@ -183,7 +187,8 @@ class StableFit(HistoryFit):
         """Keep the newest turns whole, and excerpts of the others from a turn on."""
         need = sum(self.weights[turn] for turn in essential)
         newest = self._newest_units(essential, need, room)
-        self.arrange(essential, left, max(0, min(int(left * _OLDER), left - newest)), range(bound))
+        older = max(0, min(int(left * _OLDER), left - newest)) if self.options.excerpts else 0
+        self.arrange(essential, left, older, spare=left // _SPARE, aside=range(bound))
 
     def _before_messages(self) -> dict[str, int]:
         """Return the tokens of what stands before the messages: tools and a separate system prompt."""

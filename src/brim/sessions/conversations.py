@@ -97,8 +97,8 @@ class Conversations:
         self.meters = Meters(self._store)
         """What is known of how models count."""
         options = {"summarise": summarise, "observers": tuple(observers), "on_notice": on_notice}
-        at = {"compact_at": "never"} if summarise is None else {}
-        self._settings = {**options, **_LOGGED, **at, **settings}
+        compaction = {} if summarise else {"compact_at": "never"}
+        self._settings = {**options, **_LOGGED, **compaction, **settings}
         self._log = log
         self.stable = bool(settings.get("stable", True))
         """Whether conversations that begin from now on keep their cut."""
@@ -253,9 +253,7 @@ class Conversations:
         """Count the newest prompt of a conversation again if its meter has changed."""
         known, scale = conversation.reported, conversation.meter
         if known is not None and known.scale is not scale:
-            conversation.reported = known.recounted(
-                lambda sent: self.meters.count(sent, scale).tokens + sent.extra, scale
-            )
+            conversation.reported = known.recounted(lambda it: self.meters.count(it, scale).tokens + it.extra, scale)
 
     def _accepted(self, request: FittedRequest, tokens: int) -> None:
         if request.report is not None:

@@ -28,7 +28,10 @@ Contents = Mapping[str, str | Sequence[str] | Section]
 """The contents of sections by name."""
 
 _PROMPT = ("policy", "fill", "order", "separator", "template", "show_budget", "direction", "stages", "hard_marker")
-_HISTORY = {"select": "selection", "within": "within", "pin_first_user": "pin_first_user", "note": "note"}
+_HISTORY = {
+    "select": "selection",
+    **{name: name for name in ("within", "pin_first_user", "excerpts", "note")},
+}
 _FIELDS = tuple(key.removeprefix("sections.*.") for key in SETTINGS if key.startswith("sections.*."))
 _CLASSES = ("critical", "high", "medium", "low")
 
@@ -175,6 +178,8 @@ class Builder(PromptLimits):
         made: dict[str, Any] = {name: self.value(f"history.{key}") for name, key in _HISTORY.items()}
         made["stable"] = self.value("history.stable") or None
         made |= self._measured(scale, self.value(TOTAL) if limited else None, window, options)
+        if limited and not self.is_set("history.excerpts"):
+            made["excerpts"] = False  # A budget of characters is that of a flow, whose steps stay whole or go.
         if limited and not made["stable"]:
             made = {"recent": self.value(RECENT), "older": self.value(OLDER), **made}
         if self.value("history.agents") != "none" or any(self.is_set(f"history.classes.{name}") for name in _CLASSES):

@@ -135,6 +135,7 @@ _SETTINGS = (
     _row("history.within", choice(get_args(Within)), "newest_first", "Which turns of one class are selected first."),
     _row("history.pin_most_recent", FLAG, True, "Whether the newest step of a pack stays whatever its class."),
     _row("history.pin_first_user", FLAG, False, "Whether the first message of the user may not even be truncated."),
+    _row("history.excerpts", FLAG, True, "Whether what is likely to be needed stays of turns that do not stay whole."),
     _row("history.note", FLAG, True, "Whether the prompt notes that turns were left out."),
     _row("history.stable", FLAG, False, "Whether a cut is held, so that the prompt keeps its prefix for the cache."),
     _row("history.strategy", choice(("A", "B")), "A", "A long history is truncated (A) or summarised first (B)."),
