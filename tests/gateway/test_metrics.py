@@ -105,6 +105,7 @@ def test_after_a_refusal_without_numbers_a_cut_says_so(gateway, upstream):
     app.state.activity.observers.append(type("Seen", (), {"observe": lambda _, event: seen.append(event)})())
     message = "Your input exceeds the context window of this model. Please adjust your input and try again."
     upstream.script = [(400, {"error": {"message": message, "code": "context_length_exceeded"}})]
+    upstream.window = 1_500
     for name in ("one", "two"):
         assert post(url, asked(LONG), x_brim_session_id=name)[0] == 200
     (cut,) = [event for event in seen if event.name == "cut"]

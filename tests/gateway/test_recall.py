@@ -15,9 +15,9 @@ PATHS = {"chat": "/v1/chat/completions", "messages": "/v1/messages", "responses"
 
 def long(route):
     said = conversation(50)
-    said[71] = {"role": "assistant", "content": "The password of the gate is heliotrope, remember it well."}
+    said[11] = {"role": "assistant", "content": "Well.\nThe password of the gate is heliotrope, remember it well."}
     key = "input" if route == "responses" else "messages"
-    return {"model": "gpt-4o", "max_tokens": 20, key: said}
+    return {"model": "gpt-4o", "max_tokens": 40, key: said}
 
 
 def calling(route):

@@ -63,7 +63,8 @@ def fit_messages(
         budget: tokens, or a window whose budget to use; without it, the window of `model`.
         meter: a meter, the name of one, or a function from a text to a number.
         model: the model whose meter to use. If its count is an estimate, the upper bound stays within the budget.
-        tools: the tool definitions of the request; like a `system` prompt that is sent apart, they are counted.
+        tools: the tool definitions of the request; they are counted.
+        system: a system prompt that is sent apart from the messages; it is counted.
         select: which turns stay: the newest, those of the highest class, or those most relevant to the query.
         within: which turns of one class of priority are selected first.
         recent: the most tokens of the newest turn.
@@ -85,10 +86,8 @@ def fit_messages(
         DoesNotFit: the messages that always stay are bigger than the budget.
         InvalidValue: an argument or a message is invalid, or a name is unknown; the error names it.
     """
-    arguments = locals()
-    history = History(**{name: arguments[name] for name in ("meter", "model", "stable", "format", "repair")})
-    history.extend(messages)
-    return history.fit(**{name: arguments[name] for name in _FIT_ARGUMENTS})
+    given = locals()
+    return _history(given).fit(**{name: given[name] for name in _FIT_ARGUMENTS})
 
 
 class History:
@@ -245,6 +244,13 @@ class History:
         if isinstance(fit, StableFit):
             self._stable = fit.stable
         return Fitted(sent.messages, used, fit.budget, self._stable, record.receipt, _prefix=prefix)
+
+
+def _history(given: Mapping[str, Any]) -> History:
+    """Return the history of the arguments of `fit_messages`."""
+    history = History(**{name: given[name] for name in ("meter", "model", "stable", "format", "repair")})
+    history.extend(given["messages"])
+    return history
 
 
 def system_message(system: Any) -> Message | None:

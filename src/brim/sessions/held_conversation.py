@@ -92,6 +92,7 @@ class HeldConversation(Conversation):
             )
         target = room.target if most is None else min(room.target, most)
         tools = [*(request.tools or ()), recall.tool(turns.wire.name)] if request.recall else request.tools
+        history.show_handles = request.recall
         fitted = context.fit(
             max(0, self.budget(target) - request.extra),
             tools=tools,
