@@ -32,11 +32,14 @@ from brim.gateway.problem import HttpProblem
 from brim.gateway.recall_stream import RecallStream
 from brim.gateway.server_event import events_of
 from brim.gateway.stream_start import StreamStart
+from brim.history import excerpts, names
 from brim.history.compact import extract, facts, mark
 from brim.history.compact.facts import MessageText
 from brim.history.compact.secrets import redact
+from brim.history.forms import Forms
 from brim.history.priority import words
 from brim.history.term_index import TermIndex
+from brim.history.turns import Turns
 from brim.hosts import host_name
 from brim.meter import meter_for
 from brim.meter.attachment import pages
@@ -62,6 +65,7 @@ from brim.truncate.json_tree import parse as parse_tree
 from brim.truncate.markdown_blocks import fence_of, holds_fence
 from brim.truncate.shape import kind_of
 from brim.wire.base import Format
+from brim.wire.message import Piece
 from brim.wire.overflow import is_overflow
 
 Read = Callable[[str], Any]
@@ -238,6 +242,15 @@ READERS: dict[str, Read] = {
     "history.compact.mark.read": mark.read,
     "history.compact.mark.unmarked": mark.unmarked,
     "history.compact.secrets.redact": redact,
+    "history.excerpts.ends": lambda text: excerpts.ends(text, len(text) // 2),
+    "history.excerpts.shortened_arguments": lambda text: excerpts.shortened_arguments(
+        json.dumps({"a": text}), tuple((at, at + 40) for at in range(100, len(text), 200))
+    ),
+    "history.forms.Forms.value": lambda text: Forms(Turns(CHARS, format="anthropic")).value(
+        Piece("call", "", ("input",)), json.dumps({"a": text})
+    ),
+    "history.names.names_in": lambda text: [*names.names_in(text)],
+    "history.names.widened": lambda text: names.widened(text, len(text) // 2, len(text) // 2),
     "history.priority.words": words,
     "history.term_index.TermIndex": _indexed,
     "hosts.host_name": lambda text: host_name(text[:131_072]),
