@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from brim.history.forms import SHOWN_HANDLE, Form, Forms, inside
@@ -101,7 +101,7 @@ class Excerpts:
         )
 
     def _replacements(self, message: Message, kept: Mapping[int, Intervals]) -> Iterator[Replacement]:
-        forms, chat = self._forms, self._turns.chat
+        forms, chat, contents = self._forms, self._turns.chat, _contents(message)
         for at, piece in enumerate(message.pieces):
             if not piece.at:
                 continue
@@ -114,17 +114,30 @@ class Excerpts:
                 if max(len(text), _TINY) < len(piece.text):
                     yield Replacement(text, chat.piece(piece), piece.at, text)
             elif piece.kind == "result":
-                yield from self._result(message, piece, kept)
+                yield from self._result(piece, contents[at], kept)
 
-    def _result(self, message: Message, result: Piece, kept: Mapping[int, Intervals]) -> Iterator[Replacement]:
+    def _result(
+        self, result: Piece, inner: Sequence[tuple[int, Piece]], kept: Mapping[int, Intervals]
+    ) -> Iterator[Replacement]:
         """Yield the text that replaces a result, with its images, if it is shorter."""
-        inner = [(at, piece) for at, piece in enumerate(message.pieces) if inside(piece, result)]
         outputs = [(at, piece) for at, piece in inner if piece.kind == "output"]
         text = "\n".join([_excerpt(piece.text, kept.get(at, ())) for at, piece in outputs]) or GAP
         if self.handles and GAP in text:
             text = f"[{handle(chr(10).join(piece.text for _, piece in outputs))[:SHOWN_HANDLE]}] {text}"
         if sum([len(piece.text) for _, piece in inner]) > max(len(text), _TINY):
             yield Replacement(text, sum([self._turns.chat.piece(piece) for _, piece in inner]), result.at, text)
+
+
+def _contents(message: Message) -> dict[int, list[tuple[int, Piece]]]:
+    """Return the pieces of each result, by its index; they follow it."""
+    found: dict[int, list[tuple[int, Piece]]] = {}
+    last = -1
+    for at, piece in enumerate(message.pieces):
+        if piece.kind == "result":
+            found[at], last = [], at
+        elif last >= 0 and inside(piece, message.pieces[last]):
+            found[last].append((at, piece))
+    return found
 
 
 def with_interval(kept: Intervals, start: int, stop: int) -> tuple[Intervals, int]:
