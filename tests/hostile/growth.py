@@ -49,6 +49,12 @@ def measured(read: Read, seed: Any, bounds: Bounds, runs: int = 1) -> Growth:
     """Return the times of a reader for a seed of doubled length; of some runs, the shortest of each."""
     times: list[tuple[int, float]] = []
     size = SMALLEST
+    if _timed(read, seed.of(8 * SMALLEST)) < bounds.floor / 16:  # So fast that only the longest tells something.
+        text = seed.of(bounds.size)
+        times.append((len(text), _timed(read, text)))
+        if times[0][1] < 4 * bounds.floor:
+            return Growth(tuple(times), bounds.floor)
+        times.clear()
     while size <= bounds.size and (not times or times[-1][1] < bounds.seconds):
         text = seed.of(size)
         times.append((len(text), min(_timed(read, text) for _ in range(runs))))

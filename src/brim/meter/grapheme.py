@@ -13,6 +13,8 @@ _LOOK_BACK = 64
 _LAST_PLAIN = "\u02ff"
 """The last character before combining ones: up to here only CR and LF join."""
 
+_FLAG_HALVES = "".join(map(chr, range(0x1F1E6, 0x1F200)))
+
 
 def boundary_before(text: str, index: int) -> int:
     """Return the last grapheme boundary at or before `index`."""
@@ -22,11 +24,13 @@ def boundary_before(text: str, index: int) -> int:
         return len(text)
     if _part_plainly(text[index - 1], text[index]):
         return index
+    if text[index] in _FLAG_HALVES and (halves := _flag_halves(text, index)) > 1:
+        return index - halves % 2
     look = _LOOK_BACK
     while True:
         start = max(0, index - look)
-        while start > 0 and _is_flag_half(text[start]):
-            start -= 1
+        if text[start] in _FLAG_HALVES:
+            start -= _flag_halves(text, start) % 2
         last = 0
         for cluster in _clusters().finditer(text, start, index + 1):
             if cluster.end() > index:
@@ -56,8 +60,10 @@ def _part_plainly(left: str, right: str) -> bool:
     return left <= _LAST_PLAIN and right <= _LAST_PLAIN and not (left == "\r" and right == "\n")
 
 
-def _is_flag_half(char: str) -> bool:
-    return "\U0001f1e6" <= char <= "\U0001f1ff"
+def _flag_halves(text: str, index: int) -> int:
+    """Return how many halves of flags stand directly before `index`: two are one flag, however long the row is."""
+    before = text[:index]
+    return len(before) - len(before.rstrip(_FLAG_HALVES))
 
 
 @cache
