@@ -188,10 +188,12 @@ class Arrangement:
         """Keep more turns whole with what is left, the newest first.
 
         If older turns were left out for want of room, more room could bring one back in place of what is added here.
+        A prompt that is held grows into what may be left.
         """
+        spare = self.spare if self.held else 0
         for turn in list(self.reduced):
             more = self.weights[turn] - self.reduced[turn]
-            if more <= self.left:
+            if more <= self.left - spare:
                 self.left -= more
                 self.whole.add(turn)
                 del self.reduced[turn]

@@ -20,8 +20,8 @@ _BESIDE = 1.2
 """The factor by which what a cut leaves is more than they are, so that something of older turns stays."""
 _OLDER = 0.8
 """The share of what a cut leaves for older turns."""
-_SPARE = 2
-"""The part of it, one in so many, that may be left: the prompt grows into it."""
+_SPARE = 0.5
+"""The share of it that may be left: the prompt grows into it."""
 _WORTH = 0.1
 """The share of the room that there must be for what has come since the last cut; otherwise the whole is cut anew."""
 _MORE = 1.25
@@ -163,6 +163,9 @@ class StableFit(HistoryFit):
             return False
         room, bound = line - (self.budget - self.room), self.turns.turn_of(self.last.bound - 1) + 1
         essential, before = self.essential(), [turn for turn in self.kept_turns() if turn < bound]
+        need = sum(self.weights[turn] for turn in essential)
+        if bound > len(self.weights) - _NEWEST and self._newest_units(essential, need, room):
+            return False  # Turns that could be whole were shortened.
         stays = sum(self.weights[turn] for turn in {*before, *essential}) + note_units(self.turns, self.kept, self.note)
         left = min(self._low_line(essential, room), room) - stays
         if left < room * _WORTH:
@@ -188,7 +191,7 @@ class StableFit(HistoryFit):
         need = sum(self.weights[turn] for turn in essential)
         newest = self._newest_units(essential, need, room)
         older = max(0, min(int(left * _OLDER), left - newest)) if self.options.excerpts else 0
-        self.arrange(essential, left, older, spare=left // _SPARE, aside=range(bound))
+        self.arrange(essential, left, older, spare=int(left * _SPARE), aside=range(bound))
 
     def _before_messages(self) -> dict[str, int]:
         """Return the tokens of what stands before the messages: tools and a separate system prompt."""
