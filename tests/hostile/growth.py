@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import time
 from collections.abc import Callable
@@ -37,8 +38,8 @@ class Growth:
 
     @property
     def exponent(self) -> float:
-        """The power of the size by which the time grows; 0 if it is too short to tell."""
-        seen = [(size, taken) for size, taken in self.times if taken >= self.floor][-3:]
+        """The power of the size by which the time grew over the last three doublings; 0 if it is too short to tell."""
+        seen = [(size, taken) for size, taken in self.times if taken >= self.floor][-4:]
         if len(seen) < 2 or (len(seen) == 2 and seen[-1][1] < 4 * self.floor):
             return 0.0
         (small, short), (big, long) = seen[0], seen[-1]
@@ -51,13 +52,13 @@ def measured(read: Read, seed: Any, bounds: Bounds, runs: int = 1) -> Growth:
     size = SMALLEST
     if _timed(read, seed.of(8 * SMALLEST)) < bounds.floor / 16:  # So fast that only the longest tells something.
         text = seed.of(bounds.size)
-        times.append((len(text), _timed(read, text)))
+        times.append((bounds.size, _timed(read, text)))
         if times[0][1] < 4 * bounds.floor:
             return Growth(tuple(times), bounds.floor)
         times.clear()
     while size <= bounds.size and (not times or times[-1][1] < bounds.seconds):
         text = seed.of(size)
-        times.append((len(text), min(_timed(read, text) for _ in range(runs))))
+        times.append((size, min(_timed(read, text) for _ in range(runs))))
         size *= 2
     return Growth(tuple(times), bounds.floor)
 
@@ -68,7 +69,7 @@ def settled(read: Read, seed: Any, bounds: Bounds) -> Growth:
         text = seed.of(bounds.size)
         if (taken := _timed(read, text)) < bounds.floor:
             return Growth(((len(text), taken),), bounds.floor)
-    for runs in (1, 3, 5):
+    for runs in (1, 3, 5, 5):
         found = measured(read, seed, bounds, runs)
         if found.exponent <= LIMIT:
             break
@@ -76,6 +77,10 @@ def settled(read: Read, seed: Any, bounds: Bounds) -> Growth:
 
 
 def _timed(read: Read, text: str) -> float:
-    begun = time.process_time()
-    read(text)
-    return time.process_time() - begun
+    gc.disable()  # A search for cycles comes at any time, and takes as long as there are objects elsewhere.
+    try:
+        begun = time.process_time()
+        read(text)
+        return time.process_time() - begun
+    finally:
+        gc.enable()

@@ -42,7 +42,7 @@ class Seed:
 
     def of(self, size: int) -> str:
         """Return the string of about `size` characters."""
-        count = max(1, (size - len(self.start) - len(self.end)) // len(self.pump))
+        count = max(1, (size - len(self.start) - len(self.end)) // len(self.pump) // 2) * 2  # Even: quotes stay paired.
         return self.start + self.pump * count + self.end
 
     def __str__(self) -> str:

@@ -25,7 +25,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 OPEN = ("/healthz", "/readyz")
 """Paths that need no key: they only show whether the process is well."""
-_PATH = re.compile(rb"(/[A-Za-z0-9._~!$&'()*+,;=:@%-]*)+")
+_PATH = re.compile(rb"/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*+")
 _AMBIGUOUS = re.compile(r"//|\\|[\x00-\x20\x7f]|(?:^|/)\.{1,2}(?:;[^/]*)?(?:/|$)")
 """What servers read in different ways; some drop what follows a semicolon before they look for dot segments."""
 _MOST_PATH = 4_096
