@@ -393,9 +393,9 @@ def test_the_refusal_names_each_part_and_the_smallest_change_that_helps():
             id="over its ceiling and not to be cut",
         ),
         pytest.param(
-            Section("a", ["x" * 80, "y" * 90], required=True, floor=10),
+            Section("a", ["x" * 80, "y" * 90], required=True, floor=10, marker="m" * 59),
             "the required section 'a' has 171 chars and cannot be cut to the 60 chars left for it. Give it 111 more",
-            id="entries that are each too big",
+            id="entries beside whose marker nothing fits",
         ),
     ],
 )

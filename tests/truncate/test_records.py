@@ -40,7 +40,7 @@ def test_entries_are_kept_whole_from_one_side(options, limit, text, kept):
     [("newest", "[... 4 older entries omitted ...]\nfive"), ("best", "one\n[... 4 further entries omitted ...]")],
 )
 def test_the_marker_says_how_many_went(keep, expected):
-    entries = ["one", *["x" * 40] * 3, "five"]
+    entries = ["one", *["x" * 20] * 3, "five"]
     assert Records(keep=keep).select(entries, 45, CHAR).text == expected
 
 
@@ -48,15 +48,45 @@ def test_no_entries_are_an_empty_text():
     assert Records().select([], 0, CHAR).kept == ()
 
 
-def test_not_even_one_entry_is_refused_with_what_it_needs():
+def test_not_even_a_piece_of_one_entry_is_refused_with_what_it_needs():
     with pytest.raises(DoesNotFit) as caught:
-        Records(marker="-").select(ENTRIES, 5, CHAR)
-    assert (caught.value.needed, caught.value.available) == (6, 5)
+        Records(marker="-").select(ENTRIES, 3, CHAR)
+    assert (caught.value.needed, caught.value.available) == (6, 3)
 
 
-def test_one_entry_that_is_too_long_is_refused():
-    with pytest.raises(DoesNotFit):
-        Records().select(["x" * 50], 40, CHAR)
+SHORT = [f"Attempt {n}: edited the file" for n in range(9)]
+LONG = "Attempt 9: " + "read the whole log again and " * 90
+
+
+@pytest.mark.parametrize("at", [0, 4, 9])
+@pytest.mark.parametrize("keep", ["newest", "best"])
+def test_an_entry_that_is_too_big_is_shortened_and_its_short_siblings_stay(keep, at):
+    """History was gone with over 400 tokens free, because its newest entry was bigger than its grant."""
+    entries = [*SHORT[:at], LONG, *SHORT[at:]]
+    chosen = Records(keep=keep).select(entries, 700, CHAR)
+    assert chosen.kept == tuple(range(10))
+    assert (*chosen.entries[:at], *chosen.entries[at + 1 :]) == tuple(SHORT)
+    assert chosen.text == "\n".join(chosen.entries)
+    assert chosen.entries[at].startswith("Attempt 9: read the whole log again")
+    assert chosen.entries[at].endswith("…")
+    assert 660 <= chosen.after <= 700, "as much as is left, but for a marker that is not needed"
+
+
+def test_of_several_that_are_too_big_the_first_gets_most_and_those_without_room_are_skipped():
+    entries = [SHORT[0], *[f"{n} " + "x" * 900 for n in range(6)], SHORT[1]]
+    chosen = Records(marker="-{dropped}").select(entries, 400, CHAR)
+    assert chosen.text.split("\n")[0] == "-3"
+    assert chosen.kept == (3, 4, 5, 6, 7)
+    assert chosen.entries[-1] == SHORT[1]
+    lengths = [len(entry) for entry in chosen.entries if entry.endswith("…")]
+    assert lengths == sorted(lengths)
+    assert min(lengths) >= 16
+    assert 390 <= chosen.after <= 400
+
+
+def test_a_single_entry_that_is_too_long_is_shortened_and_the_marker_follows_it():
+    assert Records(marker="(truncated)").select(["x" * 50], 40, CHAR).text == "x" * 27 + "…\n(truncated)"
+    assert Records().select(["x" * 50], 40, CHAR).text.endswith("x…")
 
 
 def test_an_unknown_side_is_refused():
@@ -98,19 +128,36 @@ def test_what_is_kept_is_a_run_from_one_side_and_fits(meter, keep, entries, shar
         return
     assert chosen.after == meter.measure(chosen.text) <= limit
     assert chosen.before == meter.measure(whole)
-    count = len(chosen.kept)
-    kept = [entries[index] for index in chosen.kept]
-    if count == len(entries):
-        assert chosen.text == whole
-        return
-    marker = f"{BAR}{len(entries) - count}"
-    assert count > 0
-    if keep == "newest":
-        assert chosen.kept == tuple(range(len(entries) - count, len(entries)))
-        assert chosen.text == separator.join([marker, *kept])
+    whole = [text == entries[index] for index, text in zip(chosen.kept, chosen.entries, strict=True)]
+    assert all(
+        entries[index].startswith(text.removesuffix("…"))
+        for index, text in zip(chosen.kept, chosen.entries, strict=True)
+    )
+    dropped = len(entries) - len(chosen.kept)
+    marker = f"{BAR}{dropped}"
+    if dropped:
+        kept = [marker, *chosen.entries] if keep == "newest" else [*chosen.entries, marker]
+        assert chosen.text == separator.join(kept)
+    elif all(whole):
+        assert chosen.text == separator.join(entries)
     else:
-        assert chosen.kept == tuple(range(count))
-        assert chosen.text == separator.join([*kept, marker])
+        at = whole.index(False) + 1
+        assert chosen.text == separator.join([*chosen.entries[:at], marker, *chosen.entries[at:]])
+    run = range(dropped, len(entries)) if keep == "newest" else range(len(chosen.kept))
+    big = [index for index in range(len(entries)) if 2 * meter.measure(entries[index]) > limit]
+    assert big or (all(whole) and chosen.kept == tuple(run))
+
+
+@pytest.mark.parametrize("keep", ["newest", "best"])
+@examples(100)
+@given(
+    entries=st.lists(st.text("ab", max_size=9) | st.text("c", min_size=40, max_size=90), min_size=2, max_size=30),
+    limit=st.integers(20, 200),
+)
+def test_no_more_than_half_of_the_room_is_free_while_a_small_entry_is_dropped(keep, entries, limit):
+    chosen = Records(keep=keep, marker="#").select(entries, limit, CHAR)
+    lost = [entry for index, entry in enumerate(entries) if index not in chosen.kept and 2 * len(entry) <= limit]
+    assert not lost or 2 * (chosen.after + 2) >= limit
 
 
 @pytest.mark.parametrize("keep", ["newest", "best"])
@@ -120,12 +167,12 @@ def test_no_more_entries_would_fit(keep, entries, limit):
     records = Records(keep=keep, marker="#")
     chosen = attempt(lambda: records.select(entries, limit, CHAR))
     if isinstance(chosen, DoesNotFit):
-        smallest = entries[-1] if keep == "newest" else entries[0]
-        assert len(smallest) + 2 > limit
+        assert limit < 4
         return
     count = len(chosen.kept)
     if count < len(entries) - 1:
-        following = entries[-count - 1] if keep == "newest" else entries[count]
+        lost = [entry for index, entry in enumerate(entries) if index not in chosen.kept]
+        following = lost[-1] if keep == "newest" else lost[0]
         assert chosen.after + 1 + len(following) > limit
 
 
@@ -134,8 +181,8 @@ def test_no_more_entries_would_fit(keep, entries, limit):
     [
         pytest.param("newest", "a\nbb\nccc\n", 6, "#\nccc\n", id="the last line keeps its line break"),
         pytest.param("best", "a\nbb\nccc\n", 6, "a\nbb\n#", id="the first lines"),
-        pytest.param("newest", "a\nbbbbbbbb", 5, "#\nbbb", id="an over-long last line is cut inside"),
-        pytest.param("best", "bbbbbbbb\na", 5, "bbb\n#", id="an over-long first line is cut inside"),
+        pytest.param("newest", "a\nbbbbbbbb", 5, "#\nbb…", id="an over-long last line is cut inside"),
+        pytest.param("best", "bbbbbbbb\na", 5, "bb…\n#", id="an over-long first line is cut inside"),
         pytest.param("newest", "abc", 3, "abc", id="a text that fits comes back as it is"),
     ],
 )

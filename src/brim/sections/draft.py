@@ -34,6 +34,7 @@ def records(section: Section, marker: str | None) -> Records:
     """Return the truncator of a section's entries."""
     from brim.truncate.records import Records
 
+    marker = None if marker is None else marker.strip("\n")  # Each entry and the marker have a line of their own.
     return Records(marker=marker, keep="newest" if section.keeps_end else "best", separator=section.joiner)
 
 

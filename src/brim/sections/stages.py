@@ -101,21 +101,29 @@ class Stage:
                     return None
                 return (cut, reason) if cut != text else None
             kept = self._fewer(section, entries, limit, meter)
-        else:
-            kept = entries[-self.last :] if self.last is not None else entries[: self.first]
-            side = "last" if self.last is not None else "first"
-            reason = f"its {side} {len(kept):,} of {len(entries):,} {'lines' if isinstance(chosen, str) else 'entries'}"
+            return (kept, reason) if list(kept) != entries else None
+        kept = entries[-self.last :] if self.last is not None else entries[: self.first]
+        side = "last" if self.last is not None else "first"
+        reason = f"its {side} {len(kept):,} of {len(entries):,} {'lines' if isinstance(chosen, str) else 'entries'}"
         if len(kept) == len(entries):
             return None
         return ("\n".join(kept) if isinstance(chosen, str) else kept), reason
 
     def _fewer(self, section: Section, entries: Sequence[str], limit: int, meter: BaseMeter) -> Sequence[str]:
         """Return as many entries as count at most the limit, from the side that is kept, and at least `leave`."""
+        whole = set(entries)
         try:
-            fitting = len(records(section, "").select(entries, limit, meter).kept)
+            fitting = records(section, "").select(entries, limit, meter).entries
+            if section.marker and not whole.issuperset(fitting):
+                marker = section.marker.strip("\n")
+                fitting = records(section, "").select(entries, limit - meter.count(marker) - 1, meter).entries
+                at = next((i for i, entry in enumerate(fitting, 1) if entry not in whole), len(fitting))
+                fitting = (*fitting[:at], marker, *fitting[at:])
         except DoesNotFit:
-            fitting = 0
-        n = min(max(fitting, self.leave), len(entries))
+            fitting = ()
+        n = min(self.leave, len(entries))
+        if fitting and (n == 1 or len(whole.intersection(fitting)) >= n):
+            return fitting
         return entries[len(entries) - n :] if section.keeps_end else entries[:n]
 
 

@@ -1,18 +1,19 @@
 """Keep or drop entries whole: lessons, memories, steps, log records.
 
-Histories are worth most at their newest end and ranked lists at their best one, so the kept entries are always one run
-from that side. Each entry is counted once; the counts only guide the search, and the joined text decides.
+Histories are worth most at their newest end and ranked lists at their best one, so the kept entries are a run from that
+side. An entry that is too big for the list does not end the run: it is shortened, and the entries behind it are kept as
+far as they fit. Each entry is counted once; the counts only guide the search, and the joined text decides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from brim.errors import DoesNotFit, InvalidValue
 from brim.meter.base import Meter
-from brim.truncate.base import BaseTruncator, Cut, refusal
+from brim.truncate.base import BaseTruncator, Cut, refusal, shrink
 from brim.truncate.ends import Head, Tail
 from brim.truncate.marker import filled
 from brim.truncate.search import Parts, most
@@ -23,6 +24,12 @@ _MARKERS = {
 }
 _JOINS_SAVE = 8
 """How many times smaller than the sum of its entries a joined text may be before a search stops short of it."""
+_BIG = 2
+"""An entry with more than one part in so many of the limit is shortened, or skipped, instead of ending the run."""
+_USEFUL = 16
+"""The fewest tokens of a shortened entry beside others."""
+_INSIDE = Head(marker="…")
+"""Cuts an entry that is shortened."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,13 +38,16 @@ class Selection(Cut):
 
     kept: tuple[int, ...]
     """The indexes of the kept entries, ascending."""
+    entries: tuple[str, ...]
+    """The kept entries, of which one that was too big is shortened."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Records(BaseTruncator):
     """Truncate between entries, leaving a marker on the side that was cut.
 
-    The entries of a text are its lines. A single line that is too long is cut inside, as `Tail` or `Head` would.
+    An entry with more than half of the limit that does not fit is shortened to its start. The entries of a text are its
+    lines. A text of a single line is cut inside, as `Tail` or `Head` would.
     """
 
     marker: str | None = None
@@ -55,23 +65,92 @@ class Records(BaseTruncator):
         """Return as many entries as count at most `limit` together with the marker.
 
         Raises:
-            DoesNotFit: one entry and the marker count more than `limit`.
+            DoesNotFit: one entry and the marker count more than `limit`, and it cannot be shortened either.
         """
         text, count = self.separator.join(entries), len(entries)
         before = meter.count(text)
         if before <= limit:
-            return Selection(text=text, before=before, after=before, kept=tuple(range(count)))
+            return Selection(text=text, before=before, after=before, kept=tuple(range(count)), entries=tuple(entries))
         parts = Parts(sizes=self._sizes(entries, limit, meter), build=lambda n: self._joined(entries, n), total=before)
         n, cut = most(text, limit, meter, parts)
+        following = entries[count - 1 - n] if self.keep == "newest" else entries[n]
+        if cut is None or meter.count(following) * _BIG > limit:
+            run = (n, 0) if cut is None else (n, cut.after)
+            shortened = self._around_big(entries, run, limit, meter)
+            if shortened is not None:
+                return shortened
         if cut is None:
             raise refusal(text, meter.count(self._joined(entries, 1)), limit, meter)
         kept = range(count - n, count) if self.keep == "newest" else range(n)
-        return Selection(text=cut.text, before=before, after=cut.after, kept=tuple(kept))
+        chosen = tuple(entries[index] for index in kept)
+        return Selection(text=cut.text, before=before, after=cut.after, kept=tuple(kept), entries=chosen)
+
+    def _around_big(self, entries: Sequence[str], run: tuple[int, int], limit: int, meter: Meter) -> Selection | None:
+        """Return a selection that goes on where an entry is too big; `None` if it has no more than the run.
+
+        `run` is the number of entries that fit whole from the kept side, and their count with the marker.
+        """
+        kept: dict[int, str] = {}
+
+        def build(room: int) -> str:
+            nonlocal kept
+            kept = self._spread(entries, run, room, meter)
+            return self._arranged(entries, kept) if len(kept) > (run[0] if room == limit else 0) else ""
+
+        try:
+            cut = shrink(self.separator.join(entries), limit, meter, build)
+        except DoesNotFit:
+            return None
+        chosen = tuple(sorted(kept))
+        texts = tuple(kept[index] for index in chosen)
+        return Selection(text=cut.text, before=cut.before, after=cut.after, kept=chosen, entries=texts)
+
+    def _spread(self, entries: Sequence[str], run: tuple[int, int], room: int, meter: Meter) -> dict[int, str]:
+        """Return the entries that are kept by index: small ones whole, big ones shortened to half of what is left.
+
+        What is left in the end goes to the first entry that was shortened.
+        """
+        order = range(len(entries) - 1, -1, -1) if self.keep == "newest" else range(len(entries))
+        join = meter.count(self.separator)
+        whole, used = run if run[1] <= room else (0, 0)
+        kept = {index: entries[index] for index in order[:whole]}
+        left = room - (used or meter.count(self._marker(len(entries))))
+        first: int | None = None
+        for index in order[whole:]:
+            if left <= join:
+                break
+            size = meter.count(entries[index]) + join
+            if size <= left:
+                kept[index] = entries[index]
+                left -= size
+                continue
+            if size * _BIG <= room:
+                break
+            # The entry at the kept side is shortened even to a word, any other only to something useful.
+            share, least = (left // 2, _USEFUL) if kept else (max(left // 2, min(left, _USEFUL)), 1)
+            if piece := _piece(entries[index], share - join, meter, least):
+                kept[index] = piece
+                left -= meter.count(piece) + join
+                first = index if first is None else first
+        if first is not None and left > 0:
+            kept[first] = _piece(entries[first], meter.count(kept[first]) + left, meter, 1) or kept[first]
+        return kept
+
+    def _arranged(self, entries: Sequence[str], kept: Mapping[int, str]) -> str:
+        """Return the kept entries with the marker where entries were dropped, or else after the shortened one."""
+        marker = self._marker(len(entries) - len(kept))
+        texts = [kept[index] for index in sorted(kept)]
+        if marker and len(kept) < len(entries):
+            texts = [marker, *texts] if self.keep == "newest" else [*texts, marker]
+        elif marker and self.marker is not None:
+            at = next(i for i, index in enumerate(sorted(kept)) if kept[index] != entries[index])
+            texts.insert(at + 1, marker)
+        return self.separator.join(texts)
 
     def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
         entries = self._entries(text)
         try:
-            chosen = self.select(entries, limit, meter)
+            chosen = self.select(entries, limit, meter) if len(entries) > 1 else None
         except DoesNotFit:
             chosen = None
         if chosen is None or not any(entries[index].strip() for index in chosen.kept):
@@ -103,11 +182,14 @@ class Records(BaseTruncator):
 
     def _joined(self, entries: Sequence[str], n: int) -> str:
         """Return the `n` entries of the kept side and the marker."""
-        marker = filled(_MARKERS[self.keep] if self.marker is None else self.marker, len(entries) - n)
+        marker = self._marker(len(entries) - n)
         note = [marker] if marker else []
         if self.keep == "newest":
             return self.separator.join([*note, *entries[len(entries) - n :]])
         return self.separator.join([*entries[:n], *note])
+
+    def _marker(self, dropped: int) -> str:
+        return filled(_MARKERS[self.keep] if self.marker is None else self.marker, dropped)
 
     def _inside(self, count: int) -> Head | Tail:
         """Return the truncator of an entry that is too long."""
@@ -117,3 +199,13 @@ class Records(BaseTruncator):
         marker = filled(self.marker, count - 1)
         parts = [marker, self.separator] if kind is Tail else [self.separator, marker]
         return kind(marker="".join(parts) if marker else "")
+
+
+def _piece(entry: str, limit: int, meter: Meter, least: int) -> str:
+    """Return the start of an entry, or an empty text if the limit is below the least that is useful."""
+    if limit < least:
+        return ""
+    try:
+        return _INSIDE.truncate(entry, limit, meter).text
+    except DoesNotFit:
+        return ""
