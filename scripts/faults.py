@@ -734,16 +734,16 @@ AREAS = (
         "truncate/json_detail.py",
         "tests/truncate/test_json_shape.py",
         (
-            ("items go without a word", "        if kept < count:\n", "        if False:\n"),
+            ("items go without a word", "        if rest:\n", "        if False:\n"),
             (
                 "a string is cut inside a grapheme",
-                "kept = value[: boundary_before(value, most)]",
-                "kept = value[:most]",
+                "stop = boundary_before(value, start + most)",
+                "stop = start + most",
             ),
             (
                 "a level too many is written",
-                "if count and level >= detail.depth:",
-                "if count and level > detail.depth:",
+                "if count and level >= detail.depth and",
+                "if count and level > detail.depth and",
             ),
         ),
     ),
@@ -795,10 +795,29 @@ AREAS = (
         "truncate/log.py",
         "tests/truncate/test_log.py tests/sections/test_fit.py",
         (
-            ("trouble is overlooked", "from_both_ends(_trouble(page))", "from_both_ends([])"),
-            ("trouble is written in small letters", "    re.IGNORECASE,\n", "    0,\n"),
-            ("the last line of trouble hides the rest", "at = page.starts[lines[-1] + 1]", "at = len(page.text)"),
+            ("warnings are overlooked", "from_both_ends(_warnings(page))", "from_both_ends([])"),
+            ("a warning is written in small letters", ", re.IGNORECASE)", ")"),
+            ("the last warning hides the rest", "at = page.starts[lines[-1] + 1]", "at = len(page.text)"),
+            ("a failure waits for its turn", "fixed = [] if line is None else [(line, line + 1)]", "fixed = []"),
+            ("what stands around a failure goes", "_warnings(page)), near)", "_warnings(page)))"),
+            ("long lines are never cut inside", "cut.after * _THIN >= limit", "True"),
         ),
+    ),
+    Area(
+        "truncate/failure.py",
+        "tests/truncate/test_failure.py",
+        (
+            ("a longer word is no failure", "word -= 1", "break"),
+            ("the name of a file is a failure", "(?!\\w|[./]\\w|", "(?!\\w|"),
+            ("a count of zero is a failure", "(?<!\\b0 )", ""),
+            ("code reports failures", "not (code and", "not (False and"),
+            ("a place is off by one", "else at - 1", "else at"),
+        ),
+    ),
+    Area(
+        "truncate/json_failure.py",
+        "tests/truncate/test_failure.py",
+        (("an item stays without what holds it", "while at >= 0:", "for _ in range(1):"),),
     ),
     Area(
         "truncate/line_selection.py",
@@ -842,13 +861,13 @@ AREAS = (
         (
             (
                 "what cannot keep its kind is refused",
-                'except DoesNotFit:\n            return truncator("ends", self.marker).truncate(text, limit, meter)',
+                "except DoesNotFit:\n            return other.truncate(text, limit, meter)",
                 "except DoesNotFit:\n            raise",
             ),
             (
                 "the marker is not handed on",
-                "else kind, self.marker)",
-                "else kind, None)",
+                "truncator(kind, self.marker)",
+                "truncator(kind, None)",
             ),
         ),
     ),

@@ -106,7 +106,7 @@ AREAS = (
                 "                return start\n    return at\n",
                 "                return at\n    return at\n",
             ),
-            ("a failure is not told", "            if place >= 0 and", "            if False and"),
+            ("a failure is not told", "            if place is not None:", "            if False:"),
             ("a gap has no mark", "        if start > end:\n            parts.append(GAP)\n", ""),
             ("a message with thinking is edited", '        if message.any("thinking"):', "        if False:"),
             ("a handle is not shown", "        if self.handles and", "        if False and"),

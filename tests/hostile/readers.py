@@ -59,9 +59,12 @@ from brim.store.address import without_secrets
 from brim.store.words import excerpt, query_words, text_words
 from brim.truncate import _CLASSES, cut
 from brim.truncate.code_python import outline
+from brim.truncate.failure import failure_lines, last_failure, reports_failure
+from brim.truncate.json_failure import failing
 from brim.truncate.json_shape import is_json_lines
 from brim.truncate.json_tree import is_json
 from brim.truncate.json_tree import parse as parse_tree
+from brim.truncate.line_selection import LineSelection
 from brim.truncate.markdown_blocks import fence_of, holds_fence
 from brim.truncate.shape import kind_of
 from brim.wire.base import Format
@@ -83,6 +86,9 @@ BOUNDED: dict[str, Callable[[str], str]] = {
     "history.compact.facts._ERROR": lambda text: text[:240],
     "truncate.shape._CODE_LINE": lambda text: text[:200],
     "truncate.shape._LOG_LINE": lambda text: text[:200],
+    "truncate.failure._FAILURE": lambda text: text[:200],
+    "truncate.failure._CODE": lambda text: text[:400],
+    "truncate.shape._OUTPUT": lambda text: text[:20_000],
     "truncate.shape._HEADING": lambda text: text[:20_000],
     "truncate.shape._DIFF": lambda text: text[:20_000],
     "truncate.json_tree._TOKEN": lambda text: text.rstrip(" \t\n\r"),
@@ -273,6 +279,10 @@ READERS: dict[str, Read] = {
     "store.words.query_words": query_words,
     "store.words.text_words": text_words,
     "truncate.code_python.outline": outline,
+    "truncate.failure.failure_lines": lambda text: failure_lines(LineSelection.of(text, ""), code=True),
+    "truncate.failure.last_failure": last_failure,
+    "truncate.failure.reports_failure": reports_failure,
+    "truncate.json_failure.failing": lambda text: failing(parse_tree(json.dumps([text] * 3))),
     "truncate.json_shape.is_json_lines": is_json_lines,
     "truncate.json_tree.is_json": is_json,
     "truncate.json_tree.parse": parse_tree,

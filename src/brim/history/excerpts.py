@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from brim.history.forms import SHOWN_HANDLE, Form, Forms, inside
 from brim.history.turns import Turns
 from brim.receipts.receipt import handle
+from brim.truncate.failure import last_failure
 from brim.wire.base import changed
 from brim.wire.message import Message, Path, Piece
 
@@ -29,7 +30,6 @@ _NEAR = 16
 """Parts that are so many characters apart become one."""
 _LINE = 120
 """Characters that stay of a line."""
-_FAULTS = ("error", "exception", "failed", "fatal", "denied", "not found", "no such", "traceback")
 _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"')
 """A text in JSON."""
 _ESCAPE = 6
@@ -178,9 +178,8 @@ def _telling_lines(message: Message) -> Iterator[tuple[int, Intervals]]:
             start = text.find("\n", block) + 1 if block >= 0 else 0
             yield at, (_line(text, len(text) - len(text[start:].lstrip())),)
         elif piece.kind == "output":
-            lower = text.lower()
-            place = max([lower.rfind(word) for word in _FAULTS])
-            if place >= 0 and len(lower) == len(text):
+            place = last_failure(text)
+            if place is not None:
                 yield at, (_line(text, place),)
 
 

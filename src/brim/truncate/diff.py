@@ -1,7 +1,7 @@
 """Keep the headers of a diff and shorten its hunks.
 
 The headers say which files and places changed. The longest hunks are cut first, in their middle, so that small changes
-stay whole.
+stay whole. The last line that reports a failure comes before all others.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from brim.meter.base import Meter
 from brim.truncate.base import BaseTruncator, Cut
+from brim.truncate.failure import failure_lines
 from brim.truncate.line_selection import GAP_MARKER, LineSelection, Span, between, each, keep, plain
 
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
@@ -30,7 +31,8 @@ class Diff(BaseTruncator):
     def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
         page = LineSelection.of(text, self.marker)
         bodies = list(_bodies(page))
-        lines, around = each(_outside_in(bodies)), between(bodies, len(page))
+        failures, around = failure_lines(page, code=True), between(bodies, len(page))
+        lines = each([*failures[-1:], *_outside_in(bodies)])
         cut = keep(page, lines, limit, meter, fixed=around) if bodies else None
         return cut or plain(self.marker).truncate(text, limit, meter)
 

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from brim.meter.grapheme import boundary_before
+from brim.truncate.failure import last_failure
+from brim.truncate.json_failure import Failing
 from brim.truncate.json_tree import Array, JsonTree, Node
 
 _DEEPEST = 64
@@ -66,8 +68,9 @@ def _growing(first: int, last: int) -> Iterator[int]:
 class Writer:
     """Writes one tree at any detail; a string is decoded once for all of them."""
 
-    def __init__(self, tree: JsonTree) -> None:
+    def __init__(self, tree: JsonTree, failing: Failing) -> None:
         self._tree = tree
+        self._failing = failing
         self._decoded: dict[str, str] = {}
 
     def write(self, detail: Detail) -> str:
@@ -76,34 +79,44 @@ class Writer:
         self._put(self._tree.root, detail, 0, out)
         return "".join(out)
 
-    def _put(self, node: Node, detail: Detail, level: int, out: list[str]) -> None:
-        """Write a value that is nested in `level` others. The recursion is no deeper than the detail."""
+    def _put(self, node: Node, detail: Detail, level: int, out: list[str], failed: bool = False) -> None:
+        """Write a value that is nested in `level` others. The recursion is no deeper than the detail or a failure."""
         if isinstance(node, str):
-            out.append(self._string(node, detail.string) if node[0] == '"' else node)
+            out.append(self._string(node, detail.string, failed=failed) if node[0] == '"' else node)
             return
         is_array, count, colon = isinstance(node, Array), len(node), self._tree.colon
-        noun = "item" if is_array else "key"
-        if count and level >= detail.depth:
+        noun, fails = "item" if is_array else "key", self._failing.get(id(node), set())
+        if count and level >= detail.depth and not fails:
             out.append(f'"… {_number(count, noun)}"')
             return
         kept = _kept_items(node, detail.items) if isinstance(node, Array) else min(detail.keys, count)
-        inside, comma = self._line_break(level + 1), self._tree.comma + self._line_break(level + 1)
+        shown = sorted(fails.union(range(kept if level < detail.depth else 0)))
+        inside, last = self._line_break(level + 1), -1
         out.append("[" if is_array else "{")
-        for index, value in enumerate(node[:kept]):
-            out.append(comma if index else inside)
+        for index in shown:
+            out.append(inside if last < 0 else self._tree.comma + inside)
+            if is_array and index > last + 1:
+                out.append(f'"… {_number(index - last - 1, noun)}"{self._tree.comma}{inside}')
+            value = node[index]
             if isinstance(value, tuple):
                 out.append(value[0] + colon)
-            self._put(value[1] if isinstance(value, tuple) else value, detail, level + 1, out)
-        if kept < count:
-            more = _number(count - kept, f"more {noun}")
-            out.append((comma if kept else inside) + (f'"… {more}"' if is_array else f'"…"{colon}"{more}"'))
+            self._put(value[1] if isinstance(value, tuple) else value, detail, level + 1, out, index in fails)
+            last = index
+        rest = count - last - 1 if is_array else count - len(shown)
+        if rest:
+            more = _number(rest, f"more {noun}")
+            comma = self._tree.comma if shown else ""
+            out.append(comma + inside + (f'"… {more}"' if is_array else f'"…"{colon}"{more}"'))
         out.append((self._line_break(level) if count else "") + ("]" if is_array else "}"))
 
     def _line_break(self, level: int) -> str:
         return "" if self._tree.indent is None else "\n" + self._tree.indent * level
 
-    def _string(self, raw: str, most: int) -> str:
-        """Return a string literal of at most about `most` characters; a short one as it was written."""
+    def _string(self, raw: str, most: int, *, failed: bool) -> str:
+        """Return a string literal of at most about `most` characters; a short one as it was written.
+
+        Of one that reports a failure, what stands around it stays.
+        """
         if len(raw) - 2 <= most + _SUFFIX:
             return raw
         value = self._decoded.get(raw)
@@ -111,10 +124,14 @@ class Writer:
             value = self._decoded[raw] = json.loads(raw)
         if len(value) <= most + _SUFFIX:
             return raw
-        kept = value[: boundary_before(value, most)]
+        place = (last_failure(value) or 0) if failed else 0
+        start = boundary_before(value, max(0, place - most // 4))
+        stop = boundary_before(value, start + most)
+        kept = ("…" if start else "") + value[start:stop]
         # A lone half of a pair can be written in ASCII, but not sent as UTF-8.
         ascii_only = raw.isascii() or bool(_SURROGATE.search(kept))
-        return f'{json.dumps(kept, ensure_ascii=ascii_only)[:-1]}… [{_number(len(value) - len(kept), "more char")}]"'
+        more = f"… [{_number(len(value) - stop, 'more char')}]" if stop < len(value) else ""
+        return f'{json.dumps(kept, ensure_ascii=ascii_only)[:-1]}{more}"'
 
 
 def _kept_items(node: Array, most: int) -> int:

@@ -1,7 +1,8 @@
 """Shorten JSON so that it stays JSON.
 
 A reader of a cut document wants its structure: every key, the first items, the start of each string. So strings and
-arrays are shortened first, then deep values are replaced by their size, and keys go last.
+arrays are shortened first, then deep values are replaced by their size, and keys go last. What reports a failure stays,
+if there is room for it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from brim.errors import DoesNotFit
 from brim.meter.base import Meter
 from brim.truncate import truncator
 from brim.truncate.base import BaseTruncator, Cut, shrink
+from brim.truncate.failure import failure_lines
 from brim.truncate.json_detail import Writer, details
+from brim.truncate.json_failure import failing
 from brim.truncate.json_tree import is_json, parse
 from brim.truncate.line_selection import LineSelection, each, from_both_ends, keep
 from brim.truncate.search import Parts, most
@@ -48,11 +51,15 @@ def _document(text: str, limit: int, meter: Meter) -> Cut | None:
     if tree is None:
         return None
     steps = list(details(tree))
-    writer = Writer(tree)
     sizes = [step.string for step in steps]
     growth = [sizes[0], *(max(0, size - last) for last, size in pairwise(sizes))]
-    parts = Parts(sizes=growth, build=lambda n: writer.write(steps[n - 1]), total=max(sizes))
-    return most(text, limit, meter, parts)[1]
+    failed = failing(tree)
+
+    def written(writer: Writer) -> Cut | None:
+        parts = Parts(sizes=growth, build=lambda n: writer.write(steps[n - 1]), total=max(sizes))
+        return most(text, limit, meter, parts)[1]
+
+    return written(Writer(tree, failed)) or (written(Writer(tree, {})) if failed else None)
 
 
 def _lines(text: str, limit: int, meter: Meter) -> Cut | None:
@@ -60,7 +67,11 @@ def _lines(text: str, limit: int, meter: Meter) -> Cut | None:
     if not is_json_lines(text):
         return None
     page = LineSelection.of(text, _LINES_MARKER)
-    lines = from_both_ends(range(len(page)))
+    lines = [*from_both_ends(range(len(page)))]
+    for line in failure_lines(page)[-1:]:
+        cut = keep(page, each(lines), limit, meter, fixed=[(line, line + 1)])
+        if cut is not None:
+            return cut
     return keep(page, each(lines), limit, meter) or _first_line(page, limit, meter)
 
 

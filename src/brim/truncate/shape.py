@@ -14,8 +14,10 @@ from brim.errors import DoesNotFit
 from brim.meter.base import Meter
 from brim.truncate import truncator
 from brim.truncate.base import BaseTruncator, Cut
+from brim.truncate.failure import failure_lines, reports_failure
 from brim.truncate.json_shape import is_json_lines
 from brim.truncate.json_tree import is_json
+from brim.truncate.line_selection import LineSelection
 
 Kind = Literal["json", "diff", "log", "markdown", "code", "text"]
 
@@ -25,7 +27,8 @@ _DIFF = re.compile(r"^(?:diff --git .+|--- .+\r?\n\+\+\+ .+\r?\n@@ -\d)", re.MUL
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 _HEADING = re.compile(r"^#{1,6} \S.*\n\s*\n|^\S.*\n(?:=|-){3,}\s*$", re.MULTILINE)
 _LOG_LINE = re.compile(
-    r"\W{0,2}(?:\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|\w{3} {1,2}\d{1,2} \d\d:\d\d:\d\d|\d\d:\d\d:\d\d)"
+    r"\W{0,2}(?:\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|\w{3} {1,2}\d{1,2} \d\d:\d\d:\d\d|\d\d:\d\d\b)"
+    r"|\s{1,8}at \S.{0,160}[:(]"
     r"|.{0,60}?\b(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)\b"
 )
 _CODE_LINE = re.compile(
@@ -35,6 +38,14 @@ _CODE_LINE = re.compile(
     r"|(?:return|if|for|while|elif|else|switch|case|try|catch|except|with|raise|throw)\b.*[:;{)]\s*$"
     r"|.*[;{]\s*$|[\])}]+[;,)]*\s*$|(?://|/\*|\*/))"
 )
+_OUTPUT = re.compile(
+    r"^(?:Traceback \(most recent call last\):|={3,} [^\n=]{1,80} ={3,}$|goroutine \d+ \[|FAILED? |E {3,}\S|npm ERR!"
+    r"|[\w./-]{1,200}:\d+(?::\d+)?: (?:error|warning|note)\b|(?:error|warning)(?:\[\w+\])?: |make(?:\[\d+\])?: )",
+    re.MULTILINE,
+)
+"""What only the output of programs has: tests, compilers, stack traces."""
+_SOURCE = ("code", "diff")
+"""Kinds of texts in which code that handles errors is no failure."""
 _LOG_SHARE, _CODE_SHARE = 0.3, 0.3
 """Fractions of the first lines that must match."""
 
@@ -43,7 +54,8 @@ _LOG_SHARE, _CODE_SHARE = 0.3, 0.3
 class Shape(BaseTruncator):
     """Truncate JSON as JSON, Markdown as Markdown, and so on; any other text as `Ends` would.
 
-    A text that does not fit as its own kind is cut as `Ends` would cut it too.
+    A text that does not fit as its own kind is cut as `Ends` would cut it too. If it reports a failure, such a text is
+    cut as a log, which keeps that line, and so is one whose failure would be lost.
     """
 
     marker: str | None = None
@@ -51,10 +63,17 @@ class Shape(BaseTruncator):
 
     def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
         kind = kind_of(text)
+        page = LineSelection.of(text, "")
+        failures = {page.lines(line, line + 1).rstrip("\n") for line in failure_lines(page, code=kind in _SOURCE)}
+        other = truncator("log" if failures else "ends", self.marker)
+        if kind in ("text", "log"):
+            return (truncator("log", self.marker) if kind == "log" else other).truncate(text, limit, meter)
         try:
-            return truncator("ends" if kind == "text" else kind, self.marker).truncate(text, limit, meter)
+            cut = truncator(kind, self.marker).truncate(text, limit, meter)
         except DoesNotFit:
-            return truncator("ends", self.marker).truncate(text, limit, meter)
+            return other.truncate(text, limit, meter)
+        kept = reports_failure(cut.text) if kind == "json" else not failures.isdisjoint(cut.text.split("\n"))
+        return cut if kept or not failures else other.truncate(text, limit, meter)
 
 
 def kind_of(text: str) -> Kind:
@@ -69,6 +88,8 @@ def kind_of(text: str) -> Kind:
         return "log"
     if _FENCE.search(sample):
         return "markdown"
+    if _OUTPUT.search(sample):
+        return "log"
     if sample.startswith("#!") or _share(lines, _CODE_LINE) >= _CODE_SHARE:
         return "code"
     return "markdown" if _HEADING.search(sample) else "text"

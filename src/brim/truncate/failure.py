@@ -1,0 +1,105 @@
+"""The lines of a text that report a failure.
+
+A reader of a tool's output looks for what went wrong, and an agent that does not see it tries the same again. Counts of
+zero, names of files and code that handles errors report nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from brim.truncate.line_selection import LineSelection
+
+_WORD = 60
+"""Characters of the longest word that is looked at."""
+_STEMS = (
+    *(
+        "error",
+        "exception",
+        "failure",
+        "fail",
+        "traceback",
+        "fatal",
+        "panic",
+        "critical",
+        "denied",
+        "refused",
+        "timed out",
+    ),
+    *("not found", "no such", "cannot", "could not", "unable to", "does not exist", "undefined ", "segfault"),
+    *("segmentation fault", "core dumped", "abort", "crash", "out of memory", "not ok ", "exit", "http/", "err!"),
+    "\ne   ",
+)
+"""What a report holds, in small letters. Words are found by these, since a search by the pattern alone takes longer."""
+_FOREIGN = ("✗", "✘", "✖", "❌", "错误", "失败", "异常", "エラー", "失敗")
+"""Stems outside ASCII."""
+_NOUNS = ("error", "exception", "failure")
+"""Stems that may end a longer word, such as `ValueError`."""
+_FAILURE = re.compile(
+    rf"(?<![\w/])(?<!\bno )(?<!\b0 )(?<!\bwithout )(?:"
+    rf"\w{{0,{_WORD}}}(?:error|exception|failure)s?|fail(?:s|ed|ing)?|traceback|fatal|panic(?:ked)?|critical|denied"
+    r"|refused|timed out|not found|no such|cannot|could not|unable to|does not exist|segfault|segmentation fault"
+    r"|undefined (?:reference|symbol|variable)|core dumped|abort(?:ed|ing)|crash(?:ed|es)|out of memory|not ok \d+"
+    r"|exit(?:ed with)? (?:code|status) [1-9]\d{0,9}|http/\d(?:\.\d)?\"? [45]\d\d|err"
+    r")(?!\w|[./]\w|(?-i:-[a-z])|[\"']?\s{0,2}[:=]\s{0,2}(?:0\b|none\b|null\b|false\b|\"\"|''|\[\]|\{\}))"
+    r"|\ne {3}|[^\x00-\x7f]",
+    re.IGNORECASE,
+)
+"""A report, where the word with its stem begins."""
+_CODE = re.compile(
+    r"[+-]?\s{0,200}(?://|#|(?:raise|except|throws?|catch|class|def|fn|func|function|import|from|return|if)\b)"
+)
+_CODE_ENDS = (";", "{", "}", ")", "]", ",", "(", "[")
+_CLIP = 400
+"""Characters of a line that are looked at to tell code from a report."""
+
+
+def failure_lines(page: LineSelection, *, code: bool = False) -> list[int]:
+    """Return the lines that report a failure, ascending; with `code`, without those that are source code."""
+    lines: list[int] = []
+    for place in _places(page.text):
+        line = bisect_right(page.starts, place) - 1
+        if lines[-1:] != [line] and not (code and _is_code(page.lines(line, line + 1)[:_CLIP])):
+            lines.append(line)
+    return lines
+
+
+def last_failure(text: str) -> int | None:
+    """Return the place of the last failure that a text reports, or `None`."""
+    return max(_places(text), default=None)
+
+
+def reports_failure(text: str) -> bool:
+    """Return whether a text reports a failure."""
+    return last_failure(text) is not None
+
+
+def _places(text: str) -> list[int]:
+    """Return the places where failures are reported, ascending."""
+    text = "\n" + text
+    lower = text.replace("İ", "I").lower()  # The only letter whose small form is longer.
+    stems = _STEMS if text.isascii() else (*_STEMS, *_FOREIGN)
+    return sorted({place for stem in stems for place in _reports(text, lower, stem)})
+
+
+def _reports(text: str, lower: str, stem: str) -> Iterator[int]:
+    """Yield the places of the reports with one stem, in a text with a line break more at its start."""
+    at = lower.find(stem)
+    while at >= 0:
+        word, stop = at, at + len(stem)
+        if stem in _NOUNS and not _in_word(lower[(end := stop + lower.startswith("s", stop)) : end + 1]):
+            while at - word < _WORD and _in_word(lower[word - 1]):
+                word -= 1
+        if _FAILURE.match(text, word):
+            yield at if stem[0] == "\n" else at - 1
+        at = lower.find(stem, stop)
+
+
+def _in_word(letter: str) -> bool:
+    return letter.isalnum() or letter == "_"
+
+
+def _is_code(line: str) -> bool:
+    return line.rstrip().endswith(_CODE_ENDS) or _CODE.match(line) is not None
