@@ -37,6 +37,7 @@ BENCHMARKS: dict[str, Callable[[Setting], Outcome]] = {
     "recall": _later("recall"),
     "calibration": _later("calibration"),
     "handoff": _later("handoff"),
+    "continuation": _later("continuation"),
     "sessions": _later("sessions"),
 }
 

@@ -33,7 +33,8 @@ from brim.gateway.recall_stream import RecallStream
 from brim.gateway.server_event import events_of
 from brim.gateway.stream_start import StreamStart
 from brim.history import excerpts, names
-from brim.history.compact import extract, facts, mark
+from brim.history.compact import extract, facts, mark, statements
+from brim.history.compact.deeds import deeds
 from brim.history.compact.facts import MessageText
 from brim.history.compact.secrets import redact
 from brim.history.forms import Forms
@@ -248,6 +249,12 @@ READERS: dict[str, Read] = {
     "history.compact.mark.read": mark.read,
     "history.compact.mark.unmarked": mark.unmarked,
     "history.compact.secrets.redact": redact,
+    "history.compact.statements.statements": lambda text: statements.statements([_message("user", text)]),
+    "history.compact.statements.commands": lambda text: [*statements.commands(text)],
+    "history.compact.statements.is_output": statements.is_output,
+    "history.compact.deeds": lambda text: deeds(
+        [{"role": "assistant", "content": text}, {"role": "user", "content": text}]
+    ),
     "history.excerpts.ends": lambda text: excerpts.ends(text, len(text) // 2),
     "history.excerpts.shortened_arguments": lambda text: excerpts.shortened_arguments(
         json.dumps({"a": text}), tuple((at, at + 40) for at in range(100, len(text), 200))

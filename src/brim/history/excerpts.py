@@ -92,7 +92,7 @@ class Excerpts:
             return whole
         lines = self._lines.get(position)
         if lines is None:
-            lines = self._lines[position] = dict(_telling_lines(message))
+            lines = self._lines[position] = dict(telling_lines(message))
         kept = {**parts, **{at: with_intervals(parts.get(at, ()), line) for at, line in lines.items()}}
         found = list(self._replacements(message, kept))
         units = whole.units + sum([turns.chat.text(each.text) - each.before for each in found])
@@ -110,7 +110,7 @@ class Excerpts:
                 if text is not None:
                     yield Replacement(text, chat.text(piece.text), piece.at, forms.value(piece, text))
             elif piece.kind == "text" and piece.text:
-                text = _excerpt(piece.text, kept.get(at, ()))
+                text = excerpt(piece.text, kept.get(at, ()))
                 if max(len(text), _TINY) < len(piece.text):
                     yield Replacement(text, chat.piece(piece), piece.at, text)
             elif piece.kind == "result":
@@ -121,7 +121,7 @@ class Excerpts:
     ) -> Iterator[Replacement]:
         """Yield the text that replaces a result, with its images, if it is shorter."""
         outputs = [(at, piece) for at, piece in inner if piece.kind == "output"]
-        text = "\n".join([_excerpt(piece.text, kept.get(at, ())) for at, piece in outputs]) or GAP
+        text = "\n".join([excerpt(piece.text, kept.get(at, ())) for at, piece in outputs]) or GAP
         if self.handles and GAP in text:
             text = f"[{handle(chr(10).join(piece.text for _, piece in outputs))[:SHOWN_HANDLE]}] {text}"
         if sum([len(piece.text) for _, piece in inner]) > max(len(text), _TINY):
@@ -169,7 +169,7 @@ def ends(text: str, size: int) -> Intervals:
     return ((0, head), (tail, len(text))) if head < tail else ((0, len(text)),)
 
 
-def _telling_lines(message: Message) -> Iterator[tuple[int, Intervals]]:
+def telling_lines(message: Message) -> Iterator[tuple[int, Intervals]]:
     """Yield the line of each text that tells what happened: the first one, or that of a failure."""
     for at, piece in enumerate(message.pieces):
         text = piece.text
@@ -190,7 +190,7 @@ def _line(text: str, at: int) -> tuple[int, int]:
     return start, min(len(text) if stop < 0 else stop, start + _LINE)
 
 
-def _excerpt(text: str, kept: Intervals) -> str:
+def excerpt(text: str, kept: Intervals) -> str:
     """Return some parts of a text, with a mark for each gap."""
     parts, end = [], 0
     for start, stop in kept:

@@ -31,6 +31,7 @@ from brim.sessions.notices import Notifier
 from brim.sessions.recall import Recall
 from brim.sessions.settings import SessionSettings
 from brim.sessions.status import Status
+from brim.sessions.unread import unread_messages
 from brim.sessions.usage import ReportedUsage, reported
 from brim.store.base import Store
 from brim.wire.base import Format
@@ -194,6 +195,17 @@ class Session(Recall):
     def unfinished(self) -> bool:
         """Whether a tool call waits for its result, so this is no place to stop."""
         return self._state.context.history.turns.unfinished
+
+    @property
+    def summariser(self) -> Summariser | None:
+        """The caller's summariser."""
+        made: Summariser | None = self._summarise
+        return made
+
+    @property
+    def unread(self) -> int:
+        """How many messages at the end the model has not answered: results of its calls, or words of the user."""
+        return unread_messages(self._state.context.history.turns)
 
     def add(self, messages: Any, *, also: Lines = ()) -> None:
         """Add a message, or several, at the end.

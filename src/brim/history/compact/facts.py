@@ -103,6 +103,13 @@ _CONSTRAINT = re.compile(
     r"|必须|禁止|不得|不要|务必|绝不",
     re.I,
 )
+_NO_RULE = re.compile(
+    r"\bmust (?:have (?:been|felt|had|taken|got)|feel|be (?:so|quite|such|really|very|nice|hard|tough|great))\b"
+    r"|\b(?:i|i'm|i've|i am|we|we're|we've|it|it's|is|are|was|were|has|have|had|and) (?:always|never)\b"
+    r"|\b(?:always|never) (?:been|had|\w{2,20}ed)\b|\byou (?:don't|never) (?:have to|know)\b",
+    re.I,
+)
+"""What a rule's words mean in a conversation: a guess, or what somebody has always done."""
 _DECISION = re.compile(
     r"\b(?:we(?:'ve| have)? (?:decided|agreed|chose|settled|picked)|(?:was|were|been|is) (?:decided|agreed)"
     r"|decided (?:to|on|that|against)|decisions?:|agreed (?:to|on|that|upon)|settled on|instead of|rather than"
@@ -284,6 +291,8 @@ def _spoken(role: str, text: str) -> Iterator[tuple[str, str]]:
         if len(sentence) <= _LONGEST:
             kinds = (kind for kind, pattern in _STATEMENTS if pattern.search(sentence)) if role != "tool" else iter(())
             kind = next(kinds, None)
+            if kind == "constraint" and _NO_RULE.search(sentence):
+                continue
             if kind is not None:
                 yield kind, sentence
             elif _ERROR.search(sentence) and not _NO_ERROR.search(sentence):

@@ -7,12 +7,14 @@ that it left out are added from the source, and an unusable answer is refused.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Protocol
 
 from brim.errors import DoesNotFit, InvalidType, ModelError, NoProgress
 from brim.history.compact.extract import listed, read_back
-from brim.history.compact.facts import harvest, ranked, uncovered
-from brim.history.compact.plan import CompactionPlan
+from brim.history.compact.facts import MessageText, harvest, ranked, uncovered
 from brim.history.compact.secrets import redact
+from brim.meter.base import BaseMeter
 from brim.truncate import shortened
 
 _WORDS = (7, 10)
@@ -47,7 +49,38 @@ _OPEN, _CLOSE = "<conversation>", "</conversation>"
 _FORGED = re.compile(r"<([\s/]{0,9}conversation[\s/]{0,9})>", re.I)
 
 
-def ask(plan: CompactionPlan) -> list[dict[str, str]]:
+class SummarySource(Protocol):
+    """What a summary is made of: a plan of a compaction, or a context that ends."""
+
+    @property
+    def said(self) -> Sequence[MessageText]:
+        """The texts to summarise, in order."""
+
+    @property
+    def previous(self) -> str:
+        """The last summary; empty if there is none."""
+
+    @property
+    def limit(self) -> int:
+        """The most tokens of the summary."""
+
+    @property
+    def input_limit(self) -> int:
+        """The most tokens that a summariser can read."""
+
+    @property
+    def older(self) -> int:
+        """Tokens of the texts that the summary stands for."""
+
+    @property
+    def meter(self) -> BaseMeter:
+        """The meter that counts."""
+
+    def reading(self, limit: int) -> str:
+        """Return the text for a summariser in at most `limit` tokens."""
+
+
+def ask(plan: SummarySource) -> list[dict[str, str]]:
     """Return the messages to send to a model; with the text to read they count at most the plan's `input_limit`.
 
     Raises:
@@ -71,17 +104,14 @@ def ask(plan: CompactionPlan) -> list[dict[str, str]]:
     return _messages(task, "")
 
 
-def take(plan: CompactionPlan, reply_text: str) -> str:
+def take(plan: SummarySource, reply_text: str) -> str:
     """Return the summary in a model's answer, with the facts that it may not leave out, within the plan's limit.
 
     Raises:
         ModelError: the answer is empty, a refusal, or most of its names are not in the source.
         NoProgress: it is not smaller than the messages that it replaces.
     """
-    if not isinstance(reply_text, str):
-        raise InvalidType("reply_text", reply_text, "a text")
-    text = redact(_PREAMBLE.sub("", _THOUGHT.sub("", reply_text).strip()).strip())
-    _check(plan, text)
+    text = checked(plan, reply_text)
     meter, limit = plan.meter, plan.limit
     carried, _ = read_back(plan.previous)
     found = [fact for fact in harvest(plan.said) if fact.must]
@@ -98,7 +128,21 @@ def take(plan: CompactionPlan, reply_text: str) -> str:
     return shortened(text, limit, meter)
 
 
-def _check(plan: CompactionPlan, text: str) -> None:
+def checked(plan: SummarySource, reply_text: str) -> str:
+    """Return the summary in a model's answer, without thoughts, preambles and secrets.
+
+    Raises:
+        ModelError: the answer is empty, a refusal, or most of its names are not in the source.
+        NoProgress: it is not smaller than the messages that it replaces.
+    """
+    if not isinstance(reply_text, str):
+        raise InvalidType("reply_text", reply_text, "a text")
+    text = redact(_PREAMBLE.sub("", _THOUGHT.sub("", reply_text).strip()).strip())
+    _check(plan, text)
+    return text
+
+
+def _check(plan: SummarySource, text: str) -> None:
     """Pass if an answer can be a summary.
 
     Raises:

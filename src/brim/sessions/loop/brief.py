@@ -3,57 +3,104 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from brim.errors import DoesNotFit
+from brim.history.compact.carried import FOUND, TOLD
 from brim.history.compact.continuation import AS_ABOVE
+from brim.history.compact.handover import CALL, HandOver
 from brim.history.compact.secrets import redact
 from brim.meter.base import BaseMeter
 from brim.sessions.loop.limits import Limits
 from brim.sessions.loop.progress import Progress
 from brim.sessions.loop.step import Step
 from brim.sessions.session import Session
-from brim.truncate import cut
 from brim.wire import format_of, wire
 
 GO_ON = "Go on."
-_RESULTS = 5
-"""The newest results that a fresh context shows; all of them are in the tick."""
 _RESULT = 300
-"""Characters of each result."""
+"""Characters of each result; all of them are whole in the tick."""
 _SHARE = 4
 """Results may take one part in so many of a continuation's tokens."""
+_NUDGE = re.compile(r"Go on\.|Iteration [\d,]{1,12} of at most [\d,]{1,12}: go on towards the goal\.")
+_NAMED = {
+    "rules": ("constraint",),
+    "open tasks": ("todo",),
+    "reports": ("done",),
+    "findings": ("decision", "error", "question", "path", "url", "id", "number", TOLD, FOUND),
+    "calls": (CALL,),
+    "results": ("result",),
+}
+"""The kinds of lines as the notice counts them."""
 
 
-def opening(goal: str, progress: Progress, meter: BaseMeter, limit: int) -> str:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Opening:
+    """The first message of a fresh context, and how much of what is known is in it."""
+
+    text: str
+    shown: Mapping[str, int]
+    """Lines by kind that are in it, and results under `result`."""
+    known: Mapping[str, int]
+    """Lines by kind that there are, and results under `result`."""
+    tokens: int
+    """Tokens below the goal."""
+
+
+def opening(goal: str, progress: Progress, meter: BaseMeter, limit: int) -> Opening:
     """Return the first message of a fresh context: the goal, the handoff, the results."""
     handed = progress.continuation
     if handed is None:
-        return goal
-    results = _results(progress.results, meter, limit // _SHARE)
+        return Opening(text=goal, shown={}, known={}, tokens=0)
+    results, shown = _results(progress.results, meter, limit // _SHARE)
     room = limit - (meter.load(f"\n{results}") if results else 0)
     try:
-        text = replace(handed, goal=AS_ABOVE).text(meter, max(1, room))
+        made = replace(handed, goal=AS_ABOVE).shown(meter, max(1, room), goal)
     except DoesNotFit:
-        text = ""
-    return "\n".join(part for part in (f"{goal}\n", text, results) if part).rstrip("\n")
+        made = HandOver(text="", shown={}, known={})
+    text = "\n".join(part for part in (made.text, results) if part)
+    return Opening(
+        text=f"{goal}\n\n{text}".rstrip("\n"),
+        shown={**made.shown, "result": shown},
+        known={**made.known, "result": len(progress.results)},
+        tokens=meter.load(text),
+    )
 
 
-def _results(results: Sequence[Any], meter: BaseMeter, limit: int) -> str:
-    """Return the newest results, shortened."""
-    if not results:
-        return ""
-    lines = [f"Results so far: {len(results):,}"]
-    for result in results[-_RESULTS:]:
+def _results(results: Sequence[Any], meter: BaseMeter, limit: int) -> tuple[str, int]:
+    """Return the newest results, shortened, as many as fit, and how many they are."""
+    lines: list[str] = []
+    room = limit - meter.load(f"Results so far: {len(results):,}, the newest {len(results):,}\n") if results else 0
+    for result in reversed(results):
         line = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
-        lines.append(f"- {redact(line)[:_RESULT]}")
-    text = "\n".join(lines)
-    try:
-        return cut(text, limit, meter, keep="tail").text
-    except DoesNotFit:
-        return ""
+        line = f"- {redact(line)[:_RESULT]}"
+        cost = meter.load(line) + 1
+        if cost > room:
+            break
+        lines.insert(0, line)
+        room -= cost
+    if not lines:
+        return "", 0
+    newest = "" if len(lines) == len(results) else f", the newest {len(lines):,}"
+    return "\n".join([f"Results so far: {len(results):,}{newest}", *lines]), len(lines)
+
+
+def with_unread(text: str, unread: Sequence[Any], format: str) -> tuple[str, list[Any]]:
+    """Return the first message with what the user said last, and the other messages that the model has not read."""
+    reader = wire(format)
+    rest = list(unread)
+    while rest:
+        message = reader.read(rest[0], 0)
+        if message.role != "user" or message.results or not all(piece.kind == "text" for piece in message.pieces):
+            break
+        said = message.text().strip()
+        if said and not _NUDGE.fullmatch(said):
+            text = f"{text}\n\n{said}"
+        rest.pop(0)
+    return text, rest
 
 
 def nudge(step: Step, progress: Progress, limits: Limits, session: Session) -> list[str]:
@@ -68,9 +115,15 @@ def nudge(step: Step, progress: Progress, limits: Limits, session: Session) -> l
     return [f"Iteration {progress.iterations + 1:,} of at most {limits.max_iterations:,}: go on towards the goal."]
 
 
-def boundary(progress: Progress) -> str:
-    """Return the notice of a sub-tick."""
+def boundary(progress: Progress, made: Opening) -> str:
+    """Return the notice of a sub-tick: how much of what was done and found is in the fresh context."""
+    counts = []
+    for name, kinds in _NAMED.items():
+        known = sum(made.known.get(kind, 0) for kind in kinds)
+        if known:
+            counts.append(f"{sum(made.shown.get(kind, 0) for kind in kinds):,} of {known:,} {name}")
+    told = f"it begins with {', '.join(counts)}" if counts else "it begins with the goal alone"
     return (
         f"Iteration {progress.iterations + 1:,} continues in a fresh context (sub-tick {progress.sub_tick:,}): "
-        "the work done, the open tasks and the findings are carried over"
+        f"{told} ({made.tokens:,} tokens)"
     )

@@ -19,8 +19,10 @@ from brim.errors import Conflict, InvalidType, StoreError, UnknownName
 from brim.history.compact.continuation import continuation
 from brim.meter.window import Window
 from brim.observe import Observer
+from brim.sessions.compaction import Summariser
 from brim.sessions.loop import brief
 from brim.sessions.loop.async_step import is_async, run_async, waited
+from brim.sessions.loop.handover_summary import handover_summary
 from brim.sessions.loop.limits import Limits
 from brim.sessions.loop.progress import Progress
 from brim.sessions.loop.step import Outcome, Step, Tick
@@ -57,6 +59,7 @@ class Loop:
         on_notice: Callable[[str], Any] | None = None,
         format: Format | None = None,
         tool_limit: int | str = "25%",
+        summarise: Summariser | None = None,
         **limits: Any,
     ) -> None:
         """Begin a loop; `run` runs it.
@@ -78,6 +81,8 @@ class Loop:
             on_notice: called with notices for the user, if `boundary` is `visible`.
             format: the format of the messages; by default it is detected.
             tool_limit: the most tokens of one tool result, or a share of the tick's budget.
+            summarise: a model, or a function from a text and a limit to a summary, that summarises each context which
+                ends; by default what is handed over is extracted.
             limits: `max_sub_ticks`, `max_steps`, `max_cost`, `max_seconds`, `boundary`, `handoff_share`: see `Limits`.
 
         Raises:
@@ -90,7 +95,8 @@ class Loop:
         options: dict[str, Any] = {"model": model, "meter": meter, "format": format, "tool_limit": tool_limit}
         options |= {"clock": clock, "observers": observers, "on_notice": on_notice}
         options |= {"store": store, "id": id, "compact_at": "never", "also": [("event", begun)]}
-        self._set_up(Session(made.window(window, model), **options), made, Progress(), act, system=system, tools=tools)
+        session = Session(made.window(window, model), summarise=summarise, **options)
+        self._set_up(session, made, Progress(), act, system=system, tools=tools)
 
     def _set_up(
         self, session: Session, limits: Limits, progress: Progress, act: Act, *, system: Any, tools: Any
@@ -126,6 +132,7 @@ class Loop:
         clock: Callable[[], float] = time.time,
         observers: Iterable[Observer] = (),
         on_notice: Callable[[str], Any] | None = None,
+        summarise: Summariser | None = None,
         **limits: Any,
     ) -> Loop:
         """Return a loop as its last step left it: a step that is done is never repeated.
@@ -136,7 +143,8 @@ class Loop:
         Raises:
             UnknownName: the store has no loop of this id.
         """
-        session = Session.open(id, store=store, meter=meter, clock=clock, observers=observers, on_notice=on_notice)
+        options: dict[str, Any] = {"meter": meter, "clock": clock, "observers": observers, "on_notice": on_notice}
+        session = Session.open(id, store=store, summarise=summarise, **options)
         # Another worker may have written since the session was read; its entries are ignored.
         known = [entry for entry in store.entries(id, kinds=["event"]) if entry.number <= session.number]
         events = [entry.body for entry in known if "progress" in entry.body]
@@ -286,31 +294,36 @@ class Loop:
         return used if used >= session.budget else None
 
     def _hand_over(self, used: int) -> None:
-        """Continue in a fresh context with what the old one hands over."""
-        session, limits = self.session, self.limits
+        """Continue in a fresh context with what the old one hands over; what the model has not read goes over whole."""
+        session, limits, meter = self.session, self.limits, self.session.meter
         limit = max(1, int(session.budget * fraction("handoff_share", limits.handoff_share)))
         progress = self.progress.copy()
         # A context that was handed over begins with the message of `brief.opening`; all of it is known.
         messages = session.messages if progress.continuation is None else session.messages[1:]
+        unread = messages[len(messages) - min(session.unread, len(messages)) :]
+        read = messages[: len(messages) - len(unread)]
         progress.sub_tick += 1
         progress.sub_ticks += 1
         progress.fresh = True
         progress.continuation = continuation(
-            messages,
+            read,
             goal=limits.goal,
-            meter=session.meter,
+            meter=meter,
             limit=limit,
             previous=progress.continuation,
             iteration=progress.iterations + 1,
             sub_tick=progress.sub_tick,
+            summary=handover_summary(session, read, progress.continuation, limit),
         )
-        text = brief.opening(limits.goal, progress, session.meter, limit)
+        opening = brief.opening(limits.goal, progress, meter, limit)
+        text, going_over = brief.with_unread(opening.text, unread, session.format)
         body = {"event": "sub_tick", "progress": progress.to_dict(), "continuation": progress.continuation.to_dict()}
         event = {"iteration": progress.iterations + 1, "sub_tick": progress.sub_tick, "before_tokens": used}
-        session.restart([self._say(text)], trigger="sub_tick", used=used, also=[("event", body)], event=event)
+        first = [self._say(text), *going_over]
+        session.restart(first, trigger="sub_tick", used=used, also=[("event", body)], event=event)
         self.progress = progress
         if limits.boundary == "visible":
-            session.notify(brief.boundary(progress))
+            session.notify(brief.boundary(progress, opening))
 
     def _settle(self) -> None:
         """Write the step that was made, and record its usage; after a failure of the store they are tried again."""
