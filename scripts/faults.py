@@ -477,10 +477,14 @@ AREAS = (
         (
             (
                 "the last none of a list are all of it",
-                "self.content[len(self.content) - self.most :]",
-                "self.content[-self.most :]",
+                "entries[len(entries) - self.most :]",
+                "entries[-self.most :]",
             ),
-            ("the first are chosen for the last", "if self.keeps_end:", "if False:"),
+            (
+                "the first are chosen for the last",
+                "if self.keeps_end else entries[: self.most]",
+                "if False else entries[: self.most]",
+            ),
             (
                 "the priority required does not require",
                 'if self.priority == "required" or self.priority is Priority.REQUIRED:',

@@ -67,7 +67,7 @@ sections:
     enabled: true
     marker: null                 # the marker of text that is cut
     joiner: "\\n"                 # between two entries
-    most: 20                     # entries, or characters of a text, that are read at all
+    most: 20                     # entries (of a text, its lines) that are read at all
 """
 
 

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import agents
 import overflow
 from agents import ARCHITECT, REFLECTOR, WORKER, Run
-from server import METER, TOOLS, WINDOW, Client, Server
+from server import TOOLS, WINDOW, Client, Server, tokens
 
 import brim
 from brim.errors import ModelError
@@ -93,7 +93,8 @@ class Harness:
         said = ""
         for i in range(calls):
             try:
-                said = self.client.complete(self.within(turn) if self.fitted else turn, WORKER, TOOLS).text
+                grown = self.within(turn, rule) if self.fitted and i else turn
+                said = self.client.complete(grown, WORKER, TOOLS).text
             except ModelError:
                 return said
             call = {"id": f"c{i}", "type": "function", "function": {"name": "apply_fix", "arguments": "{}"}}
@@ -101,11 +102,12 @@ class Harness:
             turn.append({"role": "tool", "tool_call_id": call["id"], "content": OUTPUT})
         return said
 
-    def within(self, turn: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def within(self, turn: list[dict[str, Any]], rule: str) -> list[dict[str, Any]]:
         """Return a turn that grew by calls and results, as much of it as the budget of a turn holds."""
         worker = self.settings["worker"]
+        told = {"agent": "worker", "emit": self.log.append, "about": {"rule_id": rule}}
         total = worker.value("prompt.total")
-        return list(worker.fit_messages(turn, system=WORKER, tools=TOOLS, budget=total).messages)
+        return list(worker.fit_messages(turn, system=WORKER, tools=TOOLS, budget=total, **told).messages)
 
 
 def _joined(sections: dict[str, Any]) -> str:
@@ -120,13 +122,13 @@ def simulate(*, fitted: bool, rules: int = 12, hours: float = HOURS) -> tuple[Se
     return server, log, run
 
 
-def replayed() -> Iterator[tuple[int, int, int]]:
-    """Yield the points that overflowed: which, what they had, and what they have when fitted."""
+def replayed() -> Iterator[tuple[str, int, int]]:
+    """Yield the points that overflowed: the rule, what they had, and what they have when fitted."""
     settings = brim.load_config(HERE / "brim.yaml", environ={}).resolve()
-    for n in range(overflow.POINTS):
-        said = overflow.padded(n)
+    for point in overflow.POINTS:
+        said = overflow.messages(point)
         fitted = settings.fit_messages(said, tools=TOOLS, budget=settings.value("prompt.total"))
-        yield n, METER.count_messages(said, TOOLS), METER.count_messages(fitted.messages, TOOLS)
+        yield point.rule[:6], tokens(said, TOOLS), tokens(list(fitted.messages), TOOLS)
 
 
 def main() -> None:
@@ -140,9 +142,9 @@ def main() -> None:
     server, _, _ = simulate(fitted=False, rules=3, hours=HOURS / 4)
     print(f"\nHalf an hour without: {server.answered:,} answered, {server.refused:,} refused;", end=" ")
     print(f"the largest had {server.largest:,}.")
-    print("\npoint  overflowed  fitted")
-    for n, before, after in replayed():
-        print(f"{n:>5}  {before:>10,}  {after:>6,}")
+    print("\nrule    overflowed  fitted")
+    for rule, before, after in replayed():
+        print(f"{rule}  {before:>10,}  {after:>6,}")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ def test_in_two_hours_no_request_is_refused_although_the_worker_calls_tools_with
     assert int(answered.replace(",", "")) > 700
     assert refused == "0"
     largest = re.search(r"the largest had ([\d,]+) of 16,384 tokens", told)[1]
-    assert int(largest.replace(",", "")) <= 8_000
+    assert 6_000 < int(largest.replace(",", "")) < 12_000, "the server's own count, for a budget of 8,000"
 
 
 @pytest.mark.requirement("S0.22")
@@ -28,7 +28,11 @@ def test_the_same_run_without_fitting_is_refused(told):
 
 @pytest.mark.requirement("S0.18", "S0.17")
 def test_the_report_and_an_event_are_printed(told):
-    assert re.search(r"^252 prompts, \d+ near their budget", told, re.MULTILINE)
+    prompts, answered = (
+        re.search(r"^([\d,]+) prompts, \d+ near", told, re.MULTILINE),
+        re.search(r"([\d,]+) requests", told),
+    )
+    assert prompts[1] == answered[1], "an event for every request, those within a turn too"
     assert "0 calls refused with HTTP 400" in told
     assert "'event': 'prompt_assembled', 'agent': 'worker'" in told
     assert "'rule_id': 'V-2300" in told
@@ -36,8 +40,16 @@ def test_the_report_and_an_event_are_printed(told):
 
 @pytest.mark.requirement("S0.21")
 def test_each_point_that_overflowed_is_replayed_below_10_000_tokens(told):
-    rows = re.findall(r"^ +(\d)  +([\d,]+)  +([\d,]+)$", told, re.MULTILINE)
-    assert [row[0] for row in rows] == [str(n) for n in range(9)]
-    for _, before, after in rows:
-        assert before == "16,385"
-        assert int(after.replace(",", "")) < 10_000
+    rows = re.findall(r"^(V-\d+)  +([\d,]+)  +([\d,]+)$", told, re.MULTILINE)
+    assert len({row[0] for row in rows}) == len({row[1] for row in rows}) == 9
+    sizes = [(int(before.replace(",", "")), int(after.replace(",", ""))) for _, before, after in rows]
+    assert sizes[0][0] == 16_385
+    assert all(before > 16_384 and 4_000 < after < 10_000 for before, after in sizes)
+    assert len({after for _, after in sizes}) > 6
+
+
+@pytest.mark.requirement("S0.11", "S0.22")
+def test_the_reflectors_history_is_in_its_prompts(told):
+    """It was gone in 108 of 120 prompts with over 400 tokens free."""
+    dropped = re.search(r"dropped: (.*)", told)
+    assert "history" not in (dropped[1] if dropped else "")

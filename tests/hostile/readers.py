@@ -51,6 +51,7 @@ from brim.meter.seams import edges, pieces
 from brim.meter.vocabularies import CLASSES, vocabulary
 from brim.meter.words import terms
 from brim.receipts.receipt import Receipt, handle
+from brim.receipts.text_entries import text_entries
 from brim.sessions.memory.advice import SemanticMemory
 from brim.sessions.memory.lessons import distilled
 from brim.sessions.memory.working_memory import WorkingMemory
@@ -273,6 +274,7 @@ READERS: dict[str, Read] = {
     "meter.seams.edges": lambda text: edges(text, at_lines=True),
     "meter.seams.pieces": lambda text: [*pieces(text, at_lines=True)],
     "meter.words.terms": terms,
+    "receipts.text_entries": text_entries,
     "receipts.receipt.Receipt.from_json": Receipt.from_json,
     "receipts.receipt.handle": handle,
     "sessions.memory.advice.SemanticMemory.learned": lambda text: SemanticMemory().learned("banned", text),

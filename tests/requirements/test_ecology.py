@@ -378,7 +378,7 @@ def test_a_model_without_a_public_vocabulary_is_estimated_and_an_unknown_one_has
 
 @pytest.mark.requirement("S1.23")
 def test_the_architecture_is_written_down():
-    page = (ROOT / "docs" / "ecology.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "authors" / "ecology.md").read_text(encoding="utf-8")
     for word in ("context_budget", "agent", "total_tokens", "output_reserve", "overflow_policy", "allocations"):
         assert word in page
     for name in settings_names():

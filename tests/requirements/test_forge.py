@@ -121,9 +121,34 @@ def test_selectors_take_the_last_n_or_the_top_n_entries(keep, kept):
 
 
 @pytest.mark.requirement("S0.12")
-def test_a_selector_takes_the_first_n_characters():
-    plan = Section("plan", "p" * 1000, most=400)
-    assert brim.fit([plan], 10_000, meter="chars").text == "p" * 400
+def test_a_selector_takes_the_first_n_characters_and_the_receipt_says_so():
+    """A text was cut at its 400th character, and the receipt said `whole`."""
+    plan = Section("plan", "p" * 1000, ceiling=431, marker=MARKER)
+    prompt = brim.fit([plan], 10_000, meter="chars")
+    assert prompt.text == "p" * 400 + MARKER
+    assert (prompt.receipt.part("plan").state, prompt.receipt.part("plan").size) == ("cut", 1000)
+
+
+LESSONS = "Attempt 1: edited the file.\nAttempt 2: restarted it,\nwhich took long.\nAttempt 3: read the log."
+
+
+@pytest.mark.requirement("S0.12")
+@pytest.mark.parametrize(
+    ("keep", "most", "kept"),
+    [
+        pytest.param("newest", 1, "Attempt 3: read the log.", id="the last"),
+        pytest.param("newest", 2, "Attempt 2: restarted it,\nwhich took long.\nAttempt 3: read the log.", id="wrapped"),
+        pytest.param("best", 2, "Attempt 1: edited the file.\nAttempt 2: restarted it,\nwhich took long.", id="first"),
+        pytest.param("newest", 3, LESSONS, id="all"),
+    ],
+)
+def test_a_selector_on_a_text_takes_its_entries_and_what_it_leaves_is_a_loss(keep, most, kept):
+    """`lessons` as one text became `": c"`: its last three characters."""
+    prompt = brim.fit([Section("lessons", LESSONS, keep=keep, most=most)], 10_000, meter="chars")
+    part = prompt.receipt.part("lessons")
+    assert prompt.text == kept
+    assert (part.state, part.size) == (("cut" if most < 3 else "whole"), len(LESSONS))
+    assert [loss.name for loss in prompt.receipt.losses] == (["lessons"] if most < 3 else [])
 
 
 @pytest.mark.requirement("S0.17")
@@ -143,22 +168,22 @@ def settings(profile, **flags):
 
 
 WORKER_TABLE = {
-    "rule": (0, 100),
-    "directive": (1, 200),
-    "plan": (2, 400),
-    "lessons": (3, 3),
-    "banned": (4, 5),
-    "preferred": (5, 3),
-    "strategic": (6, 2),
+    "rule": (0, None, 100),
+    "directive": (1, None, 200),
+    "plan": (2, None, 400),
+    "lessons": (3, 3, 600),
+    "banned": (4, 5, 500),
+    "preferred": (5, 3, 400),
+    "strategic": (6, 2, 300),
 }
-"""The worker's sections: how essential each is, and how many characters or entries of it are looked at."""
+"""The worker's sections: how essential each is, how many entries of it are looked at, its typical characters."""
 
 
 def worker(attempts=20):
     return {
         "rule": "V-2301: the audit database must exist",
         "directive": "Call apply_fix once and return.",
-        "plan": "p" * 1000,
+        "plan": "Back up the file. " * 60,
         "lessons": [f"Attempt {i + 1}: lesson" for i in range(attempts)],
         "banned": [f"banned {i}" for i in range(9)],
         "preferred": [f"preferred {i}" for i in range(9)],
@@ -209,21 +234,38 @@ def test_an_essential_section_that_is_too_big_is_cut_and_not_lost(budget):
 @pytest.mark.requirement("S0.9")
 def test_the_workers_table_is_in_the_profile():
     held = settings("forge")
-    for name, (priority, most) in WORKER_TABLE.items():
+    for name, (priority, most, _) in WORKER_TABLE.items():
         assert (held.value(f"sections.{name}.priority"), held.value(f"sections.{name}.most")) == (priority, most)
     assert (held.value("prompt.total"), held.window().size) == (8_000, 16_384)
 
 
+@pytest.mark.requirement("S0.9")
+@pytest.mark.parametrize("profile", ["forge", "forge-literal"])
+def test_a_prompt_of_the_tables_typical_sizes_has_625_tokens_and_nothing_of_it_is_lost(profile):
+    """A directive of 278 characters lost its last sentence."""
+    words = "word " * 500
+    contents = {
+        name: words[:size] if most is None else [words[: size // most]] * most
+        for name, (_, most, size) in WORKER_TABLE.items()
+    }
+    prompt = settings(profile).fit(contents)
+    assert not prompt.receipt.truncated
+    assert 2_500 <= len(prompt.text) <= 2_500 + 2 * 6 + 2 + 4 + 2 + 1
+    assert 625 <= brim.meter("chars/4+1").count(prompt.text) <= 632
+    longer = settings(profile).fit({**contents, "rule": words[:160], "directive": words[:274] + "End."})
+    assert longer.text.split("\n\n")[:2] == [words[:160], words[:274] + "End."]
+
+
 @pytest.mark.requirement("S0.9", "S0.12")
 def test_of_what_the_worker_is_given_just_the_table_reaches_its_prompt():
-    prompt = settings("forge").fit(worker())
+    prompt = settings("forge-literal").fit(worker())
     parts = prompt.text.split("\n\n")
-    assert parts[2] == "p" * 400
+    assert parts[2] == worker()["plan"][:399] + MARKER
     assert parts[3].split("\n") == [f"Attempt {i}: lesson" for i in (18, 19, 20)]
     assert parts[4].split("\n") == [f"banned {i}" for i in range(5)]
     assert parts[5].split("\n") == [f"preferred {i}" for i in range(3)]
     assert parts[6].split("\n") == ["strategic 7", "strategic 8"]
-    assert not prompt.receipt.truncated
+    assert [loss.name for loss in prompt.receipt.losses] == ["plan"]
 
 
 @pytest.mark.requirement("S0.10")
@@ -250,15 +292,57 @@ def test_with_a_thousand_rules_the_counts_survive_and_the_remaining_rules_go_fir
     assert listed == ["counts", "failing", "banned", "lessons", "remediated", "escalated", "remaining"]
 
 
+def numbered(name, count):
+    return [f"{name} {i}" for i in range(count)]
+
+
+@pytest.mark.requirement("S0.10")
+def test_the_architect_sees_just_its_table_each_list_from_its_own_side():
+    """Top is the first, last the newest: no list is switched off, shortened to five or turned around."""
+    sizes = {"failing": 30, "banned": 9, "lessons": 9, "remediated": 40, "escalated": 20, "remaining": 50}
+    contents = {"counts": "fixed 3, escalated 20, skipped 1", **{name: numbered(name, n) for name, n in sizes.items()}}
+    prompt = settings("forge-architect").fit(contents)
+    assert prompt.text.split("\n\n") == [
+        "fixed 3, escalated 20, skipped 1",
+        "\n".join(numbered("failing", 10)),
+        "\n".join(numbered("banned", 5)),
+        "\n".join(numbered("lessons", 3)),
+        "\n".join(numbered("remediated", 40)[-5:]),
+        "\n".join(numbered("escalated", 20)),
+        "\n".join(numbered("remaining", 50)),
+    ]
+    assert not prompt.receipt.truncated
+
+
+@pytest.mark.requirement("S0.11")
+def test_the_reflector_sees_just_its_table_in_its_order():
+    contents = {
+        "history": numbered("history", 12),
+        "directive": "Answer with CAUSE.",
+        "lessons": numbered("lessons", 90),
+        "attempt": "edited the file",
+        "rule": "V-2301: a rule",
+    }
+    assert settings("forge-reflector").fit(contents).text.split("\n\n") == [
+        "V-2301: a rule",
+        "edited the file",
+        "\n".join(numbered("lessons", 90)[-3:]),
+        "Answer with CAUSE.",
+        "\n".join(numbered("history", 12)),
+    ]
+
+
 @pytest.mark.requirement("S0.10", "S0.11")
-def test_the_other_agents_have_their_own_tables_and_totals():
-    architect, reflector = settings("forge-architect"), settings("forge-reflector")
-    tops = {name: architect.value(f"sections.{name}.most") for name in ("failing", "banned", "lessons", "remediated")}
-    assert tops == {"failing": 10, "banned": 5, "lessons": 3, "remediated": 5}
-    order = ("rule", "attempt", "lessons", "directive", "history")
-    assert [reflector.value(f"sections.{name}.priority") for name in order] == [0, 1, 2, 3, 4]
-    assert (architect.value("prompt.total"), reflector.value("prompt.total")) == (7_000, 5_000)
-    assert reflector.value("sections.lessons.most") == 3
+@pytest.mark.parametrize(
+    ("profile", "total", "system", "user"),
+    [("forge-architect", 7_000, 2_000, 3_000), ("forge-reflector", 5_000, 1_500, 2_000)],
+)
+def test_the_other_agents_have_their_totals_for_a_system_prompt_of_that_size(profile, total, system, user):
+    held = settings(profile, model="gpt-5")
+    assert held.value("prompt.total") == total
+    prompt = held.fit({"lessons": ["l"], "notes": "word " * 9_000}, system="word " * (system - 6))
+    assert user - 510 <= prompt.receipt.used <= prompt.receipt.budget <= user
+    assert prompt.receipt.used > prompt.receipt.budget - 4
 
 
 @pytest.mark.requirement("S0.11")
@@ -268,17 +352,32 @@ def test_the_reflectors_directive_survives_ninety_attempts(budget):
     directive = "Answer with CAUSE, BANNED and DISTILLED_LESSON."
     contents = {
         "rule": "V-2301: a rule",
-        "attempt": "edited the file\n" * 200,
+        "attempt": "\n".join(["edited the file"] * 200),
         "lessons": [f"Attempt {i}: lesson" for i in range(90)],
         "directive": directive,
         "history": [f"Attempt {i}: " + "raw text " * 40 for i in range(90)],
     }
     prompt = settings("forge-reflector").fit(contents, budget=budget)
-    assert directive in prompt.text
-    assert "V-2301" in prompt.text
+    parts = prompt.text.split("\n\n")
+    assert parts[0] == "V-2301: a rule"
+    assert directive in parts
     assert ("edited the file" in prompt.text) == (budget > 120)
+    assert "\n".join(contents["lessons"][-3:]) in parts
     assert prompt.receipt.used <= budget
     assert 0.9 * budget < prompt.receipt.used or budget == 120
+
+
+@pytest.mark.requirement("S0.11")
+@pytest.mark.parametrize("big", [0, 4, 8])
+def test_the_reflectors_history_is_there_although_one_attempt_is_bigger_than_what_is_left(big):
+    """It was gone in 108 of 120 prompts with over 400 tokens free."""
+    attempts = [f"Attempt {i}: edited the file, and it failed." for i in range(9)]
+    attempts[big] += " The log:" + " word" * 3_000
+    contents = {"rule": "V-2301", "attempt": "edited", "directive": "Answer.", "history": attempts}
+    prompt = settings("forge-reflector").fit(contents, budget=500)
+    assert all(f"Attempt {i}: edited the file, and it failed." in prompt.text for i in range(9))
+    assert 450 < prompt.receipt.used <= 500
+    assert prompt.receipt.part("history").state == "cut"
 
 
 @pytest.mark.requirement("S0.13", "S0.14", "S0.15", "S0.16")
@@ -296,7 +395,7 @@ def test_lessons_in_the_prompt_are_distilled_numbered_and_a_twentieth_of_the_raw
     assert lessons.split("\n") == [f"Attempt {i + 1}: run aide --init after edit {i}." for i in (15, 16, 17)]
     assert len("".join(raw)) >= 20 * len(lessons)
     assert "The database was not" not in prompt.text
-    assert events[0]["reflection"].startswith("The database was not")
+    assert [event["approach"] + event["result"] + event["reflection"] for event in events] == raw
 
 
 @pytest.mark.requirement("S0.17")
@@ -304,7 +403,8 @@ def test_every_assembly_emits_its_event_with_the_agent_and_the_rule():
     log = []
     held = settings("forge")
     for i in range(3):
-        prompt = held.fit({**worker(), "notes": "n" * 90_000}, agent="worker", emit=log.append, about={"rule_id": i})
+        contents = {**worker(), "plan": "p", "notes": "n" * 90_000}
+        prompt = held.fit(contents, agent="worker", emit=log.append, about={"rule_id": i})
     event = log[-1]
     assert (len(log), event["event"], event["agent"], event["rule_id"]) == (3, "prompt_assembled", "worker", 2)
     assert event["used_tokens"] == held.meter().count(prompt.text) <= event["budget_tokens"]
@@ -313,14 +413,46 @@ def test_every_assembly_emits_its_event_with_the_agent_and_the_rule():
     assert event["sections_truncated"] == ["notes"]
 
 
+@pytest.mark.requirement("S0.17")
+def test_a_request_within_a_turn_emits_its_event_too():
+    held, log, turn = settings("forge", model="gpt-5"), [], [{"role": "user", "content": "Fix V-2301."}]
+    for i in range(4):
+        call = {"id": f"c{i}", "type": "function", "function": {"name": "apply_fix", "arguments": "{}"}}
+        turn += [
+            {"role": "assistant", "content": f"Step {i}", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{i}", "content": f"line {i}\n" * 1_500},
+        ]
+        told = {"agent": "worker", "emit": log.append, "about": {"rule_id": "V-2301"}}
+        fitted = held.fit_messages(turn, tools=TOOLS, budget=8_000, **told)
+    assert [(event["event"], event["agent"], event["rule_id"]) for event in log] == [
+        ("prompt_assembled", "worker", "V-2301")
+    ] * 4
+    assert log[-1]["used_tokens"] == brim.meter("gpt-5").count_messages(fitted.messages, TOOLS) <= 8_000
+    assert (log[0]["sections_truncated"], log[0]["sections_dropped"]) == ([], [])
+    assert log[-1]["sections_truncated"] + log[-1]["sections_dropped"] != []
+
+
+@pytest.mark.requirement("S0.8", "S0.23")
+def test_a_budget_above_the_window_is_that_of_the_window_and_a_turn_leaves_room_for_the_answer():
+    held = settings("forge", model="gpt-5")
+    assert held.fit({"notes": "word " * 30_000}, budget=90_000).receipt.budget == 16_384
+    turn = [{"role": "user", "content": "Fix it."}, *[{"role": "assistant", "content": "word " * 900}] * 30]
+    assert 14_336 <= held.fit_messages(turn, budget=90_000).receipt.budget <= 16_384
+    free = held.fit_messages(turn)
+    assert free.receipt.budget == 16_384 - 2_048
+    assert 12_000 < brim.meter("gpt-5").count_messages(free.messages) <= 16_384 - 2_048
+    reserved = settings("forge", model="gpt-5", **{"window.reserve": 500}).fit_messages(turn)
+    assert reserved.receipt.budget == 15_884
+
+
 @pytest.mark.requirement("S0.18")
 def test_a_report_is_made_of_the_events_and_the_statuses_of_a_run():
     from brim.flows import report
 
     log = []
     held = settings("forge")
-    held.fit(worker(), emit=log.append)
-    held.fit({**worker(), "notes": "n " * 90_000}, emit=log.append)
+    held.fit({**worker(), "plan": "p"}, emit=log.append)
+    held.fit({**worker(), "plan": "p", "notes": "n " * 90_000}, emit=log.append)
     held.fit({"rule": "r", "plan": "p " * 200, "lessons": ["l " * 999]}, budget=120, emit=log.append)
     log += [{"event": "model_called", "http_status": status} for status in (200, 200, 400)]
     told = report(log)
@@ -362,10 +494,8 @@ def test_the_budget_covers_the_system_prompt_the_tools_and_what_follows_within_t
     system = "You are the Worker. " * 300
     prompt = held.fit({**worker(), "notes": "n " * 90_000}, system=system, tools=TOOLS)
     sent = [{"role": "system", "content": system}, {"role": "user", "content": prompt.text}]
-    aside = meter.count_messages(sent[:1], TOOLS)
-    assert prompt.receipt.budget == 8_000 - 2_000 - aside
-    assert prompt.receipt.used > prompt.receipt.budget - 10
-    assert 5_950 < meter.count_messages(sent, TOOLS) <= 8_000 - 2_000 + 20
+    assert 5_950 < meter.count_messages(sent, TOOLS) <= 8_000 - 2_000
+    assert meter.count_messages(sent, TOOLS) > 6_000 - 12, "and what is left is used"
 
 
 @pytest.mark.requirement("S0.23")
@@ -382,5 +512,6 @@ def test_new_sections_can_be_added_and_go_before_those_of_the_table():
     for budget in (4_000, 1_000, 700, 400):
         receipt = settings("forge").fit(contents, budget=budget).receipt
         assert min(0.9 * budget, 3_200) < receipt.used <= budget
-        assert all(receipt.part(name).state == "whole" for name in WORKER_TABLE)
-    assert receipt.part("tips").state == "dropped"
+        assert all(receipt.part(name).state == "whole" for name in WORKER_TABLE if name != "plan")
+        assert receipt.part("plan").used > 100
+        assert receipt.part("tips").state != "whole"

@@ -102,12 +102,17 @@ def _prompt(item: Mapping[str, Any]) -> tuple[int, int, list[str], list[str]] | 
     """Return the use, the budget, and the dropped and truncated sections of a prompt; `None` for other entries."""
     if item.get("event") == "prompt_assembled":
         lost, shortened = item.get("sections_dropped", []), item.get("sections_truncated", [])
-        return item["used_tokens"], item["budget_tokens"], list(lost), list(shortened)
+        return item["used_tokens"], item["budget_tokens"], _named(lost), _named(shortened)
     if "context_truncation" not in item or "used_chars" not in item:
         return None
     states = [(section["state"], section["name"]) for section in item.get("sections", ())]
     lost = [name for state, name in states if state == "dropped"]
     return item["used_chars"], item["budget_chars"], lost, [name for state, name in states if state == "cut"]
+
+
+def _named(sections: Iterable[str]) -> list[str]:
+    """Return the names of sections; the turns of a history, whose names are positions, are `messages`."""
+    return list(dict.fromkeys("messages" if name.startswith("messages[") else name for name in sections))
 
 
 def _ranked(counts: Counter[str]) -> dict[str, int]:

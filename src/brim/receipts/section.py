@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from brim.amounts import Amount, units, units_or_share
 from brim.errors import InvalidType, InvalidValue, check_choice
+from brim.receipts.text_entries import text_entries
 
 _HEAVIEST = 1_000_000
 
@@ -62,8 +63,8 @@ class Section:
     joiner: str = "\n"
     """The text between entries."""
     most: int | None = None
-    """At most this many entries, or characters of a text, from the side that `keep` keeps. The choice is made before
-    anything is counted, so the rest is not reported as a loss."""
+    """At most this many entries, from the side that `keep` keeps; those of a text are its lines. The choice is made
+    before anything is counted. The rest of a list is not reported as a loss, the rest of a text is."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -119,11 +120,13 @@ class Section:
     @property
     def chosen(self) -> str | Sequence[str]:
         """The content, or as much of it as `most` allows."""
-        if self.most is None or len(self.content) <= self.most:
+        if self.most is None:
             return self.content
-        if self.keeps_end:
-            return self.content[len(self.content) - self.most :]
-        return self.content[: self.most]
+        entries = text_entries(self.content) if isinstance(self.content, str) else self.content
+        if len(entries) <= self.most:
+            return self.content
+        chosen = entries[len(entries) - self.most :] if self.keeps_end else entries[: self.most]
+        return "\n".join(chosen).rstrip("\n") if isinstance(self.content, str) else chosen
 
     @property
     def text(self) -> str:

@@ -81,6 +81,14 @@ class Draft:
             usable = (self.cuttable and self.ceiling >= self.marked) or self._sizes(self.ceiling)
             self.wanted = self.ceiling if usable else 0
 
+    def report_choice(self) -> None:
+        """Report what `most` leaves out of a text as a loss."""
+        content = self.section.content
+        if self.text and isinstance(content, str) and len(self.text) < len(content):
+            self.before = (self.meter.count(content), content)
+            side = "last" if self.section.keeps_end else "first"
+            self.lessened = f"its {side} {self.section.most:,} entries"
+
     def lessen(self, content: str | Sequence[str], reason: str) -> None:
         """Use less content from now on."""
         self.before = self.before or (self.count, self.text)

@@ -96,6 +96,7 @@ class SectionFit:
         for draft, count in zip(drafts, self.meter.count_many([draft.text for draft in drafts]), strict=True):
             draft.measure(count)
             self.counts[draft.text] = count
+            draft.report_choice()
         return drafts
 
     def _layout(self) -> Layout:

@@ -163,17 +163,36 @@ class Builder(PromptLimits):
             self.log(override.warning)
         return override
 
-    def fit_messages(self, messages: Sequence[Any], **options: Any) -> Fitted:
+    def fit_messages(
+        self,
+        messages: Sequence[Any],
+        *,
+        agent: str | None = None,
+        emit: Callable[[dict[str, Any]], object] | None = None,
+        about: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Fitted:
         """Return the fitted history.
+
+        Without a budget and without `window.reserve`, a part of the window is left for the answer.
 
         Args:
             messages: the history.
+            agent: the agent whose history it is, for the event.
+            emit: called with the `prompt_assembled` event, in which the turns are the sections.
+            about: more fields of that event, such as a `rule_id`.
             options: arguments of `brim.fit_messages`, which override the settings.
 
         Raises:
             DoesNotFit: the messages that must stay are bigger than the budget.
         """
-        window, limited = self.window(), self.limits_history()
+        fitted = self._fit_messages(messages, options)
+        if emit is not None:
+            emit(fitted.receipt.event(agent, **(about or {})))
+        return fitted
+
+    def _fit_messages(self, messages: Sequence[Any], options: Mapping[str, Any]) -> Fitted:
+        window, limited = self._answered_window(), self.limits_history()
         scale = meter_named("chars") if limited and not self.is_set("meter") else self.meter()
         made: dict[str, Any] = {name: self.value(f"history.{key}") for name, key in _HISTORY.items()}
         made["stable"] = self.value("history.stable") or None

@@ -20,6 +20,9 @@ DIRECTIVE = (
 )
 """The instruction of the call that summarises."""
 
+HISTORIES = ("history", "lessons")
+"""The sections that strategy B summarises: the first of them that a prompt has."""
+
 _SHORTEST = 200
 """Tokens of a summary that is worth a call."""
 
@@ -39,19 +42,27 @@ class ModelAnswer:
 
 
 def exchange(
-    settings: Builder, contents: Contents, model: LanguageModel, history: str, options: Mapping[str, Any]
+    settings: Builder, contents: Contents, model: LanguageModel, history: str | None, options: Mapping[str, Any]
 ) -> ModelAnswer:
     """Return the answer of a model to the prompt of the settings; see `Resolved.exchange`."""
     summary, reason, calls = None, "", 1
     if settings.value("history.strategy") == "B":
-        if history not in contents:
-            raise UnknownName("section", history, contents)
-        part = settings.fit(contents, **{**options, "emit": None}).receipt.part(history)
-        if part.state not in ("whole", "empty", "disabled"):
+        name = history or next((each for each in HISTORIES if each in contents), HISTORIES[0])
+        if name not in contents:
+            raise UnknownName("section", name, contents)
+        section = settings.sections({name: contents[name]})[0]
+        chosen = section.chosen
+        part = settings.fit(contents, **{**options, "emit": None}).receipt.part(name)
+        cut = part.state not in ("whole", "empty", "disabled")
+        if cut or len(chosen) < len(section.content):
             calls += 1
+            # What is shown whole is not summarised too.
+            newest = () if cut or isinstance(chosen, str) else chosen
+            older = section.content if not newest else _without(section, newest)
             try:
-                summary = _summary(settings, contents[history], part.granted, model)
-                contents = {**contents, history: _replaced(contents[history], summary)}
+                summary = _summary(settings, replace(section, content=older), part.granted if cut else 0, model)
+                shown = [summary, *newest] if newest else summary
+                contents = {**contents, name: replace(section, content=shown, most=None)}
             except ModelError as error:
                 reason = f"the history was truncated, since its summary failed: {error}"
     prompt = settings.fit(contents, **options)
@@ -59,9 +70,14 @@ def exchange(
     return ModelAnswer(prompt=prompt, reply=reply, calls=calls, summary=summary, reason=reason)
 
 
-def _summary(settings: Builder, content: str | Sequence[str] | Section, granted: int, model: LanguageModel) -> str:
+def _without(section: Section, newest: Sequence[str]) -> Sequence[str]:
+    """Return the entries of a section that `most` leaves out."""
+    left = len(section.content) - len(newest)
+    return section.content[:left] if section.keeps_end else section.content[-left:]
+
+
+def _summary(settings: Builder, section: Section, granted: int, model: LanguageModel) -> str:
     """Return a model's summary of as much of a history as its window holds."""
-    section = content if isinstance(content, Section) else Section("history", content)
     window, limit = settings.window(), max(granted, _SHORTEST)
     sections = [
         Section("directive", DIRECTIVE.format(limit=limit), required=True),
@@ -70,7 +86,3 @@ def _summary(settings: Builder, content: str | Sequence[str] | Section, granted:
     # A model of unknown window gets the whole history, and may refuse it.
     budget = MOST if window is None else max(window.budget - limit, 0)
     return model.complete(fit(sections, budget, meter=settings.token_meter()).text).text
-
-
-def _replaced(content: str | Sequence[str] | Section, summary: str) -> str | Section:
-    return replace(content, content=summary, most=None) if isinstance(content, Section) else summary

@@ -17,14 +17,15 @@ from brim.settings.kinds import MOST
 
 
 def remaining(budget: int, meter: BaseMeter, system: str | None, tools: Sequence[Mapping[str, Any]] | None) -> int:
-    """Return the budget without the tokens of the system prompt and the tools.
+    """Return the budget without the tokens of the system prompt, the tools, and the message that has the prompt.
 
     Raises:
         DoesNotFit: they alone are over the budget.
     """
     if not system and not tools:
         return budget
-    taken = meter.count_messages([{"role": "system", "content": system}] if system else [], tools or None)
+    sent = [{"role": "system", "content": system}] if system else []
+    taken = meter.count_messages([*sent, {"role": "user", "content": ""}], tools or None)
     if taken > budget:
         raise DoesNotFit(
             f"the prompt does not fit: the system prompt and the tools have {taken:,} {meter.unit} and the budget"

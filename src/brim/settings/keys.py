@@ -130,7 +130,9 @@ _SETTINGS = (
     _row("sections.*.enabled", FLAG, True, "A section that is not enabled is left out."),
     _row("sections.*.marker", text(empty=True), None, "The text that marks a cut."),
     _row("sections.*.joiner", text(empty=True), "\n", "The text between its entries."),
-    _row("sections.*.most", whole(), None, "The most entries, or characters of a text, that are considered at all."),
+    _row(
+        "sections.*.most", whole(), None, "The most entries that are considered at all; those of a text are its lines."
+    ),
     _row("history.selection", combination(get_args(Way)), "recency", "Which turns stay; join two ways by a plus sign."),
     _row("history.within", choice(get_args(Within)), "newest_first", "Which turns of one class are selected first."),
     _row("history.pin_most_recent", FLAG, True, "Whether the newest step of a pack stays whatever its class."),

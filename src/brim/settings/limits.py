@@ -7,6 +7,7 @@ characters but not the window is fitted again to fewer characters, until it fits
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -15,7 +16,7 @@ from brim.errors import InvalidValue, SourceError, UnknownName
 from brim.history.result import Fitted
 from brim.meter import BaseMeter, meter_for
 from brim.meter import meter as meter_named
-from brim.meter.window import Window, budget_of
+from brim.meter.window import Window, answer_room, budget_of
 from brim.sections.section_fit import Prompt
 from brim.settings.budgets import CHARS_A_TOKEN, OLDER, RECENT, TOTAL
 from brim.settings.lookup import Lookup
@@ -52,6 +53,13 @@ class PromptLimits(Lookup):
             if any(self.is_set(f"window.{name}") for name in _WINDOW):
                 raise self.blame("model", error) from error
             return None
+
+    def _answered_window(self) -> Window | None:
+        """Return the window, with a part of it reserved for the answer if no reserve is set."""
+        window = self.window()
+        if window is None or self.is_set("window.reserve"):
+            return window
+        return replace(window, reserve=answer_room(window.size))
 
     def meter(self) -> BaseMeter:
         """Return the meter that is set, or that of the model, or the default one.
@@ -106,6 +114,8 @@ class PromptLimits(Lookup):
             budget = budget_of(made.get("budget"), made.get("model"))
             if made.get("budget") is None:
                 budget = self.within_margin(budget, meter_for(made.get("meter"), made.get("model")))
+            elif window is not None and "model" not in options and meter_for(made.get("meter"), None).unit == "tokens":
+                budget = min(budget, window.budget)
             return {**made, "budget": budget}
         bounds = [total] if total is not None else []
         if window is not None and (scale.unit == "tokens" or not bounds):

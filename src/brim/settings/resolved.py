@@ -45,17 +45,18 @@ class Resolved(Builder):
     __slots__ = ()
 
     def exchange(
-        self, contents: Contents, model: LanguageModel, *, history: str = "history", **options: Any
+        self, contents: Contents, model: LanguageModel, *, history: str | None = None, **options: Any
     ) -> ModelAnswer:
         """Return the answer of a model to the prompt of these settings.
 
         Strategy A of `history.strategy` truncates a history that is too long. Strategy B has it summarised first, in a
-        call of its own; a history that fits is not summarised.
+        call of its own; a history that fits is not summarised. Entries that `most` leaves out do not fit: their
+        summary comes before the entries that are shown.
 
         Args:
             contents: the sections by name.
             model: the model.
-            history: the name of the section that strategy B summarises.
+            history: the section that strategy B summarises; by default `history`, or `lessons` if there is none.
             options: arguments of `fit`.
 
         Raises:

@@ -101,8 +101,21 @@ def test_the_memory_holds_the_lesson_and_the_event_alone_the_raw_text():
     event = events[1]
     assert event["event"] == "attempt_recorded"
     assert event["attempt"] == 2
-    assert [len(event[name]) for name in ("approach", "result", "reflection")] == [200, 80, 120]
+    assert [len(event[name]) for name in ("approach", "result", "reflection")] == [440, 210, 550], "whole"
     assert event["approach"].startswith("approach 1")
+
+
+@pytest.mark.requirement("S0.13")
+def test_a_lesson_that_wraps_over_lines_is_kept_whole():
+    """The document's own lesson has two lines, and the second was lost."""
+    lesson = (
+        "Tried to edit /etc/aide.conf directly; failed because the AIDE\n"
+        "db needs --init after config changes. Reflector: use `aide --init --verbose`."
+    )
+    for after in ("", "\n", "\nVERDICT: CONTINUE", "\n\nSome more words.", "\nSome more words after the end."):
+        assert distilled(f"CAUSE: it\nDISTILLED_LESSON: {lesson}{after}").text == lesson.replace("\n", " ")
+    assert distilled(f"DISTILLED_LESSON:\n{lesson}\n").text == lesson.replace("\n", " ")
+    assert distilled("DISTILLED_LESSON: run aide --init\nThat is all.").text == "run aide --init"
 
 
 @pytest.mark.requirement("S0.15")

@@ -36,12 +36,10 @@ _LOOKED_AT = 20_000
 """Characters at either end of a reply in which a lesson is searched."""
 _LAST = 3
 """Attempts whose lessons are in a prompt."""
-_LOGGED = {"approach": 200, "result": 80, "reflection": 120}
-"""Characters of the raw texts in an event."""
 
 _DECORATION = r"[ \t*_`~\"'“”>#-]*"
 _NAMED = re.compile(
-    rf"(?<![A-Za-z0-9])DISTILLED(?:[ _-]?LESSON)?{_DECORATION}[:：]{_DECORATION}([^\n]*)(?=(?:\s*\n([^\n]+))?)",
+    rf"(?<![A-Za-z0-9])DISTILLED(?:[ _-]?LESSON)?{_DECORATION}[:：]{_DECORATION}([^\n]*)",
     re.IGNORECASE,
 )
 _OTHER_FIELD = re.compile(r"\W*[A-Z][A-Z_]{3,}\W*[:：]")
@@ -50,6 +48,9 @@ _PLACEHOLDER = re.compile(r"<[^>]*>|\[[^\]]*\]|\.{3}|…")
 _SENTENCE = re.compile(r".+?(?:[.!?](?=[\s*_\"')\]]|$)|[。！？]|$)")
 _NOTHING = re.compile(r"\s*+(?:#{1,6}\s.*|```.*|~~~.*|[-=*_\s]*+)")
 """A line without content: a heading, a fence, a rule."""
+_WRAPS = 40
+"""Characters of a line that may go on in the next one, unless it ends a sentence."""
+_ENDS = (".", "!", "?", "。", "！", "？", "`", '"')
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,7 +75,7 @@ def distilled(reply: str) -> Lesson:
         raise InvalidType("reply", reply, "a string")
     if len(reply) > 2 * _LOOKED_AT:
         reply = reply[:_LOOKED_AT] + "\n" + reply[-_LOOKED_AT:]
-    found = [named for match in _NAMED.finditer(reply) if (named := _named(match))]
+    found = [named for match in _NAMED.finditer(reply) if (named := _named(match, reply))]
     if found:
         return Lesson(text=_bounded(found[-1], _MOST), distilled=True)
     return Lesson(text=_bounded(_first_sentence(reply), _MOST_FALLBACK) or NO_LESSON, distilled=False)
@@ -124,14 +125,14 @@ class EpisodicMemory:
         """
         number = self._next() if number is None else units("number", number, least=self._next())
         lesson = distilled(reflection if reflection.strip() else approach)
-        raw = {"approach": approach, "result": result, "reflection": reflection}
-        logged = {name: cut(text, _LOGGED[name], "chars", marker="…").text for name, text in raw.items()}
         event = {
             "event": "attempt_recorded",
             "attempt": number,
             "lesson": lesson.text,
             "distilled": lesson.distilled,
-            **logged,
+            "approach": approach,
+            "result": result,
+            "reflection": reflection,
         }
         return EpisodicMemory((*self.attempts, Attempt(number=number, lesson=lesson))), event
 
@@ -179,12 +180,25 @@ class EpisodicMemory:
         return self.attempts[-1].number + 1 if self.attempts else 1
 
 
-def _named(match: re.Match[str]) -> str:
-    """Return the value of the field, on its line or the next; a placeholder counts as empty."""
-    text, below = match.groups(default="")
+def _named(match: re.Match[str], reply: str) -> str:
+    """Return the value of the field, on its line or the next, with the lines over which it wraps.
+
+    A placeholder counts as empty.
+    """
+    text, below = match[1], reply[match.end() : match.end() + 2 * _MOST].split("\n")[1:]
     if not _bare(text):
-        text = "" if _OTHER_FIELD.match(below) else below
-    return "" if _PLACEHOLDER.fullmatch(text.strip(' \t*_`"')) else _bare(text)
+        while below and not below[0].strip():
+            del below[0]
+        text = "" if not below or _OTHER_FIELD.match(below[0]) else below.pop(0)
+    if _PLACEHOLDER.fullmatch(text.strip(' \t*_`"')):
+        return ""
+    last = text
+    for line in below:
+        ends = len(last) < _WRAPS or last.rstrip(" *_").endswith(_ENDS)
+        if ends or len(text) > _MOST or _NOTHING.fullmatch(line) or _OTHER_FIELD.match(line):
+            break
+        text, last = f"{text} {line}", line
+    return _bare(text)
 
 
 def _first_sentence(text: str) -> str:
