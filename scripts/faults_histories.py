@@ -276,8 +276,14 @@ AREAS = (
     ),
     (
         "history/note.py",
-        "tests/history/test_note.py tests/requirements/test_flow.py tests/hostile/test_marks.py",
+        "tests/history/test_note.py tests/history/test_ranking.py tests/requirements/test_flow.py tests/hostile/test_marks.py",
         (
+            (
+                "a result is a person",
+                "    if not message.results:\n        return not",
+                "    if True:\n        return not",
+            ),
+            ("a reminder is a person", "not text.startswith(_REMINDER)", "True"),
             ("the omitted are the included", "({total - included} omitted", "({included} omitted"),
             (
                 "any text with the mark is a note",
@@ -299,13 +305,20 @@ AREAS = (
     ),
     (
         "history/ranking.py",
-        "tests/requirements/test_flow.py tests/history/test_arguments.py",
+        "tests/history/test_ranking.py tests/requirements/test_flow.py tests/history/test_arguments.py",
         (
             (
                 "the lowest class is served first",
                 "key=lambda turn: -self.class_of(turn, options)",
                 "key=lambda turn: self.class_of(turn, options)",
             ),
+            (
+                "the second way goes first",
+                "self._half(orders[0], orders[1], left)",
+                "self._half(orders[1], orders[0], left)",
+            ),
+            ("the query matches itself", "asked is not None and query == question", "False"),
+            ("arguments decide the class", "message.said()", "message.text()"),
         ),
     ),
     (

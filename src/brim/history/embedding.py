@@ -8,7 +8,7 @@ since it does not distinguish them.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from operator import mul
 from typing import Any
@@ -57,10 +57,11 @@ class Meaning:
         self._words.add(text)
         self._waiting.append(text)
 
-    def rank(self, query: str, sizes: Sequence[int] | None = None) -> list[int]:
+    def rank(self, query: str, sizes: Sequence[int] | None = None, own: Collection[int] = ()) -> list[int]:
         """Return the number of every text, the most relevant first, and the newest first among equals.
 
-        `sizes` are the tokens of the texts: a long one ranks lower, since others could have its room.
+        `sizes` are the tokens of the texts: a long one ranks lower, since others could have its room. `own` are
+        the texts that the query was taken from, which it does not match.
 
         Raises:
             InvalidValue: `sizes` are not one for each text, or the embedding does not return a vector for each.
@@ -70,8 +71,8 @@ class Meaning:
             self._vectors += fresh
             self._waiting = []
             self._sum = [sum(column) for column in zip(self._sum or [0.0] * len(fresh[0]), *fresh, strict=True)]
-        words = self._words.scores(query)
-        alike = spread(self._alike(query))
+        words = self._words.scores(query, own)
+        alike = spread([0.0 if number in own else near for number, near in enumerate(self._alike(query))])
         most, nearest = max(words, default=0) or 1, max(alike, default=0) or 1
         share = self._share
         scores = [(1 - share) * word / most + share * near / nearest for word, near in zip(words, alike, strict=True)]

@@ -16,6 +16,8 @@ from brim.wire.message import Message, Piece
 
 MARK = "[CONTEXT_TRUNCATED]"
 """How a note begins."""
+_REMINDER = "<system-reminder>"
+"""How the texts begin that agents add to the results of tools."""
 _FORM = re.compile(
     re.escape(MARK)
     + r" Included ([0-9]{1,9}) of ([0-9]{1,9}) history steps \([0-9]{1,9} omitted, budget: ([0-9,]{1,15})"
@@ -54,6 +56,17 @@ def note(  # noqa: PLR0917 - in the order in which they stand in the note
 def is_note(message: Message) -> bool:
     """Return whether a message is only the note of an earlier fit."""
     return len(message.pieces) == 1 and _note_of(message) is not None
+
+
+def is_spoken(message: Message) -> bool:
+    """Return whether a person says something in a message of the user.
+
+    Results say nothing, and neither do a note or a reminder of a program beside them.
+    """
+    if not message.results:
+        return not is_note(message)
+    texts = (piece.text.strip() for piece in message.pieces if piece.kind == "text")
+    return any(text and not text.startswith(_REMINDER) and not is_written(text) for text in texts)
 
 
 def note_in(message: Message, count: Callable[[Piece], int]) -> int:

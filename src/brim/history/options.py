@@ -62,6 +62,9 @@ class Options:
         if "+".join(self.ways) not in get_args(Select):
             raise InvalidValue("select", self.select, "one way, or two different ones joined by a plus sign")
         check_choice("within", self.within, get_args(Within))
+        if self.within != "newest_first" and self.ways[0] == "priority" and len(self.ways) > 1:
+            wanted = f"'newest_first' with a selection that orders a class by {self.ways[1]}"
+            raise InvalidValue("within", self.within, wanted)
         for name in ("recent", "older"):
             value = getattr(self, name)
             if value is not None:

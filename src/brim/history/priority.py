@@ -1,7 +1,8 @@
 """The class of priority of a step, by its agent, its id and its output.
 
 A listed agent has its class whatever its step is called. For any other, the words of the step's id decide, then those
-of its output: whole words, since "latest_notes" is no test and "critical_path" no critic.
+of its output: whole words, since "latest_notes" is no test and "critical_path" no critic. In an output, the words of
+paths and names of files say nothing of what it is.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ _OPENING = 2_000
 """Characters of an output whose words count: its start says what it is."""
 
 _WORD = re.compile(r"[^\W\d_]+|\d+")
+_PROSE = re.compile(r"(?<![\w./\\~-])[^\W\d_]{1,40}(?![\w/\\]|[.-]\w)")
+"""A word that is no part of a path, of a file's name or of an identifier."""
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -74,7 +77,8 @@ class AgentClasses:
         if known is None:
             known = _highest(self._steps, words(step or ""))
         if known is None:
-            known = _highest(self._outputs, words((output or "")[:_OPENING]))
+            prose = (match[0].casefold() for match in _PROSE.finditer((output or "")[:_OPENING]))
+            known = _highest(self._outputs, prose)
         return self.otherwise if known is None else known
 
     def amended(

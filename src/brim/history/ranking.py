@@ -1,4 +1,8 @@
-"""The order in which turns are selected: by class, by relevance, by age, or by two of these."""
+"""The order in which turns are selected: by class, by relevance, by age, or by two of these.
+
+Classes come first and leave the order inside a class to the other way. Any other first way has half of the room, and
+the second way has the rest.
+"""
 
 from __future__ import annotations
 
@@ -25,16 +29,24 @@ class Ranking:
         """Return the turns besides the kept ones, in the order in which to select them."""
         gone = {*kept, *self._turns.notes}
         newest = [turn for turn in range(len(self._turns.starts) - 1, -1, -1) if turn not in gone]
-        by_last = newest
-        if options.within == "oldest_first" and options.ways == ("priority",):
-            by_last = newest[::-1]
-        elif options.ways[-1] == "relevance":
-            by_last = [turn for turn in self._by_relevance(options) if turn not in gone]
+        orders = [self._by(way, newest, options) for way in options.ways]
+        if len(orders) == 1:
+            return orders[0]
         if options.ways[0] == "priority":
-            return sorted(by_last, key=lambda turn: -self.class_of(turn, options))
-        if options.ways == ("recency", "relevance"):
-            return self._half(newest, by_last, left)
-        return self._half(by_last[:], newest, left) if options.ways == ("relevance", "recency") else by_last
+            return self._by_class(orders[1], options)
+        return self._half(orders[0], orders[1], left)
+
+    def _by(self, way: str, newest: list[int], options: Options) -> list[int]:
+        """Return some turns, which are given the newest first, in the order of one way."""
+        if way == "relevance":
+            wanted = set(newest)
+            return [turn for turn in self._by_relevance(options) if turn in wanted]
+        if way == "priority":
+            return self._by_class(newest[::-1] if options.within == "oldest_first" else newest, options)
+        return newest
+
+    def _by_class(self, turns: list[int], options: Options) -> list[int]:
+        return sorted(turns, key=lambda turn: -self.class_of(turn, options))
 
     def class_of(self, turn: int, options: Options) -> PriorityClass:
         """Return the class of a turn: the highest of its messages."""
@@ -46,7 +58,7 @@ class Ranking:
             return _class(options.classify(message.raw), self._turns.indexes[position])
         known = self._classes.get(position)
         if known is None or known[0] is not message.raw:
-            known = (message.raw, DEFAULT.of(None, message.name or None, message.text()))
+            known = (message.raw, DEFAULT.of(None, message.name or None, message.said()))
             self._classes[position] = known
         return known[1]
 
@@ -68,11 +80,10 @@ class Ranking:
         for turn in range(len(self._starts), len(starts)):
             self._index.add("\n".join(turns.messages[position].text() for position in turns.members(turn)))
         self._starts = starts
-        query = options.query
-        if query is None:
-            texts = (message.text() for message in reversed(turns.messages) if message.role == "user")
-            query = next(filter(None, texts), "")
-        ranked: list[int] = self._index.rank(query, turns.weights[:-1])
+        asked, question = turns.question()
+        query = question if options.query is None else options.query
+        own = {turns.turn_of(asked)} if asked is not None and query == question else ()
+        ranked: list[int] = self._index.rank(query, turns.weights[:-1], own)
         return ranked
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from brim.errors import InvalidValue
 from brim.meter.words import terms
@@ -57,26 +57,26 @@ class TermIndex:
                 if _has_kin(term):
                     self._kin.setdefault(term[:_KIN_LETTERS], []).append(term)
 
-    def rank(self, query: str, sizes: Sequence[int] | None = None) -> list[int]:
+    def rank(self, query: str, sizes: Sequence[int] | None = None, own: Collection[int] = ()) -> list[int]:
         """Return the number of every text, the most relevant first, and the newest first among equals.
 
         If the query matches nothing, the newest is first. `sizes` are the tokens of the texts: a long one ranks lower,
-        since others could have its room.
+        since others could have its room. `own` are the texts that the query was taken from, which it does not match.
 
         Raises:
             InvalidValue: `sizes` are not one for each text.
         """
-        return ordered(self.scores(query), sizes)
+        return ordered(self.scores(query, own), sizes)
 
-    def scores(self, query: str) -> list[float]:
-        """Return how relevant each text is, from 0 for one that does not match."""
+    def scores(self, query: str, own: Collection[int] = ()) -> list[float]:
+        """Return how relevant each text is, from 0 for one that does not match; `own` texts do not."""
         scores = [0.0] * len(self._lengths)
-        wanted = self._wanted(query)
+        wanted = self._wanted(query, own)
         if wanted:
             usual = _usual(self._lengths)
             halves = self._caught_up(usual)
             for term, weight in wanted:
-                for start, amounts in self._runs(self._amounts(term, _LONG * usual)):
+                for start, amounts in self._runs(self._amounts(term, _LONG * usual, own)):
                     for number, amount in enumerate(amounts, start):
                         scores[number] += weight * amount / (amount + halves[number])
         return scores
@@ -98,26 +98,32 @@ class TermIndex:
             self._halves = [_SATURATION * (1 - _LENGTH) + slope * length for length in around]
         return self._halves
 
-    def _wanted(self, query: str) -> list[tuple[str, float]]:
+    def _wanted(self, query: str, own: Collection[int]) -> list[tuple[str, float]]:
         """Return the known terms of a query and related ones, with their weights; related ones last."""
         words = dict.fromkeys(terms(query))
-        own = {term: self._rarity(term) for term in words if term in self._postings}
+        known = {term: self._rarity(having) for term in words if (having := self._having(term, own))}
         # A long query has enough words of its own.
         starts = {term[:_KIN_LETTERS]: None for term in words if _has_kin(term)} if len(words) < _MOST_TERMS else {}
         others = [term for start in starts for term in self._kin.get(start, ()) if term not in words]
-        kin = {term: _KIN_SHARE * self._rarity(term) for term in others}
-        return [*_heaviest(own), *_heaviest(kin)][:_MOST_TERMS]
+        kin = {term: _KIN_SHARE * self._rarity(having) for term in others if (having := self._having(term, own))}
+        return [*_heaviest(known), *_heaviest(kin)][:_MOST_TERMS]
 
-    def _rarity(self, term: str) -> float:
-        """Return the weight of a term: the fewer texts have it, the higher."""
-        having = len(self._postings[term]) // 2
+    def _having(self, term: str, own: Collection[int]) -> int:
+        """Return how many texts have a term, without some."""
+        postings = self._postings.get(term, [])
+        return len(postings) // 2 - sum(number in own for number in postings[::2]) if own else len(postings) // 2
+
+    def _rarity(self, having: int) -> float:
+        """Return the weight of a term that so many texts have: the fewer, the higher."""
         # Rounded, so that the last bit of another machine's logarithm does not change an order.
         return round(math.log1p((len(self._lengths) - having + 0.5) / (having + 0.5)), 6)
 
-    def _amounts(self, term: str, long: int) -> Iterator[tuple[int, float]]:
+    def _amounts(self, term: str, long: int, own: Collection[int]) -> Iterator[tuple[int, float]]:
         """Yield the texts that have a term, in order, and how often; for a long text, scaled to its usual part."""
         postings, lengths = self._postings[term], self._lengths
         for number, times in zip(postings[::2], postings[1::2], strict=True):
+            if number in own:
+                continue
             length = lengths[number]
             yield number, times if length <= long else times * long / length
 

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue
 from brim.history.late_results import LateResults
-from brim.history.note import is_note, note_in
+from brim.history.note import is_note, is_spoken, note_in
 from brim.history.options import Pin
 from brim.history.rules import Pairs, rules_of
 from brim.meter.base import BaseMeter
@@ -180,6 +180,14 @@ class Turns:
             raise InvalidValue("pin: an index", max(wanted), f"below {len(self.source)}, the number of messages")
         return {self.turn_of(at) for at, index in enumerate(self.indexes) if index in wanted and at not in fixed}
 
+    def question(self) -> tuple[int | None, str]:
+        """Return the position of the last words of the user, and these; `None` and an empty text without any."""
+        for at in range(len(self.messages) - 1, -1, -1):
+            message = self.messages[at]
+            if message.role == "user" and is_spoken(message) and (words := message.said()):
+                return at, words
+        return None, ""
+
     def idle(self, gone: Collection[int]) -> list[int]:
         """Return the positions of reasoning that no output of the model follows; `gone` are positions left out."""
         if not self.wire.batches:
@@ -249,7 +257,7 @@ class Turns:
             return
         if role == "user":
             self._spoken = True
-            if not message.results and not is_note(message):
+            if is_spoken(message):
                 self.instruction = at
                 self.task = at if self.task is None else self.task
         elif role == "assistant" and (self.wire.binds or self.wire.batches):

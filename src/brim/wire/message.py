@@ -58,6 +58,10 @@ class Message(NamedTuple):
         spoken = ("text", "output", "call")
         return "\n".join(f"{p.name} {p.text}" if p.kind == "call" else p.text for p in self.pieces if p.kind in spoken)
 
+    def said(self) -> str:
+        """Return its texts, without calls, results, thinking and media."""
+        return "\n".join(piece.text for piece in self.pieces if piece.kind == "text")
+
     def any(self, kind: str) -> bool:
         """Return whether it has a piece of that kind."""
         return any(piece.kind == kind for piece in self.pieces)
