@@ -276,7 +276,7 @@ AREAS = (
     ),
     (
         "history/note.py",
-        "tests/history/test_note.py tests/history/test_ranking.py tests/requirements/test_flow.py tests/hostile/test_marks.py",
+        "tests/history/test_note.py tests/history/test_ranking.py tests/hostile/test_marks.py",
         (
             (
                 "a result is a person",
