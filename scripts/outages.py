@@ -8,6 +8,7 @@
 
 A call of the store fails before it is done, or after, so that only its answer is lost. An answer of the model's server
 is a 500, a 429, or ends in its middle. A clock jumps by two hours, forwards or back. Programs do again what raised.
+Half of the pairs are two calls by chance, the others a call and the one after it.
 """
 
 from __future__ import annotations
@@ -42,13 +43,20 @@ def pair(one: Outage, other: Outage) -> Outage:
     return Outage(*(tuple(dict(part).items()) for part in parts))
 
 
+def following(outage: Outage) -> Outage:
+    """Return the outage in which the next call fails in the same way: most often the one that tries again."""
+    parts = ([(number + 1, how) for number, how in getattr(outage, name)] for name in ("store", "upstream", "clock"))
+    return Outage(*map(tuple, parts))
+
+
 def run(using: Rig, name: str, *, every: int, pairs: int, seed: int, file: bool) -> Tally:
     """Run one program in every outage, and in pairs of them."""
     tally, program, dice = Tally(), PROGRAMS[name], random.Random(f"{name} {seed}")
     expected, world = using.run(program, Outage())
     single = points(world)
     chosen = single[dice.randrange(every) :: every] if every > 1 else single
-    double = [pair(*dice.sample(single, 2)) for _ in range(pairs)]
+    double = [pair(*dice.sample(single, 2)) for _ in range(pairs - pairs // 2)]
+    double += [pair(each, following(each)) for each in dice.sample(single, min(pairs // 2, len(single)))]
     for number, outage in enumerate([*chosen, *double]):
         if file:
             with tempfile.TemporaryDirectory(prefix="brim-outage-") as folder:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from unittest.mock import patch
 
 import anthropic
+import httpx2
 import openai
 
 import brim
@@ -41,6 +42,8 @@ UPSTREAM = ("500", "429", "broken")
 """How a call of a model fails: by a status, or by a connection that ends in the middle of the answer."""
 JUMPS = (7_200.0, -7_200.0)
 """Seconds by which a clock jumps once."""
+_RECALLING = 25
+"""The request through the gateway, by its turns, that is answered with a call of `brim_recall`."""
 _TRIES = 12
 """How often a caller tries again."""
 
@@ -108,13 +111,18 @@ class World:
         for _ in range(_TRIES):
             try:
                 return call(*args, **options)
-            except (StoreError, openai.APIError, anthropic.APIError, _Refused):
+            except _FAILURES:
                 self.again += 1
         return call(*args, **options)
 
 
 class _Refused(Exception):
     """The gateway answered with an error."""
+
+
+_FAILURES = (StoreError, openai.APIError, anthropic.APIError, httpx2.RemoteProtocolError, _Refused)
+"""What a caller tries again after. The client of Anthropic does not wrap the error of a stream that ends in its middle,
+and does not send such a request again: with brim or without, that is left to its caller."""
 
 
 def _dropped(session: Session) -> list[str]:
@@ -285,8 +293,9 @@ def workers(world: World) -> dict[str, Any]:
     return ends
 
 
-def gateway(world: World) -> dict[str, Any]:
-    """Send requests through a gateway with recall, some of which ask for what was dropped."""
+@contextlib.contextmanager
+def _gateway(world: World) -> Iterator[Callable[[int], Any]]:
+    """Run a gateway with recall on the store of a world, and yield what sends a conversation of so many turns."""
     settings = GatewaySettings(
         upstream=world.url + "/v1",
         default=RequestRule(policy="fit", window=1_500, recall=True),
@@ -295,31 +304,44 @@ def gateway(world: World) -> dict[str, Any]:
     with patch.object(gateway_state, "open_store", lambda _: world.store):
         app = GatewayApp(settings)
     app.state.conversations.windows._clock = world.clock
-    answers: list[Any] = []
+
+    def send(turns: int) -> Any:
+        body = {"model": "gpt-4o", "max_tokens": 20, "messages": conversation(turns, 40)}
+        if turns == _RECALLING:
+            world.server.script = [(200, calling("chat"))]
+        status, _, answer = post(url, json.dumps(body).encode(), x_brim_session="chat")
+        if status != 200:
+            raise _Refused(answer)
+        return json.loads(answer)["choices"]
+
     with running(app, gateway_server.config(app, settings)) as url:
-        for i in range(20, 30):
+        yield send
 
-            def send(i: int = i) -> Any:
-                body = {"model": "gpt-4o", "max_tokens": 20, "messages": conversation(i, 40)}
-                if i == 25:
-                    world.server.script = [(200, calling("chat"))]
-                status, _, answer = post(url, json.dumps(body).encode(), x_brim_session="chat")
-                if status != 200:
-                    raise _Refused(answer)
-                return json.loads(answer)["choices"]
 
-            answers.append(world.tried(send))
+def gateway(world: World) -> dict[str, Any]:
+    """Send requests through a gateway, one of which asks for what was dropped; then one more through a second gateway.
+
+    What the store has of the cut may be that of a later request, if it could not be saved at once. What the second
+    gateway sends tells whether it is the same cut: it knows no more than the store.
+    """
+    with _gateway(world) as send, _gateway(world) as second:
+        answers = [world.tried(send, turns) for turns in range(20, 30)]
         world.store.faults = {}
-        name = next(row.id for row in world.store.sessions() if row.meta.get("kind") == "gateway")
-        kept = {each for entry in world.store.entries(name, kinds=["note"]) for each in entry.body.get("kept", ())}
-        cuts = [entry.body["used"] for entry in world.store.entries(name, kinds=["prompt"])]
+        sent = json.loads(world.server.bodies[-1])["messages"]
+        world.tried(second, 30)
+        store = world.store
+        name = next(row.id for row in store.sessions() if row.meta.get("kind") == "gateway")
+        kept = {each for entry in store.entries(name, kinds=["note"]) for each in entry.body.get("kept", ())}
+        prompts = [entry.body for entry in store.entries(name, kinds=["prompt"])]
         return {
             "answers": answers,
-            "sent": json.loads(world.server.bodies[-1])["messages"],
+            "sent": sent,
+            "following": json.loads(world.server.bodies[-1])["messages"],
             "kept": sorted(kept),
-            "lost": [each for each in kept if world.store.text(each) is None],
-            "cuts": sorted(set(cuts)),
-            "held": world.store.load("gateway", name).body,
+            "lost": [each for each in kept if store.text(each) is None],
+            "prompts": sorted({body["used"] for body in prompts}),
+            "receipts": sorted({body["used"] for body in prompts if "receipt" in body}),
+            "cuts": store.load("gateway", name).body["cuts"],
             "raised": world.again - len(world.upstream_faults),
             "illegal": world.server.illegal,
         }

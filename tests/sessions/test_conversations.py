@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 import brim
 from brim.errors import DoesNotFit
+from brim.sessions import journal
 from brim.sessions.conversations import Conversations
 from brim.wire.overflow import Overflow
-from faulty import BEFORE, FaultyStore
+from faulty import AFTER, BEFORE, FaultyStore
 
 SYSTEM = {"role": "system", "content": "You are a careful engineer."}
 TASK = {"role": "user", "content": "Find out why the nightly build fails, and say so in one sentence."}
@@ -356,10 +357,10 @@ def test_texts_that_are_not_written_yet_can_be_recalled(tmp_path):
     store = FaultyStore(brim.open_store(f"sqlite:///{tmp_path}/brim.db"))
     conversations = Conversations(1_500, model="gpt-4o", store=store, compact_at="never")
     conversations.request(history(3), session="nightly")
-    store.fail_next(calls=4)
+    store.fail_next(calls=40)
     session = conversations.request(history(30), session="nightly").session
     store.faults = {}
-    assert store.raised == 2
+    assert store.raised == 6  # The messages and the prompt, three times each.
     assert session._journal.owed
     names = list(session._journal.shelf.handles())
     assert len(names) > 10
@@ -368,6 +369,28 @@ def test_texts_that_are_not_written_yet_can_be_recalled(tmp_path):
     conversations.request(history(31), session="nightly")
     assert not session._journal.owed
     assert all(store.text(each) == session.recall(each) for each in names)
+
+
+@pytest.mark.parametrize("when", [BEFORE, AFTER])
+def test_usage_is_not_lost_if_another_process_continues_after_a_failure(tmp_path, when):
+    store = FaultyStore(brim.open_store(f"sqlite:///{tmp_path}/brim.db"))
+    engines = [Conversations(1_500, model="gpt-4o", store=store) for _ in range(2)]
+    for steps in range(1, 13):
+        request = engines[steps // 3 % 2].request(history(steps), session="nightly")
+        store.fail_next(when, calls=2)
+        request.answered({"prompt_tokens": 1_000 + steps, "completion_tokens": 3})
+    usages = store.entries("nightly", kinds=["usage"])
+    assert [each.body["input"] for each in usages] == [*range(1_001, 1_013)]
+
+
+def test_a_store_that_kept_a_request_waiting_is_not_asked_again_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(journal, "_PATIENCE", -1.0)
+    store = FaultyStore(brim.open_store(f"sqlite:///{tmp_path}/brim.db"))
+    conversations = Conversations(1_500, model="gpt-4o", store=store)
+    conversations.request(history(3), session="nightly")
+    store.fail_next(calls=40)
+    conversations.request(history(4), session="nightly")
+    assert store.raised == 2
 
 
 def test_a_request_goes_on_without_its_log_while_that_cannot_be_opened(tmp_path):

@@ -38,7 +38,7 @@ from brim.wire.overflow import Overflow
 
 _MOST = 64
 """Conversations that are remembered; the longest unused is forgotten first."""
-_OPENINGS = 2
+_OPENINGS = 3
 """How often a log is opened before a request goes on without it; the next request tries again."""
 _LOGGED = {"tool_limit": "100%", "keep_turns": 10}
 """How the sessions differ from those of an agent that keeps its own: what fits is sent as it came, more turns stay."""

@@ -6,6 +6,7 @@ the entries since. So opening costs as much as the prompt holds, not as much as 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,11 @@ from brim.store.base import META, Body, LogEntry, Store
 from brim.store.body import encode_body
 
 Lines = Sequence[tuple[str, Body]]
+
+_TRIES = 2
+"""How often a write that failed is tried again at once, if failures of the store are not raised."""
+_PATIENCE = 1.0
+"""Seconds after which it is not: a store that is locked has kept the request waiting already."""
 
 
 class Journal:
@@ -45,7 +51,7 @@ class Journal:
             session: its name there.
             number: the number of its last entry.
             on_failure: called with each failure of the store, which is not raised then: what could not be written is
-                written with the next entries.
+                tried again at once, and then written with the next entries.
         """
         self.store = store
         self.session = session
@@ -72,11 +78,9 @@ class Journal:
         more = [*lines, ("note", {"kept": list(texts)})] if texts else list(lines)
         if not more and not self.owed:
             return
+        until = time.monotonic() + _PATIENCE
         try:
-            if self._settled(more):
-                self.shelf.put(texts)
-                return
-            self._append(self.store, [*self.owed, *more], {**self.shelf.owed, **texts})
+            self._write(self.store, more, texts)
         except Conflict:
             raise
         except StoreError as error:
@@ -85,9 +89,19 @@ class Journal:
             self.on_failure(error)
             self.owed = [*self.owed, *more]
             self.shelf.owe(texts)
-        else:
-            self.owed = []
-            self.shelf.put({**self.shelf.owed, **texts})
+            self._write_owed(self.store, self.on_failure, until)
+
+    def _write_owed(self, store: Store, on_failure: Callable[[StoreError], object], until: float) -> None:
+        """Try again at once, so that little is owed if another process takes the session over, or this one ends."""
+        for _ in range(_TRIES):
+            if not self.owed or time.monotonic() > until:
+                return
+            try:
+                self._write(store, [], {})
+            except Conflict:
+                return  # The next write meets it too, and its caller reads the log then.
+            except StoreError as error:
+                on_failure(error)
 
     def append(self, lines: Lines, texts: Mapping[str, str] | None = None) -> None:
         """Write as `write` does, after whatever others have written."""
@@ -100,6 +114,17 @@ class Journal:
     def unread(self) -> list[LogEntry]:
         """Return the entries that others have written since the last one that is known here."""
         return [] if self.store is None else self.store.entries(self.session, after=self.number)
+
+    def _write(self, store: Store, lines: list[tuple[str, Body]], texts: Mapping[str, str]) -> None:
+        """Write lines and texts after those that could not be written yet."""
+        if self._settled(lines):
+            self.shelf.put(texts)
+            return
+        lines, texts = [*self.owed, *lines], {**self.shelf.owed, **texts}
+        if lines:
+            self._append(store, lines, texts)
+        self.owed = []
+        self.shelf.put(texts)
 
     def _append(self, store: Store, lines: list[tuple[str, Body]], texts: Mapping[str, str]) -> None:
         try:
