@@ -25,9 +25,9 @@ TOOLS = [
 ]
 
 
-def size(counted, reported, least=None):
-    sent, scale = RequestInput(messages=[]), brim.meter("gpt-4o")
-    return ReportedSize(counted=counted, reported=reported, sent=sent, scale=scale, least=least)
+def size(counted, reported, least=None, messages=0, asked=0):
+    sent, scale = RequestInput(messages=[None] * messages), brim.meter("gpt-4o")
+    return ReportedSize(counted=counted, reported=reported, sent=sent, scale=scale, least=least, asked=asked)
 
 
 @pytest.mark.parametrize(
@@ -40,31 +40,51 @@ def size(counted, reported, least=None):
         (1_000, 1_500, 1_000, 500),
         (1_000, 1_500, 1_008, 501),
         (1_000, 1_500, 500, 260),
+        (1_000, 1_125, 500, 125),
+        (1_000, 1_126, 500, 73),
     ],
 )
 def test_most_of_the_next_prompt_was_in_the_last_one(counted, reported, tokens, correction):
-    assert size(counted, reported).correction(tokens) == correction
+    assert size(counted, reported).correction(tokens, 9) == correction
 
 
 def test_a_prompt_within_its_budget_is_within_what_it_may_take():
     numbers = random.Random(7)
     for _ in range(20_000):
         counted = least = numbers.randint(1, 20_000)
-        known = size(counted, numbers.randint(-(-counted // 3), counted * 3))
+        messages = numbers.randint(0, 50)
+        asked = messages + numbers.choice([0, 100])
+        known = size(counted, numbers.randint(-(-counted // 3), counted * 3), messages=messages, asked=asked)
         if numbers.random() < 0.7:
             least = numbers.randint(1, counted)
-            known = known.after(size(least, numbers.randint(-(-least // 3), least * 3)))
+            known = known.after(size(least, numbers.randint(-(-least // 3), least * 3), messages=numbers.randint(0, 9)))
         tokens = numbers.choice([numbers.randint(0, 30_000), known.reported - 1, least])
-        budget = known.budget(tokens)
-        for used in {budget, max(0, budget - 1), budget // 2, max(0, min(budget, least - 1))}:
-            assert used + known.correction(used) <= tokens
+        new = numbers.randint(0, 5)
+        budget = known.budget(tokens, asked + new)
+        for used in {budget, budget - 1, budget // 2, min(budget, least - 1)}:
+            for sent in (messages + new, messages // 2):
+                assert used < 0 or used + known.correction(used, sent) <= tokens
 
 
 def test_a_cut_prompt_is_counted_between_the_smallest_and_the_last():
     # Tools of 1,000 tokens by our count and 1,400 by theirs; texts of 9,000 and 8,100.
     known = size(10_000, 9_500, least=size(1_000, 1_400))
-    assert known.correction(5_500) + 5_500 == 1_400 + 4_050 + 4_050 // 50 + 1
-    assert size(10_000, 9_500).correction(5_500) + 5_500 == 5_335
+    assert known.correction(5_500, 9) + 5_500 == 1_400 + 4_050 + 4_050 // 50 + 1
+    assert size(10_000, 9_500).correction(5_500, 9) + 5_500 == 5_335
+
+
+def test_messages_that_were_shortened_keep_what_the_provider_counts_for_each():
+    # Tools of 1,000 tokens by our count and 700 by theirs; 100 messages of 90 tokens each, and 130 by theirs.
+    known = size(10_000, 13_700, least=size(1_000, 700), messages=100, asked=100)
+    assert known.correction(5_500, 100) + 5_500 == 700 + 4_500 + 4_000
+    assert known.correction(5_500, 90) + 5_500 == 700 + 4_500 + 3_600
+    # By text it is more if messages are left out.
+    assert known.correction(5_500, 50) + 5_500 == 700 + 6_500 + 6_500 // 50 + 1
+    assert known.budget(9_200, 100) == 5_500
+    assert known.budget(9_200, 102) == 5_500 - 2 * 40
+    # One more for the note, and those that were left out already do not come back.
+    cut = size(10_000, 13_700, least=size(1_000, 700), messages=100, asked=300)
+    assert cut.budget(9_200, 300) == 5_500 - 40
 
 
 def test_the_smallest_prompt_of_a_conversation_is_remembered():

@@ -101,19 +101,20 @@ class Conversation(ABC):
             InvalidValue: a message or a tool is invalid.
         """
 
-    def correction(self, tokens: int) -> int:
-        """Return the tokens to add to a count of the whole request."""
-        return 0 if self.reported is None else self.reported.correction(tokens)
+    def correction(self, tokens: int, messages: Sequence[Any]) -> int:
+        """Return the tokens to add to a count of the whole request, which has these messages."""
+        return 0 if self.reported is None else self.reported.correction(tokens, len(messages))
 
-    def budget(self, tokens: int) -> int:
+    def budget(self, tokens: int, messages: Sequence[Any]) -> int:
         """Return how many tokens the meter may count, so that the corrected count is at most `tokens`."""
-        return tokens if self.reported is None else self.reported.budget(tokens)
+        return tokens if self.reported is None else self.reported.budget(tokens, len(messages))
 
     def report(self, request: FittedRequest, tokens: int) -> None:
         """Take the tokens that the provider reported for the newest prompt."""
         counted = (request.used or 0) - request.correction
         sent = replace(request.input, messages=request.messages)
-        size = ReportedSize(counted=counted, reported=tokens, sent=sent, scale=self.meter)
+        asked = len(request.input.messages)
+        size = ReportedSize(counted=counted, reported=tokens, sent=sent, scale=self.meter, asked=asked)
         self.reported = size.after(self.reported) if size.plausible else None
 
     def refused(self, overflow: Overflow) -> None:  # noqa: B027 - only a log has anything to note
@@ -178,8 +179,8 @@ class LoggedConversation(Conversation):
         session, tools = self.session, request.tools
         extra = request.extra + self._longer_start(messages)
         count = session.estimate(request.system, tools) + extra
-        before = count + self.correction(count)
-        budget = self.budget(room.fits if before <= room.fits else room.target)
+        before = count + self.correction(count, messages)
+        budget = self.budget(room.fits if before <= room.fits else room.target, messages)
         fitted = self._newest = session.prompt(system=request.system, tools=tools, budget=max(0, budget - extra))
         sent = fitted.messages
         if request.system and session.format == "openai":
@@ -194,7 +195,7 @@ class LoggedConversation(Conversation):
             changed=changed,
             before=before,
             room=room,
-            correction=self.correction(fitted.used + extra),
+            correction=self.correction(fitted.used + extra, sent),
             session=session,
             fitted=fitted,
         )

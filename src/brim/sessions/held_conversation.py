@@ -77,7 +77,7 @@ class HeldConversation(Conversation):
         offered, exact = self._meters.tools(turns.meter, turns.chat, request.tools, system=instructed)
         exact = exact and turns.meter.exact and not turns.chat.estimated
         count = context.units + sum(extra.values()) + offered + request.extra
-        correction = self.correction(count)
+        correction = self.correction(count, request.messages)
         before = count + correction
         if most is None and before <= room.fits:
             places: list[int | None] = [*range(len(request.messages))]
@@ -94,7 +94,7 @@ class HeldConversation(Conversation):
         tools = [*(request.tools or ()), recall.tool(turns.wire.name)] if request.recall else request.tools
         history.show_handles = request.recall
         fitted = context.fit(
-            max(0, self.budget(target) - request.extra),
+            max(0, self.budget(target, request.messages) - request.extra),
             tools=tools,
             system=request.system,
             capture=self._capture,
@@ -114,7 +114,7 @@ class HeldConversation(Conversation):
             changed=True,
             before=before,
             room=replace(room, target=target),
-            correction=self.correction(fitted.used + request.extra),
+            correction=self.correction(fitted.used + request.extra, fitted.messages),
             exact=exact and self.reported is None,
             shelf=self.shelf,
             fitted=fitted,

@@ -1,7 +1,9 @@
 """What a provider reported for the newest prompt of a conversation, by which the count of the next one is corrected.
 
 Most of the next prompt was in the last one, whose size is known. So only what is new is as uncertain as the meter. A
-prompt that was cut is between the smallest one of the conversation, mostly tools and instructions, and the last.
+prompt that was cut is between the smallest one of the conversation, mostly tools and instructions, and the last. Where
+a provider counts more than the meter does, nobody knows whether that is by text or by message, as with ids and metadata
+that a shortened message still has. So both are worked out, and the larger one counts.
 """
 
 from __future__ import annotations
@@ -18,6 +20,10 @@ _NEW = 8
 """The part of what is new, one in so many, that is added: it may be of another kind."""
 _PLAUSIBLE = 3
 """A report that differs by a larger factor counts something else."""
+_NOTE = 1
+"""Messages that a cut adds."""
+_STRUCTURE = 8
+"""The part of a prompt, one in so many, that ids and metadata take at most."""
 _APART = 8
 """The part of the prompt, one in so many, that the smallest one must lack at the least."""
 
@@ -33,6 +39,8 @@ class ReportedSize:
     scale: BaseMeter
     """The meter that counted it."""
 
+    asked: int = 0
+    """Messages of the request that it was made of."""
     least: ReportedSize | None = None
     """The smallest prompt of the conversation that was reported."""
 
@@ -51,21 +59,43 @@ class ReportedSize:
         least = None if self.least is None else self.least.recounted(count, scale)
         return replace(self, counted=count(self.sent), scale=scale, least=least)
 
-    def correction(self, tokens: int) -> int:
-        """Return the tokens to add to the count of a prompt that has most of its content in common with this one."""
+    def correction(self, tokens: int, messages: int) -> int:
+        """Return the tokens to add to the count of a prompt that has most of its content in common with this one.
+
+        Args:
+            tokens: the count of the prompt.
+            messages: how many messages it has.
+        """
+        by_text = self._by_text(tokens) - tokens
+        by_message = self._by_message(messages)
+        return by_text if by_message is None else max(by_text, by_message)
+
+    def budget(self, tokens: int, messages: int) -> int:
+        """Return how many counted tokens a prompt may take, so that its corrected count is at most `tokens`.
+
+        Args:
+            tokens: what it may take.
+            messages: how many messages the request has of which it is made.
+        """
+        text = self._text_budget(tokens)
+        sent = min(messages, len(self.sent.messages) + max(0, messages - self.asked) + _NOTE)
+        by_message = self._by_message(sent)
+        return text if by_message is None else min(text, tokens - by_message)
+
+    def _by_text(self, tokens: int) -> int:
+        """Return the size of a prompt if the provider counts each text higher or lower than the meter."""
         more = tokens - self.counted
         if more >= 0:
-            return self.reported - self.counted + more // _NEW
+            return tokens + self.reported - self.counted + more // _NEW
         least = self._start()
         if least is None:
-            return self._share(tokens) - tokens
+            return self._share(tokens)
         if tokens < least.counted:
-            return least._share(tokens) - tokens
+            return least._share(tokens)
         counted, reported = self.counted - least.counted, self.reported - least.reported
-        return self.reported + more * reported * (_SHORTER - 1) // (counted * _SHORTER) + 1 - tokens
+        return self.reported + more * reported * (_SHORTER - 1) // (counted * _SHORTER) + 1
 
-    def budget(self, tokens: int) -> int:
-        """Return how many counted tokens a prompt may take, so that its corrected count is at most `tokens`."""
+    def _text_budget(self, tokens: int) -> int:
         more = tokens - self.reported
         if more >= 0:
             return self.counted + more * _NEW // (_NEW + 1)
@@ -75,6 +105,20 @@ class ReportedSize:
         counted, reported = self.counted - least.counted, self.reported - least.reported
         between = self.counted + (more - 1) * counted * _SHORTER // (reported * (_SHORTER - 1))
         return between if between >= least.counted else min(least._part(tokens), least.counted - 1)
+
+    def _by_message(self, messages: int) -> int | None:
+        """Return the tokens that a prompt has beside its count if what the provider counts more is by message.
+
+        `None` if it counts less: then each message would make the prompt smaller. If only one size is known, it is by
+        message if it is not much: a large difference is one of the texts.
+        """
+        least, more = self._start(), self.reported - self.counted
+        if least is None:
+            return more if 0 < more <= self.counted // _STRUCTURE else None
+        grown, count = more - (least.reported - least.counted), len(self.sent.messages)
+        if grown <= 0 or count <= len(least.sent.messages):
+            return None
+        return more - (count - messages) * grown // (count - len(least.sent.messages))
 
     def _start(self) -> ReportedSize | None:
         """Return the smallest prompt, if it is so much smaller that the difference tells how texts are counted."""
