@@ -982,6 +982,27 @@ AREAS = (
         ),
     ),
     Area(
+        "sessions/reported_size.py",
+        "tests/sessions/test_reported_size.py",
+        (
+            (
+                "shortened messages lose what is counted for each",
+                "return by_text if by_message is None else max(by_text, by_message)",
+                "return by_text",
+            ),
+            (
+                "the budget forgets what is counted for each message",
+                "return text if by_message is None else min(text, tokens - by_message)",
+                "return text",
+            ),
+            (
+                "one size says that all differences are by message",
+                "if 0 < more <= self.counted // _STRUCTURE",
+                "if 0 < more",
+            ),
+        ),
+    ),
+    Area(
         "sessions/journal.py",
         "tests/sessions/test_logged_state.py tests/sessions/test_conversations.py",
         (
