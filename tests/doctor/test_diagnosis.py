@@ -195,15 +195,15 @@ def test_what_the_guardrails_moved_is_told_with_what_to_write(project):
     assert lowered.level == "advice"
 
 
-def test_a_setting_below_a_shipped_profile_is_told_to_have_no_effect(project):
-    told = found(project("profile: ecology\nprompt: {total: 900}\n"))["setting without effect"]
-    assert "prompt.total of 900 has no effect: the profile ecology sets 4000" in told.seen
-    assert told.commands == ()
-    mine = "profile: mine\nprofiles: {mine: {extends: ecology}}\nprompt: {total: 900}\n"
-    assert found(project(mine))["setting without effect"].commands == (
-        "brim config set prompt.total 900 --profile mine",
-    )
-    assert "setting without effect" not in found(project(mine.replace("total: 900", "total: 4000")))
+def test_a_flow_by_recency_with_critical_agents_is_told_and_the_command_heals(project):
+    flow = "history: {selection: recency}\nsteps: [{id: a, agent: code-critic}, {id: b, agent: gh-reporter}]\n"
+    told = found(project("history: {agents: flow}\n", flows__build=flow))["history without priority"]
+    assert "the flow build selects history by recency, and code-critic count as CRITICAL" in told.seen
+    assert told.commands == ("brim config set history.selection priority --flow build",)
+    healed = flow.replace("recency", "priority")
+    assert "history without priority" not in found(project("history: {agents: flow}\n", flows__build=healed))
+    no_critic = flow.replace("code-critic", "doc-writer")
+    assert "history without priority" not in found(project("history: {agents: flow}\n", flows__build=no_critic))
 
 
 @pytest.mark.requirement("X6")

@@ -253,6 +253,7 @@ READERS: dict[str, Read] = {
     "history.compact.statements.statements": lambda text: statements.statements([_message("user", text)]),
     "history.compact.statements.commands": lambda text: [*statements.commands(text)],
     "history.compact.statements.is_output": statements.is_output,
+    "history.compact.statements.is_musing": statements.is_musing,
     "history.compact.deeds": lambda text: deeds(
         [{"role": "assistant", "content": text}, {"role": "user", "content": text}]
     ),

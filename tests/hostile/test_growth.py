@@ -62,7 +62,14 @@ _PARTS = (
         "files.writer",
         "flows.",
     ),
-    *("history.embedding", "settings.loader", "settings.overrides", "settings.yaml_editor", "sections."),
+    *(
+        "history.embedding",
+        "settings.builder",
+        "settings.loader",
+        "settings.overrides",
+        "settings.yaml_editor",
+        "sections.",
+    ),
 )
 """Places whose functions pass a text to a reader that is listed, or do what one call of Python does with it."""
 _INSIDE = {

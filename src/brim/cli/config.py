@@ -113,39 +113,51 @@ def check(
 ) -> None:
     """Check settings files, and list each problem with its line.
 
-    The exit code is 2 if a file is invalid. Warnings, such as a budget beyond its bounds, do not change it.
+    The verdict is that of brim doctor without receipts: the exit code is 2 if a file is invalid, 1 if a setting has no
+    effect or a budget cannot be used as it is written, and 0 otherwise. Warnings do not change it.
 
     Example: brim config check brim.yaml flows/build.yaml
     """
     mute_settings()
     rows = [masked(_checked(path)) for path in paths or [""]]
     ok = all(row["ok"] for row in rows)
+    invalid = any(row["error"] for row in rows)
     if json:
         emit({"ok": ok, "files": rows})
     else:
         for row in rows:
             _show_check(row)
     if not ok:
-        raise typer.Exit(2)
+        raise typer.Exit(2 if invalid else 1)
 
 
 def _checked(path: str) -> dict[str, Any]:
+    from brim.doctor.diagnosis import diagnose
     from brim.settings import load_config
 
     row: dict[str, Any] = {"path": path, "ok": True, "error": None, "line": None, "read": [], "warnings": []}
+    row["problems"] = []
     try:
         config = load_config(path or None)
-        return {**row, "warnings": config.validate(), "read": list(config.files)}
+        warnings = config.validate()
+        wrong = [finding for finding in diagnose(config) if finding.level == "wrong"]
+        seen = {finding.seen for finding in wrong}
+        row |= {"ok": not wrong, "problems": [finding.to_dict() for finding in wrong], "read": list(config.files)}
+        return {**row, "warnings": [warning for warning in warnings if warning not in seen]}
     except SourceError as error:
         return {**row, "path": error.path, "ok": False, "error": str(error), "line": error.line}
 
 
 def _show_check(row: dict[str, Any]) -> None:
-    if not row["ok"]:
+    if row["error"]:
         complain(row["error"])
         return
     out = console()
-    out.print(f"ok  {', '.join(map(_near, row['read'])) or 'no file'}", soft_wrap=True)
+    verdict = "ok" if row["ok"] else "wrong"
+    out.print(f"{verdict}  {', '.join(map(_near, row['read'])) or 'no file'}", soft_wrap=True)
+    for problem in row["problems"]:
+        for line in (f"{problem['check']}: {problem['seen']}", problem["do"], *(f"$ {c}" for c in problem["commands"])):
+            out.print(f"    {line}", soft_wrap=True)
     for warning in row["warnings"]:
         out.print(f"    warning: {warning}", soft_wrap=True)
 

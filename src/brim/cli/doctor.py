@@ -37,6 +37,7 @@ def run(
 
     mute_settings()
     loaded = load_config(config)
+    loaded.validate()
     read = [] if receipts is None else list(read_receipts(receipts, ("*", "receipts"), ("receipts",), ()))
     found = diagnose(loaded, read, profile)
     wrong = sum(finding.level == "wrong" for finding in found)

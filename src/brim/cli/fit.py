@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from json import loads
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Option
@@ -16,7 +16,11 @@ from brim.cli.summary import headline, losses_table
 from brim.errors import InvalidValue
 from brim.history.request_body import read_request
 from brim.receipts.receipt import Receipt
+from brim.settings import load_config
 from brim.settings.spec import read_spec
+
+if TYPE_CHECKING:
+    from brim.settings.resolved import Resolved
 
 _File = Annotated[
     str,
@@ -61,6 +65,8 @@ def run(
     older: _Older = None,
     format: _Format = None,
     repair: _Repair = None,
+    profile: options.Profile = None,
+    config: options.Config = None,
     json: options.Json = False,
 ) -> None:
     """Fit a prompt described in YAML, or the messages of a request.
@@ -72,6 +78,9 @@ def run(
     The same body is written with the fitted messages in it, and everything else unchanged. Messages, tools, functions,
     system and instructions are counted. Without --budget, the budget is the window of --model or of the body's model,
     minus the max_tokens, max_completion_tokens or max_output_tokens of the body.
+
+    With --profile or --config the settings of the project apply: a section of the file has those of its name, and what
+    the file or an option sets overrides them.
 
     Example: brim fit prompt.yaml --budget 8000 -r receipt.json > prompt.txt
 
@@ -85,21 +94,42 @@ def run(
     limits = {"recent": whole("--recent", recent), "older": whole("--older", older)}
     given = {"select": select, "query": query, **limits, "format": format, "repair": repair}
     only_request: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    values: dict[str, Any]
+    settings = None if profile is None and config is None else load_config(config).resolve(profile)
     if request or file.lower().endswith(".json"):
-        body = read_request(file)
-        fitted = body.fit(**common, **only_request)
-        text, made = body.written(fitted.messages), fitted.receipt
+        text, made = _fit_request(file, settings, common | only_request)
         values = {"request": loads(text)} if json else {}
     else:
         for name, value in only_request.items():
             raise InvalidValue(f"--{name}", value, "left out unless the file is a request (.json, or --request)")
-        prompt = read_spec(file).fit(**common)
-        text, made, values = prompt.text, prompt.receipt, {"text": prompt.text}
+        text, made = _fit_sections(file, settings, common)
+        values = {"text": text}
     contents = {} if out is None else {out: text}
     if receipt is not None:
         contents[receipt] = made.to_json() + "\n"
     _write(text, values, made, contents, json=json, printed=out is None)
+
+
+def _fit_sections(file: str, settings: Resolved | None, options: dict[str, Any]) -> tuple[str, Receipt]:
+    """Return the prompt that a file describes, and its receipt."""
+    spec = read_spec(file)
+    given = {name: value for name, value in options.items() if value is not None}
+    prompt = spec.fit(**options) if settings is None else spec.fit_with(settings, **given)
+    return prompt.text, prompt.receipt
+
+
+def _fit_request(file: str, settings: Resolved | None, options: dict[str, Any]) -> tuple[str, Receipt]:
+    """Return the body of a request with its fitted messages, and the receipt."""
+    body = read_request(file)
+    if settings is None:
+        fitted = body.fit(**options)
+    else:
+        given = {name: value for name, value in options.items() if value is not None}
+        unknown = given.keys().isdisjoint({"budget", "model", "meter"}) and settings.window() is None
+        if unknown and body.model is not None:
+            given["model"] = body.model
+        apart = {"tools": body.tools, "system": body.system, "format": body.format}
+        fitted = settings.fit_messages(body.messages, **{**apart, **given})
+    return body.written(fitted.messages), fitted.receipt
 
 
 def _write(

@@ -12,7 +12,7 @@ from brim.settings.resolved import Resolved
 
 CHECKS = {
     "setting out of bounds": "The run uses the bound, which is not the value in the file.",
-    "setting without effect": "A profile overrides the project's own settings.",
+    "history without priority": "A decision of an early step is left out, while the newest reports stay.",
     "budget about the window": "Instructions take a fifth of a window, notes a twentieth, and the answer half of it.",
     "small model": "A small window is full before the budget is, and quality falls before that.",
     "same budgets for all flows": "A flow that builds needs more history than one that deploys.",

@@ -9,9 +9,9 @@ from shlex import quote
 from brim.doctor.finding import Finding, commands
 from brim.doctor.run_checks import RunStep
 from brim.history.priority import PriorityClass
-from brim.settings import project
 from brim.settings.budgets import CHARS_A_TOKEN, LARGEST, OLDER, PRESETS, RECENT, TOTAL, Budgets, scaled
 from brim.settings.config import Config
+from brim.settings.flow import FlowStep
 from brim.settings.keys import name_of
 from brim.settings.resolved import Resolved
 
@@ -32,7 +32,7 @@ def settings_findings(config: Config, profile: str | None, runs: Mapping[str, Se
             if finding.seen not in seen:
                 seen.add(finding.seen)
                 yield finding
-    yield from _without_effect(places[0])
+    yield from _by_recency(config, profile)
     yield from _same_budgets(config, profile, runs)
     yield from _without_class(config, profile)
 
@@ -90,22 +90,26 @@ def _set_lean(settings: Resolved) -> tuple[str, ...]:
     return _set_all(settings, PRESETS["lean"]) if single else commands(settings, "budgets.preset", "lean")
 
 
-def _without_effect(settings: Resolved) -> Iterator[Finding]:
-    """Find settings of the project that a profile of brim overrides."""
-    for key in settings:
-        above, below = settings[key], settings.below(key)
-        if not project.is_shipped(above.where) or below is None or below.origin != "project":
+def _by_recency(config: Config, profile: str | None) -> Iterator[Finding]:
+    """Find flows whose history is not selected by the class of its agents."""
+    for name in config.flows:
+        settings = config.resolve(profile=profile, flow=name)
+        way = settings.value("history.selection")
+        critical = [step.agent for step in config.flow(name).steps if _is_critical(settings, step)]
+        if "priority" in way or not critical:
             continue
-        if below.value == above.value:
-            continue
-        lines = commands(settings, key, below.value)
-        active = settings.profile or settings.value("profile")
         yield Finding(
-            check="setting without effect",
-            seen=f"{below.where}: {key} of {below.value} has no effect: the profile {active} sets {above.value}",
-            do="Put the setting into the profile." if lines else f"Put it into a profile that extends {active}.",
-            commands=lines,
+            check="history without priority",
+            level="advice",
+            seen=f"{settings['history.selection'].where or 'the default'}: the flow {name} selects history by {way},"
+            f" and {', '.join(critical[:4])} count as CRITICAL",
+            do="Select by priority, so that decisions and reviews stay before reports.",
+            commands=commands(settings, "history.selection", "priority"),
         )
+
+
+def _is_critical(settings: Resolved, step: FlowStep) -> bool:
+    return bool(step.agent) and settings.classes().of(step.agent, step.id) == PriorityClass.CRITICAL
 
 
 def _same_budgets(config: Config, profile: str | None, runs: Mapping[str, Sequence[RunStep]]) -> Iterator[Finding]:

@@ -60,23 +60,29 @@ class Builder(PromptLimits):
                 )
             if name not in listed and listed:
                 self.log(f"the section {name!r} is not listed under sections, and gets the defaults")
-            made.append(self._section(name, content))
+            made.append(self.section(name, content))
         return made
 
-    def _section(self, name: str, content: str | Sequence[str]) -> Section:
+    def section(self, name: str, content: str | Sequence[str], **own: Any) -> Section:
+        """Return the section of a name with its settings; options override them.
+
+        Raises:
+            SourceError: a setting is invalid.
+        """
         keys = {each: f"sections.{name}.{each}" for each in _FIELDS}
-        options = {each: self.value(key) for each, key in keys.items() if self.is_set(key)}
+        options = {**{each: self.value(key) for each, key in keys.items() if self.is_set(key)}, **own}
         required = options.get("required") or str(options.get("priority")).lower() == "required"
-        low = str(self.value(keys["priority"])).lower() in ("medium", "low")
-        if low and not required and not self.is_set(keys["overflow"]):
+        low = str(own.get("priority", self.value(keys["priority"]))).lower() in ("medium", "low")
+        if low and not required and "overflow" not in options:
             options["overflow"] = self.value("prompt.overflow")
         if required and not options.get("floor") and self.value("prompt.required_overflow") == "shrink":
             options["floor"] = 1
         try:
             return Section(name, content, **options)
         except InvalidValue as error:
-            key = keys.get(error.place.rpartition(": ")[2])
-            if key is None:
+            field = error.place.rpartition(": ")[2]
+            key = keys.get(field)
+            if key is None or field in own:
                 raise
             raise self.blame(key, error) from error
 

@@ -1,6 +1,7 @@
 """The settings of all layers, and the function that decides which layer counts.
 
-Layers, from the weakest: defaults, user, project, profile, flow, step, env, flags.
+Layers, from the weakest: defaults, shipped profiles, user, project, own profiles, flow, step, env, flags. What a person
+wrote counts more than what comes with brim, so a shipped profile yields to the files of the user and of the project.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ class Config:
     _above: tuple[Values, ...] = field(repr=False)
     """Flags and environment, the strongest first."""
     _below: tuple[Values, ...] = field(repr=False)
-    """Project, user and defaults."""
+    """Project, user, inherited settings and defaults."""
+    _written: int = field(repr=False)
+    """How many of them, the first ones, are files that a person wrote."""
     _flows: dict[str, Flow] = field(repr=False)
     _profiles: dict[str, Profile] = field(repr=False)
     replaces: bool = False
@@ -107,11 +110,13 @@ class Config:
 
     def _base(self, profile: str | None, flow: str | None) -> tuple[Values, ...]:
         """Return the layers below the step, the strongest first, without empty ones."""
-        chain = [] if flow is None else [self.flow(flow).settings]
+        own = [] if flow is None else [self.flow(flow).settings]
         name = self._active()[0] if profile is None else profile
-        if name is not None:
-            chain += [each.settings for each in self._chain(name)]
-        base = (*(values for values in chain if values), *self._below)
+        chain = [] if name is None else self._chain(name)
+        own += [each.settings for each in chain if not project.is_shipped(each.where)]
+        shipped = [each.settings for each in chain if project.is_shipped(each.where)]
+        files, rest = self._below[: self._written], self._below[self._written :]
+        base = tuple(values for values in (*own, *files, *shipped, *rest) if values)
         self._bases[profile, flow] = base
         return base
 

@@ -56,6 +56,7 @@ def load(
         root=found.root,
         _above=above,
         _below=(*(values for values in (own, users, files.inherited) if values), _DEFAULTS),
+        _written=sum(1 for values in (own, users) if values),
         _flows=files.flows,
         _profiles=files.profiles,
         replaces=any("override_mode" in values for values in (*above, own, users, *files.layers())),

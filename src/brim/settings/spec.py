@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from brim.amounts import units
 from brim.errors import InvalidValue, SourceError, UnknownName, shown
@@ -19,6 +19,9 @@ from brim.meter.window import Window
 from brim.receipts.section import Section
 from brim.sections.fit import fit
 from brim.sections.section_fit import Prompt
+
+if TYPE_CHECKING:
+    from brim.settings.resolved import Resolved
 
 _OPTIONS = (
     *("separator", "order", "fill", "policy", "template", "show_budget", "direction"),
@@ -41,6 +44,36 @@ class Spec:
     source: Source
     arguments: Mapping[str, Any]
     """The keyword arguments of `brim.fit`."""
+
+    @property
+    def rows(self) -> list[tuple[Section, dict[str, Any]]]:
+        """The sections, each with the options that the file sets for it."""
+        sections: list[Section] = self.arguments["sections"]
+        names = ("name", *_CONTENTS)
+        given = (self.source.at("sections", i) for i in range(len(sections)))
+        return [
+            (section, {key: value for key, value in row.items() if key not in names})
+            for section, row in zip(sections, given, strict=True)
+        ]
+
+    def fit_with(self, settings: Resolved, **options: Any) -> Prompt:
+        """Return the prompt with the settings of a profile; the file overrides them, and options override both.
+
+        Raises:
+            DoesNotFit: the required sections are bigger than the budget.
+            SourceError: a value of the file or of the settings is invalid.
+        """
+        contents = {section.name: settings.section(section.name, section.content, **own) for section, own in self.rows}
+        own = {key: value for key, value in self.arguments.items() if key != "sections"}
+        if options.keys() & {"model", "meter"}:
+            own = {key: value for key, value in own.items() if key not in ("model", "meter")}
+        try:
+            return settings.fit(contents, **{**own, **options})
+        except (InvalidValue, UnknownName) as error:
+            keys = _keys(error, own)
+            if not keys or keys[0] in options:
+                raise
+            raise self.source.error(str(error), *keys) from error
 
     def fit(
         self,

@@ -20,7 +20,7 @@ from brim.history.compact.deeds import Deed, deeds
 from brim.history.compact.facts import HEADINGS, Fact, FactLine, MessageText, harvest, listing, sentences
 from brim.history.compact.handover import CALL, HandOver, LineChoice, LineGroup
 from brim.history.compact.secrets import redact
-from brim.history.compact.statements import FENCE, commands, is_output, statements
+from brim.history.compact.statements import FENCE, commands, is_musing, is_output, statements
 from brim.history.note import is_written
 from brim.meter import Meter
 from brim.meter import meter as metered
@@ -256,7 +256,7 @@ def continuation(
     units("limit", limit)
     before = previous if previous is not None else Continuation(goal=goal, sub_tick=-1)
     texts = context_texts(messages, previous, format)
-    facts = [fact for fact in harvest(texts, MOST_FINDINGS) if fact.kind != "question" or not _is_answered(fact, texts)]
+    facts = [fact for fact in harvest(texts, MOST_FINDINGS) if _is_open(fact, texts)]
     new = [CarriedFact(kind=f.kind, text=f.text, weight=f.weight, must=f.must, handle=f.handle) for f in facts]
     by_time = sorted(facts, key=lambda fact: fact.at)
     # A rule is the user's; what the model says of itself is a statement like others.
@@ -336,12 +336,15 @@ def _said(old: Sequence[CarriedFact], texts: Sequence[MessageText]) -> tuple[Car
 def _done(texts: Sequence[MessageText]) -> list[str]:
     """Return the model's reports of work done, in order."""
     spoken = [text for one in texts if one.role == "assistant" for text in sentences(redact(one.text))]
-    return [text for text in spoken if _DONE.search(text) and not text.endswith("?") and len(text) <= _LONGEST]
+    reports = [text for text in spoken if _DONE.search(text) and not text.endswith("?") and len(text) <= _LONGEST]
+    return [text for text in reports if not is_musing(text)]
 
 
-def _is_answered(question: Fact, texts: Sequence[MessageText]) -> bool:
-    """Return whether the other side has spoken after a question."""
-    return any(one.role in ("user", "assistant") and one.role != question.role for one in texts[question.at + 1 :])
+def _is_open(fact: Fact, texts: Sequence[MessageText]) -> bool:
+    """Return whether a fact may be needed: a question that nobody answered, no error that the model only imagines."""
+    if fact.kind == "question":
+        return not any(one.role in ("user", "assistant") and one.role != fact.role for one in texts[fact.at + 1 :])
+    return not (fact.kind in ("error", "decision") and fact.role == "assistant" and is_musing(fact.text))
 
 
 def _is_done(task: set[str], reports: Sequence[set[str]]) -> bool:

@@ -100,6 +100,11 @@ def statements(messages: Sequence[MessageText]) -> list[Statement]:
     return made
 
 
+def is_musing(sentence: str) -> bool:
+    """Return whether a model thinks aloud in a sentence, or announces what it does next."""
+    return _MUSING.match(sentence) is not None
+
+
 def is_output(text: str) -> bool:
     """Return whether a text is the output of a program, by its first word or its many lines."""
     return _OUTPUT.match(text) is not None or text.count("\n") >= _LISTED
@@ -133,6 +138,6 @@ def _worth(sentence: str, words: Collection[str], common: Mapping[str, int], tot
         value = _IDLE_WORD if word in _IDLE else _WORD
         value += _NAME * (word in names) + _NUMBER * any(map(str.isdigit, word))
         worth += value * (_RARE + (total // common[word]).bit_length()) // _RARE
-    if sentence.endswith(("?", "？")) or _MUSING.match(sentence):
+    if sentence.endswith(("?", "？")) or is_musing(sentence):
         worth //= _ASKED
     return _WORTH * worth // (len(sentence) // _CHARS + _SHORT)
