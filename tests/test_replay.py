@@ -69,7 +69,7 @@ def sized(*sections, budget, **options):
 
 def test_sizes_alone_give_a_bigger_budget_all_that_the_section_has():
     """What a section asked for at a small budget says nothing about a big one."""
-    small = sized(Section("a", "x" * 100, overflow="drop", ceiling=50), Section("b", "y" * 100), budget=30)
+    small = sized(Section("a", "x" * 100, stable=True, ceiling=50), Section("b", "y" * 100), budget=30)
     assert (small.part("a").wanted, small.part("b").wanted) == (0, 100)
     again = replay(small, budget=400).receipt
     assert [(part.wanted, part.granted) for part in again.parts] == [(50, 50), (100, 100)]

@@ -1,8 +1,8 @@
 """Nine points at which a run overflowed its window of 16,384 tokens, each at another rule and in another way.
 
-The first is the one that was analysed: 1,500 tokens of system prompt, 500 of tools, 5,000 of the user's message, 6,000 in
-15 pairs of calls and results, 1,300 of reasoning, and 16,385 in all. In the others the same turn grew by more or fewer,
-longer or shorter results.
+The first is the one that was analysed: 1,500 tokens of system prompt, 500 of tools, 5,000 of the user's message, 6,000
+in 15 pairs of calls and results, 1,300 of reasoning, and 16,385 in all. In the others the same turn grew by more or
+fewer, longer or shorter results.
 """
 
 from __future__ import annotations

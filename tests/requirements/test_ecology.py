@@ -237,6 +237,17 @@ def test_without_a_total_the_models_window_is_the_total(tmp_path):
     assert settings(tmp_path, text).fit(contents(system_prompt=80)).receipt.budget == window - 1_000
 
 
+@pytest.mark.requirement("S1.1")
+def test_without_a_total_in_the_documents_spelling_the_models_window_is_the_total(tmp_path):
+    text = "model: gpt-4\ncontext_budget: {output_reserve: 1000, sections: {a: {max_tokens: 50%}}}\n"
+    prompt = settings(tmp_path, text).fit({"a": "word " * 9_000})
+    assert prompt.receipt.budget == 8_192 - 1_000
+    assert prompt.receipt.part("a").ceiling == 3_596
+    assert settings(tmp_path, text.replace("model: gpt-4\n", "")).fit({"a": "x"}).receipt.budget == 3_000
+    flagged = brim.load_config(tmp_path, environ={}, flags={"model": "gpt-4"}).resolve()
+    assert flagged.fit({"a": "x"}).receipt.budget == 7_192
+
+
 @pytest.mark.requirement("S1.6")
 def test_what_is_kept_for_the_answer_is_not_available_to_the_sections(tmp_path):
     """Sections of 3,500 tokens were allowed where 3,000 were available."""
@@ -252,14 +263,25 @@ def test_what_is_kept_for_the_answer_is_not_available_to_the_sections(tmp_path):
 @pytest.mark.parametrize("policy", ["drop_low_priority", "drop"])
 def test_low_priority_is_dropped_when_over_budget(tmp_path, policy):
     found = settings(tmp_path, ALLOCATIONS.format(policy=policy))
-    receipt = found.fit(contents(system_prompt=400, working_memory=900, rag_memories=700, recent_events=200)).receipt
-    states = {part.name: part.state for part in receipt.parts}
+    told = contents(system_prompt=400, working_memory=900, rag_memories=700, recent_events=200)
+    states = {part.name: part.state for part in found.fit(told, budget=1_500).receipt.parts}
     assert states == {
         "system_prompt": "whole",
         "working_memory": "cut",
         "rag_memories": "dropped",
         "recent_events": "whole",
     }
+
+
+@pytest.mark.requirement("S1.5")
+@pytest.mark.parametrize("policy", ["drop_low_priority", "truncate_low_priority"])
+def test_nothing_is_dropped_while_there_is_room_for_its_allocation(tmp_path, policy):
+    """A medium section over its own limit was dropped while 2,600 tokens were free."""
+    found = settings(tmp_path, ALLOCATIONS.format(policy=policy))
+    prompt = found.fit(contents(system_prompt=400, rag_memories=700, recent_events=900))
+    assert (prompt.receipt.part("rag_memories").state, prompt.receipt.part("recent_events").state) == ("cut", "cut")
+    assert 580 <= prompt.receipt.part("rag_memories").used <= 600
+    assert 280 <= prompt.receipt.part("recent_events").used <= 300
 
 
 @pytest.mark.requirement("S1.22")
@@ -335,7 +357,81 @@ def test_a_budget_on_the_page_that_cannot_be_understood_is_ignored_with_a_warnin
     page = OWN.replace("max_tokens: 40", "max_tokens: lots")
     prompt = found.fit({"working_memory": page, **contents(rag_memories=800)})
     assert prompt.receipt.part("rag_memories").ceiling == 600
-    assert "the budget in the working memory is ignored" in caplog.text
+    assert "of the budget in the working memory this is ignored" in caplog.text
+    assert "'lots'" in prompt.texts["working_memory"].splitlines()[0], "the agent is told"
+
+
+@pytest.mark.requirement("S1.14")
+def test_a_wrong_key_on_the_page_loses_that_key_alone(tmp_path):
+    page = OWN.replace("max_tokens: 40", "max_tokns: 40")
+    receipt = settings(tmp_path).fit({"working_memory": page, **contents(rag_memories=800, recent_events=850)}).receipt
+    assert (receipt.part("rag_memories").ceiling, receipt.part("recent_events").ceiling) == (600, 900)
+
+
+@pytest.mark.requirement("S1.14")
+@pytest.mark.parametrize(
+    "budget",
+    [
+        "{total_tokens: 5}",
+        "{total_tokens: 60}",
+        "{total_tokens: 4000, output_reserve: 3990}",
+        "{sections: {working_memory: {enabled: false}}}",
+        "{sections: {working_memory: {max_tokens: 1}}}",
+    ],
+)
+def test_an_agent_cannot_write_a_budget_that_it_cannot_correct(tmp_path, budget):
+    """`total_tokens: 5` on the page was an error in this tick and in every tick after it."""
+    found, told = settings(tmp_path), contents(system_prompt=40, rag_memories=200)
+    page = f"# What I know\n```yaml\ncontext_budget: {budget}\n```\n" + "The east gate is open. " * 20
+    prompt = found.fit({"working_memory": page, **told})
+    first = prompt.texts["working_memory"].splitlines()[0]
+    assert first == (
+        "[context_budget: a budget on this page leaves no room for the page itself or for what is required; that of the"
+        " settings counts instead]"
+    )
+    assert prompt.texts["working_memory"].endswith(page)
+    assert prompt.receipt.budget == 4_000
+
+
+@pytest.mark.requirement("S1.14")
+def test_the_last_good_budget_on_the_page_counts(tmp_path):
+    blocks = "".join(f"```yaml\ncontext_budget: {{total_tokens: {total}}}\n```\n" for total in (3_000, 2_000, 5))
+    prompt = settings(tmp_path).fit({"working_memory": blocks, **contents(system_prompt=40)})
+    assert prompt.receipt.budget == 2_000
+    assert "the one before it counts instead" in prompt.texts["working_memory"]
+
+
+DOCUMENT = """\
+{
+    "context_budget": {
+        "total_tokens": 2500,
+        "allocations": {
+            "system_prompt": {"max_tokens": 500, "priority": "required"},
+            "working_memory": {"max_tokens": 800, "priority": "high"},
+            "rag_memories": {"max_tokens": 60, "priority": "medium", "truncation_strategy": "start"},
+            "recent_events": {"max_tokens": 300, "priority": "required"}
+        },
+        "overflow_policy": "drop_low_priority"
+    }
+}
+"""
+
+
+@pytest.mark.requirement("S1.14")
+def test_the_documents_own_object_is_a_budget_for_a_page(tmp_path, caplog):
+    found = settings(tmp_path)
+    told = contents(system_prompt=160, rag_memories=800, action_history=900, recent_events=900)
+    prompt = found.fit({"working_memory": DOCUMENT, **told}, budget=760)
+    assert caplog.text == ""
+    assert prompt.receipt.budget == 760
+    states = {part.name: part.state for part in prompt.receipt.parts}
+    assert states["system_prompt"] == "whole"
+    assert states["recent_events"] == "cut"
+    assert states["action_history"] == "dropped"
+    free = found.fit({"working_memory": DOCUMENT, **told})
+    assert free.receipt.budget == 2_500
+    assert free.texts["rag_memories"].endswith("item 199")
+    assert free.receipt.part("rag_memories").ceiling == 60
 
 
 @pytest.mark.requirement("S1.15")
@@ -349,7 +445,7 @@ def test_the_budget_is_static_and_a_tick_may_be_given_another(tmp_path):
 
 @pytest.mark.requirement("S1.21", "S1.22")
 def test_the_budget_survives_a_checkpoint(tmp_path):
-    """It lives in the artifact, so whatever saves artifacts saves it."""
+    """It lives in the artifact, so whatever saves artifacts saves it. tests/authors has a restart with a store."""
     told = contents(system_prompt=40, rag_memories=800, recent_events=850)
     before = settings(tmp_path).fit({"working_memory": OWN, **told})
     (tmp_path / "checkpoint.json").write_text(json.dumps({"tick": 7, "artifacts": {"working_memory": OWN}}))
@@ -367,13 +463,37 @@ def test_a_feature_that_is_off_leaves_the_prompt_as_it_is(tmp_path):
 
 
 @pytest.mark.requirement("S1.10")
-def test_a_model_without_a_public_vocabulary_is_estimated_and_an_unknown_one_has_the_meter_that_is_named(tmp_path):
-    """Nothing falls back in silence: 250 tokens were told where there were 351."""
-    assert not settings(tmp_path, "model: claude-sonnet-4-5\n").meter().exact
+def test_an_unknown_model_is_counted_with_another_meter_and_a_warning_and_refused_where_that_is_asked(tmp_path, caplog):
+    """The document falls back for unknown models; nothing does so in silence: 250 tokens were told where there were 351."""
+    text = "model: somebody/new-model\ncontext_budget: {total_tokens: 4000}\n"
+    receipt = settings(tmp_path, text).fit({"system_prompt": "The river rises. " * 20}).receipt
+    assert 80 <= receipt.used <= 160
+    assert not receipt.exact
+    assert (
+        "the model 'somebody/new-model' is not in the catalogue, and is counted with the meter 'other'" in caplog.text
+    )
+    named = settings(tmp_path, text + "unknown_model: chars/4\n").fit({"system_prompt": "x" * 20}).receipt
+    assert (named.used, named.meter) == (5, "chars/4")
+    own = settings(tmp_path, text + "meter: cl100k_base\n").fit({"system_prompt": "hello world"}).receipt
+    assert (own.used, own.meter) == (2, "cl100k_base")
     with pytest.raises(brim.SourceError, match="somebody/new-model"):
-        settings(tmp_path, "model: somebody/new-model\n").meter()
-    receipt = settings(tmp_path, "meter: chars/4\nprofile: ecology\n").fit({"system_prompt": "x" * 20}).receipt
-    assert (receipt.used, receipt.exact) == (5, False)
+        settings(tmp_path, text + "unknown_model: error\n").fit({"system_prompt": "x"})
+
+
+@pytest.mark.requirement("S1.10")
+def test_a_model_is_counted_by_its_own_vocabulary_and_each_section_without_a_chat_frame(tmp_path):
+    """Each section cost 7 tokens more, because it was counted as a chat."""
+    text = "model: {}\ncontext_budget: {{total_tokens: 4000}}\n"
+    page = "漢字かな交じり文と한국어 " * 20
+    used = {
+        model: settings(tmp_path, text.format(model)).fit({"system_prompt": page}).receipt.used
+        for model in ("gpt-4", "gpt-5")
+    }
+    assert used == {"gpt-4": brim.meter("cl100k_base").count(page), "gpt-5": brim.meter("o200k_base").count(page)}
+    assert used["gpt-4"] > used["gpt-5"] + 40
+    many = settings(tmp_path, text.format("gpt-5")).fit({f"s{i}": "hello world" for i in range(10)}).receipt
+    assert many.used <= 10 * 2 + 9
+    assert not settings(tmp_path, "model: claude-sonnet-4-5\n").meter().exact
 
 
 @pytest.mark.requirement("S1.23")
@@ -413,5 +533,6 @@ def test_a_policy_that_drops_never_drops_what_is_required(tmp_path):
     text = (
         "prompt: {total: 400, overflow: drop}\nsections: {rules: {required: true, ceiling: 50}, log: {ceiling: 50}}\n"
     )
-    receipt = settings(tmp_path, text).fit(contents(rules=200, log=200)).receipt
+    found = settings(tmp_path, text)
+    receipt = found.fit(contents(rules=200, log=200), budget=80).receipt
     assert (receipt.part("rules").state, receipt.part("log").state) == ("cut", "dropped")

@@ -388,7 +388,7 @@ def test_the_refusal_names_each_part_and_the_smallest_change_that_helps():
     ("section", "told"),
     [
         pytest.param(
-            Section("a", "x" * 80, required=True, overflow="drop", ceiling=50),
+            Section("a", "x" * 80, required=True, stable=True, ceiling=50),
             "the required section 'a' has 80 chars and cannot be cut to its ceiling of 50 chars. Give it 30 more",
             id="over its ceiling and not to be cut",
         ),

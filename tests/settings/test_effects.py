@@ -204,6 +204,12 @@ PROBES = {
         lambda before, after: tokens(200, 200)(before, before) and len(before) > 800 and len(after) == 200,
         "prompt: {total: 200}\n",
     ),
+    "unknown_model": Probe(
+        refusal(plan="x" * 40),
+        "chars/4",
+        becomes(brim.SourceError, "x" * 40),
+        "model: nobody/knows\nprompt: {total: 10}\n",
+    ),
     "safety_margin": Probe(
         prompt(plan=LONG),
         "10%",

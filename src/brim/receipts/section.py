@@ -49,7 +49,8 @@ class Section:
     keep: KeepName | Any = "head"
     """What is kept when it is cut: a name, `code:` and a language, or an object with a `truncate` method."""
     overflow: OverflowAction = "truncate"
-    """What happens when it does not fit its grant: `truncate`, `drop` or `summarise`."""
+    """What happens when it does not fit its grant: `truncate`, `summarise`, or `drop`, which cuts it to its ceiling but
+    not further."""
     forms: Sequence[str] = ()
     """Shorter forms of the content. The largest that fits is used before anything is cut."""
     weight: float = 1

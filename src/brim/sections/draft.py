@@ -78,7 +78,7 @@ class Draft:
             return
         self.ceiling = int(of_budget(units_or_share("ceiling", self.section.ceiling), self.budget))
         if self.size > self.ceiling:
-            usable = (self.cuttable and self.ceiling >= self.marked) or self._sizes(self.ceiling)
+            usable = (not self.section.stable and self.ceiling >= self.marked) or self._sizes(self.ceiling)
             self.wanted = self.ceiling if usable else 0
 
     def report_choice(self) -> None:
@@ -105,7 +105,7 @@ class Draft:
 
     @property
     def cuttable(self) -> bool:
-        """Whether its content may be cut or summarised."""
+        """Whether its content may be cut or summarised to any grant; one that is dropped is only cut to its ceiling."""
         return self.section.overflow != "drop" and not self.section.stable
 
     def claim(self, toll: int) -> Claim:
@@ -116,9 +116,7 @@ class Draft:
             return Claim(wanted, min(self.marked, wanted) or 1, 0, self.rank, False, 1, toll)
         weight = section.weight if isinstance(section.weight, int) else Fraction(str(section.weight))
         floor = self._floor if section.floor else 0
-        if not cuttable:
-            least = min(self._sizes(wanted), default=0)
-        elif section.required and not floor:
+        if not cuttable or (section.required and not floor):
             least = min(self._sizes(wanted), default=wanted)
         else:
             least = min(self.marked, wanted, *self._sizes(wanted))
@@ -135,7 +133,7 @@ class Draft:
         self.kept, self.load = "", 0
         if grant >= self.size:
             self._keep(self.text, *(("cut", self.lessened) if self.lessened else ("whole", "it fits whole")))
-        elif not self._take_form(grant) and self.cuttable:
+        elif not self._take_form(grant) and (self.cuttable or (grant >= self.wanted and not self.section.stable)):
             self._take_less(grant)
         if not self.kept:
             self.drop(f"{self._cause(grant)}, too few for it")

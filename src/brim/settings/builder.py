@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from brim.errors import InvalidValue, UnknownName
+from brim.errors import DoesNotFit, InvalidValue, UnknownName
 from brim.history.history import fit_messages
 from brim.history.priority import AgentClasses
 from brim.history.result import Fitted
@@ -15,13 +15,13 @@ from brim.meter import meter_for
 from brim.receipts.section import Section
 from brim.sections.fit import fit
 from brim.sections.section_fit import Prompt
-from brim.sessions.memory import BudgetOverride, WorkingMemory
 from brim.settings.budgets import OLDER, RECENT, TOTAL
 from brim.settings.extras import fit_shrinking, log_overflow, remaining
 from brim.settings.flow_agents import CLASSES
 from brim.settings.keys import SETTINGS
 from brim.settings.kinds import MOST
 from brim.settings.limits import PromptLimits
+from brim.settings.own_budget import OwnBudget
 from brim.wire import format_of, wire
 
 Contents = Mapping[str, str | Sequence[str] | Section]
@@ -136,6 +136,8 @@ class Builder(PromptLimits):
     ) -> tuple[list[Section], dict[str, Any], Prompt]:
         """Return the sections and options of a fit, and the prompt that fits the budget and the window."""
         window, total, scale = self.window(), self.value("prompt.total"), self.meter()
+        if total is None and window is None and (below := self.below("prompt.total")) is not None:
+            total = below.value
         if total is None and scale.unit == "chars":
             total = self.value(TOTAL)
         elif total is None and window is None:
@@ -144,30 +146,37 @@ class Builder(PromptLimits):
         reserve = self.value("prompt.reserve")
         if "budget" not in options:
             made["budget"] = max(made["budget"] - reserve, 0)
-        override = self._override(sections)
-        sections, made["budget"] = override.applied(sections), override.budget(made["budget"])
-        made["budget"] = remaining(made["budget"], meter_for(made.get("meter"), made.get("model")), system, tools)
         limit = self._token_limit(window, made)
         if limit is not None:
             limit = remaining(max(limit - reserve, 0), self.token_meter(), system, tools)
+        own = OwnBudget.of(sections, self.value("prompt.own_budget"))
+        meter = meter_for(made.get("meter"), made.get("model"))
+        for override, notice in own.attempts():
+            if notice:
+                self.log(notice)
+            chosen = override.applied(own.noticed(sections, notice))
+            changed = made if override.show is None else {**made, "show_budget": override.show}
+            try:
+                budget = remaining(override.budget(made["budget"]), meter, system, tools)
+                prompt = self._fit_both(chosen, {**changed, "budget": budget}, limit)
+            except DoesNotFit:
+                if override not in own.overrides:
+                    raise
+                continue
+            if override not in own.overrides or own.is_readable(prompt):
+                break
+        return chosen, {**changed, "budget": budget}, prompt
+
+    def _fit_both(self, sections: Sequence[Section], made: Mapping[str, Any], limit: int | None) -> Prompt:
+        """Return the prompt within its budget, and within a limit of tokens if there is one."""
         fit_all = fit_shrinking if self.value("prompt.required_overflow") == "shrink" else fit
-        prompt = self._within_both(
+        return self._within_both(
             lambda budget: fit_all(sections, **{**made, "budget": budget}),
             made["budget"],
             lambda prompt: prompt.receipt.used,
             limit,
             lambda prompt: self.token_meter().count(prompt.text),
         )
-        return sections, made, prompt
-
-    def _override(self, sections: Sequence[Section]) -> BudgetOverride:
-        """Return the budget that the agent wrote into the section `prompt.own_budget`."""
-        name = self.value("prompt.own_budget")
-        page = next((section for section in sections if section.name == name), None)
-        override = BudgetOverride() if page is None else WorkingMemory(page.text).override
-        if override.warning:
-            self.log(override.warning)
-        return override
 
     def fit_messages(
         self,

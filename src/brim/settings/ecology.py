@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from brim.sessions.memory.working_memory import POLICIES, STRATEGIES
 from brim.settings.kinds import FLAG, Kind, amount, choice, whole
 
 NAME = "context_budget"
@@ -42,10 +43,7 @@ WORDS = {
     "overflow_policy": _named(
         "prompt.overflow",
         "What happens to sections of medium and low priority that do not fit.",
-        truncate_low_priority="truncate",
-        drop_low_priority="drop",
-        truncate="truncate",
-        drop="drop",
+        **POLICIES,
     ),
 }
 SECTION_WORDS = {
@@ -53,7 +51,7 @@ SECTION_WORDS = {
     "priority": _named(
         "priority", "How essential it is.", required="required", high="high", medium="medium", low="low"
     ),
-    "truncation_strategy": _named("keep", "Which side is cut.", end="head", start="newest", middle="ends"),
+    "truncation_strategy": _named("keep", "Which side is cut.", **STRATEGIES),
     "enabled": Word("enabled", FLAG, "A section that is not enabled is left out."),
 }
 SECTIONS = ("sections", "allocations")

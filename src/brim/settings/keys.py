@@ -89,6 +89,7 @@ _SETTINGS = (
     _row("profile", text(), None, "The active profile: a shipped one or one of `profiles`.", top=True),
     _row("model", text(), None, "The model whose meter and window are used."),
     _row("meter", text(), None, "A meter instead of the model's: a unit, a vocabulary, an estimate, a tokenizer.json."),
+    _row("unknown_model", text(), "error", "`error`, or the meter of a model that is not in the catalogue."),
     _row("safety_margin", share(zero=True), 0, "The share of a budget that is left free if counts are estimates."),
     _row("bounds", _BOUNDS, "product", "`product`: bounds for each budget; `strict_seed`: 10,000 to 600,000 for all."),
     _row("override_mode", _MODE, "merge", "Whether budgets of layers are merged, or the strongest layer replaces all."),

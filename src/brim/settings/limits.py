@@ -24,6 +24,8 @@ from brim.settings.lookup import Lookup
 Result = TypeVar("Result", Prompt, Fitted)
 
 _WINDOW = ("reserve", "cap", "warn", "limit")
+_ERROR = "error"
+"""The value of `unknown_model` that refuses a model of an unknown name."""
 _WIDE = Fraction(1, 2)
 """A larger share of the window leaves no room for instructions and the answer."""
 
@@ -46,6 +48,8 @@ class PromptLimits(Lookup):
                 return Window(size, **options)
             return None if model is None else Window.of(model, **options)
         except UnknownName as error:
+            if self.value("unknown_model") != _ERROR:
+                return None
             raise self.blame("model", error) from error
         except InvalidValue as error:
             if error.place != "model":
@@ -74,8 +78,15 @@ class PromptLimits(Lookup):
             raise self.blame("meter" if named is not None else "model", error) from error
 
     def token_meter(self) -> BaseMeter:
-        """Return the meter that counts the tokens of the model."""
-        return meter_for(None, self.value("model"))
+        """Return the meter that counts the tokens of the model, or that of `unknown_model` if no model has its name."""
+        model, other = self.value("model"), self.value("unknown_model")
+        try:
+            return meter_for(None, model)
+        except UnknownName:
+            if other == _ERROR:
+                raise
+        self.log(f"the model {model!r} is not in the catalogue, and is counted with the meter {other!r}")
+        return meter_named(other)
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -18,6 +18,8 @@ from brim.settings.values import Value
 
 _TOPS = ("project", "user")
 """The layers that are whole files."""
+_INNER = ("flow", "step")
+"""The layers that inherit the total of the files."""
 _SHOWN = 10
 """Problems that one error lists; the others are counted."""
 
@@ -94,6 +96,10 @@ class Reader:
                 self.refuse(f"{place(at)} sets {key} a second time: keep one", *at)
             else:
                 flat[key] = Value(value, layer, self.where(*at))
+        if layer not in _INNER and ecology.speaks(values):
+            name = ecology.NAME if ecology.NAME in values else ecology.ABOVE
+            # Without a total the model's window counts; without a window, the total of the profile.
+            flat.setdefault(ecology.WORDS["total_tokens"].key, Value(None, layer, self.where(*keys, name)))
         return with_preset(flat)
 
     def _entries(self, values: dict[str, Any], other: Mapping[str, str], keys: Keys) -> Iterator[Entry]:

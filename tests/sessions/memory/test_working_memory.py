@@ -104,18 +104,50 @@ def test_a_budget_on_the_agents_own_page_wins(page):
         ("context_budget: {sections: [a]}", "a mapping from names to budgets"),
         ("context_budget: {sections: {a: {max_tokens: 120%}}}", "a percentage from 0 to 100"),
         ("context_budget: {sections: {a: {priority: urgent}}}", "not 'urgent'"),
-        ("context_budget: {sections: {a: {priority: required}}}", "an agent cannot make a part required"),
+        ("context_budget: {sections: {a: {priority: 3}}}", "required, high, medium or low"),
+        ("context_budget: {sections: {a: {truncation_strategy: both}}}", "one of end, start, middle"),
+        ("context_budget: {overflow_policy: ignore}", "one of truncate_low_priority, drop_low_priority"),
+        ("context_budget: {output_reserve: -4}", "at least 0, not -4"),
+        ("context_budget: {enabled: false}", "a key must be one of total_tokens"),
         ("context_budget: {sections: {a: {enabled: maybe}}}", "true or false"),
-        ("context_budget: {sections: {a: 1}, allocations: {a: 1}}", "written with one of them"),
         ("context_budget: !!python/object:os.system {}", "the tag"),
     ],
 )
 def test_a_budget_that_cannot_be_understood_is_ignored_with_a_warning(block, told):
     override = WorkingMemory(f"Notes\n\n```yaml\n{block}\n```\n").override
     assert override == BudgetOverride(warning=override.warning)
-    assert override.warning.startswith("the budget in the working memory is ignored: ")
+    assert "budget in the working memory" in override.warning
+    assert "ignored: " in override.warning
     assert told in override.warning
     assert override.budget(4_000) == 4_000
+
+
+@pytest.mark.requirement("S1.14")
+def test_a_wrong_key_loses_that_key_and_nothing_else():
+    block = """\
+context_budget:
+  total_tokens: 900
+  totl: 5
+  output_reserve: 100
+  overflow_policy: drop_low_priority
+  show_budget_usage: true
+  allocations:
+    events: {max_tokens: 30, priorty: high, truncation_strategy: start}
+    noise: {max_tokens: lots, priority: required}
+"""
+    override = WorkingMemory(f"Notes\n\n```yaml\n{block}\n```\n").override
+    assert (override.total, override.reserve, override.overflow, override.show) == (900, 100, "drop", True)
+    assert override.sections == {"events": {"ceiling": 30, "keep": "newest"}, "noise": {"priority": 0}}
+    assert override.budget(4_000) == 800
+    for told in ("'totl'", "did you mean 'priority'", "'lots'"):
+        assert told in override.warning
+
+
+def test_the_last_budget_on_a_page_counts_and_the_ones_before_it_are_there_to_fall_back_to():
+    blocks = [f"```yaml\ncontext_budget: {{total_tokens: {total}}}\n```" for total in (900, 800, 5)]
+    page = WorkingMemory("Notes\n" + "\nThen:\n".join(blocks))
+    assert [override.total for override in page.overrides] == [5, 800, 900]
+    assert page.override.total == 5
 
 
 @pytest.mark.parametrize(

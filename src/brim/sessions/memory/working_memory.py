@@ -1,7 +1,8 @@
 """The page that an agent writes for itself, with a limit on its lines and on each line.
 
 If the page is too long, its first shown line asks the agent to compact it; that line is inside the limit. An agent may
-write a budget for its own prompt on the page; an invalid one is ignored with a warning.
+write a budget for its own prompt on the page. What is invalid in it is left out with a notice, and the rest counts. Of
+several budgets on a page the last one counts, as long as it leaves room for the page.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -29,8 +31,19 @@ _FENCE = re.compile(r"(```+|~~~+)[ \t]*+(?:json|ya?ml)?[ \t]*+")
 _LINE = re.compile(rf"^[\"']?{_KEY}[\"']?[ \t]*:", re.MULTILINE)
 _LOOKED_AT = 100_000
 """Characters of a page in which a budget is searched."""
-_FIELDS = ("max_tokens", "priority", "enabled")
-_KNOWN = ("total_tokens", "sections", "allocations")
+STRATEGIES = {"end": "head", "start": "newest", "middle": "ends"}
+"""What a section keeps, by the side at which it is cut."""
+POLICIES = {
+    "truncate_low_priority": "truncate",
+    "drop_low_priority": "drop",
+    "truncate": "truncate",
+    "drop": "drop",
+}
+"""What happens to sections of medium and low priority that do not fit, by its name."""
+_FIELDS = ("max_tokens", "priority", "truncation_strategy", "enabled")
+_SECTIONS = ("sections", "allocations")
+_KNOWN = ("total_tokens", "output_reserve", "overflow_policy", "show_budget_usage", *_SECTIONS)
+_LOW = ("medium", "low")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +96,13 @@ class WorkingMemory:
 
     @property
     def override(self) -> BudgetOverride:
-        """The budget on the page; an empty one if there is none or it is invalid."""
-        try:
-            found = _found(self.text[:_LOOKED_AT])
-            return BudgetOverride() if found is None else _checked(found)
-        except BrimError as error:
-            return BudgetOverride(warning=f"the budget in the working memory is ignored: {error}")
+        """The last budget on the page; an empty one if there is none."""
+        return next(iter(self.overrides), BudgetOverride())
+
+    @property
+    def overrides(self) -> tuple[BudgetOverride, ...]:
+        """The budgets on the page, the last one first: an agent that appends to its page means the last."""
+        return tuple(_checked(found) for found in reversed([*_found(self.text[:_LOOKED_AT])]))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,10 +111,16 @@ class BudgetOverride:
 
     total: int | None = None
     """Tokens of the whole prompt."""
+    reserve: int = 0
+    """Tokens of that total for the answer."""
+    overflow: str | None = None
+    """What happens to sections of medium and low priority that do not fit: `truncate` or `drop`."""
+    show: bool | None = None
+    """Whether the prompt states its budget and use."""
     sections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """`ceiling`, `priority` and `enabled` by section, as far as they are set."""
+    """`ceiling`, `priority`, `keep` and `enabled` by section, as far as they are set."""
     warning: str = ""
-    """Why the budget on the page is ignored."""
+    """What of the budget on the page is ignored, and why."""
 
     def applied(self, sections: Sequence[Section]) -> list[Section]:
         """Return the sections with the overrides; a required section stays as it is."""
@@ -108,15 +128,17 @@ class BudgetOverride:
 
     def budget(self, limit: int) -> int:
         """Return the budget of a prompt: that of the agent, but never more than the limit."""
-        return limit if self.total is None else min(self.total, limit)
+        return limit if self.total is None else min(max(self.total - self.reserve, 0), limit)
 
     def _applied(self, section: Section) -> Section:
         changes = dict(self.sections.get(section.name, {}))
-        if not changes or section.required:
+        if section.required:
             return section
         if "ceiling" in changes and _above(section.floor, changes["ceiling"]):
             changes["floor"] = 0
-        return replace(section, **changes)
+        if self.overflow is not None and changes.get("priority", section.priority) in _LOW:
+            changes["overflow"] = self.overflow
+        return replace(section, **changes) if changes else section
 
 
 def _above(floor: Amount, ceiling: Amount) -> bool:
@@ -125,21 +147,23 @@ def _above(floor: Amount, ceiling: Amount) -> bool:
     return of_budget(low, 10**6) > of_budget(high, 10**6)
 
 
-def _found(text: str) -> Any:
-    """Return the budget in a text: in a fenced block, or at the top of a page that is YAML or JSON.
+def _found(text: str) -> Iterator[Any]:
+    """Yield the budgets in a text: in fenced blocks, or at the top of a page that is YAML or JSON.
 
-    Raises:
-        BrimError: a block that names a budget is neither YAML nor JSON.
+    A block that names a budget and is neither YAML nor JSON is yielded as its error.
     """
     if _KEY not in text:
-        return None
+        return
     for block in [block for block in _blocks(text) if _KEY in block] or [text]:
-        prose = block is text and not _is_object(text)
-        if not prose:
+        if block is text and not _is_object(text):
+            continue
+        try:
             values = parse(block, "working memory").values
-            if isinstance(values, Mapping) and _KEY in values:
-                return values[_KEY]
-    return None
+        except BrimError as error:
+            yield error
+            continue
+        if isinstance(values, Mapping) and _KEY in values:
+            yield values[_KEY]
 
 
 def _blocks(text: str) -> Iterator[str]:
@@ -166,29 +190,64 @@ def _is_object(text: str) -> bool:
 
 
 def _checked(values: Any) -> BudgetOverride:
+    """Return the budget that values mean; what is invalid in them is left out, with a warning."""
+    problems: list[str] = []
+    if isinstance(values, BrimError):
+        return BudgetOverride(warning=f"the budget in the working memory is ignored: {values}")
     if not isinstance(values, Mapping):
-        raise InvalidType(_KEY, values, f"a mapping with {', '.join(_KNOWN)}")
-    for key in values:
-        check_choice(f"{_KEY}: a key", key, _KNOWN)
-    if "sections" in values and "allocations" in values:
-        raise InvalidValue(_KEY, "sections and allocations", "written with one of them: they mean the same")
-    total = values.get("total_tokens")
-    if total is not None:
-        units(f"{_KEY}.total_tokens", total, least=1)
-    rows = values.get("sections", values.get("allocations")) or {}
-    if not isinstance(rows, Mapping):
+        problem = InvalidType(_KEY, values, f"a mapping with {', '.join(_KNOWN)}")
+        return BudgetOverride(warning=f"the budget in the working memory is ignored: {problem}")
+    made: dict[str, Any] = {}
+    for key, value in values.items():
+        with _noting(problems):
+            check_choice(f"{_KEY}: a key", key, _KNOWN)
+            if key == "sections" and "allocations" in values:
+                raise InvalidValue(_KEY, "sections and allocations", "written with one of them: they mean the same")
+            if key in _SECTIONS:
+                made["sections"] = _sections(value, problems)
+            elif key == "overflow_policy":
+                check_choice(f"{_KEY}.{key}", value, tuple(POLICIES))
+                made["overflow"] = POLICIES[value]
+            elif key == "show_budget_usage":
+                if not isinstance(value, bool):
+                    raise InvalidType(f"{_KEY}.{key}", value, "true or false")
+                made["show"] = value
+            elif value is not None:
+                field, least = ("total", 1) if key == "total_tokens" else ("reserve", 0)
+                made[field] = units(f"{_KEY}.{key}", value, least=least)
+    told = f"of the budget in the working memory this is ignored: {'; '.join(problems)}" if problems else ""
+    return BudgetOverride(**made, warning=told)
+
+
+def _sections(rows: Any, problems: list[str]) -> dict[str, dict[str, Any]]:
+    if rows is not None and not isinstance(rows, Mapping):
         raise InvalidType(f"{_KEY}.sections", rows, "a mapping from names to budgets")
-    return BudgetOverride(total=total, sections={name: _section(name, row) for name, row in rows.items()})
+    return {str(name): made for name, row in (rows or {}).items() if (made := _section(str(name), row, problems))}
 
 
-def _section(name: str, row: Any) -> dict[str, Any]:
-    place = f"{_KEY}.sections.{name}"
-    if not isinstance(row, Mapping):
-        row = {"max_tokens": row}
-    for key in row:
-        check_choice(f"{place}: a key", key, _FIELDS)
-    renamed = {"ceiling" if key == "max_tokens" else key: value for key, value in row.items()}
-    if renamed.get("priority") == "required":
-        raise InvalidValue(f"{place}.priority", "required", "high, medium or low: an agent cannot make a part required")
-    Section(name, "", **renamed)  # Raises if a value is invalid.
-    return renamed
+def _section(name: str, row: Any, problems: list[str]) -> dict[str, Any]:
+    place, made = f"{_KEY}.sections.{name}", dict[str, Any]()
+    for key, value in (row if isinstance(row, Mapping) else {"max_tokens": row}).items():
+        with _noting(problems):
+            check_choice(f"{place}: a key", key, _FIELDS)
+            changes = {"ceiling" if key == "max_tokens" else key: value}
+            if key == "truncation_strategy":
+                check_choice(f"{place}.{key}", value, tuple(STRATEGIES))
+                changes = {"keep": STRATEGIES[value]}
+            elif key == "priority" and value == "required":
+                # Served before all others, but truncated if it must be: an agent cannot make its prompt impossible.
+                changes = {"priority": 0}
+            elif key == "priority" and not isinstance(value, str):
+                raise InvalidValue(f"{place}.{key}", value, "required, high, medium or low")
+            Section(name or "-", "", **changes)  # Raises if a value is invalid.
+            made |= changes
+    return made
+
+
+@contextmanager
+def _noting(problems: list[str]) -> Iterator[None]:
+    """Note what is invalid, and go on behind it."""
+    try:
+        yield
+    except BrimError as error:
+        problems.append(str(error))
