@@ -286,6 +286,12 @@ PROBES = {
     ),
     "prompt.separator": Probe(prompt(**TWO), "\n---\n", becomes(f"{P}\n\n{L}", f"{P}\n---\n{L}")),
     "prompt.template": Probe(prompt(**TWO), "<{plan}|{log}>", becomes(f"{P}\n\n{L}", f"<{P}|{L}>")),
+    "prompt.missing": Probe(
+        refusal(plan="p", log="l"),
+        "[N/A]",
+        becomes(brim.InvalidValue, "p: [N/A]"),
+        'prompt: {template: "{plan}: {x}"}\n',
+    ),
     "prompt.show_budget": Probe(
         prompt(**TWO),
         True,

@@ -55,6 +55,42 @@ def layout(names: Sequence[str], *, separator: str, template: str | None) -> Lay
     return Layout(tuple(names), separator) if template is None else _parsed(template, names)
 
 
+def completed(template: str, names: Sequence[str], missing: str) -> tuple[str, list[tuple[str, str]]]:
+    """Return a template with exactly one place for each name, and the places of each name beyond its first.
+
+    A place of another name becomes the text `missing`. A name is listed with the new name of each further place. A
+    name without a place gets one at the end.
+    """
+    pieces: list[str] = []
+    again: list[tuple[str, str]] = []
+    seen: dict[str, int] = {}
+    at = 0
+    for match in _PLACE.finditer(template):
+        pieces.append(template[at : match.start()])
+        at, name = match.end(), match[1]
+        if name is None:
+            pieces.append(match[0])
+        elif name not in names:
+            pieces.append(missing.replace("{", "{{").replace("}", "}}"))
+        else:
+            seen[name] = seen.get(name, 0) + 1
+            further = f"{name} ({seen[name]})"
+            again += [(name, further)] if seen[name] > 1 else []
+            pieces.append(f"{{{further}}}" if seen[name] > 1 else match[0])
+    places = "".join(f"{{{name}}}" for name in names if name not in seen)
+    return "".join((*pieces, template[at:], places)), again
+
+
+def without_places(template: str) -> str:
+    """Return the own text of a template."""
+    return _PLACE.sub(lambda match: match[0][0] if match[1] is None else "", template)
+
+
+def placed(template: str) -> set[str]:
+    """Return the names that a template has places for."""
+    return {match[1] for match in _PLACE.finditer(template) if match[1] is not None}
+
+
 def _parsed(template: str, known: Sequence[str]) -> Layout:
     literals, names, at = [""], [], 0
     for match in _PLACE.finditer(template):

@@ -16,7 +16,7 @@ from brim.receipts.section import Section
 from brim.sections.fit import fit
 from brim.sections.section_fit import Prompt
 from brim.settings.budgets import OLDER, RECENT, TOTAL
-from brim.settings.extras import fit_shrinking, log_overflow, remaining
+from brim.settings.extras import fit_shrinking, log_overflow, remaining, with_template
 from brim.settings.flow_agents import CLASSES
 from brim.settings.keys import SETTINGS
 from brim.settings.kinds import MOST
@@ -113,6 +113,10 @@ class Builder(PromptLimits):
         """
         sections = self.sections(contents)
         made = {name: self.value(f"prompt.{name}") for name in _PROMPT}
+        template, missing = options.get("template", made["template"]), self.value("prompt.missing")
+        if template is not None and missing is not None:
+            shown = options.get("show_budget", made["show_budget"])
+            sections, options["template"] = with_template(sections, template, missing, shows_budget=shown)
         if self.value("prompt.enabled"):
             sections, made, prompt = self._fitted(sections, {**made, **options}, options, system, tools)
         else:

@@ -1,4 +1,4 @@
-"""The parts of a request besides its prompt: the tokens of a system prompt and tools, and the log of an overflow."""
+"""The parts of a request besides its prompt: system prompt and tools, its template, the log."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ from typing import Any
 from brim.errors import DoesNotFit
 from brim.meter import BaseMeter
 from brim.receipts.section import Section
+from brim.sections import budget_section
 from brim.sections.fit import fit
+from brim.sections.layout import completed, placed, without_places
 from brim.sections.section_fit import Prompt
 from brim.sections.stages import HARD
 from brim.settings.kinds import MOST
+
+_TEMPLATE = "template"
+"""The name of the section that has the own text of a template."""
 
 
 def remaining(budget: int, meter: BaseMeter, system: str | None, tools: Sequence[Mapping[str, Any]] | None) -> int:
@@ -63,13 +68,37 @@ def log_overflow(sections: Sequence[Section], prompt: Prompt, agent: str | None,
         )
 
 
+def with_template(
+    sections: Sequence[Section], template: str, missing: str, *, shows_budget: bool
+) -> tuple[list[Section], str]:
+    """Return the sections and a template that go together, whatever the template names.
+
+    A place without a section has the text `missing`, a section without a place is not enabled, and a section with
+    several places is in each of them.
+    """
+    places = placed(template)
+    made = [section if section.name in places else replace(section, enabled=False) for section in sections]
+    names = [section.name for section in sections] + [budget_section.NAME] * shows_budget
+    template, again = completed(template, names, missing)
+    by_name = {section.name: section for section in sections}
+    return [*made, *(replace(by_name[name], name=further) for name, further in again if name in by_name)], template
+
+
 def fit_shrinking(sections: Sequence[Section], **options: Any) -> Prompt:
-    """Return a prompt whose required sections come first, truncated, or dropped if not even the marker fits."""
+    """Return a prompt whose required sections come first, truncated, or dropped if not even the marker fits.
+
+    If the own text of the template is over the budget, it is truncated too, and stands before the sections.
+    """
     try:
         return fit(sections, **options)
     except DoesNotFit:
         first = max((abs(section.rank) for section in sections), default=0) + 1
         first = first if options.get("direction") == "higher" else -first
-        return fit(
-            [replace(each, required=False, priority=first) if each.required else each for each in sections], **options
-        )
+    sections = [replace(each, required=False, priority=first) if each.required else each for each in sections]
+    try:
+        return fit(sections, **options)
+    except DoesNotFit:
+        if options.get("template") is None or any(section.name == _TEMPLATE for section in sections):
+            raise
+    own = Section(_TEMPLATE, without_places(options["template"]), priority=first, marker=options.get("hard_marker"))
+    return fit([own, *sections], **{**options, "template": None, "show_budget": False})

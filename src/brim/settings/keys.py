@@ -112,6 +112,12 @@ _SETTINGS = (
     _row("prompt.order", choice(ORDERS), "given", "The order of sections on the page: as given, or by priority."),
     _row("prompt.separator", text(empty=True), "\n\n", "The text between two sections."),
     _row("prompt.template", text(), None, "A text with a placeholder {name} for each section."),
+    _row(
+        "prompt.missing",
+        text(empty=True),
+        None,
+        "The text of a placeholder without a section; null refuses it, and sections without a placeholder.",
+    ),
     _row("prompt.show_budget", FLAG, False, "Whether the prompt states its own budget and use."),
     _row("prompt.own_budget", text(), None, "The section in which an agent may set its own budget."),
     _row("prompt.direction", _NUMBER, "lower", "Whether a lower or a higher number is the more essential priority."),
