@@ -130,10 +130,10 @@ class LeaseLost(StoreError):
     """The lease of a job expired or was taken over."""
 
 
-def nearest(name: str, known: Iterable[str], most: int = 5) -> list[str]:
-    """Return the known names most similar to `name`, the closest first."""
+def nearest(name: str, known: Iterable[str], most: int = 5, cutoff: float = 0.5) -> list[str]:
+    """Return the known names most similar to `name`, the closest first; a higher `cutoff` accepts fewer."""
     by_folded = {candidate.casefold(): candidate for candidate in known}
-    return [by_folded[match] for match in get_close_matches(name.casefold(), by_folded, n=most, cutoff=0.5)]
+    return [by_folded[match] for match in get_close_matches(name.casefold(), by_folded, n=most, cutoff=cutoff)]
 
 
 def check_choice(place: str, value: object, choices: Sequence[str]) -> None:

@@ -36,6 +36,7 @@ from brim.history import excerpts, names
 from brim.history.compact import extract, facts, mark, statements
 from brim.history.compact.deeds import deeds
 from brim.history.compact.facts import MessageText
+from brim.history.compact.running import running
 from brim.history.compact.secrets import redact
 from brim.history.forms import Forms
 from brim.history.priority import words
@@ -250,6 +251,7 @@ READERS: dict[str, Read] = {
     "history.compact.mark.read": mark.read,
     "history.compact.mark.unmarked": mark.unmarked,
     "history.compact.secrets.redact": redact,
+    "history.compact.running.running": lambda text: running([_message("user", text)], [text[:400]]),
     "history.compact.statements.statements": lambda text: statements.statements([_message("user", text)]),
     "history.compact.statements.commands": lambda text: [*statements.commands(text)],
     "history.compact.statements.is_output": statements.is_output,

@@ -91,6 +91,7 @@ _INSIDE = {
     "history.compact.model_summary.checked": "history.compact.secrets.redact",
     "history.excerpts.excerpt": "history.compact.deeds",
     "sessions.loop.brief.with_unread": "wire:openai",
+    "settings.session_words.meant": "settings.spec.is_spec",
     "history.compact.continuation.Continuation.outside": "history.compact.facts.harvest",
     "history.note.is_written": "wire:openai",
     "hosts.split_host": "hosts.host_name",

@@ -402,7 +402,7 @@ PROBES |= {key: Probe(*row) for key, row in GATEWAY.items()}
 PACKS = {
     "budgets.timeout_seconds",
     "history.pin_most_recent",
-    *(key for key in SETTINGS if key.startswith("curator.")),
+    *(key for key in SETTINGS if key.startswith(("curator.", "models."))),
 }
 """Keys that the curator reads."""
 
@@ -455,8 +455,10 @@ def test_every_key_can_be_set_in_every_layer_and_by_its_variable(project, key):
         if key in PROBES
         else {"enabled": False, "artifacts": False, "pin_most_recent": False}.get(key.split(".")[-1], 7)
     )
-    if key in ("curator.model", "curator.url"):
+    if key in ("curator.model", "curator.url") or key.startswith("models."):
         value = "x"
+    if key == "curator.api":
+        value = "anthropic"
     own = written(key, value, "plan")
     named = name_of(key.replace("*", "plan"))
     layers = {"project": own}

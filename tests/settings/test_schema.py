@@ -27,6 +27,7 @@ BY_BRIM_ALONE = {
     "another encoding",
     "not a number",
     "not a number for a weight",
+    "an unknown key in a step",
 }
 """What a schema cannot say, or what another reader of YAML takes for something else."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
@@ -46,6 +47,9 @@ def run(
     run_base: Annotated[str, Option("--run-base", metavar="DIR", help="The directory for receipts.")] = _BASE,
     profile: options.Profile = None,
     root: Annotated[str | None, Option("--root", metavar="DIR", help="A codebase whose files may be included.")] = None,
+    artifact: Annotated[
+        list[str] | None, Option("--artifact", metavar="PATH", help="A file of an earlier flow, listed by its path.")
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Run a flow from its first step to its last.
@@ -63,6 +67,26 @@ def run(
     config, found = flow_of(flow, name)
     ids = [step.id for step in config.flow(found).steps]
     worker = _model((model_url, model, key, api), script, ids)
+    outcome = run_flow(
+        config,
+        found,
+        worker,
+        profile=profile,
+        run_base=run_base,
+        root=root,
+        artifacts=artifact or (),
+        watch=_watcher(len(ids)),
+    )
+    if json:
+        emit(_as_json(outcome))
+    else:
+        _print(outcome, run_base)
+    if not outcome.ok:
+        raise typer.Exit(1)
+
+
+def _watcher(planned: int) -> Callable[[StepOutcome], None]:
+    """Return a function that prints each step when it has run."""
     out = console(error=True)
     done: list[StepOutcome] = []
     warned: set[str] = set()
@@ -75,16 +99,10 @@ def run(
                 out.print(f"warning: {warning}", soft_wrap=True)
         used = f", pack {ran.receipt['used_chars']:,} chars" if "used_chars" in ran.receipt else ""
         result = f"{len(ran.output):,} chars out" if ran.status == "ok" else ran.reason
-        line = f"{len(done)}/{len(ids)} {ran.step_id} {ran.agent or 'agent'}: {ran.status}{used}, {result}"
+        line = f"{len(done)}/{planned} {ran.step_id} {ran.agent or 'agent'}: {ran.status}{used}, {result}"
         out.print(line, soft_wrap=True)
 
-    outcome = run_flow(config, found, worker, profile=profile, run_base=run_base, root=root, watch=watch)
-    if json:
-        emit(_as_json(outcome))
-    else:
-        _print(outcome, run_base)
-    if not outcome.ok:
-        raise typer.Exit(1)
+    return watch
 
 
 @app.command("report")

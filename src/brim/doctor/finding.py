@@ -13,6 +13,7 @@ from brim.settings.resolved import Resolved
 CHECKS = {
     "setting out of bounds": "The run uses the bound, which is not the value in the file.",
     "history without priority": "A decision of an early step is left out, while the newest reports stay.",
+    "key without meaning": "Whoever wrote it may expect that it does something.",
     "budget about the window": "Instructions take a fifth of a window, notes a twentieth, and the answer half of it.",
     "small model": "A small window is full before the budget is, and quality falls before that.",
     "same budgets for all flows": "A flow that builds needs more history than one that deploys.",
@@ -30,7 +31,7 @@ CHECKS = {
     "answer cut off": "A truncated answer is a failure: whatever builds on it fails later.",
     "prompt refused": "HTTP 400 is how a server refuses a prompt that is longer than its window: the call is wasted.",
 }
-"""Every check by its name, and why its finding matters; those from the seventh on need receipts."""
+"""Every check by its name, and why its finding matters; those from the eighth on need receipts."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -32,6 +32,9 @@ def settings_findings(config: Config, profile: str | None, runs: Mapping[str, Se
             if finding.seen not in seen:
                 seen.add(finding.seen)
                 yield finding
+    for ignored in config.ignored:
+        do = "Leave it if another program reads it; otherwise remove it."
+        yield Finding(check="key without meaning", level="advice", seen=ignored, do=do)
     yield from _by_recency(config, profile)
     yield from _same_budgets(config, profile, runs)
     yield from _without_class(config, profile)

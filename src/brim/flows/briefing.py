@@ -51,6 +51,8 @@ class Briefing:
     """The position of the step in its flow."""
     window: int | None
     """Tokens that the pack may have, or `None` if the window is unknown."""
+    artifacts: Sequence[str] = ()
+    """Paths of files that earlier flows wrote."""
 
     def page(self) -> BriefingPage:
         """Return the page that fits the budget in characters and the window in tokens.
@@ -105,7 +107,7 @@ class Briefing:
         """Return the sections around the history except files, in the order of the page, and their states."""
         trail_chars = self.settings.value("curator.scent_trail_chars")
         trail = [step.title.removeprefix("## ") for step in self.history] if trail_chars else []
-        paths = _artifacts(self.history) if self.settings.value("curator.artifacts") else []
+        paths = _artifacts(self.history, self.artifacts) if self.settings.value("curator.artifacts") else []
         summary = [self.choice.summary] if self.choice.summary else []
         planned = (
             ("scent_trail", "# Scent trail", [*trail, self.place] if trail else [], trail_chars, "newest"),
@@ -140,12 +142,17 @@ class Briefing:
         return (_JOIN.join([heading, prompt.text]) if prompt.text else ""), rows
 
 
-def _artifacts(history: Sequence[StepRecord]) -> list[str]:
-    """Return the paths that earlier steps wrote, the newest first, each once with the step that wrote it last."""
+def _artifacts(history: Sequence[StepRecord], earlier: Sequence[str]) -> list[str]:
+    """Return the paths that earlier steps wrote, the newest first, each once with the step that wrote it last.
+
+    Those of earlier flows follow.
+    """
     found: dict[str, str] = {}
     for step in reversed(history):
         for path in step.artifacts:
             found.setdefault(" ".join(path.split()), f"step {step.step_id}")
+    for path in earlier:
+        found.setdefault(" ".join(path.split()), "an earlier flow")
     return [f"- {path} ({who})" for path, who in found.items() if path][:_MOST_ARTIFACTS]
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from threading import Thread
 from typing import Any
 
 from brim.errors import BrimError, DoesNotFit
 from brim.flows.codebase import Codebase, File
 from brim.flows.step_record import StepRecord, Task
+from brim.flows.timed_call import complete_within
 from brim.llm import LanguageModel, Reply, Usage, cost
 from brim.receipts.section import Section
 from brim.sections.fit import fit
@@ -77,7 +77,8 @@ class CuratorQuestion:
         usage, summary, used, reason = Usage(), "", True, "the curator chose"
         files = ranked
         try:
-            reply = self._answer(_question(task, history, codebase, ranked))
+            question = [{"role": "user", "content": _question(task, history, codebase, ranked)}]
+            reply = complete_within(self.model, self.timeout, question, SYSTEM)
             usage = reply.usage
             files, summary = _parsed(reply, codebase)
         except Exception as error:  # A step has its pack even if the curator fails.
@@ -91,30 +92,6 @@ class CuratorQuestion:
             usage=usage,
             cost_usd=cost(getattr(self.model, "model", "") or "", usage),
         )
-
-    def _answer(self, question: str) -> Reply:
-        """Return the answer of the model.
-
-        Raises:
-            _Unusable: it does not answer in time.
-        """
-        box: list[Reply | BaseException] = []
-
-        def ask() -> None:
-            try:
-                box.append(self.model.complete([{"role": "user", "content": question}], SYSTEM))
-            except BaseException as error:  # Raised again in the waiting thread.
-                box.append(error)
-
-        # A model of the caller may have no timeout of its own.
-        thread = Thread(target=ask, name="brim-curator", daemon=True)
-        thread.start()
-        thread.join(self.timeout)
-        if not box:
-            raise _Unusable(f"it took longer than {self.timeout:g} seconds")
-        if isinstance(box[0], BaseException):
-            raise box[0]
-        return box[0]
 
 
 class _Unusable(Exception):

@@ -64,13 +64,14 @@ class Curator:
         if flow is not None:
             self._config.flow(flow)
 
-    def prepare(self, step: Any, history: Sequence[Any]) -> Pack:
+    def prepare(self, step: Any, history: Sequence[Any], artifacts: Sequence[str] = ()) -> Pack:
         """Return the whole context of a step.
 
         Args:
             step: its id or its index in the flow, a step of the settings, or a mapping with `id`, `agent`, `task` and
                 `teaching_notes`.
             history: the records of the steps before it, oldest first: `StepRecord`s, or mappings with the same keys.
+            artifacts: paths of files that earlier flows wrote; the pack lists them after those of the history.
 
         Raises:
             DoesNotFit: the teaching notes alone are bigger than the budget or the window.
@@ -87,7 +88,15 @@ class Curator:
             codebase = self._tree.read()
         choice = self._choice(task, past, settings, codebase)
         place = self._place(task)
-        briefing = Briefing(task=task, history=past, settings=settings, choice=choice, place=place, window=tokens)
+        briefing = Briefing(
+            task=task,
+            history=past,
+            settings=settings,
+            choice=choice,
+            place=place,
+            window=tokens,
+            artifacts=tuple(artifacts),
+        )
         page = briefing.page()
         return Pack(
             step_id=task.id,
@@ -109,7 +118,7 @@ class Curator:
     def _settings(self, step: str) -> Resolved:
         """Return the settings of a step; a step that the flow does not list has those of the flow."""
         listed = self._flow is not None and any(each.id == step for each in self._config.flow(self._flow).steps)
-        return self._config.resolve(self._profile, self._flow, step if listed else None)
+        return self._config.resolve(self._profile, self._flow, step if listed else None, pack=True)
 
     def _place(self, task: Task) -> str:
         """Return the position of a step in its flow."""
@@ -143,7 +152,8 @@ class Curator:
         if url is None:
             return None, "curator.model is set without curator.url, so the default selection was used"
         key = KEY if os.environ.get(KEY) else None
-        return LLM(url, name, key=key, timeout=settings.value("timeout_seconds")), ""
+        api = settings.value("curator.api")
+        return LLM(url, name, key=key, api=api, timeout=settings.value("timeout_seconds")), ""
 
     def _receipt(self, briefing: Briefing, page: BriefingPage, codebase: Codebase | None) -> dict[str, Any]:
         task, settings, window = briefing.task, briefing.settings, briefing.window

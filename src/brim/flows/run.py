@@ -7,16 +7,19 @@ that builds on half an answer would fail later.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from time import monotonic
 from typing import Any, Literal
 
-from brim.errors import DoesNotFit, InvalidValue, ModelError, SourceError, UnknownName
+from brim.errors import DoesNotFit, InvalidType, InvalidValue, ModelError, SourceError, UnknownName
 from brim.flows.curator import Curator
 from brim.flows.pack import ENGINE, VERSION, Pack
+from brim.flows.stages import model_of
 from brim.flows.step_receipts import StepReceipts
 from brim.flows.step_record import StepRecord
+from brim.flows.timed_call import complete_within
 from brim.llm import LanguageModel, Reply, Usage, cost
 from brim.settings import load_config
 from brim.settings.config import Config
@@ -71,6 +74,8 @@ def run_flow(
     run_base: str | os.PathLike[str] | None = None,
     root: str | os.PathLike[str] | None = None,
     curator: LanguageModel | None = None,
+    models: Mapping[str, LanguageModel] | None = None,
+    artifacts: Sequence[str] = (),
     clock: Callable[[], float] = monotonic,
     watch: Callable[[StepOutcome], None] | None = None,
 ) -> FlowOutcome:
@@ -84,6 +89,9 @@ def run_flow(
         run_base: the directory of the receipts; without it, none are written.
         root: the directory of a codebase whose files may be included.
         curator: the model that may choose files and summarise.
+        models: the models of steps by the tier of their stage: cheap, medium, expensive. Without one, the setting
+            `models.TIER` names it, or `model` runs the step.
+        artifacts: paths of files that earlier flows wrote, which every pack lists.
         clock: returns seconds.
         watch: called with each step when it has run.
 
@@ -92,9 +100,16 @@ def run_flow(
         InvalidValue: the receipts of two steps would have the same file.
         SourceError: a receipt cannot be written.
     """
+    _check_paths(artifacts)
     prepare = Curator(config, flow=flow, profile=profile, model=curator, root=root, clock=clock).prepare
     receipts = None if run_base is None else StepReceipts(os.fspath(run_base), flow)
-    runner = _Runner(flow, model, prepare, receipts, clock)
+
+    def chosen(step: FlowStep) -> tuple[LanguageModel, float]:
+        settings = config.resolve(profile, flow, step.id)
+        stage = step.values.get("stage") or ""
+        return model_of(stage, settings, model, models or {}), settings.value("timeout_seconds")
+
+    runner = _Runner(flow, chosen, partial(prepare, artifacts=artifacts), receipts, clock)
     steps = config.flow(flow).steps
     if receipts is not None:
         receipts.expect((step.id, step.agent) for step in steps)
@@ -110,6 +125,11 @@ def run_flow(
         artifacts = step.values.get("artifacts") or ()
         history.append(StepRecord(step_id=step.id, agent=step.agent, output=outcome.output, artifacts=artifacts))
     return FlowOutcome(flow=flow, steps=tuple(done), planned=len(steps))
+
+
+def _check_paths(artifacts: Sequence[str]) -> None:
+    if isinstance(artifacts, str) or not all(isinstance(path, str) for path in artifacts):
+        raise InvalidType("artifacts", artifacts, "a list of paths")
 
 
 def flow_of(path: str, name: str | None = None, *, flags: Mapping[str, Any] | None = None) -> tuple[Config, str]:
@@ -144,7 +164,8 @@ class _Runner:
     """Runs the steps of a flow."""
 
     flow: str
-    model: LanguageModel
+    chosen: Callable[[FlowStep], tuple[LanguageModel, float]]
+    """Returns the model of a step, and the seconds that it may take."""
     prepare: Callable[[Any, Any], Pack]
     receipts: StepReceipts | None
     clock: Callable[[], float]
@@ -156,18 +177,19 @@ class _Runner:
         values |= {"step_id": step.id, "agent": step.agent}
         event: dict[str, Any] = {}
         reply, status, problem = None, None, ""
+        model, seconds = self.chosen(step)
         try:
             pack = self.prepare(step, history)
             values |= pack.receipt
             event = pack.event(flow=self.flow)
-            reply = self.model.complete([{"role": "user", "content": pack.text}])
+            reply = complete_within(model, seconds, [{"role": "user", "content": pack.text}])
             problem = _cut_off(reply)
         except DoesNotFit as error:
             problem = f"no pack: {error}"
         except ModelError as error:
             problem, status = str(error), error.status
         reason = f"step {step.id} ({step.agent or 'agent'}): {problem}" if problem else ""
-        values |= self._answer(reply, reason, status, self.clock() - begun)
+        values |= _answer(model, reply, reason, status, self.clock() - begun)
         path = self.receipts.write(values) if self.receipts is not None else ""
         return StepOutcome(
             step_id=step.id,
@@ -180,21 +202,24 @@ class _Runner:
             event=event,
         )
 
-    def _answer(self, reply: Reply | None, reason: str, status: int | None, seconds: float) -> dict[str, Any]:
-        """Return the fields of a receipt about the answer of the model."""
-        usage = Usage() if reply is None else reply.usage
-        name = getattr(self.model, "model", None)
-        return {
-            "status": "failed" if reason else "ok",
-            "reason": reason,
-            "http_status": status,
-            "model": name,
-            "stop": None if reply is None else reply.stop,
-            "usage": {"input_tokens": usage.input, "output_tokens": usage.output},
-            "cost_usd": cost(name, usage) if isinstance(name, str) else None,
-            "seconds": round(seconds, 3),
-            "output": "" if reply is None else reply.text,
-        }
+
+def _answer(
+    model: LanguageModel, reply: Reply | None, reason: str, status: int | None, seconds: float
+) -> dict[str, Any]:
+    """Return the fields of a receipt about the answer of the model."""
+    usage = Usage() if reply is None else reply.usage
+    name = getattr(model, "model", None)
+    return {
+        "status": "failed" if reason else "ok",
+        "reason": reason,
+        "http_status": status,
+        "model": name,
+        "stop": None if reply is None else reply.stop,
+        "usage": {"input_tokens": usage.input, "output_tokens": usage.output},
+        "cost_usd": cost(name, usage) if isinstance(name, str) else None,
+        "seconds": round(seconds, 3),
+        "output": "" if reply is None else reply.text,
+    }
 
 
 def _cut_off(reply: Reply) -> str:

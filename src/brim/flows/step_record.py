@@ -115,7 +115,8 @@ def task_of(step: Any) -> Task:
     name, agent, stage = values.get("id"), values.get("agent"), values.get("stage")
     if isinstance(name, bool) or not isinstance(name, str | int) or name == "":
         raise InvalidType("step: id", name, "a non-empty string")
-    texts = (values.get("role"), values.get("description"), values.get("task") or values.get("prompt"))
+    task = values.get("task") or values.get("prompt")
+    texts = (values.get("role"), values.get("description"), task, values.get("teaching_note"))
     return Task(
         id=str(name),
         agent=agent if isinstance(agent, str) else "",

@@ -262,9 +262,9 @@ class Session(Recall):
 
         return self._agreed(step)
 
-    def estimate(self, system: Any = None, tools: Tools | None = None) -> int:
-        """Return the tokens of the next prompt, if nothing is dropped."""
-        return self._state.context.units + self._parts(system, tools).units(self._state.context)
+    def estimate(self, system: Any = None, tools: Tools | None = None, memory: Memory | None = None) -> int:
+        """Return the tokens of the next prompt, with its memory, if nothing is dropped."""
+        return self._state.context.units + self._parts(system, tools, memory).units(self._state.context)
 
     def plan_compaction(self, system: Any = None, tools: Tools | None = None) -> CompactionPlan | None:
         """Return what a summary should replace now, for a caller who makes it; `None` if it would save nothing."""

@@ -13,7 +13,13 @@ from brim.errors import InvalidValue, SourceError, UnknownName, nearest
 from brim.settings import project
 from brim.settings.flow import Flow, Profile, shipped_profile
 from brim.settings.resolved import Resolved
-from brim.settings.values import Values, error_at
+from brim.settings.values import Value, Values, error_at
+
+_PACKS: Values = {
+    "history.selection": Value("priority", "defaults"),
+    "history.agents": Value("flow", "defaults"),
+}
+"""Defaults of flows and packs: steps have classes, and a CRITICAL one stays before those that only report."""
 
 
 @dataclass(slots=True)
@@ -38,9 +44,11 @@ class Config:
     """Whether any layer sets `override_mode`."""
     entry: str | None = None
     """The flow that the loaded file defines, if the file is that of a flow."""
+    ignored: tuple[str, ...] = ()
+    """Keys of flows and profiles that nothing reads, each with its file and line."""
     _logged: set[str] = field(default_factory=set, repr=False)
     """Warnings that were logged already."""
-    _bases: dict[tuple[str | None, str | None], tuple[Values, ...]] = field(default_factory=dict, repr=False)
+    _bases: dict[tuple[str | None, str | None, bool], tuple[Values, ...]] = field(default_factory=dict, repr=False)
 
     @property
     def flows(self) -> tuple[str, ...]:
@@ -76,21 +84,29 @@ class Config:
             found = self._profiles[name] = shipped_profile(name)
         return found
 
-    def resolve(self, profile: str | None = None, flow: str | None = None, step: str | int | None = None) -> Resolved:
+    def resolve(
+        self,
+        profile: str | None = None,
+        flow: str | None = None,
+        step: str | int | None = None,
+        *,
+        pack: bool = False,
+    ) -> Resolved:
         """Return the settings of a profile, a flow and a step.
 
         Args:
             profile: its name; without it, the active profile of the settings, if any.
             flow: its name.
             step: its id, or its index in the flow from 0.
+            pack: whether the settings are those of a pack without a flow; its history is selected by priority too.
 
         Raises:
             UnknownName: no profile, flow or step has that name.
             InvalidValue: a step without its flow.
         """
-        base = self._bases.get((profile, flow))
+        base = self._bases.get((profile, flow, pack))
         if base is None:
-            base = self._base(profile, flow)
+            base = self._base(profile, flow, pack=pack)
         layers = (*self._above, *base)
         if step is not None:
             if flow is None:
@@ -108,7 +124,7 @@ class Config:
                 if step.settings:
                     yield self.resolve(profile, name, step.id)
 
-    def _base(self, profile: str | None, flow: str | None) -> tuple[Values, ...]:
+    def _base(self, profile: str | None, flow: str | None, *, pack: bool) -> tuple[Values, ...]:
         """Return the layers below the step, the strongest first, without empty ones."""
         own = [] if flow is None else [self.flow(flow).settings]
         name = self._active()[0] if profile is None else profile
@@ -116,8 +132,9 @@ class Config:
         own += [each.settings for each in chain if not project.is_shipped(each.where)]
         shipped = [each.settings for each in chain if project.is_shipped(each.where)]
         files, rest = self._below[: self._written], self._below[self._written :]
-        base = tuple(values for values in (*own, *files, *shipped, *rest) if values)
-        self._bases[profile, flow] = base
+        packs = [_PACKS] if flow is not None or pack else []
+        base = tuple(values for values in (*own, *files, *shipped, *rest[:-1], *packs, rest[-1]) if values)
+        self._bases[profile, flow, pack] = base
         return base
 
     def _active(self) -> tuple[str | None, str]:
@@ -172,7 +189,7 @@ class Config:
         """
         own = [name for name, profile in self._profiles.items() if not project.is_shipped(profile.where)]
         problems: dict[str, SourceError] = {}
-        warnings: dict[str, None] = {}
+        warnings: dict[str, None] = dict.fromkeys(self.ignored)
         for settings in (*self.places(), *(self.resolve(profile=name) for name in own)):
             try:
                 settings.meter()

@@ -126,18 +126,19 @@ def read_flow(reader: Reader, name: str, value: Any, *keys: str | int) -> Flow:
 
 def _step(reader: Reader, row: Any, index: int, keys: Keys) -> FlowStep:
     values = reader.mapping(row, *keys)
-    _check_texts(reader, values, ("agent", "role", "description", "task", "stage"), keys)
+    _check_texts(reader, values, ("agent", "role", "description", "task", "stage", "teaching_note"), keys)
     id_ = values.get("id", index)
     if type(id_) is int:
         id_ = str(id_)
     elif not isinstance(id_, str) or not id_:
         reader.refuse_value(id_, "a string or a whole number", *keys, "id")
         id_ = str(index)
-    artifacts = values.get("artifacts")
-    if artifacts is not None and not _is_texts(artifacts):
-        reader.refuse_value(artifacts, "a list of paths", *keys, "artifacts")
+    for name, expected in (("artifacts", "a list of paths"), ("agents", "a list of agents")):
+        if values.get(name) is not None and not _is_texts(values[name]):
+            reader.refuse_value(values[name], expected, *keys, name)
     settings = reader.settings(values, "step", STEP_KEYS, *keys)
-    agent = values.get("agent")
+    agents = values.get("agents")
+    agent = values.get("agent") or (agents[0] if agents and _is_texts(agents) else None)
     notes = _notes(reader, values.get("teaching_notes"), (*keys, "teaching_notes"))
     return FlowStep(id_, agent if isinstance(agent, str) else "", notes, values, settings, reader.where(*keys))
 

@@ -59,6 +59,11 @@ class Setting:
         """Return whether a value is accepted."""
         return self.null if value is None else self.kind.takes(value)
 
+    def read(self, value: Any) -> Any:
+        """Return a value as it is used: a whole number of percent becomes a share."""
+        percent = self.kind.percent and type(value) is int and value > 1
+        return f"{value}%" if percent else value
+
     def schema(self) -> dict[str, Any]:
         """Return its JSON Schema with its description and its default."""
         default = list(self.default) if isinstance(self.default, tuple) else self.default
@@ -95,14 +100,14 @@ _SETTINGS = (
     _row("override_mode", _MODE, "merge", "Whether budgets of layers are merged, or the strongest layer replaces all."),
     _row("window.size", whole(1), None, "The model's context window in tokens; null takes that of the model."),
     _row("window.reserve", whole(), 0, "Tokens reserved for the answer."),
-    _row("window.cap", share(), None, "The largest share of the window to use."),
-    _row("window.warn", share(), None, "The share of the window at which to warn."),
+    _row("window.cap", share(percent=True), None, "The largest share of the window to use."),
+    _row("window.warn", share(percent=True), None, "The share of the window at which to warn."),
     _row("window.limit", whole(1), None, "An absolute limit on the input, in tokens."),
     _row("budgets.preset", _PRESET, DEFAULT, "The budgets by name; a budget of its own overrides it.", null=True),
     _row("budgets.context_budget_chars", whole(), 200_000, "Characters of a step's whole history."),
     _row("budgets.history_max_recent_chars", whole(), 60_000, "Characters of the newest step."),
     _row("budgets.history_max_older_chars", whole(), 10_000, "Characters of each older step."),
-    _row("budgets.timeout_seconds", number(86_400), 30, "Seconds that the curator may take for one step."),
+    _row("budgets.timeout_seconds", number(86_400), 30, "Seconds that a step's model may take, and its curator."),
     _row("prompt.enabled", FLAG, True, "Whether prompts are fitted; if not, the sections are joined as they are."),
     _row("prompt.total", whole(1), None, "Tokens of the prompt; null takes the budget of the window."),
     _row("prompt.reserve", whole(), 0, "Tokens of that total reserved for the answer and for calls within the turn."),
@@ -160,7 +165,12 @@ _SETTINGS = (
     _row("session.tool_limit", amount(), "25%", "The most tokens of one tool result, or a share of the budget."),
     _row("session.memory_limit", whole(), 50_000, "The most tokens of memory in a session's prompt."),
     _row("session.capture", FLAG, False, "Whether the store keeps what is needed to replay each prompt."),
-    _row("loop.tick_cap", share(), 0.15, "The share of the window from which a tick continues in a fresh context."),
+    _row(
+        "loop.tick_cap",
+        share(percent=True),
+        0.15,
+        "The share of the window from which a tick continues in a fresh context.",
+    ),
     _row("loop.handoff_share", share(), 0.25, "The share of a tick's budget that a continuation may take."),
     _row("loop.max_iterations", whole(1), 20, "The most iterations of a loop."),
     _row("loop.max_sub_ticks", whole(), 10, "The most sub-ticks of one iteration."),
@@ -169,9 +179,13 @@ _SETTINGS = (
     _row("loop.max_seconds", number(31_536_000), None, "Seconds that the steps of a loop may take."),
     _row("loop.boundary", choice(("silent", "visible")), "silent", "Whether sub-ticks are visible to the user."),
     _row("store.url", text(), None, "Where sessions and loops are stored: `sqlite:///brim.db`, `postgresql://...`."),
+    _row("models.cheap", text(), None, "The model of steps of the stage Prep, at the endpoint of the run."),
+    _row("models.medium", text(), None, "The model of steps of the stage Verify."),
+    _row("models.expensive", text(), None, "The model of steps of the stages Work and Route."),
     _row("curator.enabled", FLAG, True, "Whether a model may choose files and summarise for a step."),
     _row("curator.model", text(), None, "The model of the curator."),
     _row("curator.url", text(), None, "The base URL of that model's API."),
+    _row("curator.api", choice(("openai", "anthropic")), "openai", "The API that it speaks."),
     _row("curator.files_budget_chars", whole(), 20_000, "Characters of a pack for files of the codebase."),
     _row("curator.artifacts", FLAG, True, "Whether a pack lists the paths of artifacts of earlier steps."),
     _row("curator.scent_trail_chars", whole(), 2_000, "Characters of a pack for the trail of earlier decisions."),
@@ -232,12 +246,13 @@ GROUPS: dict[str, str] = {
     "session": "How a session keeps to its window.",
     "loop": "The limits of a loop and of its contexts.",
     "store": "Where sessions and loops are stored.",
+    "models": "The models of a flow's steps by the tier of their stage; without one, the model of the run.",
     "curator": "How the pack of a step is prepared.",
     "gateway": "The proxy between clients and a model that makes every request fit.",
 }
 """The description of each group."""
 
-SPELLINGS = {"budget_overrides": "budgets"}
+SPELLINGS = {"budget_overrides": "budgets", "defaults": "budgets"}
 """Groups under another name."""
 
 NOTES = ("inputs", "outputs", "emphasizes", "constraints")
@@ -248,12 +263,14 @@ _CURATOR_ENABLED = {"curator_enabled": "Short for curator.enabled."}
 STEP_KEYS = {
     "id": "The name of the step within its flow; without it, its index from 0.",
     "agent": "The agent that does it.",
+    "agents": "Its agents, if there are several; without `agent`, the first one does it.",
     "role": "The role of the agent in this step.",
     "description": "What the step is for.",
     "task": "The instruction to the agent.",
     "prompt": "Another name of `task`, if it is a string.",
     "stage": "Prep, Work, Verify, Route or Commit.",
     "artifacts": "Paths of the files that the step writes.",
+    "teaching_note": "A note as one text; it comes before the history too.",
     "teaching_notes": f"Notes that come before the history: {', '.join(NOTES)}.",
     **_CURATOR_ENABLED,
 }

@@ -37,6 +37,8 @@ class Kind:
     """The accepted names, for suggestions."""
     reads_text: bool = False
     """Whether a value from the environment is used as it is, rather than parsed as YAML."""
+    percent: bool = False
+    """Whether a whole number above 1 means percent."""
 
 
 def whole(least: int = 0, most: int = MOST) -> Kind:
@@ -92,10 +94,12 @@ def combination(names: tuple[str, ...]) -> Kind:
     return Kind(expected, takes, {"enum": [*names, *pairs, *spaced]}, names=names, reads_text=True)
 
 
-def share(*, zero: bool = False) -> Kind:
-    """Return the kind of a share: 0.2 or "20%"."""
+def share(*, zero: bool = False, percent: bool = False) -> Kind:
+    """Return the kind of a share: 0.2 or "20%"; with `percent`, 20 too."""
 
     def takes(value: Any) -> bool:
+        if percent and type(value) is int and 1 < value <= 100:
+            return True
         if zero and value in (0, "0%") and not isinstance(value, bool):
             return True
         try:
@@ -105,7 +109,11 @@ def share(*, zero: bool = False) -> Kind:
 
     least = {"minimum": 0} if zero else {"exclusiveMinimum": 0}
     expected = f'a share {"from 0 up" if zero else "above 0 and up"} to 1 (0.2 or "20%")'
-    return Kind(expected, takes, {"anyOf": [{"type": "number", **least, "maximum": 1}, _PERCENT]})
+    numbers: list[Any] = [{"type": "number", **least, "maximum": 1}, _PERCENT]
+    if percent:
+        expected = 'a share above 0 and up to 1, or percent (0.2, "20%" or 20)'
+        numbers.append({"type": "integer", "minimum": 2, "maximum": 100})
+    return Kind(expected, takes, {"anyOf": numbers}, percent=percent)
 
 
 def choice_or_share(names: tuple[str, ...]) -> Kind:

@@ -10,7 +10,7 @@ from brim.files.source import Keys, Source, parse, place
 from brim.settings import ecology, project
 from brim.settings.config import Config
 from brim.settings.flow import Flow, Profile, read_flow, read_profile, shipped_profile
-from brim.settings.keys import SETTINGS, TOP_KEYS
+from brim.settings.keys import BARE, SETTINGS, TOP_KEYS
 from brim.settings.overrides import from_environ, from_flags
 from brim.settings.reader import Reader
 from brim.settings.values import Value, Values
@@ -49,14 +49,16 @@ def load(
     if user and found.path and os.path.realpath(user) == os.path.realpath(found.path):
         user = None
     users = files.add(files.read(user), "user") if user else {}
+    runtime = files.add_runtime(found.root) if found.root else {}
     above = tuple(values for values in (from_flags(flags), from_environ(environ)) if values)
     config = Config(
         files=tuple(files.paths),
         path=found.path,
         root=found.root,
         _above=above,
-        _below=(*(values for values in (own, users, files.inherited) if values), _DEFAULTS),
-        _written=sum(1 for values in (own, users) if values),
+        _below=(*(values for values in (own, users, runtime, files.inherited) if values), _DEFAULTS),
+        _written=sum(1 for values in (own, users, runtime) if values),
+        ignored=tuple(warning for each in files.warnings for warning in each),
         _flows=files.flows,
         _profiles=files.profiles,
         replaces=any("override_mode" in values for values in (*above, own, users, *files.layers())),
@@ -100,6 +102,8 @@ class _Files:
     def __init__(self, replaced: Mapping[str, str] | None = None) -> None:
         self._replaced = replaced or {}
         self.paths: list[str] = []
+        self.warnings: list[list[str]] = []
+        """The warnings of each file."""
         self.flows: dict[str, Flow] = {}
         self.profiles: dict[str, Profile] = {}
         self.inherited: Values = {}
@@ -147,9 +151,26 @@ class _Files:
         self._add_one(reader, kind, name, source.values, ())
         reader.finish()
 
+    def add_runtime(self, root: str) -> dict[str, Value]:
+        """Return the settings of the `defaults` in a project's `swarm/config/runtime.yaml`; other keys are not ours."""
+        path = project.runtime_file(root)
+        if path is None:
+            return {}
+        reader = self._reader(self.read(path, root))
+        values = reader.mapping(reader.source.values)
+        block = reader.mapping(values.get("defaults"), "defaults")
+        known = {name: value for name, value in block.items() if name in BARE or name == "curator_enabled"}
+        for name in block.keys() - known.keys():
+            reader.ignore(name, tuple(BARE), ("defaults",))
+        own = reader.settings({"defaults": known}, "project", {})
+        reader.finish()
+        return own
+
     def _reader(self, source: Source) -> Reader:
         self.paths.append(source.path)
-        return Reader(source)
+        reader = Reader(source)
+        self.warnings.append(reader.warnings)
+        return reader
 
     def _add_one(self, reader: Reader, kind: str, name: str, value: Any, keys: Keys, *, user: bool = False) -> None:
         """Add a flow or profile; of two with one name, that of the user yields, and that of the loaded file wins."""

@@ -7,37 +7,51 @@ from typing import Any
 
 from brim.errors import InvalidValue, SourceError, nearest, shown
 from brim.files.source import parse
-from brim.settings.keys import BARE, SETTINGS, TREE, Setting, name_of, setting_of
+from brim.settings.keys import BARE, SETTINGS, Setting, name_of, setting_of
 from brim.settings.reader import with_preset
 from brim.settings.values import Value
 
 PREFIX = "BRIM_"
+SWARM = "SWARM_"
+"""The prefix of a flow's own program, whose names of budgets are accepted."""
+_SECRETS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
+"""Endings of variables that are no settings: the settings name them, and they have a key."""
+_BROWSER = "BRIM_CHROMIUM"
+"""The browser that draws the pictures of the documentation."""
+_TYPO = 0.8
+"""How similar a variable is to a known one if it is a typo."""
 
 
 def from_environ(environ: Mapping[str, str]) -> dict[str, Value]:
     """Return the settings of `BRIM_*` variables; two underscores separate the parts of a key.
 
-    An empty variable is ignored. So is an unknown one without two underscores, since other variables of brim have the
-    same prefix.
+    Budgets may have their short names, also after `SWARM_`. An empty variable is ignored.
 
     Raises:
         SourceError: a variable names no setting, or its value is invalid.
     """
     flat: dict[str, Value] = {}
     for variable in sorted(environ):
-        if not variable.startswith(PREFIX) or not environ[variable]:
+        if not variable.startswith((PREFIX, SWARM)) or not environ[variable] or variable == _BROWSER:
             continue
-        key = variable.removeprefix(PREFIX).lower().replace("__", ".")
-        if "." not in key and not isinstance(TREE.get(key), Setting):
+        if variable.endswith(_SECRETS) and "__" not in variable:
             continue
+        key = variable.removeprefix(PREFIX).removeprefix(SWARM).lower().replace("__", ".")
+        if variable.startswith(SWARM) and not nearest(key, BARE, most=1, cutoff=_TYPO):
+            continue  # It is another program's own.
+        key = BARE.get(key, key)
         setting = SETTINGS.get(key) or setting_of(key)
         if setting is None:
-            near = nearest(variable, [each.variable for each in SETTINGS.values()], most=1)
+            known = [PREFIX + name.upper() for name in BARE] if variable.startswith(SWARM) else []
+            near = nearest(variable, [*known, *(each.variable for each in SETTINGS.values())], most=1)
             hint = f"did you mean {near[0]}?" if near else "see the reference of settings"
             raise SourceError(variable, f"no setting has this name; {hint}")
         value = value_of(setting, environ[variable], variable)
         if not setting.takes(value):
             raise SourceError(variable, f"{key} must be {setting.expected}, not {shown(value)}")
+        value = setting.read(value)
+        if key in flat and flat[key].value != value:
+            raise SourceError(variable, f"it sets {key}, as {flat[key].where} does: keep one")
         flat[key] = Value(value, "env", variable)
     return with_preset(flat)
 
@@ -59,7 +73,7 @@ def from_flags(flags: Mapping[str, Any]) -> dict[str, Value]:
         value = value_of(setting, raw, flag) if isinstance(raw, str) else raw
         if not setting.takes(value):
             raise InvalidValue(flag, value, setting.expected)
-        flat[key] = Value(value, "flags", flag)
+        flat[key] = Value(setting.read(value), "flags", flag)
     return with_preset(flat)
 
 

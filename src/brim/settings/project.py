@@ -26,6 +26,9 @@ _FOLDERS = {
 }
 """Directories of flows and profiles, and the endings of their files."""
 
+_OWN = ("swarm/config", "swarm/profiles")
+"""Directories by which a project without a file of settings is known."""
+
 SHIPPED = (
     "forge",
     "forge-architect",
@@ -54,7 +57,8 @@ class ProjectFiles:
 def find(path: str | None) -> ProjectFiles:
     """Return the project of a file or directory, or the nearest one from the current directory upward."""
     if path is None:
-        return above(".")
+        found = above(".")
+        return found if found.path else ProjectFiles("", _flow_root("."))
     if os.path.isdir(path):
         return ProjectFiles(_in(path) or "", path)
     return ProjectFiles(path, os.path.dirname(path) or ".")
@@ -70,6 +74,23 @@ def above(folder: str) -> ProjectFiles:
         if upper == at:
             return ProjectFiles("", "")
         at = here = upper
+
+
+def _flow_root(folder: str) -> str:
+    """Return the nearest directory, upward, of a project that has flows or profiles and no file of settings."""
+    at, here = os.path.abspath(folder), folder
+    while not any(os.path.isdir(os.path.join(here, below)) for below in _OWN):
+        upper = os.path.dirname(at)
+        if upper == at:
+            return ""
+        at = here = upper
+    return here
+
+
+def runtime_file(root: str) -> str | None:
+    """Return the file of a project's runtime defaults, or `None`."""
+    path = os.path.normpath(os.path.join(root, "swarm", "config", "runtime.yaml"))
+    return path if os.path.isfile(path) else None
 
 
 def around_flow(path: str) -> ProjectFiles:

@@ -11,7 +11,7 @@ from typing import Any
 
 from brim.errors import SourceError, nearest, shown
 from brim.files.source import Keys, Source, place
-from brim.settings import ecology
+from brim.settings import ecology, session_words
 from brim.settings.budgets import PRESETS
 from brim.settings.keys import BARE, SPELLINGS, TREE, Setting, setting_of
 from brim.settings.values import Value
@@ -20,6 +20,10 @@ _TOPS = ("project", "user")
 """The layers that are whole files."""
 _INNER = ("flow", "step")
 """The layers that inherit the total of the files."""
+_OPEN = ("flow", "step", "profile")
+"""The layers whose files have an owner with keys of its own."""
+_TYPO = 0.75
+"""How similar a key of them is to a known one if it is a typo."""
 _SHOWN = 10
 """Problems that one error lists; the others are counted."""
 
@@ -33,6 +37,8 @@ class Reader:
 
     source: Source
     problems: list[tuple[int | None, str]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    """Keys that nothing reads, each with its line."""
 
     def refuse(self, problem: str, *keys: str | int) -> None:
         """Record a problem and its line."""
@@ -41,6 +47,13 @@ class Reader:
     def refuse_value(self, value: Any, expected: str, *keys: str | int) -> None:
         """Record that a value is not what is expected at its place."""
         self.refuse(f"{place(keys) or 'the file'} must be {expected}, not {shown(value)}", *keys)
+
+    def ignore(self, name: str, known: tuple[str, ...], keys: Keys) -> None:
+        """Record a key that nothing reads as a warning; what may be a typo of a known key is a problem."""
+        if name in BARE or not isinstance(name, str) or nearest(name, known, most=1, cutoff=_TYPO):
+            self.unknown(name, known, keys)
+        else:
+            self.warnings.append(f"{self.where(*keys, name)}: brim does not read the key {shown(name)}, and ignores it")
 
     def unknown(self, name: str, known: tuple[str, ...], keys: Keys) -> None:
         """Record an unknown key, and suggest the nearest known one."""
@@ -85,7 +98,7 @@ class Reader:
     ) -> dict[str, Value]:
         """Return the settings of a mapping; the keys of `other` are read by the caller."""
         flat: dict[str, Value] = {}
-        for setting, key, value, at in self._entries(values, other, keys):
+        for setting, key, value, at in self._entries(values, other, keys, is_open=layer in _OPEN):
             if setting.top and layer not in _TOPS:
                 self.refuse(f"{place(at)} is only allowed at the top of the file", *at)
             elif not setting.takes(value):
@@ -95,14 +108,16 @@ class Reader:
             elif key in flat:
                 self.refuse(f"{place(at)} sets {key} a second time: keep one", *at)
             else:
-                flat[key] = Value(value, layer, self.where(*at))
+                flat[key] = Value(setting.read(value), layer, self.where(*at))
         if layer not in _INNER and ecology.speaks(values):
             name = ecology.NAME if ecology.NAME in values else ecology.ABOVE
             # Without a total the model's window counts; without a window, the total of the profile.
             flat.setdefault(ecology.WORDS["total_tokens"].key, Value(None, layer, self.where(*keys, name)))
         return with_preset(flat)
 
-    def _entries(self, values: dict[str, Any], other: Mapping[str, str], keys: Keys) -> Iterator[Entry]:
+    def _entries(
+        self, values: dict[str, Any], other: Mapping[str, str], keys: Keys, *, is_open: bool
+    ) -> Iterator[Entry]:
         for name, value in values.items():
             node, at = TREE.get(name), (*keys, name)
             if isinstance(node, Setting):
@@ -117,16 +132,19 @@ class Reader:
                     yield from self._group(value, TREE[group], group, at)
             elif name in other:
                 continue
-            elif name in (ecology.NAME, ecology.ABOVE):
+            elif name in (ecology.NAME, ecology.ABOVE, session_words.NAME):
                 yield from self._vocabulary(name, value, at)
             else:
-                self.unknown(name, (*TREE, *SPELLINGS, *other), keys)
+                (self.ignore if is_open else self.unknown)(name, (*TREE, *SPELLINGS, session_words.NAME, *other), keys)
         if "curator_enabled" in other and "curator_enabled" in values:
             enabled = TREE["curator"]["enabled"]
             yield enabled, "curator.enabled", values["curator_enabled"], (*keys, "curator_enabled")
 
     def _group(self, value: Any, node: dict[str, Any], key: str, keys: Keys) -> Iterator[Entry]:
         for name, inner in self.mapping(value, *keys).items():
+            if key == "loop" and name == session_words.LOOP_WORD:
+                yield from self._context_word(name, inner, keys)
+                continue
             child = node.get(name) or node.get("*")
             if isinstance(child, Setting):
                 yield child, f"{key}.{name}", inner, (*keys, name)
@@ -136,8 +154,12 @@ class Reader:
                 self.unknown(name, tuple(node), keys)
 
     def _vocabulary(self, name: str, value: Any, keys: Keys) -> Iterator[Entry]:
-        """Yield the settings of a `context_budget`."""
+        """Yield the settings of a `context_budget` or a `context`."""
         values = self.mapping(value, *keys)
+        if name == session_words.NAME:
+            for word, inner in values.items():
+                yield from self._context_word(word, inner, keys)
+            return
         if name == ecology.ABOVE:
             for inner, below in values.items():
                 if inner == ecology.NAME:
@@ -158,6 +180,16 @@ class Reader:
                     continue
                 for each, own in self.mapping(row, *at).items():
                     yield from self._word(ecology.SECTION_WORDS, each, own, at, f"sections.{section}.")
+
+    def _context_word(self, name: str, value: Any, keys: Keys) -> Iterator[Entry]:
+        """Yield the setting of a word of `context`."""
+        word = session_words.WORDS.get(name)
+        if word is None:
+            self.unknown(name, tuple(session_words.WORDS), keys)
+        elif not word[1].takes(value):
+            self.refuse_value(value, word[1].expected, *keys, name)
+        elif (setting := setting_of(word[0])) is not None:
+            yield setting, word[0], session_words.meant(name, value), (*keys, name)
 
     def _word(
         self, known: Mapping[str, ecology.Word], name: str, value: Any, keys: Keys, prefix: str = ""

@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from brim.settings import ecology
+from brim.settings import ecology, session_words
 from brim.settings.keys import FLOW_KEYS, GROUPS, NOTES, PROFILE_KEYS, SPELLINGS, STEP_KEYS, TOP_KEYS, TREE, Setting
 
 PATH = os.path.join(os.path.dirname(__file__), "brim.schema.json")
@@ -38,10 +38,11 @@ def schema() -> dict[str, Any]:
         **_object({**_settings(top=True), **named}, TOP_KEYS),
         "$defs": {
             **{f"group_{name}": {"description": GROUPS[name], **_group(TREE[name])} for name in GROUPS},
+            "group_loop": {"description": GROUPS["loop"], **_group(TREE["loop"], session_words.loop_schema())},
             ecology.NAME: ecology.schema(),
-            "profile": _object({**_settings(), **_others(PROFILE_KEYS)}, PROFILE_KEYS),
-            "flow": _object({**_settings(), **_others(FLOW_KEYS), "steps": steps}, FLOW_KEYS),
-            "step": _object({**_settings(), **_others(STEP_KEYS), **step}, STEP_KEYS),
+            "profile": _open({**_settings(), **_others(PROFILE_KEYS)}, PROFILE_KEYS),
+            "flow": _open({**_settings(), **_others(FLOW_KEYS), "steps": steps}, FLOW_KEYS),
+            "step": _open({**_settings(), **_others(STEP_KEYS), **step}, STEP_KEYS),
         },
     }
 
@@ -57,16 +58,16 @@ def _settings(*, top: bool = False) -> dict[str, Any]:
     for name, group in SPELLINGS.items():
         found[name] = {"$ref": f"#/$defs/group_{group}", "description": f"The same as {group}."}
     budget = {"$ref": f"#/$defs/{ecology.NAME}"}
+    found[session_words.NAME] = session_words.schema()
     return {**found, ecology.NAME: budget, ecology.ABOVE: _object({ecology.NAME: budget})}
 
 
-def _group(node: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of a group; a star allows any name."""
+def _group(node: Mapping[str, Any], more: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the schema of a group, with more properties; a star allows any name."""
     if "*" in node:
         return _named(_group(node["*"]))
-    return _object(
-        {key: child.schema() if isinstance(child, Setting) else _group(child) for key, child in node.items()}
-    )
+    own = {key: child.schema() if isinstance(child, Setting) else _group(child) for key, child in node.items()}
+    return _object({**own, **(more or {})})
 
 
 def _others(keys: Mapping[str, str]) -> dict[str, Any]:
@@ -82,6 +83,13 @@ def _object(properties: dict[str, Any], descriptions: Mapping[str, str] | None =
     """Return an object with these properties and no others."""
     described = {key: {"description": text, **properties[key]} for key, text in (descriptions or {}).items()}
     return {"type": ["object", "null"], "properties": {**properties, **described}, "additionalProperties": False}
+
+
+def _open(properties: dict[str, Any], descriptions: Mapping[str, str]) -> dict[str, Any]:
+    """Return an object whose owner may have keys of its own."""
+    refused = {name: False for name, node in TREE.items() if isinstance(node, Setting) and node.top}
+    made = _object(properties, descriptions)
+    return {**made, "properties": {**refused, **made["properties"]}, "additionalProperties": True}
 
 
 def text() -> str:

@@ -19,6 +19,7 @@ from brim.history.compact.carried import FOUND, TOLD, CarriedFact, carried, chec
 from brim.history.compact.deeds import Deed, deeds
 from brim.history.compact.facts import HEADINGS, Fact, FactLine, MessageText, harvest, listing, sentences
 from brim.history.compact.handover import CALL, HandOver, LineChoice, LineGroup
+from brim.history.compact.running import running
 from brim.history.compact.secrets import redact
 from brim.history.compact.statements import FENCE, commands, is_musing, is_output, statements
 from brim.history.note import is_written
@@ -66,11 +67,12 @@ _DONE = re.compile(
     r"|\[x\]|✓|✅|已完成|完成了|修复了",
     re.I,
 )
+_RUNNING = "running"
 # The tasks stand second, and the work done last.
 _HEADINGS = {"constraint": "", "todo": ""} | HEADINGS | {"todo": "Left to do", "done": "Done"}
-_HEADINGS |= {TOLD: "Said by the user", FOUND: "Findings", CALL: "Calls"}
+_HEADINGS |= {_RUNNING: "Running", TOLD: "Said by the user", FOUND: "Findings", CALL: "Calls"}
 _SUMMARY = "Summary"
-_LATER = ("said", "deeds", "summary")
+_LATER = ("said", "deeds", "summary", "running")
 """Fields that a value of an earlier version does not have."""
 
 
@@ -90,6 +92,8 @@ class Continuation:
     """Rules of the user, verbatim, the oldest first."""
     resources: tuple[CarriedFact, ...] = ()
     """Paths and addresses, the most important first."""
+    running: tuple[str, ...] = ()
+    """Lines that tell of processes and ports, the oldest first."""
     said: tuple[CarriedFact, ...] = ()
     """Statements of the user and of the model, the oldest first."""
     deeds: tuple[Deed, ...] = ()
@@ -154,8 +158,8 @@ class Continuation:
             InvalidValue: the values are not those of `to_dict`.
         """
         check_names(cls, "continuation", values, _LATER)
-        known: dict[str, Any] = {"said": (), "deeds": (), "summary": "", **values}
-        for name in ("accomplished", "remaining", "constraints", "lineage"):
+        known: dict[str, Any] = {"said": (), "deeds": (), "summary": "", "running": (), **values}
+        for name in ("accomplished", "remaining", "constraints", "lineage", "running"):
             if not isinstance(known[name], list | tuple) or not all(isinstance(text, str) for text in known[name]):
                 raise InvalidType(f"continuation.{name}", known[name], "a list of texts")
             known[name] = tuple(known[name])
@@ -179,6 +183,7 @@ class Continuation:
     def _groups(self) -> list[LineGroup]:
         """Return the lines in groups, the most important first."""
         rules = [FactLine(kind="constraint", text=text) for text in self.constraints]
+        rules += [FactLine(kind=_RUNNING, text=text) for text in reversed(self.running)]
         todo = [FactLine(kind="todo", text=text) for text in reversed(self.remaining)]
         done = [FactLine(kind="done", text=text) for text in reversed(self.accomplished)]
         facts = sorted([*self.findings, *self.resources], key=lambda fact: (not fact.must, -fact.worth))
@@ -263,7 +268,6 @@ def continuation(
     rules = [fact.text for fact in by_time if fact.kind == "constraint" and fact.role == "user"]
     todo = [fact.text for fact in by_time if fact.kind == "todo"]
     findings = [fact for fact in new if fact.kind not in (*_RESOURCES, "todo", "constraint")]
-    resources = [fact for fact in new if fact.kind in _RESOURCES]
     done = _done(texts)
     reports = [set(terms(text)) for text in done]
     left = [task for task in dict.fromkeys([*before.remaining, *todo]) if not _is_done(set(terms(task)), reports)]
@@ -274,7 +278,8 @@ def continuation(
         remaining=tuple(left[-MOST_LINES:]),
         findings=carried(before.findings, findings, MOST_FINDINGS),
         constraints=tuple(dict.fromkeys([*before.constraints, *rules]))[:MOST_LINES],
-        resources=carried(before.resources, resources, MOST_FINDINGS),
+        resources=carried(before.resources, [fact for fact in new if fact.kind in _RESOURCES], MOST_FINDINGS),
+        running=running(texts, before.running),
         said=_said(before.said, texts),
         deeds=(*before.deeds, *deeds(messages, format))[-MOST_DEEDS:],
         summary=redact(summary),

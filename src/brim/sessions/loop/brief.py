@@ -31,6 +31,7 @@ _NAMED = {
     "open tasks": ("todo",),
     "reports": ("done",),
     "findings": ("decision", "error", "question", "path", "url", "id", "number", TOLD, FOUND),
+    "processes and ports": ("running",),
     "calls": (CALL,),
     "results": ("result",),
 }

@@ -113,7 +113,7 @@ def plan(
         texts |= {name: None for name in LEAST if own.get(name) == name}
     change = changes.plan(config, texts, **layer)
     changed = workspace.settings({change.path: change.after}) if change.path in config.files else config
-    warnings = changed.resolve(**layer).warnings
+    warnings = changed.resolve(profile, flow, step).warnings
     shown: dict[str, Any] = relative_paths({**_shown(change), "warnings": list(warnings)}, config)
     return {"id": workspace.plan(change), **shown, "path": change.path}
 

@@ -1,0 +1,55 @@
+"""The stages of a step, and the model that the tier of a stage chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from brim.errors import check_choice
+from brim.llm import LLM, LanguageModel
+from brim.settings.resolved import Resolved
+
+TIERS = ("cheap", "medium", "expensive")
+"""The tiers of models."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FlowStage:
+    """What a step of a stage is for."""
+
+    role: str
+    scope: str
+    """How much it has to see: `wide`, `deep`, `narrow` or `none`."""
+    tier: str | None
+    """One of `TIERS`; `None` if no model is needed."""
+
+
+STAGES = {
+    "Prep": FlowStage(role="curator: gathers files, summarises the history", scope="wide", tier="cheap"),
+    "Work": FlowStage(role="worker: writes code and tests", scope="deep", tier="expensive"),
+    "Verify": FlowStage(role="forensic analyst: interprets a change", scope="narrow", tier="medium"),
+    "Route": FlowStage(role="navigator: decides the path", scope="wide", tier="expensive"),
+    "Commit": FlowStage(role="kernel: updates the ledger", scope="none", tier=None),
+}
+"""The stages by name."""
+
+
+def model_of(
+    stage: str, settings: Resolved, model: LanguageModel, models: Mapping[str, LanguageModel]
+) -> LanguageModel:
+    """Return the model of a step: that of its stage's tier if one is passed or configured, else the model of the run.
+
+    A configured model is a name at the endpoint of the run's model, so that it needs to be an `LLM`.
+
+    Raises:
+        InvalidValue: a tier of `models` is unknown.
+    """
+    for name in models:
+        check_choice("a tier of models", name, TIERS)
+    known = next((each for name, each in STAGES.items() if name.casefold() == stage.casefold()), None)
+    if known is None or known.tier is None:
+        return model
+    if known.tier in models:
+        return models[known.tier]
+    name = settings.value(f"models.{known.tier}")
+    return replace(model, model=name) if name is not None and isinstance(model, LLM) else model
