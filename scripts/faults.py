@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import faults_authors
 import faults_gateway
 import faults_histories
 
@@ -1132,7 +1133,10 @@ AREAS = (
 
 FAULTS = tuple(
     Fault(name, area.file, old, new, tuple(area.tests.split()))
-    for area in (*AREAS, *(Area(*area) for area in (*faults_histories.AREAS, *faults_gateway.AREAS)))
+    for area in (
+        *AREAS,
+        *(Area(*area) for each in (faults_histories, faults_gateway, faults_authors) for area in each.AREAS),
+    )
     for name, old, new in area.faults
 )
 
@@ -1149,7 +1153,7 @@ class Copy:
     def __init__(self, folder: Path, original: Path = ROOT) -> None:
         self.folder = folder
         self.package = folder / "src" / "brim"
-        for name in ("src", "tests", "scripts", "docs"):
+        for name in ("src", "tests", "scripts", "docs", "examples"):
             shutil.copytree(original / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(original / "pyproject.toml", folder)
 

@@ -491,11 +491,17 @@ TOOLS = [{"type": "function", "function": {"name": "apply_fix", "description": "
 def test_the_budget_covers_the_system_prompt_the_tools_and_what_follows_within_the_turn():
     held = settings("forge", model="gpt-5")
     meter = brim.meter("gpt-5")
-    system = "You are the Worker. " * 300
+    sizes = []
+    for words in range(300, 312):
+        system = "You are the Worker. " * words
+        prompt = held.fit({"notes": "word " * 9_000}, system=system, tools=TOOLS)
+        sent = [{"role": "system", "content": system}, {"role": "user", "content": prompt.text}]
+        sizes.append(meter.count_messages(sent, TOOLS))
+    assert max(sizes) <= 8_000 - 2_000, "to the last token, those around the message included"
+    assert min(sizes) > 6_000 - 4, "and what is left is used"
     prompt = held.fit({**worker(), "notes": "n " * 90_000}, system=system, tools=TOOLS)
     sent = [{"role": "system", "content": system}, {"role": "user", "content": prompt.text}]
-    assert 5_950 < meter.count_messages(sent, TOOLS) <= 8_000 - 2_000
-    assert meter.count_messages(sent, TOOLS) > 6_000 - 12, "and what is left is used"
+    assert 6_000 - 12 < meter.count_messages(sent, TOOLS) <= 6_000
 
 
 @pytest.mark.requirement("S0.23")
