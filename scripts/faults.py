@@ -983,6 +983,17 @@ AREAS = (
         ),
     ),
     Area(
+        "meter/calibration.py",
+        "tests/meter/test_calibration.py",
+        (
+            (
+                "the structure of a short prompt is learned as text",
+                "rest = max(0, _SHORTEST - sent.estimate)",
+                "rest = 0",
+            ),
+        ),
+    ),
+    Area(
         "sessions/reported_size.py",
         "tests/sessions/test_reported_size.py",
         (
@@ -995,6 +1006,11 @@ AREAS = (
                 "the budget forgets what is counted for each message",
                 "return text if by_message is None else min(text, tokens - by_message)",
                 "return text",
+            ),
+            (
+                "a meter that is right is corrected",
+                "return self.scale.exact and self.counted == self.reported",
+                "return False",
             ),
             (
                 "one size says that all differences are by message",

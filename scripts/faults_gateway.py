@@ -103,8 +103,13 @@ AREAS = (
     ),
     (
         "gateway/decision.py",
-        "tests/gateway/test_faults.py",
+        "tests/gateway/test_faults.py tests/gateway/test_policy.py",
         (
+            (
+                "a request that stays whole is counted without its conversation",
+                "made = None if small else self._continued(replace(plan, room=None))",
+                "made = None",
+            ),
             ("after an error everything is passed on", "if most > fits:", "if False:"),
             ("after an error images count as their text", "if most is None:", "if False:"),
             ("after an error a warning is a refusal", "if room is None or policy == WARN:", "if room is None:"),

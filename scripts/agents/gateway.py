@@ -25,15 +25,19 @@ class GatewayProcess(NamedTuple):
 
 
 @contextmanager
-def running_gateway(upstream: str, folder: Path, window: int | None) -> Iterator[GatewayProcess]:
+def running_gateway(
+    upstream: str, folder: Path, window: int | None, meter: str | None = None
+) -> Iterator[GatewayProcess]:
     """Run the gateway before an upstream, and yield it.
 
     Args:
         upstream: the address of the upstream.
         folder: where the output is written.
         window: the window that the gateway is told, or None if it has to find out.
+        meter: the meter that it is told, or None if it has to find out.
     """
     told = [] if window is None else ["--window", str(window)]
+    told += [] if meter is None else ["--meter", meter]
     command = [sys.executable, "-m", "brim", "gateway", "--upstream", f"{upstream}/v1", "--port", "0", "--json", *told]
     with (
         tempfile.TemporaryDirectory() as empty,

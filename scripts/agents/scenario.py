@@ -28,6 +28,8 @@ class Scenario:
     """Whether the upstream refuses a prompt that leaves too little room for the requested answer."""
     told: bool = True
     """Whether brim is told the window; otherwise it has to learn it from the first refusal."""
+    meter: str | None = None
+    """The meter that the gateway is told, as the guide of the program advises."""
     wrapped: bool = False
     """Whether brim wraps the client instead of standing between."""
     cost: bool = False
@@ -74,7 +76,8 @@ SCENARIOS = (
     Scenario(name="qwen-code", program=PROGRAMS["qwen"], window=48_000, task=_SMALL),
     Scenario(name="pi", program=PROGRAMS["pi"], window=40_000, task=_SMALL),
     Scenario(name="mini-swe-agent", program=PROGRAMS["mini"], window=40_000, task=_SMALL),
-    Scenario(name="aider", program=PROGRAMS["aider"], window=16_000, task=_TURNS),
+    Scenario(name="aider", program=PROGRAMS["aider"], window=16_000, task=_TURNS, meter="o200k_base"),
+    Scenario(name="aider, no meter", program=PROGRAMS["aider"], window=16_000, task=_TURNS),
     Scenario(name="llm", program=PROGRAMS["llm"], window=16_000, task=_TURNS),
     Scenario(
         name="anthropic client",

@@ -28,11 +28,12 @@ def failures(scenario: Scenario, direct: Figures | None, brim: Figures) -> Itera
         yield f"{len(brim.refused)} requests were refused: {brim.refused}"
     if brim.budget < _FILL * brim.fair:
         yield f"the prompt was given {brim.budget:,} tokens of a window of {scenario.window:,}"
-    if low := [fill for fill in brim.cuts if fill < _FILL]:
+    counts = brim.reported or scenario.meter is not None  # Otherwise counts stay a bound, and so does the fill.
+    if counts and (low := [fill for fill in brim.cuts if fill < _FILL]):
         yield f"{len(low)} of {len(brim.cuts)} cuts came before {_FILL:.0%} of the budget was used: {min(low):.0%}"
     if brim.newest_fit and brim.newest < brim.latest:
         yield f"{brim.newest} of the newest {brim.latest} results are in the last request, though all would fit"
-    if brim.drift is not None and brim.reported and not (brim.drift[0] >= _LOW and brim.drift[1] <= _HIGH):
+    if brim.drift is not None and counts and not (brim.drift[0] >= _LOW and brim.drift[1] <= _HIGH):
         yield f"counts are {brim.drift[0]:+.1%} to {brim.drift[1]:+.1%} off after ten answers"
     if direct is None or not direct.finished:
         return

@@ -122,3 +122,17 @@ def test_an_invalid_or_impossible_pin_is_refused(gateway, upstream):
     short = asked(LONG[:3])
     assert post(url, short, x_brim_pin="1")[0] == 200
     assert upstream.bodies == [short]
+
+
+@pytest.mark.parametrize("rule", [{"policy": "fit", "window": None}, {"policy": "warn"}, {"policy": "refuse"}])
+def test_a_request_that_stays_whole_is_counted_as_the_next_one_of_its_conversation(gateway, upstream, rule):
+    upstream.window = 40_000
+    url, _ = gateway(**{"window": 40_000, **rule})
+    off = []
+    for turns in range(240, 256):
+        status, headers, answer = post(url, asked(conversation(turns, 40)).replace(b"gpt-4o", b"mystery-2"))
+        assert (status, headers["x-brim-edits"]) == (200, "0")
+        off.append(int(headers["x-brim-tokens-after"]) / json.loads(answer)["usage"]["prompt_tokens"] - 1)
+    assert off[0] > 0.05
+    assert min(off[1:]) >= 0
+    assert max(off[1:]) < 0.01

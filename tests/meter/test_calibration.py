@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import brim
 from brim.errors import InvalidValue
-from brim.meter.calibration import Calibrated, Calibration, CallSize
+from brim.meter.calibration import MILLION, Calibrated, Calibration, CallSize
 from talk import calling, loop, system, user
 
 QUARTERS = brim.meter("chars/4")
@@ -119,6 +119,13 @@ def test_the_bound_follows_the_highest_recent_ratio():
     for _ in range(32):
         known = known.record(1_000, 1_100)
     assert known.upper(size) == 1_146 + 7  # 1,100 and a quarter of a sixth
+
+
+def test_a_few_tokens_of_structure_in_a_short_prompt_are_not_learned_as_texts():
+    short = Calibration().record(29, 38)
+    assert short.ratios == ((38 + 483) * MILLION // 512,)
+    assert Calibration().record(512, 640).ratios == (1_250_000,)
+    assert short.record(2_000, 2_040).rate == 1_020_000 * (MILLION + short.record(1, 1).margin) // MILLION
 
 
 def test_a_script_that_was_never_seen_is_not_undercounted_for_it():

@@ -1,6 +1,7 @@
 """What a provider reported for the last prompt corrects the count of the next one."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -85,6 +86,13 @@ def test_messages_that_were_shortened_keep_what_the_provider_counts_for_each():
     # One more for the note, and those that were left out already do not come back.
     cut = size(10_000, 13_700, least=size(1_000, 700), messages=100, asked=300)
     assert cut.budget(9_200, 300) == 5_500 - 40
+
+
+def test_a_meter_that_is_right_to_the_token_is_not_corrected():
+    assert size(1_000, 1_000).correction(1_800, 9) == 0
+    assert size(1_000, 1_000).budget(1_800, 9) == 1_800
+    estimate = replace(size(1_000, 1_000), scale=brim.meter("chars/4"))
+    assert estimate.correction(1_800, 9) == 100
 
 
 def test_the_smallest_prompt_of_a_conversation_is_remembered():

@@ -17,6 +17,7 @@ from brim.gateway.settings import GatewaySettings, root
 from brim.gateway.state import GatewayState
 from brim.gateway.upstream import address, sent_headers
 from brim.observe.uncaught import log_error
+from brim.sessions.meters import RequestSize
 from brim.sessions.request import FittedRequest, RequestInput
 from brim.sessions.request_plan import RequestPlan
 from brim.sessions.windows import Room, WindowLimits
@@ -115,9 +116,8 @@ class Decision:
         ready = small and engine.meters.ready(ask.model, self._rule().meter)
         self.plan = plan = self._plan(policy) if ready else await self.state.work(self._plan, policy)
         if small or policy != FIT or plan.engine.room is None:
-            counted = (given, plan.engine)
-            size = engine.count(*counted) if small else await self.state.work(engine.count, *counted)
-            found = outcome.whole(ask, plan, given, size)
+            size, made = self._size(small=small) if small else await self.state.work(self._size)
+            found = outcome.whole(ask, plan, given, size, made)
             if found is not None:
                 return found
         return await self.state.work(self._fitted)
@@ -196,16 +196,37 @@ class Decision:
         Raises:
             HttpProblem: what has to stay is too long.
         """
-        ask, incoming, plan = self.ask, self.incoming, self.plan
+        ask, plan = self.ask, self.plan
         assert plan is not None
-        tag = self.state.owners.tag(incoming.credentials)
-        owner = (incoming.key, ask.route, tag) if tag else (incoming.key, ask.route)
-        name = identity.named(incoming.header(identity.HEADER), ask.values, ".".join(owner), incoming.shown)
         try:
-            made = self.state.conversations.fit(self.input(), plan.engine, name=name, owner=owner, most=most)
+            made = self._continued(plan.engine, most)
         except DoesNotFit as error:
             raise outcome.too_long(ask, plan, error.needed, error.available) from error
         return outcome.written(ask, plan, made)
+
+    def _size(self, *, small: bool = False) -> tuple[RequestSize, FittedRequest | None]:
+        """Return the tokens of the request as it came, and the request as the next one of its conversation.
+
+        A small one is counted without its conversation: that costs less, and the difference is small too.
+        """
+        assert self.plan is not None
+        plan = self.plan.engine
+        made = None if small else self._continued(replace(plan, room=None))
+        if made is None or made.before is None:
+            return self.state.conversations.count(self.input(), plan), None
+        return RequestSize(made.before, made.exact), made
+
+    def _continued(self, plan: RequestPlan, most: int | None = None) -> FittedRequest:
+        """Return the request as the next one of its conversation.
+
+        Raises:
+            DoesNotFit: what has to stay is too long.
+        """
+        ask, incoming = self.ask, self.incoming
+        tag = self.state.owners.tag(incoming.credentials)
+        owner = (incoming.key, ask.route, tag) if tag else (incoming.key, ask.route)
+        name = identity.named(incoming.header(identity.HEADER), ask.values, ".".join(owner), incoming.shown)
+        return self.state.conversations.fit(self.input(), plan, name=name, owner=owner, most=most)
 
     def shrinks(self, last: FitOutcome) -> bool:
         """Return whether a smaller request may be sent if this one is refused as too long."""

@@ -75,8 +75,12 @@ class FitOutcome:
         return bool(self.edits)
 
 
-def whole(ask: ClientRequest, plan: GatewayPlan, given: RequestInput, size: RequestSize) -> FitOutcome | None:
+def whole(
+    ask: ClientRequest, plan: GatewayPlan, given: RequestInput, size: RequestSize, made: FittedRequest | None = None
+) -> FitOutcome | None:
     """Return what is sent if the request stays as it is; `None` if it has to be cut.
+
+    `made` is the request as the next one of its conversation, if it was counted so.
 
     Raises:
         HttpProblem: it is too long, and the policy is to refuse it.
@@ -87,6 +91,9 @@ def whole(ask: ClientRequest, plan: GatewayPlan, given: RequestInput, size: Requ
         return None
     if over and plan.policy == REFUSE and room is not None:
         raise too_long(ask, plan, tokens, room.fits)
+    if made is None:
+        made = FittedRequest(messages=list(given.messages), places=[], input=given, before=tokens)
+    made.room = room
     return FitOutcome(
         body=ask.raw,
         policy=plan.policy,
@@ -96,7 +103,7 @@ def whole(ask: ClientRequest, plan: GatewayPlan, given: RequestInput, size: Requ
         over=over,
         passed="" if room is not None else "window-unknown",
         budget=room.fits if room is not None else None,
-        request=FittedRequest(messages=list(given.messages), places=[], input=given, before=tokens, room=room),
+        request=made,
     )
 
 

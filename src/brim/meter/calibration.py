@@ -27,6 +27,9 @@ _UNKNOWN = 300_000
 """Margin in millionths before the first answer."""
 _FIRST, _LEAST = 250_000, 30_000
 """Margin in millionths after one answer, falling with the square root of their number, and its minimum."""
+_SHORTEST = 512
+"""Tokens of a prompt from which on its ratio is that of texts: a shorter one is recorded as if the rest of so many had
+been estimated right, since a few tokens of its structure would count as a third of all texts to come."""
 _LOWEST, _HIGHEST = MILLION // 10, 10 * MILLION
 """Ratios outside these bounds come from something other than text and are clipped."""
 
@@ -66,7 +69,8 @@ class Calibration:
         took = units("actual", actual) - sent.fixed
         if took < 1 or sent.estimate < 1:
             return self
-        ratio = min(max(took * MILLION // sent.estimate, _LOWEST), _HIGHEST)
+        rest = max(0, _SHORTEST - sent.estimate)
+        ratio = min(max((took + rest) * MILLION // (sent.estimate + rest), _LOWEST), _HIGHEST)
         return Calibration(model=self.model, calls=self.calls + 1, ratios=(*self.ratios, ratio)[-_REMEMBERED:])
 
     @property

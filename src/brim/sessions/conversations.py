@@ -40,6 +40,8 @@ _MOST = 64
 """Conversations that are remembered; the longest unused is forgotten first."""
 _OPENINGS = 3
 """How often a log is opened before a request goes on without it; the next request tries again."""
+_ENDLESS = 1 << 62
+"""Tokens of a window that is unknown: without a log such a request is counted as the next one of its conversation."""
 _LOGGED = {"tool_limit": "100%", "keep_turns": 10}
 """How the sessions differ from those of an agent that keeps its own: what fits is sent as it came, more turns stay."""
 
@@ -210,10 +212,10 @@ class Conversations:
             InvalidValue: a message or a tool is invalid.
         """
         room, conversation = plan.room, None
-        if room is None and most is not None:
-            room = Room.of(most)
-        if room is None or not request.messages:
-            made = self._untouched(request)
+        if room is None and (most is not None or not self._log):
+            room = Room.of(_ENDLESS if most is None else most)
+        if room is None or not request.messages:  # Nobody knows what the model holds; a refusal may teach it.
+            made = FittedRequest(messages=[*request.messages], places=[*range(len(request.messages))], input=request)
         else:
             key = ConversationKey(request.model, request.format, owner)
             conversation = self._found(request, key, name, plan, room)
@@ -228,6 +230,8 @@ class Conversations:
                         raise
                     # Better less room for the answer than no request.
                     made = conversation.fit(request, replace(room, fits=room.most, target=room.most))
+            if room.window == _ENDLESS:
+                made.room = None
             made.conversation = conversation.name
             made.answer = plan.lowered(made)
             made.report = conversation.report
@@ -320,10 +324,6 @@ class Conversations:
             self.meters.adopt(request.input.model, plan.chosen, request.session.calibration)
         elif tokens is not None:
             self._calibrate(request, plan, tokens)
-
-    def _untouched(self, request: RequestInput) -> FittedRequest:
-        """Return a request as it came, since nobody knows what the model holds; a refusal may teach it."""
-        return FittedRequest(messages=[*request.messages], places=[*range(len(request.messages))], input=request)
 
     def _found(
         self, request: RequestInput, key: ConversationKey, name: str | None, plan: RequestPlan, room: Room

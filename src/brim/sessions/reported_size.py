@@ -49,6 +49,11 @@ class ReportedSize:
         """Whether both numbers can mean the same prompt."""
         return _alike(self.counted, self.reported)
 
+    @property
+    def _agrees(self) -> bool:
+        """Whether the meter is right to the token: then it needs no correction."""
+        return self.scale.exact and self.counted == self.reported
+
     def after(self, last: ReportedSize | None) -> ReportedSize:
         """Return this size with the smallest one of a conversation whose last one is given."""
         least = None if last is None else last.least or last
@@ -66,6 +71,8 @@ class ReportedSize:
             tokens: the count of the prompt.
             messages: how many messages it has.
         """
+        if self._agrees:
+            return 0
         by_text = self._by_text(tokens) - tokens
         by_message = self._by_message(messages)
         return by_text if by_message is None else max(by_text, by_message)
@@ -77,6 +84,8 @@ class ReportedSize:
             tokens: what it may take.
             messages: how many messages the request has of which it is made.
         """
+        if self._agrees:
+            return tokens
         text = self._text_budget(tokens)
         sent = min(messages, len(self.sent.messages) + max(0, messages - self.asked) + _NOTE)
         by_message = self._by_message(sent)
