@@ -158,11 +158,15 @@ AREAS = (
     ),
     (
         "history/history_fit.py",
-        f"{_LADDER} {_HISTORY} tests/requirements/test_flow.py tests/history/test_arguments.py {_TRAFFIC}",
+        f"{_LADDER} tests/history/test_outliers.py {_HISTORY} tests/requirements/test_flow.py"
+        f" tests/history/test_arguments.py {_TRAFFIC}",
         (
             ("the newest turn may go", "        if self.weights:\n            stay.add(self.newest)\n", ""),
             ("the task may go", "stay = self.pinned | self.task()", "stay = set(self.pinned)"),
             ("a pinned task is cut", "pinned = self.pinned | task if", "pinned = self.pinned if"),
+            ("a pasted log stays whole", "need - rest <= _LONGER * rest", "True"),
+            ("a pasted log takes all of the room", "min(room // 2, room - rest - others)", "room - rest"),
+            ("a pinned log is cut", "*(self.task() if self.options.pin_first_user else ())", ""),
             (
                 "the task is cut before the newest turn",
                 "(every, pinned | (task - {self.newest}), _ENOUGH * floor)",

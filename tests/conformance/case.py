@@ -22,6 +22,10 @@ class Case:
     """Units, or a share of the history's size."""
     expects: tuple[str, ...] = ()
     """Names of checks, beside those that every prompt must pass."""
+    shows: tuple[str, ...] = ()
+    """Texts that have to stand in the prompt, in any of its messages, if `shows` is among the checks."""
+    share: float = 1.0
+    """How many of them, as a share."""
     refusal: str = "no"
     """Whether an error of the trimmer's own is an answer: "no", "may", or "must" where no prompt can be right."""
     steps: int = 0

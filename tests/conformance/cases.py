@@ -9,6 +9,7 @@ import base64
 
 from .adapter import Message
 from .case import Case
+from .kept_cases import KEPT
 from .script import (
     GOAL,
     assistant,
@@ -448,5 +449,5 @@ PROMISES = (
     ),
 )
 
-CASES: tuple[Case, ...] = (*LOOPS, *SIZES, *TEXTS, *PROMISES)
+CASES: tuple[Case, ...] = (*LOOPS, *SIZES, *TEXTS, *PROMISES, *KEPT)
 """Every case, in the order of the table."""

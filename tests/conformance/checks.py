@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from .adapter import Adapter, Message
 from .case import Case
-from .judge import Judge, body, gist, illegal, leading, left, standing, task
+from .judge import Judge, body, gist, illegal, leading, left, standing, task, texts
 
 _BROKEN = re.compile("[\ufffd\ud800-\udfff]")
 
@@ -134,6 +134,38 @@ def full(trial: Trial) -> str | None:
     return f"only {size:,} of {trial.budget:,} units are used" if 3 * size < trial.budget else None
 
 
+def shows(trial: Trial) -> str | None:
+    """The texts that the case names stand in the prompt, whole, in whatever message."""
+    told = "\n".join(text for message in trial.after for text in texts(message))
+    missing = [text for text in trial.case.shows if text not in told]
+    found = len(trial.case.shows) - len(missing)
+    if found >= trial.case.share * len(trial.case.shows):
+        return None
+    return f"{found} of {len(trial.case.shows)} texts are there; lost is {missing[0][:60]!r}"
+
+
+def grows(trial: Trial) -> str | None:
+    """With more room the prompt is no smaller, and still within it."""
+    size = trial.judge.size(trial.after)
+    for times in (1.5, 2, 3):
+        room = int(trial.budget * times)
+        larger = trial.judge.size(trial.adapter.trim(copy.deepcopy(trial.before), room))
+        if larger > room:
+            return f"{larger:,} units for a budget of {room:,}"
+        if larger < size:
+            return f"{size:,} units at {trial.budget:,} and {larger:,} at {room:,}"
+        size = larger
+    return None
+
+
+def returns(trial: Trial) -> str | None:
+    """After a third of the budget, the whole of it keeps nearly as much as before."""
+    size = trial.judge.size(trial.after)
+    trial.adapter.trim(copy.deepcopy(trial.before), trial.budget // 3)
+    again = trial.judge.size(trial.again(trial.before))
+    return f"{size:,} units before, and {again:,} after a smaller budget" if 10 * again < 9 * size else None
+
+
 ALWAYS: dict[str, Check] = {"fits": fits, "legal": legal, "ordered": ordered}
 """What every prompt must pass; that there is one, that it is a list and that the input is untouched comes before."""
 
@@ -150,5 +182,8 @@ CHECKS: dict[str, Check] = {
     "deterministic": deterministic,
     "clean": clean,
     "full": full,
+    "shows": shows,
+    "grows": grows,
+    "returns": returns,
 }
 """Every check by the name that a case asks for it."""

@@ -26,6 +26,12 @@ from brim.wire.message import spoken
 
 _ENOUGH = 4
 """The task is cut too once the texts of the newest turn would have to be cut below so many floors."""
+_SPOKEN = 4
+"""The part of the room, one in so many, that must be left for long messages of the user; or the newest turn is cut."""
+_LONGER = 2
+"""How many times longer than the newest turn messages of the user are before they are cut first."""
+_OTHERS = 8
+"""The part of the room, one in so many, that long messages of the user leave to other turns."""
 _SUMMARY = 10
 """The part of the budget, one in so many, for a summary of the turns that are left out."""
 
@@ -195,6 +201,32 @@ class HistoryFit:
     def plan_note(self) -> None:
         """Write a note at the end, if turns are left out and the options allow it."""
         self.writes_note = self.options.note and self.left_out() > 0
+
+    def cut_spoken(self, essential: Sequence[int], need: int, room: int) -> int:
+        """Cut what the user said, if what always stays needs more than the room, and most of it was said by the user.
+
+        A pasted log is cut before the newest result is, and leaves room for other turns.
+
+        Returns:
+            the tokens that this frees.
+        """
+        spared = {*self.pinned, self.newest, *(self.task() if self.options.pin_first_user else ())}
+        spoken = [turn for turn in essential if turn not in spared]
+        rest, others = need - sum(self.weights[turn] for turn in spoken), room // _OTHERS
+        if need <= room or need - rest <= _LONGER * rest or rest + room // _SPOKEN + others > room:
+            return 0
+        try:
+            forms = self.shortened(spoken, min(room // 2, room - rest - others), self.forms.floor)
+        except DoesNotFit:
+            return 0
+        self.keep(forms)
+        self.weights = list(self.weights)
+        for position, form in forms.items():
+            turn = self.turns.turn_of(position)
+            self.weights[turn] += form.units - self.turns.units[position]
+            self.touched.add(turn)
+            self.reasons[turn] = "it has to stay, and there was not room for all of it"
+        return need - rest - sum(self.weights[turn] for turn in spoken)
 
     def cut_inside(self, essential: Sequence[int]) -> None:
         """Cut the longest texts of the turns that always stay, and leave out all others.

@@ -58,6 +58,8 @@ class SelectionFit(HistoryFit):
             freed = self._cap(self.newest, recent) or 0
             need -= freed
             total -= freed
+        freed = self.cut_spoken(essential, need, room)
+        need, total = need - freed, total - freed
         if need > room:
             self.cut_inside(essential)
         elif total > room or self._too_old():

@@ -16,6 +16,8 @@ _NEWEST = 10
 """Turns at the end that a cut leaves as they are, if they fit."""
 _FULL = 0.8
 """The most of the budget that they may take with what always stays: a fuller prompt would soon be cut again."""
+_HUGE = 0.5
+"""The share of the room from which a turn is cut, however new it is."""
 _BESIDE = 1.2
 """The factor by which what a cut leaves is more than they are, so that something of older turns stays."""
 _OLDER = 0.8
@@ -142,6 +144,8 @@ class StableFit(HistoryFit):
             return
         essential, room = self.essential(), line - (self.budget - self.room)
         need = sum(self.weights[turn] for turn in essential)
+        for limit in (int(room * self.stable.low), room) if need > room else ():
+            need -= self.cut_spoken(essential, need, limit)
         if need > room:
             if need > self.room:
                 self.cut_inside(essential)
@@ -182,7 +186,8 @@ class StableFit(HistoryFit):
     def _newest_units(self, essential: Sequence[int], need: int, room: int) -> int:
         """Return the tokens of the newest turns besides those that always stay; 0 if the prompt would soon be full."""
         newest = range(max(0, len(self.weights) - _NEWEST), len(self.weights))
-        units = sum(self.weights[turn] for turn in newest if turn not in essential)
+        sizes = [self.weights[turn] for turn in newest if turn not in essential]
+        units = sum(size for size in sizes if size <= room * _HUGE)
         fixed = self.budget - self.room
         return units if fixed + need + units <= (fixed + room) * _FULL else 0
 
