@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 
 from .adapter import Message
 from .case import Case
@@ -103,6 +104,11 @@ def _scripted(count: int) -> list[Message]:
         said = f"I look further.\n```bash\ncat berths/berth_{i:03}.txt\n```"
         made += [assistant(said), user(f"<output>\n{prose(120, i)}\n</output>")]
     return made
+
+
+def _ending(text: str) -> list[Message]:
+    """Return a run whose newest result is a text."""
+    return [*loop(4), *pair("last", text)]
 
 
 def _shown(
@@ -336,7 +342,7 @@ ERRORS = (
         _shown(
             f"the one error line of {kind}",
             "The middle of a long result is cut out, and the error with it.",
-            lambda text=text: [*loop(4), *pair("last", text)],
+            partial(_ending, text),
             1_500,
             line,
         )
