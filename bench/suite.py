@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from tests.conformance.runner import SECONDS
     from tests.conformance.runner import run as put_through
 else:
-    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+    # Last, since a folder of tests may have the name of a library, as `agents` does.
+    sys.path.append(str(Path(__file__).parents[1] / "tests"))
     from conformance import judge
     from conformance.adapter import Message, NotAsked
     from conformance.case import STATES, Case, Verdict

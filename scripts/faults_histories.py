@@ -114,10 +114,26 @@ AREAS = (
         ),
     ),
     (
-        "history/arrangement.py",
-        f"tests/history/test_excerpts.py {_HISTORY} {_TRAFFIC}",
+        "history/superseded.py",
+        "tests/history/test_superseded.py",
         (
-            ("one turn too many is kept", "            if weight <= room:\n", "            if weight <= room + 30:\n"),
+            ("a part of a file supersedes all of it", "whole=writes or not any(", "whole=writes or not all("),
+            ("a failed read supersedes a file", "if found is None or self._failed(place):", "if found is None:"),
+            ("what was written is superseded", "        if found.reads:\n", "        if True:\n"),
+            ("any call without arguments is the same", 'if len(call.text) > len("{}"):', "if True:"),
+        ),
+    ),
+    (
+        "history/arrangement.py",
+        f"tests/history/test_excerpts.py tests/history/test_superseded.py {_HISTORY} {_TRAFFIC}",
+        (
+            ("an old copy is kept like any", "if weight <= room and turn not in self._old:", "if weight <= room:"),
+            ("an old copy is filled up like any", "key=lambda turn: turn in self._old)", "key=lambda turn: 0)"),
+            (
+                "one turn too many is kept",
+                "            if weight <= room and",
+                "            if weight <= room + 30 and",
+            ),
             (
                 "a huge turn keeps the others out",
                 "            others.append(turn)\n            if room < _ENOUGH",

@@ -40,6 +40,7 @@ from brim.history.compact.running import running
 from brim.history.compact.secrets import redact
 from brim.history.forms import Forms
 from brim.history.priority import words
+from brim.history.superseded import access
 from brim.history.term_index import TermIndex
 from brim.history.turns import Turns
 from brim.hosts import host_name
@@ -269,6 +270,7 @@ READERS: dict[str, Read] = {
     "history.names.names_in": lambda text: [*names.names_in(text)],
     "history.names.widened": lambda text: names.widened(text, len(text) // 2, len(text) // 2),
     "history.priority.words": words,
+    "history.superseded.access": lambda text: access(Piece("call", json.dumps({"path": text}), (), "", text[:200])),
     "history.term_index.TermIndex": _indexed,
     "hosts.host_name": lambda text: host_name(text[:131_072]),
     "meter.attachment.pages": lambda text: pages(_stream(text)),

@@ -53,11 +53,14 @@ class Arrangement:
     """The turns of which a part stays, with the tokens of that part, the newest first."""
     forms: dict[int, Form] = field(default_factory=dict)
     """The messages that are sent in another form, by position."""
+    _old: set[int] = field(default_factory=set)
+    """The turns that later ones supersede, which are the first to shrink."""
     _parts: dict[int, dict[int, Intervals]] = field(default_factory=dict)
     """The parts that stay, by position and piece."""
 
     def run(self) -> None:
         """Decide what stays."""
+        self._old = self.excerpts.superseded() if self.older else set()
         others = self._keep_newest(self.left - self.older)
         if not self.older:
             return
@@ -78,7 +81,7 @@ class Arrangement:
         turns = self._backwards()
         for turn in turns:
             weight = self.weights[turn]
-            if weight <= room:
+            if weight <= room and turn not in self._old:
                 self.whole.add(turn)
                 room -= weight
                 self.left -= weight
@@ -143,7 +146,7 @@ class Arrangement:
 
     def _lengthen(self) -> None:
         """Keep more of the start and the end of long texts as long as much is left, the newest first."""
-        for turn in list(self.reduced):
+        for turn in self._newest_reduced():
             texts = [
                 (len(piece.text), at, index)
                 for at in self._members(turn)
@@ -164,6 +167,10 @@ class Arrangement:
                     break
                 self._parts[at] = parts
                 self._write_turn(turn)
+
+    def _newest_reduced(self) -> list[int]:
+        """Return the turns of which a part stays, the newest first, and those that were superseded last."""
+        return sorted(self.reduced, key=lambda turn: turn in self._old)
 
     def _write(self) -> None:
         """Make the forms, and give excerpts up if they count more than was estimated."""
@@ -191,7 +198,7 @@ class Arrangement:
         A prompt that is held grows into what may be left.
         """
         spare = self.spare if self.held else 0
-        for turn in list(self.reduced):
+        for turn in self._newest_reduced():
             more = self.weights[turn] - self.reduced[turn]
             if more <= self.left - spare:
                 self.left -= more

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from brim.history.forms import SHOWN_HANDLE, Form, Forms, inside
+from brim.history.superseded import Place, Superseded
 from brim.history.turns import Turns
 from brim.receipts.receipt import handle
 from brim.truncate.failure import last_failure
@@ -20,6 +22,8 @@ from brim.wire.message import Message, Path, Piece
 
 GAP = "…"
 """Stands for what is left out."""
+AGAIN = "[shown again later] "
+"""Stands before what is left of a result that a later one supersedes."""
 _SHORT = 72
 """Characters of arguments that stay as they are."""
 _ARGUMENT = 48
@@ -58,18 +62,43 @@ class Excerpts:
         self._forms = forms
         self.handles = False
         """Whether a shortened result shows its handle, since the model can ask for the whole."""
+        self._superseded = Superseded(turns)
         self._forget()
 
     def _forget(self) -> None:
         self._valid = self._turns.order, self.handles
+        self._told: set[Place] = set()
+        """The results that were superseded."""
+        self._seen = 0
         self._lines: dict[int, Mapping[int, Intervals]] = {}
         self._least: dict[int, Form] = {}
         self._made: dict[int, tuple[Mapping[int, Intervals], Form]] = {}
 
-    def least(self, position: int) -> Form:
-        """Return the shortest form of a message that still tells what the agent did."""
+    def superseded(self) -> set[int]:
+        """Return the turns whose results were all superseded by later ones; their excerpts say so."""
+        self._keep_up()
+        turns = self._turns
+        counts = Counter(turns.turn_of(position) for position, _ in self._told)
+        return {
+            turn
+            for turn, count in counts.items()
+            if count == sum(len(turns.messages[at].results) for at in turns.members(turn))
+        }
+
+    def _keep_up(self) -> None:
+        """Discard excerpts that are no longer right."""
         if self._valid != (self._turns.order, self.handles):
             self._forget()
+        if self._seen < len(self._turns):
+            later = self._superseded.by().keys()
+            for position, _ in later - self._told:
+                self._least.pop(position, None)
+                self._made.pop(position, None)
+            self._told, self._seen = set(later), len(self._turns)
+
+    def least(self, position: int) -> Form:
+        """Return the shortest form of a message that still tells what the agent did."""
+        self._keep_up()
         known = self._least.get(position)
         if known is None:
             known = self._least[position] = self._form(position, {})
@@ -94,13 +123,13 @@ class Excerpts:
         if lines is None:
             lines = self._lines[position] = dict(telling_lines(message))
         kept = {**parts, **{at: with_intervals(parts.get(at, ()), line) for at, line in lines.items()}}
-        found = list(self._replacements(message, kept))
+        found = list(self._replacements(position, message, kept))
         units = whole.units + sum([turns.chat.text(each.text) - each.before for each in found])
         return (
             Form(changed(message.raw, {each.at: each.value for each in found}), units) if units < whole.units else whole
         )
 
-    def _replacements(self, message: Message, kept: Mapping[int, Intervals]) -> Iterator[Replacement]:
+    def _replacements(self, position: int, message: Message, kept: Mapping[int, Intervals]) -> Iterator[Replacement]:
         forms, chat, contents = self._forms, self._turns.chat, _contents(message)
         for at, piece in enumerate(message.pieces):
             if not piece.at:
@@ -114,14 +143,15 @@ class Excerpts:
                 if max(len(text), _TINY) < len(piece.text):
                     yield Replacement(text, chat.piece(piece), piece.at, text)
             elif piece.kind == "result":
-                yield from self._result(piece, contents[at], kept)
+                yield from self._result(piece, contents[at], kept, AGAIN if (position, at) in self._told else "")
 
     def _result(
-        self, result: Piece, inner: Sequence[tuple[int, Piece]], kept: Mapping[int, Intervals]
+        self, result: Piece, inner: Sequence[tuple[int, Piece]], kept: Mapping[int, Intervals], note: str
     ) -> Iterator[Replacement]:
         """Yield the text that replaces a result, with its images, if it is shorter."""
         outputs = [(at, piece) for at, piece in inner if piece.kind == "output"]
         text = "\n".join([excerpt(piece.text, kept.get(at, ())) for at, piece in outputs]) or GAP
+        text = note + text if GAP in text else text
         if self.handles and GAP in text:
             text = f"[{handle(chr(10).join(piece.text for _, piece in outputs))[:SHOWN_HANDLE]}] {text}"
         if sum([len(piece.text) for _, piece in inner]) > max(len(text), _TINY):
