@@ -163,7 +163,7 @@ def test_the_ends_stay_with_the_error(kind):
     cut = Shape().truncate(text, EXACT.count(text) // 3, EXACT).text.split("\n")
     assert report in cut
     assert lines[0] in cut
-    if kind not in ("javascript", "diff"):  # The end of a body goes first there.
+    if kind_of(text) not in ("code", "diff", "markdown"):  # Bodies lose their end first, and documents.
         assert lines[-1] in cut
 
 
@@ -200,6 +200,15 @@ def test_the_item_of_an_array_with_an_error_stays():
     kept = json.loads(cut)["rows"]
     assert kept[0] == rows[0]
     assert rows[170] in kept
+
+
+def test_the_fences_around_an_error_stay_closed():
+    block = "```\n" + "all is well\n" * 30 + "ERROR disk full\n" + "all is well\n" * 30 + "```\n"
+    text = "# One\n\n" + "Some words. " * 60 + f"\n\n# Two\n\n{block}\n# Three\n\n" + "Some words. " * 60
+    cut = checked(Shape(), text, 200, CHAR).text
+    assert "# Two\n\n```\n" in cut
+    assert "\nERROR disk full\n" in cut
+    assert cut.count("```") == 2
 
 
 def test_a_long_string_with_an_error_stays_around_it():

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from brim.meter.base import Meter
 from brim.truncate.base import BaseTruncator, Cut, refusal
+from brim.truncate.failure import failure_lines
 from brim.truncate.line_selection import GAP_MARKER, Gap, LineSelection, Span, each, keep, plain
 from brim.truncate.markdown_blocks import Block, blocks, holds_fence
 
@@ -39,8 +40,14 @@ class Markdown(BaseTruncator):
 
 
 def _ranked(page: LineSelection, found: Sequence[Block], fair: int) -> Iterator[list[Span]]:
-    """Yield the spans that are kept together, most important first: the outline, then each block with its headings."""
+    """Yield the spans that are kept together, most important first: the outline, then each block with its headings.
+
+    The last line that reports a failure comes before all of them.
+    """
     paths = _headings(found)
+    for line in failure_lines(page)[-1:]:
+        index = bisect_right([block.start for block in found], line) - 1
+        yield [*_with_fence(page, found[index], line), *paths[index]]
     headings = [index for index, block in enumerate(found) if block.kind == "heading"]
     room = fair // _OUTLINE_SHARE
     outline: set[int] = set()
@@ -56,6 +63,15 @@ def _ranked(page: LineSelection, found: Sequence[Block], fair: int) -> Iterator[
             continue
         for portion in _portions(page, block, fair):
             yield [*portion, *paths[index]]
+
+
+def _with_fence(page: LineSelection, block: Block, line: int) -> list[Span]:
+    """Return a line of a block, with the fences around it; all of a block that cannot be cut there."""
+    if block.close is not None:
+        return [(block.start, block.start + 1), (line, line + 1), (block.close, block.stop)]
+    if block.kind == "text" and not any(holds_fence(page.lines(at, at + 1)) for at in range(block.start, block.stop)):
+        return [(line, line + 1)]
+    return [(block.start, block.stop)]
 
 
 def _headings(found: Sequence[Block]) -> list[list[Span]]:
