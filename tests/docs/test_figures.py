@@ -55,7 +55,7 @@ def test_every_record_has_its_date_machine_and_versions_and_is_a_full_run():
 
 def test_a_figure_that_was_changed_by_hand_is_seen(tmp_path, monkeypatch):
     text = comparison.README.read_text(encoding="utf-8")
-    changed = text.replace("| **53** |", "| **54** |", 1)
+    changed = re.sub(r"\| \*\*(\d+)\*\* \|", lambda found: f"| **{int(found[1]) + 1}** |", text, count=1)
     assert changed != text
     assert runs.between(changed, "figures", comparison.figures()) != changed
 
