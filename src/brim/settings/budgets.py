@@ -62,6 +62,13 @@ WINDOWS = {
 """Tested budgets for windows of so many tokens; `scaled` computes the others."""
 
 
+def bounds_of(key: str, bounds: str) -> tuple[int, int] | None:
+    """Return the least and the most of a budget; `None` for any other setting."""
+    if key not in LEAST:
+        return None
+    return (STRICT_LEAST if bounds == "strict_seed" else LEAST[key]), LARGEST
+
+
 def scaled(window: int) -> Budgets:
     """Return the budgets for a window in tokens: its row of the table, or 25 %, 7.5 % and 1.25 % of it.
 

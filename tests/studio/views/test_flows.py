@@ -5,6 +5,8 @@ import os
 import pytest
 
 import brim
+from brim.flows import flow_of, run_flow
+from brim.testing import Scripted
 
 
 @pytest.mark.requirement("S2.22")
@@ -75,3 +77,38 @@ def test_an_override_is_removed_and_what_stands_below_holds_again(alone):
 def test_a_plan_tells_what_the_guardrails_would_say(served):
     plan = served.post("plan", key="context_budget_chars", value="700", flow="build", step="test")[1]
     assert any("below minimum 10,000" in told for told in plan["warnings"])
+
+
+def test_a_budget_has_its_bounds_and_a_plan_tells_where_it_lands_and_what_still_overrides_it(alone):
+    rows = alone.get("settings", flow="build", step="code")[1]["values"]
+    bounds = {row["key"]: row["bounds"] for row in rows if row["bounds"]}
+    assert bounds == {
+        "context_budget_chars": [10_000, 600_000],
+        "history_max_recent_chars": [1_000, 600_000],
+        "history_max_older_chars": [500, 600_000],
+    }
+    plan = alone.post("plan", key="context_budget_chars", value="15000", flow="build")[1]
+    assert plan["layer"] == "flow"
+    assert plan["path"].endswith("flows/build.yaml")
+    assert (plan["applies"]["value"], plan["applies"]["origin"]) == (15_000, "flow")
+    step = alone.get("settings", profile="flow", flow="build", step="code")[1]["values"]
+    assert next(row for row in step if row["key"] == "history.selection")["value"] == "priority"
+
+
+def test_a_change_is_tried_on_the_receipts_of_its_flow(alone):
+    (alone.folder / "flows").mkdir()
+    rows = "".join(f"  - {{id: s{i}, agent: fixer}}\n" for i in range(4))
+    (alone.folder / "flows" / "build.yaml").write_text(
+        f"budget_overrides: {{context_budget_chars: 12000}}\nsteps:\n{rows}"
+    )
+    config, name = flow_of(str(alone.folder), "build")
+    run_flow(config, name, Scripted(["word " * 2_000] * 4), run_base=alone.folder / "runs")
+    mine = {"workspace": "mine", "flow": "build", "profile": "flow"}
+    plan = alone.post("plan", key="context_budget_chars", value="40000", **mine)[1]
+    assert (plan["layer"], plan["path"].endswith("build.yaml")) == ("flow", True)
+    told = alone.post("preview", plan=plan["id"], **mine)[1]
+    assert [row["id"] for row in told["steps"]] == ["s0", "s1", "s2", "s3"]
+    last = told["steps"][-1]
+    assert (last["before"]["budget"], last["after"]["budget"]) == (12_000, 40_000)
+    assert last["before"]["used"] <= 12_000 < last["after"]["used"] <= 40_000
+    assert (last["before"]["kept"], last["after"]["kept"], last["steps"]) == (1, 3, 3)

@@ -9,7 +9,7 @@ from typing import Any
 from brim.errors import InvalidType
 from brim.files.json_strings import map_strings
 from brim.settings import changes
-from brim.settings.budgets import LEAST, PRESETS
+from brim.settings.budgets import LEAST, PRESETS, bounds_of
 from brim.settings.config import Config
 from brim.settings.keys import BARE, setting_of
 from brim.settings.values import Values
@@ -61,6 +61,7 @@ def settings(workspace: Workspace, profile: str | None, flow: str | None, step: 
                 "own": own.get(BARE.get(key, key), ""),
                 "over": below and asdict(below),
                 "warnings": [warning for warning in warnings if f": {key} of " in warning],
+                "bounds": bounds_of(BARE.get(key, key), resolved.value("bounds")),
                 "about": about.doc if about else "",
                 "expected": about.expected if about else "",
             }
@@ -105,7 +106,8 @@ def plan(
     """
     if value is not None and not isinstance(value, str):
         raise InvalidType("value", value, "a text")
-    layer = {"profile": profile, "flow": flow, "step": step}
+    # Under a profile, the settings of a flow are still written to the flow.
+    layer = {"profile": profile if flow is None else None, "flow": flow, "step": step}
     config = workspace.settings()
     texts: dict[str, str | None] = {key: value}
     if BARE.get(key, key) == PRESET and value is not None:
@@ -113,9 +115,19 @@ def plan(
         texts |= {name: None for name in LEAST if own.get(name) == name}
     change = changes.plan(config, texts, **layer)
     changed = workspace.settings({change.path: change.after}) if change.path in config.files else config
-    warnings = changed.resolve(profile, flow, step).warnings
-    shown: dict[str, Any] = relative_paths({**_shown(change), "warnings": list(warnings)}, config)
+    resolved = changed.resolve(profile, flow, step)
+    # What applies afterwards may come from a stronger layer, such as the environment.
+    applies = asdict(resolved[key]) if key in resolved else None
+    more = {"warnings": list(resolved.warnings), "layer": _layer(profile, flow, step), "applies": applies}
+    shown: dict[str, Any] = relative_paths({**_shown(change), **more}, config)
     return {"id": workspace.plan(change), **shown, "path": change.path}
+
+
+def _layer(profile: str | None, flow: str | None, step: str | None) -> str:
+    """Return the layer that a change is written to."""
+    if flow is not None:
+        return "flow" if step is None else "step"
+    return "project" if profile is None else "profile"
 
 
 def save(workspace: Workspace, plan: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from brim.sessions.overview import SessionUse, overview
 from brim.settings.resolved import Resolved
 from brim.store.base import Store
 from brim.studio.costs import cost
+from brim.studio.views.flow_preview import step_rows
 from brim.studio.workspace import Workspace
 from brim.wire import wire
 
@@ -35,7 +36,7 @@ class PreviewedSession:
 
 
 def preview(workspace: Workspace, plan: str, profile: str | None, flow: str | None, step: str | None) -> dict[str, Any]:
-    """Return what a planned change would do to the recorded sessions.
+    """Return what a planned change would do to the recorded sessions, and to the packs of a flow that ran.
 
     Raises:
         UnknownName: there is no such plan.
@@ -53,7 +54,8 @@ def preview(workspace: Workspace, plan: str, profile: str | None, flow: str | No
         sides = {"before": _side(before, session), "after": _side(after, session)}
         rows.append({"id": session.id, "messages": len(session.messages), **sides})
     sums = {side: _sum([row[side] for row in rows]) for side in ("before", "after")}
-    return {"rows": rows, **sums, "warnings": list(after.warnings)}
+    steps = [] if flow is None or flow not in then.flows else step_rows(workspace, now, then, profile, flow)
+    return {"rows": rows, **sums, "steps": steps, "warnings": list(after.warnings)}
 
 
 def _sessions(store: Store) -> Iterator[PreviewedSession]:

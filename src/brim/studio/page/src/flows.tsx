@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { changed, load, post } from "./api";
 import { dollars, Empty, Head, n, Problem, shown, Waiting } from "./parts";
 import { params, link } from "./route";
-import type { Flows as Loaded, Plan, Preview, Session, Setting, Side, Sums } from "./types";
+import type { Flows as Loaded, PackRow, PackSide, Plan, Preview, Session, Setting, Side, Sums } from "./types";
 
 const BUDGETS = ["context_budget_chars", "history_max_recent_chars", "history_max_older_chars"];
 const TITLES: Record<string, string> = {
@@ -27,6 +27,7 @@ export function Flows(_: { sessions: Session[]; session: string | null }) {
   if (!value) return <Waiting />;
   const flow = params.value.get("flow") ?? "";
   const step = params.value.get("step") ?? "";
+  const profile = params.value.get("profile") ?? "";
   return (
     <>
       <Head title="Flows">
@@ -60,14 +61,14 @@ export function Flows(_: { sessions: Session[]; session: string | null }) {
             </div>
           ))}
         </nav>
-        <Inspector key={`${flow} ${step}`} flow={flow} step={step} loaded={value} />
+        <Inspector key={`${profile} ${flow} ${step}`} profile={profile} flow={flow} step={step} loaded={value} />
       </section>
     </>
   );
 }
 
-function Inspector({ flow, step, loaded }: { flow: string; step: string; loaded: Loaded }) {
-  const found = useMemo(() => load<Settings>(() => ({ view: "settings", fields: { flow, step } })), [flow, step]);
+function Inspector({ profile, flow, step, loaded }: { profile: string; flow: string; step: string; loaded: Loaded }) {
+  const found = useMemo(() => load<Settings>(() => ({ view: "settings", fields: { profile, flow, step } })), [profile, flow, step]);
   useEffect(() => found.stop, [found]);
   const plan = useSignal<Plan | null>(null);
   const said = useSignal<string | null>(null);
@@ -78,7 +79,7 @@ function Inspector({ flow, step, loaded }: { flow: string; step: string; loaded:
   const one = here?.steps.find((each) => each.id === step);
   if (problem) return <Problem text={problem} />;
   if (!value) return <Waiting />;
-  const place = { flow: flow || null, step: step || null };
+  const place = { profile: profile || null, flow: flow || null, step: step || null };
   const look = async (key: string, text: string | null) => {
     said.value = wrong.value = null;
     plan.value = await post<Plan>("plan", { key, value: text, ...place }).catch((error: Error) => ((wrong.value = error.message), null));
@@ -108,6 +109,13 @@ function Inspector({ flow, step, loaded }: { flow: string; step: string; loaded:
         <div class="tools">
           <h2 id="budget">Context Budget</h2>
           <span class="soft">{step ? `${flow} / ${step}` : flow || "the project"}</span>
+          <label class="check">
+            profile{" "}
+            <select value={profile} onChange={(event) => (location.hash = link("flows", { profile: event.currentTarget.value || null }))}>
+              <option value="">the active one</option>
+              {loaded.profiles.map((name) => <option key={name} value={name}>{name}</option>)}
+            </select>
+          </label>
           {value.preset && <span class="badge good">preset {value.preset}</span>}
           <button disabled={loaded.saved === 0} onClick={() => void undo()}>Undo{loaded.saved ? ` (${loaded.saved})` : ""}</button>
         </div>
@@ -157,7 +165,7 @@ function Inspector({ flow, step, loaded }: { flow: string; step: string; loaded:
 
 interface DiffProps {
   plan: Plan;
-  place: { flow: string | null; step: string | null };
+  place: { profile: string | null; flow: string | null; step: string | null };
   save: () => void;
   leave: () => void;
 }
@@ -178,13 +186,43 @@ function Diff({ plan, place, save, leave }: DiffProps) {
         ))}
       </pre>
       {plan.warnings.map((warning) => <p class="guard" role="note" key={warning}>{warning}</p>)}
+      <p class="soft">Saved to <code>{plan.path}</code>, as a setting of the {plan.layer}.</p>
+      {plan.applies && plan.applies.origin !== plan.layer && (
+        <p class="guard" role="note">Here {shown(plan.applies.value)} still applies: the layer {plan.applies.origin} overrides it{plan.applies.where ? ` (${plan.applies.where})` : ""}.</p>
+      )}
       <div class="tools">
         <button class="main" onClick={save}>Save</button>
-        <button onClick={() => void look()}>Preview on recorded sessions</button>
+        <button onClick={() => void look()}>{place.flow ? "Preview on this flow's receipts and recorded sessions" : "Preview on recorded sessions"}</button>
         <button onClick={leave}>Cancel</button>
       </div>
       {wrong.value && <Problem text={wrong.value} />}
+      {tried.value && tried.value.steps.length > 0 && <Packs rows={tried.value.steps} />}
       {tried.value && <Tried loaded={tried.value} />}
+    </div>
+  );
+}
+
+/** The packs of the steps of a flow that ran, made again under the current and the changed settings. */
+function Packs({ rows }: { rows: PackRow[] }) {
+  const cell = (side: PackSide, all: number) => (
+    <td title={side.problem}>
+      {side.used === null ? <span class="badge dropped">does not fit</span> : <>{n(side.used)} <small>of {n(side.budget)} chars</small><br /><small class="soft">{n(side.kept)} of {n(all)} steps</small></>}
+    </td>
+  );
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="Preview on this flow's receipts">
+      <table>
+        <thead><tr><th>step</th><th>pack now</th><th>after the change</th></tr></thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={row.id}>
+              <th scope="row">{row.id} <span class="soft">{row.agent}</span></th>
+              {cell(row.before, row.steps)}
+              {cell(row.after, row.steps)}
+            </tr>
+          ))}
+        </tbody>
+      </table>
     </div>
   );
 }
@@ -227,12 +265,13 @@ function Budget({ row, look }: { row: Setting; look: (key: string, text: string 
     <form class={`budget${row.override ? " override" : ""}`} onSubmit={(event) => (event.preventDefault(), void look(row.key, text.value))}>
       <label>
         <span><b>{TITLES[row.key]}</b> <code>{row.key}</code></span>
-        <input type="number" min={0} value={text.value} onInput={(event) => (text.value = event.currentTarget.value)} />
+        <input type="number" min={row.bounds?.[0] ?? 0} max={row.bounds?.[1]} value={text.value} onInput={(event) => (text.value = event.currentTarget.value)} />
       </label>
       <div class="tools">
         <button type="submit" disabled={text.value === String(row.value) || !text.value}>Show the change</button>
         {row.own && <button type="button" onClick={() => void look(row.own, null)}>{row.own === row.key || row.own.endsWith(`.${row.key}`) ? "Remove" : "Remove the preset"}</button>}
       </div>
+      {row.bounds && <p class="soft">From {n(row.bounds[0])} to {n(row.bounds[1])} characters; what is beyond is moved to the bound, with a warning.</p>}
       <p class="soft">
         <Origin row={row} /> {row.where && <span class="clip">{row.where}</span>}{" "}
         {row.over && <>overrides {shown(row.over.value)} ({row.over.origin})</>}

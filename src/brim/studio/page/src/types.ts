@@ -232,6 +232,8 @@ export interface Setting {
   own: string;
   warnings: string[];
   over: { value: unknown; origin: string } | null;
+  /** The least and the most of a budget. */
+  bounds: [number, number] | null;
   about: string;
   expected: string;
 }
@@ -253,9 +255,29 @@ export interface Flows {
   saved: number;
 }
 
+export interface PackSide {
+  used: number | null;
+  budget: number | null;
+  kept: number | null;
+  problem: string;
+}
+
+export interface PackRow {
+  id: string;
+  agent: string;
+  /** Steps before it. */
+  steps: number;
+  before: PackSide;
+  after: PackSide;
+}
+
 export interface Plan {
   id: string;
   path: string;
+  /** The layer that it is written to. */
+  layer: string;
+  /** The value that applies here afterwards, and what sets it. */
+  applies: { value: unknown; origin: string; where: string } | null;
   diff: string;
   changed: boolean;
   warnings: string[];
@@ -281,6 +303,8 @@ export interface Sums {
 }
 
 export interface Preview {
+  /** The packs of this flow's steps that ran. */
+  steps: PackRow[];
   rows: { id: string; messages: number; before: Side; after: Side }[];
   before: Sums;
   after: Sums;
