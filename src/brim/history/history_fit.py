@@ -205,7 +205,7 @@ class HistoryFit:
     def cut_spoken(self, essential: Sequence[int], need: int, room: int) -> int:
         """Cut what the user said, if what always stays needs more than the room, and most of it was said by the user.
 
-        A pasted log is cut before the newest result is, and leaves room for other turns.
+        A pasted log is cut before the newest result is, and leaves room for other turns, as far as they need it.
 
         Returns:
             the tokens that this frees.
@@ -216,7 +216,8 @@ class HistoryFit:
         if need <= room or need - rest <= _LONGER * rest or rest + room // _SPOKEN + others > room:
             return 0
         try:
-            forms = self.shortened(spoken, min(room // 2, room - rest - others), self.forms.floor)
+            left = room - rest - (sum(self.weights) - need) - self.note_room()
+            forms = self.shortened(spoken, max(left, min(room // 2, room - rest - others)), self.forms.floor)
         except DoesNotFit:
             return 0
         self.keep(forms)
