@@ -104,6 +104,7 @@ test-agents: $(VENV)/.test scripts/agents/node_modules/.installed .venv-agents/.
 scripts/agents/node_modules/.installed: scripts/agents/package.json
 	@command -v npm >/dev/null || { echo "Most agents need Node 20 or newer, and there is no npm here."; exit 1; }
 	cd scripts/agents && npm install --silent --no-package-lock --no-audit --no-fund
+	@python3 scripts/npm_pins.py --installed scripts/agents
 	@touch $@
 
 .venv-agents/.programs: scripts/agents/programs.txt
