@@ -470,7 +470,6 @@ def test_threads_may_share_a_curator(tmp_path, root):
     assert found == [wanted] * 4
 
 
-@pytest.mark.requirement("S2.9")
 def test_the_stage_of_a_step_is_in_its_receipt(tmp_path):
     receipts = [Curator(config(tmp_path)).prepare({**STEP, **more}, []).receipt for more in ({"stage": "Verify"}, {})]
     assert [receipt["stage"] for receipt in receipts] == ["Verify", None]

@@ -215,7 +215,7 @@ def test_a_step_shows_its_effective_budgets_with_origin_and_saves_to_the_flows_o
     assert budgets == [300_000, 250_000]
 
 
-@pytest.mark.requirement("S2.1", "S2.13")
+@pytest.mark.requirement("S2.1")
 def test_the_profile_has_the_documents_numbers_and_a_missing_file_the_same(tmp_path):
     plain = load(tmp_path).resolve()
     (tmp_path / "brim.yaml").write_text("profile: flow\n")

@@ -60,7 +60,7 @@ def store(request):
         yield made
 
 
-@pytest.mark.requirement("S3.6", "S3.7", "S3.9")
+@pytest.mark.requirement("S3.6", "S3.9")
 def test_a_tick_that_nears_its_share_goes_on_in_a_fresh_context_and_uses_no_iteration():
     act, seen = Worker(), Seen()
     outcome = loop(act, tick_cap=0.15, observers=[seen]).run()
@@ -90,7 +90,6 @@ def test_a_context_ends_where_its_share_is_reached_and_not_before(said, sub_tick
     assert resumed.progress.sub_ticks == sub_ticks
 
 
-@pytest.mark.requirement("S3.8")
 def test_a_sub_tick_receives_the_goal_what_was_handed_over_and_what_lasts():
     act = Worker()
     loop(act).run()
@@ -107,7 +106,6 @@ def test_a_sub_tick_receives_the_goal_what_was_handed_over_and_what_lasts():
     assert later.continuation.lineage
 
 
-@pytest.mark.requirement("S3.10")
 def test_no_context_ends_between_a_call_and_its_result():
     pending = {}
 

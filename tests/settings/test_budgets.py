@@ -63,7 +63,6 @@ def test_a_single_key_stands_above_the_preset_of_its_layer_and_a_stronger_preset
     assert project(text, environ=env).resolve(flow="quick").preset == "balanced"
 
 
-@pytest.mark.requirement("S2.2")
 @pytest.mark.parametrize(
     ("window", "values"),
     [

@@ -49,7 +49,7 @@ _DONE_SHARE = (3, 5)
 """The part of a task's words that a report must have for the task to count as done."""
 _SUMMARY_SHARE = 2
 """A summary takes at most one part in so many of the limit."""
-_RULES_SHARE, _TASKS_SHARE, _FACTS_SHARE, _SAID_SHARE, _CALLS_SHARE = (1, 6), (1, 6), (3, 5), (2, 5), (1, 20)
+_RULES_SHARE, _TASKS_SHARE, _FACTS_SHARE, _SAID_SHARE, _CALLS_SHARE = (1, 6), (1, 6), (1, 2), (1, 2), (1, 20)
 """The parts of the room for rules, for tasks and reports, facts, statements and calls, before the rest is shared."""
 _ENOUGH = 12
 """Tokens below which no further line is looked for."""
