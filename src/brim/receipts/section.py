@@ -37,7 +37,8 @@ class Section:
 
     name: str
     content: str | Sequence[str]
-    """A text, or entries (lessons, memories, steps) that are kept or dropped whole."""
+    """A text, or entries (lessons, memories, steps) that are kept or dropped whole; one with more than half of what the
+    section gets is shortened if it does not fit."""
     priority: str | int = "medium"
     """`required`, `high`, `medium`, `low`, or a whole number: the lower, the more essential."""
     required: bool = False
