@@ -26,6 +26,7 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import faults_authors
+import faults_flows
 import faults_gateway
 import faults_histories
 
@@ -1151,7 +1152,11 @@ FAULTS = tuple(
     Fault(name, area.file, old, new, tuple(area.tests.split()))
     for area in (
         *AREAS,
-        *(Area(*area) for each in (faults_histories, faults_gateway, faults_authors) for area in each.AREAS),
+        *(
+            Area(*area)
+            for each in (faults_histories, faults_gateway, faults_authors, faults_flows)
+            for area in each.AREAS
+        ),
     )
     for name, old, new in area.faults
 )

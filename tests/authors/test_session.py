@@ -61,6 +61,8 @@ def test_the_block_of_the_document_gives_its_ceiling_its_warning_and_its_tick(tm
     assert (window.size, window.budget, window.warning) == (1_000_000, 200_000, 150_000)
     loop = made.loop("Look.", lambda tick: brim.Step(end="goal"), meter="chars/4")
     assert loop.session.budget == 150_000
+    tighter = settings(tmp_path, CONFIG.replace("max_context_pct: 15", "max_context_pct: 10"))
+    assert tighter.loop("Look.", lambda tick: brim.Step(end="goal"), meter="chars/4").session.budget == 100_000
     assert made["window.cap"].where.endswith("brim.yaml:2")
 
 

@@ -6,6 +6,7 @@ import pytest
 
 import brim
 from brim.errors import ModelError
+from brim.history.compact.continuation import continuation
 from brim.sessions.loop.brief import with_unread
 from brim.testing import Scripted
 from talk import answer, calling, gives, model, result, says, text, use, user
@@ -208,3 +209,18 @@ def test_words_of_the_user_that_nobody_answered_stand_in_the_first_message():
     assert made == "Goal.\n\nLeave the tests alone."
     assert rest == [calling("c"), result("c")]
     assert with_unread("Goal.", [user("Iteration 2 of at most 20: go on towards the goal.")], "openai") == ("Goal.", [])
+
+
+@pytest.mark.requirement("S3.7")
+def test_the_output_of_a_command_is_no_word_of_the_user():
+    """An agent without tool calls gets its outputs as messages of the user."""
+    said = [
+        user("Never touch the tests."),
+        model("I look at the rules.\n```bash\ncat rules.py\n```"),
+        user("<output>\nThe name must be a text.\nKaren from Oslo keeps the old ledger in a green box.\n</output>"),
+    ]
+    made = continuation(said, goal="Go.", meter=brim.meter("chars/4"), limit=500)
+    assert made.constraints == ("Never touch the tests.",)
+    assert not [each for each in made.said if "Karen" in each.text]
+    assert made.deeds[0].call == "cat rules.py"
+    assert "Karen from Oslo" in made.deeds[0].outcome
