@@ -108,6 +108,16 @@ def test_an_older_copy_shrinks_first_and_says_so():
     assert len(fitted.messages[4]["content"]) < len(page("one")) / 2
 
 
+def test_an_older_copy_is_not_among_the_newest_that_stay_whole():
+    steps = [("bash", {"command": f"step {i}"}, page(f"step {i}")) for i in range(12)]
+    steps += [("read", {"path": "a"}, page("one", 4)), ("read", {"path": "a", "x": 1}, page("two", 4))]
+    messages = run(*steps, ("bash", {"command": "end"}, "done"))
+    fitted = brim.fit_messages(messages, int(METER.count_messages(messages) * 0.2), meter=METER)
+    shown = {message["tool_call_id"]: message["content"] for message in fitted.messages if message["role"] == "tool"}
+    assert shown["c13"] == page("two", 4)
+    assert shown["c12"].startswith("[shown again later] ")
+
+
 def test_a_copy_that_fits_stays_as_it_is():
     messages = run(("read_file", {"path": "a.py"}, page("one")), ("read_file", {"path": "a.py", "x": 1}, page("two")))
     assert brim.fit_messages(messages, 5_000, meter=METER).messages == messages

@@ -49,6 +49,8 @@ CALM = [
     "failed=0",
     "-rw-r--r-- 1 root 812 src/errors.py",
     "src/error/handler.go",
+    "errors.py 812 bytes",
+    "Error.go",
     "lib/UserError.rb",
     "failover is on",
     "errorless run",
@@ -191,6 +193,13 @@ def test_an_error_in_the_middle_of_one_long_line_stays_with_the_ends():
     assert 'class="error">the disk is full</p>' in cut
     assert cut.startswith("<p>calm words</p>")
     assert cut.endswith("<p>more words</p>")
+
+
+def test_long_lines_around_an_error_are_cut_inside():
+    text = "all is well " * 500 + "\nERROR disk full\n" + "all is well " * 500
+    cut = checked(Shape(), text, 1_000, CHAR)
+    assert "\nERROR disk full\n" in cut.text
+    assert cut.after > 900
 
 
 def test_the_item_of_an_array_with_an_error_stays():
