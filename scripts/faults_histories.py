@@ -127,7 +127,6 @@ AREAS = (
         "history/arrangement.py",
         f"tests/history/test_excerpts.py tests/history/test_superseded.py {_HISTORY} {_TRAFFIC}",
         (
-            ("an old copy is kept like any", "if weight <= room and turn not in self._old:", "if weight <= room:"),
             ("an old copy is filled up like any", "key=lambda turn: turn in self._old)", "key=lambda turn: 0)"),
             (
                 "one turn too many is kept",

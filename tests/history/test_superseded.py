@@ -110,11 +110,11 @@ def test_an_older_copy_shrinks_first_and_says_so():
 
 def test_an_older_copy_is_not_among_the_newest_that_stay_whole():
     steps = [("bash", {"command": f"step {i}"}, page(f"step {i}")) for i in range(12)]
-    steps += [("read", {"path": "a"}, page("one", 4)), ("read", {"path": "a", "x": 1}, page("two", 4))]
+    steps += [("read", {"path": "a"}, page("one", 8)), ("read", {"path": "a", "x": 1}, page("two", 8))]
     messages = run(*steps, ("bash", {"command": "end"}, "done"))
     fitted = brim.fit_messages(messages, int(METER.count_messages(messages) * 0.2), meter=METER)
     shown = {message["tool_call_id"]: message["content"] for message in fitted.messages if message["role"] == "tool"}
-    assert shown["c13"] == page("two", 4)
+    assert shown["c13"] == page("two", 8)
     assert shown["c12"].startswith("[shown again later] ")
 
 
