@@ -34,6 +34,7 @@ BENCHMARKS: dict[str, Callable[[Setting], Outcome]] = {
     "engines": _later("engines"),
     "conformance": _later("conformance"),
     "histories": _later("histories"),
+    "need": _later("need"),
     "recall": _later("recall"),
     "calibration": _later("calibration"),
     "handoff": _later("handoff"),

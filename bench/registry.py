@@ -9,14 +9,18 @@ from bench.trimmers import (
     CtxBudgeter,
     Groups,
     Headroom,
+    HeldBrim,
     HeldGroups,
     LiteLLM,
     Peer,
     PopOldest,
     PromptBudget,
+    Quotes,
+    SessionBrim,
     StableBrim,
     StableBrimHistory,
     Trimmer,
+    WrappedBrim,
 )
 
 LEFT_OUT = (
@@ -68,6 +72,12 @@ def own() -> list[Peer]:
     return [Peer(name=kind.name, make=kind) for kind in (Brim, StableBrim, BrimHistory, StableBrimHistory)]
 
 
+def needed() -> list[Peer]:
+    """Return what is measured by what the next step needs: brim as people use it, and the references."""
+    kinds = (BrimHistory, StableBrimHistory, WrappedBrim, SessionBrim, PopOldest, Groups, HeldGroups, Quotes)
+    return [Peer(name=kind.name, make=kind) for kind in kinds]
+
+
 def references() -> list[Peer]:
     """Return the hand-written trimmers that the others are compared with."""
     return [Peer(name=kind.name, make=kind) for kind in (Trimmer, PopOldest, Groups, HeldGroups)]
@@ -82,4 +92,5 @@ def others(seconds: float = 60) -> list[Peer]:
 
 def every(seconds: float = 60) -> dict[str, Peer]:
     """Return all trimmers by name: brim, the references, the peers."""
-    return {peer.name: peer for peer in (*own(), *references(), *others(seconds))}
+    held = Peer(name=HeldBrim.name, make=HeldBrim)
+    return {peer.name: peer for peer in (*own(), *references(), *needed(), held, *others(seconds))}

@@ -42,17 +42,27 @@ def read(folder: Path) -> list[Trajectory]:
     Raises:
         ValueError: there is none.
     """
-    found = []
-    for path in sorted([*folder.glob("*.jsonl"), *folder.glob("*.jsonl.gz")]):
-        opened = gzip.open if path.suffix == ".gz" else open
-        with opened(path, "rt", encoding="utf-8") as lines:
-            for number, line in enumerate(lines):
-                row = json.loads(line)
-                if row.get("messages"):
-                    name = str(row.get("id", f"{path.name}:{number}"))
-                    found.append(Trajectory(name=name, messages=tuple(row["messages"])))
+    found = [run for path in files(folder) for run in lines(path)]
     if not found:
         raise ValueError(f"there is no trajectory in the .jsonl and .jsonl.gz files of {folder}")
+    return found
+
+
+def files(folder: Path) -> list[Path]:
+    """Return the files of a folder that may hold runs, in the order of their names."""
+    return sorted([*folder.glob("*.jsonl"), *folder.glob("*.jsonl.gz")])
+
+
+def lines(path: Path) -> list[Trajectory]:
+    """Return the runs of one file."""
+    found = []
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8") as rows:
+        for number, line in enumerate(rows):
+            row = json.loads(line)
+            if row.get("messages"):
+                name = str(row.get("id", f"{path.name}:{number}"))
+                found.append(Trajectory(name=name, messages=tuple(row["messages"])))
     return found
 
 

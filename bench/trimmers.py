@@ -11,6 +11,8 @@ classes of their own are in `bench/frameworks/`, and `bench/registry.py` lists a
 from __future__ import annotations
 
 import os
+import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -163,6 +165,95 @@ class StableBrimHistory(BrimHistory):
 
     name = "brim History stable"
     stable = True
+
+
+class WrappedBrim(Trimmer):
+    """What `brim.wrap` and the integrations do: whole histories in, with their defaults."""
+
+    name = "brim.wrap"
+
+    def begin(self) -> None:
+        forget()
+        self.conversations: brim.Conversations | None = None
+
+    def trim(self, taken: list[Message], budget: int) -> Any:
+        if self.conversations is None:
+            self.conversations = brim.Conversations(brim.Window(budget), meter=Brim.meter)
+        return self.conversations.request(taken).messages
+
+
+class HeldBrim(BrimHistory):
+    """brim in stable mode with another share of the room that a cut leaves."""
+
+    name = "brim held"
+    low = 0.7
+
+    def begin(self) -> None:
+        forget()
+        self.history = brim.History(meter=Brim.meter, stable=brim.Stable(low=self.low))
+        self.seen = 0
+
+
+class SessionBrim(Trimmer):
+    """A session with its defaults."""
+
+    name = "brim.Session"
+
+    def begin(self) -> None:
+        forget()
+        self.session: brim.Session | None = None
+        self.seen = 0
+
+    def trim(self, taken: list[Message], budget: int) -> Any:
+        if self.session is None:
+            self.session = brim.Session(brim.Window(budget), meter=Brim.meter)
+        self.session.add(taken[self.seen :])
+        self.seen = len(taken)
+        return self.session.prompt().messages
+
+
+class Quotes(Trimmer):
+    """The newest turns, and a quarter of the room for what stands around names, quoted in one message."""
+
+    name = "reference: newest turns and quotes around names"
+    share, around = 0.25, 60
+
+    def __init__(self) -> None:
+        self.judge = Judge(count=peers.tiktoken_count())
+        self.name_of = re.compile(r"\w[\w./\-@#:]*[\d_/#@.][\w./\-@#:]*")
+
+    def trim(self, taken: list[Message], budget: int) -> list[Message]:
+        if self.judge.size(taken) <= budget:
+            return taken
+        head, runs = judge.leading(taken), judge.turns(taken)
+        task = judge.task(taken)
+        kept = [*head, *([task] if task else [])]
+        free = budget - self.judge.size(kept)
+        left, first = int(free * (1 - self.share)), len(taken)
+        for start, end in reversed(runs):
+            units = self.judge.size(taken[start:end])
+            if units > left and first < len(taken):
+                break
+            left, first = left - units, start
+        older = [message for message in taken[len(head) : first] if message is not task]
+        quotes = self._quotes(older, int(free * self.share) - judge.PER_MESSAGE)
+        return [*kept, *([{"role": "user", "content": quotes}] if quotes else []), *taken[first:]]
+
+    def _quotes(self, older: list[Message], room: int) -> str:
+        texts = [text for message in reversed(older) for text in judge.texts(message)]
+        used = Counter(name for text in texts for name in set(self.name_of.findall(text)))
+        parts, seen = [], set[str]()
+        for text in texts:
+            for found in self.name_of.finditer(text):
+                if found[0] in seen or used[found[0]] < 2:
+                    continue
+                seen.add(found[0])
+                part = text[max(0, found.start() - self.around) : found.end() + self.around]
+                room -= self.judge.count(part) + 1
+                if room < 0:
+                    return "\n".join(parts)
+                parts.append(part)
+        return "\n".join(parts)
 
 
 class LiteLLM(Trimmer):

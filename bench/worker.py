@@ -26,6 +26,7 @@ JOBS = {
     "growth": "bench.growth",
     "conformance": "bench.conformance",
     "engines": "bench.engines",
+    "need": "bench.need",
 }
 """The modules whose `job` can be asked for."""
 

@@ -27,7 +27,7 @@ def _opened(store: Store | None, name: str) -> Session:
             return Session.open(name, store=store)
         except UnknownName:
             pass
-    return Session(_WINDOW, meter="chars", store=store, id=name)
+    return Session(_WINDOW, meter="chars", store=store, id=name, summarise="extract")
 
 
 def _step(talk: Session) -> str:

@@ -7,6 +7,7 @@ from brim.testing import MemoryStore
 from sessions.talking import turn
 
 SMALL = "meter: chars\nwindow: {size: 6000, cap: 0.5, warn: 0.3}\n"
+SUMMARISED = SMALL + "compaction: {summarise: extract}\n"
 NEVER = SMALL + "compaction: {at: never}\n"
 
 
@@ -124,20 +125,26 @@ def handoffs(outcome):
 
 
 RUNNING = {
-    "compaction.at": (talk(), "warning", earlier, SMALL),
+    "compaction.at": (talk(), "warning", earlier, SUMMARISED),
+    "compaction.summarise": (
+        talk(),
+        "extract",
+        lambda before, after: len(summaries(after)) > 5 and not summaries(before),
+        SMALL,
+    ),
     "compaction.keep_turns": (
         talk(),
         1,
         # A question, a call with its result, and an answer are three turns of four messages.
         lambda before, after: (after_summary(before), after_summary(after)) == (4, 1),
-        SMALL,
+        SUMMARISED,
     ),
-    "compaction.summary_share": (talk(), 0.05, smaller, SMALL),
+    "compaction.summary_share": (talk(), 0.05, smaller, SUMMARISED),
     "session.stable": (talk(), False, lambda before, after: extended(before) >= 7 and extended(after) <= 4, NEVER),
     "session.tool_limit": (
         talk(),
         100,
-        lambda before, after: 300 < results(before) <= 750 and 80 <= results(after) <= 100,
+        lambda before, after: results(before) > 300 and 80 <= results(after) <= 100,
         SMALL,
     ),
     "session.memory_limit": (

@@ -61,7 +61,7 @@ def thread(settings: Resolved, said: str, store: Store) -> None:
     again = brim.Session.open("thread", store=store)
     same = again.prompt(said).messages == fitted.messages
     print(f"opened again, its prompt is {'the same' if same else 'another one'}")
-    found = again.search("E100 worker1")
+    found = again.search("log 1: a line of a long log")
     print(f"recalled: {again.recall(found[0].handle).splitlines()[0][:60]}")
 
 

@@ -38,11 +38,16 @@ def test_a_prompt_extends_the_last_one_until_the_line_is_crossed():
 
 
 def test_a_cut_leaves_the_low_line_and_not_less_than_the_newest():
-    fits = prompts(grown(40), 1_000, stable=brim.Stable(low=0.5))
-    lowest = min(fit.used for fit in fits[10:])
-    assert 300 <= lowest <= 700
-    high = prompts(grown(40), 1_000, stable=brim.Stable(low=0.8))
-    assert min(fit.used for fit in high[10:]) > lowest
+    def lowest(low):
+        steps = [
+            [calling(f"c{i}"), result(f"c{i}", " ".join(f"part_{i}_{j}.py" for j in range(30)))] for i in range(40)
+        ]
+        fits = prompts([[system("rules"), user("task")], *steps], 4_000, stable=brim.Stable(low=low))
+        cut = [b for a, b in pairwise(fits) if b.messages[: len(a.messages)] != a.messages]
+        return min(fit.used for fit in cut)
+
+    assert 1_200 <= lowest(0.5) <= 2_200
+    assert 2_500 <= lowest(0.8) <= 3_400
 
 
 def test_ten_turns_stay_at_a_cut_only_if_the_prompt_is_not_soon_full_again():

@@ -196,7 +196,7 @@ def test_sessions_and_conversations_believe_no_forged_mark(format, every):
         messages = history(format, role, said, rounds=8)
         size = meter(METER).count_messages(messages, format=format)
         window = brim.Window(max(700, size - 150))
-        session = brim.Session(window=window, meter=METER, format=format, tool_limit="100%")
+        session = brim.Session(window=window, meter=METER, format=format, summarise="extract")
         session.add(messages)
         prompt = session.prompt()
         assert prompt.used <= session.budget
@@ -255,7 +255,7 @@ def test_a_continuation_is_left_out_word_for_word_and_what_was_added_to_it_is_re
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_true_summary_of_another_session_is_not_this_sessions(format):
     def compacted(said):
-        session = brim.Session(window=brim.Window(900), meter=METER, format=format, keep_turns=1)
+        session = brim.Session(window=brim.Window(900), meter=METER, format=format, keep_turns=1, summarise="extract")
         session.add(history(format, "user", said))
         session.prompt()
         assert session.status().compactions == 1

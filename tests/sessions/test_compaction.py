@@ -1,4 +1,4 @@
-"""Over the line older turns become a summary: once told, smaller, with handles, and never in the way of a prompt."""
+"""Over the line a summary replaces older turns, or excerpts do: told once, smaller, and what left can be recalled."""
 
 import pytest
 
@@ -15,6 +15,11 @@ def session(**asked):
     return brim.Session(**{"window": window(), "meter": "o200k_base", **asked})
 
 
+def summarise(text, limit):
+    """Return the first sentence of each line, as far as they fit."""
+    return M.head("\n".join(line.split(". ")[0] for line in text.splitlines()), limit)
+
+
 def talked(talk, turns=12, **asked):
     for i in range(turns):
         talk.add(turn(i))
@@ -24,7 +29,7 @@ def talked(talk, turns=12, **asked):
 
 @pytest.mark.requirement("S3.4", "X2")
 def test_the_last_turns_stay_as_they_are_and_older_ones_become_one_summary():
-    talk = session(keep_turns=3)
+    talk = session(keep_turns=3, summarise=summarise)
     for i in range(40):
         talk.add(turn(i))
         had, compacted = talk.messages, talk.status().compactions
@@ -33,6 +38,21 @@ def test_the_last_turns_stay_as_they_are_and_older_ones_become_one_summary():
             assert sent[-4:] == had[-4:]
             marks = [m for m in sent if str(m.get("content")).startswith("[CONTEXT_SUMMARY]")]
             assert len(marks) == 1
+    assert talk.status().compactions >= 3
+
+
+@pytest.mark.requirement("S3.4")
+def test_without_a_summariser_the_newest_turns_stay_and_of_older_ones_what_was_done():
+    talk = session()
+    for i in range(40):
+        talk.add(turn(i))
+        had, compacted = talk.messages, talk.status().compactions
+        sent = talk.prompt().messages
+        if talk.status().compactions > compacted:
+            assert sent[-4:] == had[-4:]
+            assert sent[0] == had[0]
+            calls = [call["id"] for message in sent for call in message.get("tool_calls") or ()]
+            assert len(calls) >= 12
     assert talk.status().compactions >= 3
 
 
@@ -101,7 +121,7 @@ def test_what_a_fit_left_out_comes_back_by_the_handles_of_its_receipt():
 
 @pytest.mark.requirement("X8")
 def test_secrets_do_not_travel_into_the_summary():
-    talk = session()
+    talk = session(summarise=summarise)
     talk.add({"role": "user", "content": "Go. The key is sk-proj-" + "A1b2C3d4" * 6 + " and you must use it."})
     talk.add({"role": "assistant", "content": "Right: password=hunter2hunter2 is set. We decided to use it."})
     talked(talk, 40)
@@ -113,11 +133,11 @@ def test_secrets_do_not_travel_into_the_summary():
 def test_a_function_of_the_callers_makes_the_summary():
     asked = []
 
-    def summarise(text, limit):
+    def told(text, limit):
         asked.append((text, limit))
         return "They talked about builds."
 
-    talk = talked(session(summarise=summarise), 20)
+    talk = talked(session(summarise=told), 20)
     assert talk.status().compactions == len(asked) > 0
     assert 500 < M.count(asked[0][0]) <= 2_000
     assert "We decided to use queue 1." in asked[0][0]
@@ -157,7 +177,7 @@ def test_what_makes_summaries_has_to_be_able_to():
 
 def test_compaction_that_does_not_pay_is_not_tried_with_every_prompt():
     store = MemoryStore()
-    talk = session(window=window(1_000), keep_turns=2, store=store)
+    talk = session(window=window(1_000), keep_turns=2, store=store, summarise=summarise)
     talk.add({"role": "user", "content": "task " * 600})
     for i in range(30):
         talk.add({"role": "assistant", "content": f"step {i}"})

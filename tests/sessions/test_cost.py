@@ -47,22 +47,22 @@ def size(value, seen):
 def test_with_a_store_what_a_session_holds_in_memory_does_not_grow():
     sizes, turns = [], 60
     with brim.open_store("sqlite:///:memory:") as store:
-        talk = brim.Session(window=window(), meter="o200k_base", store=store)
+        talk = brim.Session(window=window(2_000), meter="o200k_base", store=store)
         for i in range(3 * turns):
             talk.add(turn(i))
             talk.prompt()
-            if i % turns == turns - 1:
+            if i % 10 == 9:
                 skipped = {id(store), id(talk.meter)}
                 sizes.append(size(vars(talk), skipped))
-    assert sizes[-1] <= 1.5 * sizes[0]
+    assert max(sizes[-6:]) <= 1.2 * max(sizes[:-6])
 
 
 def test_the_messages_of_a_long_session_are_bounded():
-    talk = brim.Session(window=window(), meter="o200k_base", store=MemoryStore())
+    talk = brim.Session(window=window(2_000), meter="o200k_base", store=MemoryStore())
     most = 0
     for i in range(120):
         talk.add(turn(i))
         talk.prompt()
         most = max(most, len(talk.messages))
-    assert most < 200
+    assert most < 250
     assert talk.status().messages == 480

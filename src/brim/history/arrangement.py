@@ -18,6 +18,8 @@ _GAP = 3
 """About the tokens of the mark between two excerpts."""
 _SKIPPED = 64
 """Turns that are too long to stay whole before the search for shorter ones ends."""
+_SPARE = 20
+"""The part of the room, one in so many, that may be left in the end."""
 _LONG = 64
 """Tokens from which it is worth keeping more of a text than what stands around names."""
 _ROOM = (0.85, 0.5)
@@ -43,10 +45,8 @@ class Arrangement:
     """Tokens that are left."""
     older: int
     """Tokens of them for older turns; what these do not need goes to whole turns. With 0 only whole turns stay."""
-    spare: int
-    """Tokens that may be left in the end."""
     held: bool
-    """Whether the next fit begins with what stays. Otherwise more room must not make a newer turn smaller."""
+    """Whether the next fit begins with what stays, so that the prompt can grow into what is left."""
     whole: set[int] = field(default_factory=set)
     """The turns that stay whole."""
     reduced: dict[int, int] = field(default_factory=dict)
@@ -64,14 +64,14 @@ class Arrangement:
         others = self._keep_newest(self.left - self.older)
         if not self.older:
             return
-        rest = self._keep_deeds(others, int(self.older * _DEEDS))
-        complete = self._take_excerpts()
+        deeds = int(self.older * _DEEDS)
+        rest = self._keep_deeds(others, deeds)
+        complete = self._take_excerpts(self.older - deeds if rest else self.left)
         self._write()
-        rest = self._keep_deeds(rest, self.left)
-        if complete:
-            if not rest or self.held:
-                self._fill()
-            self._lengthen()
+        self._keep_deeds(rest, self.left)
+        if complete and not rest and not self.held:
+            self._fill()
+            self._lengthen(max(_LONG, self.older // _SPARE))
         raws = self.turns.raws
         self.forms = {at: form for at, form in self.forms.items() if form.raw is not raws[at]}
 
@@ -117,13 +117,16 @@ class Arrangement:
     def _members(self, turn: int) -> list[int]:
         return [at for at in self.turns.members(turn) if at not in self.fixed]
 
-    def _take_excerpts(self) -> bool:
-        """Choose the parts around the names that are most likely to be needed.
+    def _take_excerpts(self, left: int) -> bool:
+        """Choose the parts around the names that are most likely to be needed, in so many tokens.
+
+        If there was no room for all that was done, these are not what it happens to leave: otherwise more room could mean
+        one deed more, and a newer turn with less.
 
         Returns:
             whether no name was left out for want of room.
         """
-        left, parts, names, complete = self.left, self._parts, self.names, True
+        parts, names, complete = self._parts, self.names, True
         open_ = {at for turn in self.reduced for at in self._members(turn)}
         for tried, use in enumerate(names.ranked()):
             if left < _ENOUGH:
@@ -144,7 +147,7 @@ class Arrangement:
                 left -= units
         return complete
 
-    def _lengthen(self) -> None:
+    def _lengthen(self, spare: int) -> None:
         """Keep more of the start and the end of long texts as long as much is left, the newest first."""
         for turn in self._newest_reduced():
             texts = [
@@ -154,7 +157,7 @@ class Arrangement:
                 if piece.kind in ("text", "output")
             ]
             for share in _ROOM if texts else ():
-                if self.left < max(self.spare, _LONG):
+                if self.left < spare:
                     return
                 size, at, index = max(texts)
                 parts = self._parts.get(at, {})
@@ -194,13 +197,11 @@ class Arrangement:
     def _fill(self) -> None:
         """Keep more turns whole with what is left, the newest first.
 
-        If older turns were left out for want of room, more room could bring one back in place of what is added here.
-        A prompt that is held grows into what may be left.
+        If names were left out for want of room, more room could bring one back in place of what is added here.
         """
-        spare = self.spare if self.held else 0
         for turn in self._newest_reduced():
             more = self.weights[turn] - self.reduced[turn]
-            if more <= self.left - spare:
+            if more <= self.left:
                 self.left -= more
                 self.whole.add(turn)
                 del self.reduced[turn]

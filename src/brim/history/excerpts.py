@@ -34,6 +34,8 @@ _NEAR = 16
 """Parts that are so many characters apart become one."""
 _LINE = 120
 """Characters that stay of a line."""
+_DECISION = re.compile(r"\b(?:decided|decision|agreed|must|never|always|instead of|remember)\b", re.IGNORECASE)
+"""Words of a sentence that holds beyond its turn."""
 _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"')
 """A text in JSON."""
 _ESCAPE = 6
@@ -206,7 +208,9 @@ def telling_lines(message: Message) -> Iterator[tuple[int, Intervals]]:
         if piece.kind == "text" and not message.calls:
             block = text.find("```") if message.role == "assistant" else -1
             start = text.find("\n", block) + 1 if block >= 0 else 0
-            yield at, (_line(text, len(text) - len(text[start:].lstrip())),)
+            first = _line(text, len(text) - len(text[start:].lstrip()))
+            decision = _DECISION.search(text, first[1] - _NEAR) if block < 0 else None
+            yield at, (first, _sentence(text, decision.start())) if decision else (first,)
         elif piece.kind == "output":
             place = last_failure(text)
             if place is not None:
@@ -218,6 +222,13 @@ def _line(text: str, at: int) -> tuple[int, int]:
     start, stop = text.rfind("\n", 0, at) + 1, text.find("\n", at)
     start = max(start, at - _LINE // 2)
     return start, min(len(text) if stop < 0 else stop, start + _LINE)
+
+
+def _sentence(text: str, at: int) -> tuple[int, int]:
+    """Return the sentence around a place, as far as it is not too long."""
+    start, stop = _line(text, at)
+    start, end = max(start, text.rfind(". ", start, at) + 2 if ". " in text[start:at] else start), text.find(". ", at)
+    return start, min(stop, end + 1) if end >= 0 else stop
 
 
 def excerpt(text: str, kept: Intervals) -> str:

@@ -24,6 +24,10 @@ from brim.history.turns import Repair, Turns
 from brim.truncate import shortened
 from brim.wire.message import spoken
 
+_OLDER = 0.9
+"""The share of the room for turns that do not stay whole; what they do not need goes to whole turns."""
+_DEEDS = 0.1
+"""The share of the room for what the agent did in other turns, if what always stays has to be cut."""
 _ENOUGH = 4
 """The task is cut too once the texts of the newest turn would have to be cut below so many floors."""
 _SPOKEN = 4
@@ -156,17 +160,18 @@ class HistoryFit:
         return sorted(stay)
 
     def arrange(
-        self, essential: Sequence[int], left: int, older: int, *, spare: int, aside: Collection[int] = ()
+        self, essential: Sequence[int], left: int, newest: int = 0, deeds: int = 0, *, aside: Collection[int] = ()
     ) -> None:
         """Keep what always stays, and what takes at most `left` tokens of the other turns.
 
         Args:
             essential: the turns that always stay.
             left: tokens for the others.
-            older: how many of them are for turns that do not stay whole.
-            spare: how many of them may be left in the end.
+            newest: how many of them are for turns that stay whole, at the least.
+            deeds: how many are for what the agent did in older turns, before that.
             aside: turns that are decided otherwise.
         """
+        older = max(min(deeds, left), min(int(left * _OLDER), left - newest)) if self.options.excerpts else 0
         decided = {*essential, *aside, *self.turns.notes}
         if self.turns.twins:
             self.weights = list(self.weights)
@@ -183,12 +188,17 @@ class HistoryFit:
             fixed=dict(self.edits),
             left=left,
             older=older,
-            spare=spare,
             held=self.holds,
         )
         made.run()
         self.edits.update(made.forms)
         self.spans = ranges(sorted({*essential, *made.whole, *made.reduced}))
+
+    def deeds(self, turns: Iterable[int], aside: Collection[int]) -> int:
+        """Return the tokens of what the agent did in some turns, without those that are decided otherwise."""
+        least, members = self.excerpts.least, self.turns.members
+        places = [at for turn in turns if turn not in aside for at in members(turn)]
+        return sum([(self.edits.get(at) or least(at)).units for at in places])
 
     def note_room(self) -> int:
         """Return the most tokens that the note with a summary can take."""
@@ -230,7 +240,7 @@ class HistoryFit:
         return need - rest - sum(self.weights[turn] for turn in spoken)
 
     def cut_inside(self, essential: Sequence[int]) -> None:
-        """Cut the longest texts of the turns that always stay, and leave out all others.
+        """Cut the longest texts of the turns that always stay; of all others only what the agent did may stay.
 
         Raises:
             DoesNotFit: even so they do not fit.
@@ -239,14 +249,16 @@ class HistoryFit:
         self.edits = {p: form for p, form in self.edits.items() if p in self.dangling or p in capped}
         task = self.task()
         pinned = self.pinned | task if self.options.pin_first_user else self.pinned
-        forms, kept = self._squeezed(essential, pinned, task)
+        forms, kept, left = self._squeezed(essential, pinned, task)
         self.keep(forms)
         for turn in set(essential) - pinned:
             self.reasons[turn] = "it has to stay, and there was not room for " + ("all of it" if turn in kept else "it")
-        self.spans = ranges(sorted(kept))
+        self.arrange(sorted(kept), left, aside=essential)
 
-    def _squeezed(self, essential: Sequence[int], pinned: set[int], task: set[int]) -> tuple[dict[int, Form], set[int]]:
-        """Return the messages of the turns that always stay, cut no more than they must be, and these turns.
+    def _squeezed(
+        self, essential: Sequence[int], pinned: set[int], task: set[int]
+    ) -> tuple[dict[int, Form], set[int], int]:
+        """Return the turns that always stay: their messages, cut no more than they must be, and what is left for others.
 
         The newest turn is cut first, then the task too. Then the task is dropped, if a history may begin without the
         user, so that something of the newest turn remains, if only a mark.
@@ -257,16 +269,18 @@ class HistoryFit:
         every, floor = set(essential), self.forms.floor
         older = every - self.instruction() | pinned | task | set(essential[-1:])
         bare = older if self.turns.wire.pairs else pinned | set(essential[-1:])
+        deeds = self.deeds(range(len(self.weights)), {*essential, *self.turns.notes}) if self.options.excerpts else 0
         ways = (
-            (every, pinned | (task - {self.newest}), _ENOUGH * floor),
-            (older, pinned | (task - {self.newest}), _ENOUGH * floor),
-            (older, pinned, floor),
-            (bare, pinned, self.forms.mark),
+            (every, pinned | (task - {self.newest}), _ENOUGH * floor, min(deeds, int(self.room * _DEEDS))),
+            (every, pinned | (task - {self.newest}), _ENOUGH * floor, 0),
+            (older, pinned | (task - {self.newest}), _ENOUGH * floor, 0),
+            (older, pinned, floor, 0),
+            (bare, pinned, self.forms.mark, 0),
         )
-        for kept, whole, least in ways:
-            taken = sum(self.weights[turn] for turn in whole)
+        for kept, whole, least, left in ways:
+            taken = sum(self.weights[turn] for turn in whole) + left
             try:
-                return self.shortened(sorted(kept - whole), self.room - taken, least), kept
+                return self.shortened(sorted(kept - whole), self.room - taken, least), kept, left
             except DoesNotFit as error:
                 needed = error.needed
         raise self.refusal(sum(self.weights[turn] for turn in pinned), needed)

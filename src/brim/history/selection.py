@@ -9,11 +9,6 @@ from brim.errors import DoesNotFit
 from brim.history.history_fit import HistoryFit
 from brim.history.spans import ranges
 
-_OLDER = 0.9
-"""The share of the room for older turns; what they do not need goes to whole turns."""
-_SPARE = 20
-"""The part of the room, one in so many, that may be left in the end."""
-
 
 @dataclass(slots=True)
 class SelectionFit(HistoryFit):
@@ -72,8 +67,7 @@ class SelectionFit(HistoryFit):
         """Keep what always stays, and what takes at most `left` tokens of the others."""
         if self.options.ways == ("recency",):
             uncut = set() if self.options.older is None else self._cap_older(essential, left, self.options.older)
-            older = int(left * _OLDER) if self.options.excerpts else 0
-            self.arrange(essential, left, older, spare=left // _SPARE, aside=uncut)
+            self.arrange(essential, left, aside=uncut)
             return
         chosen = list(essential)
         for turn in self.ranking.order(self.options, essential, left):

@@ -12,20 +12,16 @@ from brim.history.prompt import SentMessages, note_units, sent_messages
 from brim.history.spans import Span, joined, ranges
 from brim.history.stable import HeldCut, Stable
 
-_NEWEST = 10
-"""Turns at the end that a cut leaves as they are, if they fit."""
-_FULL = 0.8
+_NEWEST = (10, 3)
+"""How many turns at the end a cut leaves as they are: the first number if they fit, or the second."""
+_FULL = 0.75
 """The most of the budget that they may take with what always stays: a fuller prompt would soon be cut again."""
 _HUGE = 0.5
 """The share of the room from which a turn is cut, however new it is."""
 _BESIDE = 1.2
 """The factor by which what a cut leaves is more than they are, so that something of older turns stays."""
-_OLDER = 0.8
-"""The share of what a cut leaves for older turns."""
-_SPARE = 0.5
-"""The share of it that may be left: the prompt grows into it."""
-_WORTH = 0.1
-"""The share of the room that there must be for what has come since the last cut; otherwise the whole is cut anew."""
+_DEEDS = 0.4
+"""The most of what always stays leaves that is for what the agent did in older turns, before the newest turns."""
 _MORE = 1.25
 """The factor by which the budget has to grow before the cut is made anew."""
 
@@ -153,7 +149,9 @@ class StableFit(HistoryFit):
                 self.spans = ranges(essential)
             return
         stays = need + self.note_room()
-        self._keep_around(essential, max(0, min(self._low_line(essential, room), room) - stays), room)
+        newest = self._newest(essential, room)
+        left = max(0, min(self._low_line(need, room, *newest), room) - stays)
+        self.arrange(essential, left, *newest)
         if stays <= room:
             self.plan_note()
 
@@ -167,36 +165,38 @@ class StableFit(HistoryFit):
             return False
         room, bound = line - (self.budget - self.room), self.turns.turn_of(self.last.bound - 1) + 1
         essential, before = self.essential(), [turn for turn in self.kept_turns() if turn < bound]
-        need = sum(self.weights[turn] for turn in essential)
-        if bound > len(self.weights) - _NEWEST and self._newest_units(essential, need, room):
+        newest, deeds = self._newest(essential, room)
+        if bound > len(self.weights) - _NEWEST[0] and newest:
             return False  # Turns that could be whole were shortened.
+        need = sum(self.weights[turn] for turn in essential)
         stays = sum(self.weights[turn] for turn in {*before, *essential}) + note_units(self.turns, self.kept, self.note)
-        left = min(self._low_line(essential, room), room) - stays
-        if left < room * _WORTH:
+        left = min(self._low_line(need, room, newest, deeds), room) - stays
+        since = range(bound, len(self.weights))
+        if left <= self.deeds(since, essential):
             return False
-        self._keep_around(essential, left, room, bound)
+        self.arrange(essential, left, newest, self.deeds(since[: -_NEWEST[0]], essential), aside=range(bound))
         self.spans = self._with_essential(ranges(sorted({*before, *self.kept_turns()})))
         return True
 
-    def _low_line(self, essential: Sequence[int], room: int) -> int:
+    def _low_line(self, need: int, room: int, newest: int, deeds: int) -> int:
         """Return the tokens of the turns that a cut leaves, those that always stay included."""
-        need = sum(self.weights[turn] for turn in essential)
-        return max(int(room * self.stable.low), need + int(self._newest_units(essential, need, room) * _BESIDE))
+        beside = max(int(newest * _BESIDE), newest + deeds) if newest else 0
+        return need + max(int((room - need) * self.stable.low), beside)
 
-    def _newest_units(self, essential: Sequence[int], need: int, room: int) -> int:
-        """Return the tokens of the newest turns besides those that always stay; 0 if the prompt would soon be full."""
-        newest = range(max(0, len(self.weights) - _NEWEST), len(self.weights))
-        sizes = [self.weights[turn] for turn in newest if turn not in essential]
-        units = sum(size for size in sizes if size <= room * _HUGE)
-        fixed = self.budget - self.room
-        return units if fixed + need + units <= (fixed + room) * _FULL else 0
+    def _newest(self, essential: Sequence[int], room: int) -> tuple[int, int]:
+        """Return the tokens of the newest turns besides those that always stay, and of what was done in older ones.
 
-    def _keep_around(self, essential: Sequence[int], left: int, room: int, bound: int = 0) -> None:
-        """Keep the newest turns whole, and excerpts of the others from a turn on."""
-        need = sum(self.weights[turn] for turn in essential)
-        newest = self._newest_units(essential, need, room)
-        older = max(0, min(int(left * _OLDER), left - newest)) if self.options.excerpts else 0
-        self.arrange(essential, left, older, spare=int(left * _SPARE), aside=range(bound))
+        If with the newest the prompt would soon be full, they are 0.
+        """
+        need, fixed = sum(self.weights[turn] for turn in essential), self.budget - self.room
+        turns, most = range(len(self.weights)), int((room - need) * _DEEDS)
+        for count in _NEWEST:
+            sizes = [self.weights[turn] for turn in turns[-count:] if turn not in essential]
+            newest = sum(size for size in sizes if size <= room * _HUGE)
+            deeds = min(most, self.deeds(turns[:-count], essential))
+            if fixed + need + newest + deeds <= (fixed + room) * _FULL:
+                return newest, deeds
+        return 0, min(most, self.deeds(turns, essential))
 
     def _before_messages(self) -> dict[str, int]:
         """Return the tokens of what stands before the messages: tools and a separate system prompt."""

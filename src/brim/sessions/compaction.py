@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from brim.errors import BrimError, InvalidType, NoProgress
 from brim.history.compact.plan import Compacted, CompactionPlan, apply, plan
@@ -16,8 +16,9 @@ from brim.sessions.settings import SessionSettings
 NOTICE = "This thread is getting long, I'm compacting my context to stay sharp"
 """The notice for the user, once for each compaction."""
 
-Summariser = Callable[[str, int], str] | LanguageModel
-"""Makes summaries: a function from a text and a limit to a shorter text, or a model."""
+EXTRACT: Literal["extract"] = "extract"
+Summariser = Callable[[str, int], str] | LanguageModel | Literal["extract"]
+"""Makes summaries: a function from a text and a limit to a shorter text, a model, or sentences of the conversation."""
 
 
 def checked(summarise: object) -> Any:
@@ -26,9 +27,9 @@ def checked(summarise: object) -> Any:
     Raises:
         InvalidType: it is neither a function nor a model.
     """
-    if summarise is None or callable(summarise) or callable(getattr(summarise, "complete", None)):
+    if summarise in (None, EXTRACT) or callable(summarise) or callable(getattr(summarise, "complete", None)):
         return summarise
-    raise InvalidType("summarise", summarise, "a function from a text and a limit to a text, or a model")
+    raise InvalidType("summarise", summarise, "a function from a text and a limit to a text, a model, or 'extract'")
 
 
 def planned(context: Context, settings: SessionSettings, room: int, last: Compacted | None) -> CompactionPlan | None:
@@ -47,12 +48,12 @@ def planned(context: Context, settings: SessionSettings, room: int, last: Compac
 
 
 def shrunk(made: CompactionPlan, summarise: Any) -> Compacted:
-    """Return the history with a summary; if the caller's summariser fails, the extractive one is used.
+    """Return the history with a summary; without a summariser, or if it fails, one of the conversation's sentences.
 
     Raises:
         NoProgress: not even that summary is smaller than what it replaces.
     """
-    if summarise is not None:
+    if summarise not in (None, EXTRACT):
         try:
             return apply(made, _summary(made, summarise))
         except (NoProgress, BrimError) as error:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from brim.errors import DoesNotFit
 from brim.history.compact import mark
 from brim.history.history import History, Tools
 from brim.history.note import is_note
+from brim.history.prompt import sent_messages
 from brim.history.receipt import written
 from brim.history.result import Fitted
 from brim.history.stable import HeldCut, Stable
@@ -61,6 +63,23 @@ class Context:
         """Return a context of other messages, or of the same with another meter; a cut is held if it fits them."""
         stable, format = self.history.stable or False, self.history.turns.format
         return Context(scale, messages, stable=stable, format=format, summary=summary)
+
+    def as_sent(self) -> Context | None:
+        """Return a context of the messages as the cut that is held leaves them; `None` if there is none to continue."""
+        turns, stable = self.history.turns, self.history.stable
+        if stable is None or (held := stable.held) is None:
+            return None
+        if not held.budget or held.unanswered or held.length > len(turns):
+            return None
+        if held.check != turns.fingerprint(held.length):
+            return None
+        sent = sent_messages(turns, held.kept, held.edits, held.note, held.length).messages
+        made = Context(turns.meter, sent, stable=replace(stable, held=None), format=turns.format, summary=self._summary)
+        made.fit(held.budget, tools=None, system=None, capture=False, query=None)
+        if (fitted := made.history.stable) is not None and fitted.held is not None:
+            made.rewind((replace(fitted, held=replace(fitted.held, extra=held.extra)), None))
+        made.extend(turns.raws[held.length :])
+        return made
 
     def shortened(self, length: int) -> Context:
         """Return a context of the first messages, as it was before the others came."""
@@ -145,6 +164,11 @@ class Context:
                 joined = "\n".join(outputs)
                 texts[handle(joined)] = joined
         return texts
+
+    @property
+    def missing(self) -> int:
+        """How many messages `left_out` found last that are not sent as they came."""
+        return len(self._left or ())
 
     def kept(self) -> None:
         """Note that the texts which `left_out` returned last are kept."""

@@ -42,8 +42,6 @@ _OPENINGS = 3
 """How often a log is opened before a request goes on without it; the next request tries again."""
 _ENDLESS = 1 << 62
 """Tokens of a window that is unknown: without a log such a request is counted as the next one of its conversation."""
-_LOGGED = {"tool_limit": "100%", "keep_turns": 10}
-"""How the sessions differ from those of an agent that keeps its own: what fits is sent as it came, more turns stay."""
 
 
 class Conversations:
@@ -73,7 +71,7 @@ class Conversations:
             model: the model of requests that name none.
             meter: the meter, or its name; without it, the meter of each model.
             store: where the sessions are kept, or its URL; without one they live in memory.
-            summarise: makes summaries of older turns; without it they are made of the conversation's own sentences.
+            summarise: makes the summary that replaces older turns; without it, excerpts of them stay in their place.
             observers: receive events, beside those that observe the process.
             on_notice: called with a notice for the user, once for each compaction.
             most: how many conversations are remembered.
@@ -99,8 +97,7 @@ class Conversations:
         self.meters = Meters(self._store)
         """What is known of how models count."""
         options = {"summarise": summarise, "observers": tuple(observers), "on_notice": on_notice}
-        compaction = {} if summarise else {"compact_at": "never"}
-        self._settings = {**options, **_LOGGED, **compaction, **settings}
+        self._settings = {**options, **settings}
         self._log = log
         self.stable = bool(settings.get("stable", True))
         """Whether conversations that begin from now on keep their cut."""

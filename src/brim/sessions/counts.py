@@ -28,6 +28,10 @@ class Counts:
     """Tokens by which that exceeds our count."""
     wait: int = 0
     """Tokens of the history below which compaction is not tried again, since it saved nothing."""
+    cut: int = 0
+    """Messages that there were when the history was last cut; 1 for a cut that is not held."""
+    saved: int = 0
+    """Tokens by which the cut that is held makes the prompt shorter than the history."""
     ceiling: int | None = None
     """The most tokens of a prompt after a provider refused one."""
 

@@ -38,7 +38,8 @@ def new_state(
     if model_meter.learns:
         model_meter.calibration = calibration or model_meter.calibration
         model_meter.recount()
-    context = Context(model_meter.meter, stable=settings.stable, format=settings.format)
+    stable = Stable(high=settings.high) if settings.stable else False
+    context = Context(model_meter.meter, stable=stable, format=settings.format)
     return SessionState(settings=settings, context=context, model_meter=model_meter, counts=Counts())
 
 
@@ -56,7 +57,7 @@ def restored_state(saved: SavedSession, meter: Any) -> SessionState:
     model_meter = ModelMeter(given, settings.model, known)
     for body in saved.learnt:
         model_meter.record(CallSize(**body["mix"]), body["input"])
-    stable: Stable | bool = Stable(held=saved.held) if settings.stable else False
+    stable: Stable | bool = Stable(high=settings.high, held=saved.held) if settings.stable else False
     format, summary = settings.format or saved.format, saved.compacted.marked if saved.compacted is not None else None
     context = Context(model_meter.meter, saved.context, stable=stable, format=format, summary=summary)
     context.extend(saved.messages)

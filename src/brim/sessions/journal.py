@@ -211,7 +211,7 @@ class SavedSession:
             self.last = Last(body["used"], body["units"], body["categories"], body.get("exact", True))
         elif kind == "usage":
             if body["calibration"] is not None:
-                self.calibration, self.learnt, self.held = body["calibration"], [], None
+                self.calibration, self.learnt = body["calibration"], []
             elif body["mix"] is not None:
                 self.learnt.append(body)
             if self.last is not None and "units" in body:

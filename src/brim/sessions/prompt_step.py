@@ -18,6 +18,10 @@ from brim.sessions.usage import ReportedUsage
 from brim.wire.base import jsonable
 from brim.wire.overflow import Overflow
 
+CUT = "cut"
+"""The trigger of an entry by which the history continues as it was last sent."""
+_HELD = 8
+"""How many times the budget the history may take before what was cut off leaves memory."""
 _GROWTH = 20
 """The part of the room, one in so many, by which a conversation has to grow before compaction is tried again."""
 
@@ -51,16 +55,23 @@ class PromptStep:
         Raises:
             DoesNotFit: what has to stay is larger than the budget.
         """
-        estimate = self._estimate()
+        if self.state.context.units > _HELD * self.budget:
+            self._continue_as_sent()
+        estimate = self.state.estimate(self.parts)
         self.warn(estimate + self.state.counts.drift)
         line = self.state.settings.line(self.budget)
-        if line is not None and estimate >= line and self.state.context.units >= self.state.counts.wait:
-            self._compact()
+        if self.summarise is not None and line is not None and estimate >= line:
+            self._summarise()
         return self._fit()
 
-    def _estimate(self) -> int:
-        """Return the tokens of the whole prompt, with nothing dropped."""
-        return self.state.context.units + self.parts.units(self.state.context)
+    def _continue_as_sent(self) -> None:
+        """Continue with the messages as the last prompt had them, and with what has come since."""
+        state = self.state
+        context = state.context.as_sent()
+        if context is not None:
+            self.texts.update(state.context.left_out(context.messages))
+            state.context, state.counts.cut, state.counts.saved = context, 0, 0
+            self.lines.append(("compaction", compaction_entry(state, CUT)))
 
     def warn(self, estimate: int) -> None:
         """Note the use, and warn if it crosses the warning line from below."""
@@ -70,9 +81,11 @@ class PromptStep:
             self.lines.append(("warning", fields))
             self.events.append(("warning", fields))
 
-    def _compact(self) -> None:
+    def _summarise(self) -> None:
         """Replace older turns by a summary, if that saves tokens; if not, wait until there is more to replace."""
         state = self.state
+        if state.context.units < state.counts.wait:
+            return
         room = self.budget - self.parts.units(state.context)
         made = compaction.planned(state.context, state.settings, room, state.compacted)
         compacted = None
@@ -85,7 +98,7 @@ class PromptStep:
             state.counts.wait = state.context.units + max(1, room // _GROWTH)
             return
         self.take(compacted, "line")
-        state.counts.above = self._estimate() >= state.settings.window.warning
+        state.counts.above = state.estimate(self.parts) >= state.settings.window.warning
 
     def take(self, compacted: Compacted, trigger: str) -> None:
         """Continue with the result of a compaction."""
@@ -96,16 +109,14 @@ class PromptStep:
         state.counts.wait = 0
         self.texts.update(compacted.texts)
         self.lines.append(("compaction", compaction_entry(state, trigger)))
-        fields = {
-            "trigger": trigger,
-            "before_tokens": compacted.before,
-            "after_tokens": compacted.after,
-            "freed": compacted.freed,
-            "replaced": compacted.replaced,
-            "reason": compacted.reason,
-            "notice": compaction.NOTICE,
-        }
-        self.events.append(("compacted", fields))
+        self._tell(trigger, compacted.before, compacted.after, compacted.replaced, compacted.reason)
+
+    def _tell(self, trigger: str, before: int, after: int, replaced: int, reason: str) -> None:
+        """Report a compaction."""
+        fields = {"trigger": trigger, "before_tokens": before, "after_tokens": after, "freed": before - after}
+        self.events.append(
+            ("compacted", {**fields, "replaced": replaced, "reason": reason, "notice": compaction.NOTICE})
+        )
 
     def restart(self, messages: Sequence[Any], trigger: str, event: dict[str, Any] | None) -> None:
         """Continue with other messages; all that was there is dropped."""
@@ -161,7 +172,7 @@ class PromptStep:
 
     def _fit(self) -> Fitted:
         state, parts = self.state, self.parts
-        context, budget, whole = state.context, self.budget, self._estimate()
+        context, budget, whole = state.context, self.budget, state.context.units + parts.units(state.context)
         fitted = context.fit(
             max(0, budget - parts.room(context)),
             tools=parts.tools,
@@ -173,16 +184,33 @@ class PromptStep:
         if left:
             self.texts.update(context.left_out(fitted.messages))
         placed = parts.placed(fitted, context, budget)
+        cut = self._cut(placed, left=left)
+        state.counts.saved = max(0, whole - placed.used) if state.counts.cut and placed.stable is not None else 0
+        state.counts.above = state.counts.above and (cut is None or placed.used >= state.settings.window.warning)
         categories = state.spent(parts, fitted, placed, whole=not left)
         state.counts.prompts += 1
         state.counts.peak = max(state.counts.peak, placed.used)
         state.last = Last(
             placed.used, context.units, categories, context.history.extra_units(parts.tools, parts.system)[1]
         )
-        self._report(placed, left=left)
+        self._report(placed, left=left, cut=cut)
         return placed
 
-    def _report(self, placed: Fitted, *, left: bool) -> None:
+    def _cut(self, placed: Fitted, *, left: bool) -> dict[str, Any] | None:
+        """Return what the cut did before this prompt, and report it; `None` if there was none, or `never` one."""
+        state, held = self.state, placed.stable.held if placed.stable is not None else None
+        cut, before = int(left) if held is None else held.seen, state.estimate(self.parts)
+        moved, state.counts.cut = left and cut != state.counts.cut, cut
+        if not moved or state.settings.compact_at == "never":
+            return None
+        state.counts.compactions += 1
+        replaced = state.context.missing
+        line, unit = state.settings.line(self.budget), state.model_meter.meter.unit
+        reason = f"{before:,} {unit} reached the line of {line:,}; excerpts stay of {replaced:,} messages"
+        self._tell("line", before, placed.used, replaced, reason)
+        return {"before": before, "after": placed.used, "replaced": replaced, "reason": reason}
+
+    def _report(self, placed: Fitted, *, left: bool, cut: Mapping[str, Any] | None) -> None:
         """Gather the log entry and the event of a prompt; the entry has the receipt only if prompts are captured."""
         state, meter = self.state, self.state.model_meter.meter
         categories = dict(state.last.categories) if state.last is not None else {}
@@ -197,6 +225,7 @@ class PromptStep:
             "messages": len(placed.messages),
             **fields,
             "units": state.context.units,
+            "cut": cut,
             "held": held_dict(placed.stable),
             "counts": state.counts.to_dict(),
         }

@@ -56,7 +56,7 @@ class Session(Recall):
         stable: bool = True,
         compact_at: Literal["cap", "warning", "never"] | float = "cap",
         summary_share: float = 0.25,
-        tool_limit: int | str = "25%",
+        tool_limit: int | str = "100%",
         memory_limit: int = 50_000,
         format: Format | None = None,
         clock: Callable[[], float] = time.time,
@@ -74,8 +74,8 @@ class Session(Recall):
             meter: the meter, or its name; without it, the meter of the model.
             store: where everything is kept. Without one the session lives in memory, and grows there.
             id: its name in the store; without it, one is made up.
-            summarise: a function from a text and a limit to a summary, or a model; without it, extractive summaries.
-            keep_turns: how many of the newest turns a compaction leaves as they are.
+            summarise: a function from a text and a limit to a summary, a model, or `extract`; without it, excerpts stay.
+            keep_turns: how many of the newest turns a summary leaves as they are, at the least.
             stable: whether the start of the prompt is kept the same for the provider's cache.
             compact_at: compaction begins over the budget (`cap`), at the `warning` line, at a share, or `never`.
             summary_share: the share of the room that a summary may take.
@@ -93,8 +93,8 @@ class Session(Recall):
             InvalidValue: an argument is invalid, or the store has a session of this id.
             UnknownName: there is no such model or meter.
         """
-        more: dict[str, Any] = {"keep_turns": keep_turns, "stable": stable, "compact_at": compact_at, "format": format}
-        more |= {"summary_share": summary_share, "tool_limit": tool_limit, "memory_limit": memory_limit}
+        lines: dict[str, Any] = {"compact_at": compact_at, "tool_limit": tool_limit, "memory_limit": memory_limit}
+        more = {**lines, "keep_turns": keep_turns, "stable": stable, "format": format, "summary_share": summary_share}
         state = new_state(window, model, meter, calibration or load_calibration(store, model), more)
         name = uuid4().hex if id is None else id
         notifier = Notifier(name, model, clock, observers, on_notice)
@@ -263,8 +263,8 @@ class Session(Recall):
         return self._agreed(step)
 
     def estimate(self, system: Any = None, tools: Tools | None = None, memory: Memory | None = None) -> int:
-        """Return the tokens of the next prompt, with its memory, if nothing is dropped."""
-        return self._state.context.units + self._parts(system, tools, memory).units(self._state.context)
+        """Return the tokens of the next prompt, with its memory, if nothing more is cut."""
+        return self._state.estimate(self._parts(system, tools, memory))
 
     def plan_compaction(self, system: Any = None, tools: Tools | None = None) -> CompactionPlan | None:
         """Return what a summary should replace now, for a caller who makes it; `None` if it would save nothing."""

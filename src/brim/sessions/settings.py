@@ -42,7 +42,7 @@ class SessionSettings:
     """Whether the start of the prompt is kept the same for the cache."""
     compact_at: str | float = "cap"
     """Where compaction begins: one of `LINES`, or a share of the budget."""
-    tool_limit: int | str = "25%"
+    tool_limit: int | str = "100%"
     """The most tokens of one tool result, or a share of the budget."""
     memory_limit: int = 50_000
     """The most tokens of memory in a prompt."""
@@ -108,6 +108,12 @@ class SessionSettings:
         if self.compact_at == "warning":
             return min(self.window.warning, budget + 1)
         return int(fraction("compact_at", self.compact_at) * budget)
+
+    @property
+    def high(self) -> float:
+        """The share of the budget over which the history is cut."""
+        line = self.line(self.budget)
+        return 1.0 if line is None else min(1.0, line / max(1, self.budget))
 
     @property
     def longest_result(self) -> int:

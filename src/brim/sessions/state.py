@@ -60,7 +60,12 @@ class SessionState:
         """Continue with other messages, counted by what is known by now."""
         self.model_meter.recount()
         summary = None if self.compacted is None else self.compacted.marked
+        self.counts.saved = 0 if messages is not self.context.messages else self.counts.saved
         self.context = self.context.anew(self.model_meter.meter, messages, summary)
+
+    def estimate(self, parts: FixedParts) -> int:
+        """Return the tokens of the next prompt, if nothing more is cut."""
+        return max(0, self.context.units + parts.units(self.context) - self.counts.saved)
 
     def used(self) -> int:
         """Return the tokens of the last prompt and of what was added since."""

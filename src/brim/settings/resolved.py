@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _SESSION = {
     "compact_at": "compaction.at",
+    "summarise": "compaction.summarise",
     "keep_turns": "compaction.keep_turns",
     "summary_share": "compaction.summary_share",
     "stable": "session.stable",

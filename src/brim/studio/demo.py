@@ -95,7 +95,8 @@ def _same(one: list[str], other: list[str]) -> int:
 def _session(store: Any, clock: Callable[[], float]) -> None:
     """Record a session that crosses the warning line, is compacted twice, and has one result shortened."""
     window = Window(32_000, reserve=2_000, cap=0.20, warn=0.15)
-    session = Session(window, model=_MODEL, store=store, id="orders-incident", clock=clock, capture=True)
+    asked: dict[str, Any] = {"clock": clock, "capture": True, "summarise": "extract", "tool_limit": "25%"}
+    session = Session(window, model=_MODEL, store=store, id="orders-incident", **asked)
     provider = _Provider(_MODEL, _TEXTS["tools"])
     for i in range(34):
         question, call, result, answer = turn(i)

@@ -22,7 +22,7 @@ def test_each_cut_has_a_receipt_that_can_be_opened_and_a_held_cut_has_none(serve
     opened = served.get("receipt", receipt=whole[0]["id"])[1]
     assert not opened["replayable"]
     states = {part["state"] for part in opened["parts"]}
-    assert {"whole", "dropped"} <= states
+    assert {"whole", "cut"} <= states
     assert all(part["reason"] for part in opened["parts"] if part["state"] == "dropped")
     held = next(each for each in found if not each["whole"])
     assert served.get("receipt", receipt=held["id"])[1]["parts"] == []

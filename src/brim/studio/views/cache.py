@@ -13,6 +13,7 @@ from typing import Any
 
 from brim.meter import catalogue
 from brim.meter.model import Cache
+from brim.sessions.prompt_step import CUT
 from brim.store.base import LogEntry
 from brim.studio.costs import prices_of
 from brim.studio.views.sessions import role_and_text, session_row
@@ -26,7 +27,7 @@ REASONS = {
     "first": "The first prompt of the session: the cache was empty.",
     "tools": "The tool definitions changed, and they precede everything else.",
     "system": "The system prompt changed, and it precedes the messages.",
-    "compacted": "Older turns were replaced by a summary just before, so the start of the prompt is new.",
+    "compacted": "Older turns were replaced by a summary or by excerpts, so the prompt is new from there on.",
     "moved": "The prompt does not start like the one before: turns were dropped, or a message was changed.",
     "minimum": "The repeated part is shorter than the {minimum:,} tokens from which this provider caches.",
     "expired": "The prompt before was {gap:,.0f} seconds ago, and this provider caches for {ttl:,} seconds.",
@@ -57,11 +58,11 @@ def cache(workspace: Workspace, session: str) -> dict[str, Any]:
     compacted = False
     for entry in store.entries(session, kinds=["prompt", "usage", "compaction"]):
         if entry.kind == "prompt":
-            calls.append(CachedCall(entry=entry, compacted=compacted))
+            calls.append(CachedCall(entry=entry, compacted=compacted or bool(entry.body.get("cut"))))
             compacted = False
         elif entry.kind == "usage" and calls:
             calls[-1].usage = entry.body
-        compacted = compacted or entry.kind == "compaction"
+        compacted = compacted or (entry.kind == "compaction" and entry.body["trigger"] != CUT)
     model = row.status.get("model")
     rows = [_row(call, calls[i - 1] if i else None, model) for i, call in enumerate(calls)]
     return {**row.to_dict(), "calls": rows[::-1][:_MOST_CALLS], "sums": _sums(rows), "reasons": REASONS}

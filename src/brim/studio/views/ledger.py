@@ -8,6 +8,7 @@ from typing import Any
 from brim.errors import UnknownName
 from brim.sessions.dropped_texts import DroppedTexts
 from brim.sessions.journal import format_in
+from brim.sessions.prompt_step import CUT
 from brim.sessions.session import Session
 from brim.store.base import LogEntry, Store
 from brim.studio.views.sessions import role_and_text, session_row
@@ -63,6 +64,8 @@ def _edit(entry: LogEntry, used: int | None) -> dict[str, Any] | None:
     edit: dict[str, Any] = {"number": entry.number, "at": entry.at, "removed": []}
     edit |= dict.fromkeys(("summary", "replaced", "trigger", "before", "after"))
     if entry.kind == "compaction":
+        if body["trigger"] == CUT:
+            return None
         done = body["compacted"]
         kind = "sub_tick" if body["trigger"] == "sub_tick" else "compaction" if done else "restart"
         edit |= {"kind": kind, "trigger": body["trigger"], "before": used, "reason": ""}
@@ -74,6 +77,8 @@ def _edit(entry: LogEntry, used: int | None) -> dict[str, Any] | None:
         return edit
     if entry.kind == "message" and "sent" in body:
         return {**edit, "kind": "shortened", "reason": "A tool result was longer than tool_limit."}
+    if entry.kind == "prompt" and (cut := body.get("cut")):
+        return {**edit, "kind": "compaction", "trigger": "line", **cut}
     if entry.kind == "prompt" and body.get("truncated"):
         reason = "The history did not fit the budget, so this prompt has fewer turns."
         return {**edit, "kind": "dropped", "before": body["units"], "after": body["used"], "reason": reason}

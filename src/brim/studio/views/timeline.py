@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from brim.sessions.prompt_step import CUT
 from brim.store.base import LogEntry
 from brim.studio.costs import cost
 from brim.studio.views.sessions import session_row
@@ -27,6 +29,8 @@ def timeline(workspace: Workspace, session: str) -> dict[str, Any]:
         if entry.kind == "prompt":
             unknown = dict.fromkeys((*_USAGE, "cost_usd"))
             shown = {name: entry.body.get(name) for name in _FIELDS}
+            if cut := entry.body.get("cut"):
+                marks.append(_placed("compaction", _compaction(cut), entry, len(points)))
             points.append({"number": entry.number, "at": entry.at, **shown, **unknown})
         elif entry.kind == "usage" and points:
             usage = {name: entry.body.get(name) for name in _USAGE}
@@ -34,10 +38,17 @@ def timeline(workspace: Workspace, session: str) -> dict[str, Any]:
             spent = cost(status.get("model"), status.get("unit"), usage["input"], usage["cached"], usage["output"])
             points[-1] |= {**usage, "cost_usd": spent}
         elif (mark := _mark(entry)) is not None:
-            place = {"number": entry.number, "at": entry.at, "prompt": len(points)}
-            marks.append({"kind": mark[0], "text": mark[1], **place})
+            marks.append(_placed(*mark, entry, len(points)))
     lines = {name: row.status[name] for name in ("budget", "window", "warning")}
     return {**row.to_dict(), "points": points, "marks": marks, "lines": lines}
+
+
+def _placed(kind: str, text: str, entry: LogEntry, prompt: int) -> dict[str, Any]:
+    return {"kind": kind, "text": text, "number": entry.number, "at": entry.at, "prompt": prompt}
+
+
+def _compaction(done: Mapping[str, Any]) -> str:
+    return f"{done['before']:,} to {done['after']:,}: {done['reason']}"
 
 
 def _mark(entry: LogEntry) -> tuple[str, str] | None:
@@ -45,10 +56,9 @@ def _mark(entry: LogEntry) -> tuple[str, str] | None:
     body = entry.body
     if entry.kind == "warning":
         return "warning", f"{body['used_tokens']:,} tokens reached the warning line"
-    if entry.kind == "compaction" and body["trigger"] != "sub_tick":
+    if entry.kind == "compaction" and body["trigger"] not in ("sub_tick", CUT):
         done = body["compacted"]
-        text = f"{done['before']:,} to {done['after']:,}: {done['reason']}" if done else f"restarted: {body['trigger']}"
-        return "compaction", text
+        return "compaction", _compaction(done) if done else f"restarted: {body['trigger']}"
     iterations = body.get("progress", {}).get("iterations", 0)
     if body.get("event") == "sub_tick":
         return "sub_tick", f"iteration {iterations + 1} continues in a fresh context"

@@ -1,0 +1,286 @@
+"""What the agent reached for next, and whether it is still in the prompt.
+
+At each call of a recorded run, the answer that followed names things: paths, ids, identifiers, numbers. Those that
+were said before, outside the system message and the newest two messages, are what the agent needed of its past. Recall
+is the share of them that the prompt holds with what stood around them, so that a list of bare names is worth nothing.
+Deeds are the earlier calls that the prompt still shows. Only prompts that had to be cut are measured.
+
+The constants of the excerpts were tuned on every n-th run of each file, twelve of a file. The others are measured.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from bench import peers, registry, trajectories
+from bench.outcome import Cell, Gate, Outcome, Plot, Setting, Table
+from bench.suite import Judge, Message, judge
+from bench.trajectories import Trajectory
+from bench.trimmers import HeldBrim, Trimmer
+from bench.worker import Broken, Silent, ask
+
+SHARES = (0.25, 0.5)
+LOWS = (0.3, 0.5, 0.7, 0.85, 1.0)
+"""The shares of the room that a held cut leaves, for the frontier."""
+LEAST = 2_000
+"""The smallest budget."""
+_READ, _WRITE = 0.1, 1.25
+"""What a token costs that the provider's cache has, and one that is new."""
+_AROUND = 48
+"""Characters on each side that belong to a name."""
+_NAME = 6
+"""Characters of the shortest name."""
+_START = 40
+"""Characters of the longest argument by which a call is known."""
+_TUNED = 12
+"""Runs of a file that constants were tuned on."""
+_RUNS = 8
+"""Other runs of a file that are measured."""
+_ALLOWANCE, _PATIENCE = 60, 300
+"""CPU seconds that a peer may spend, and seconds without an answer after which it is given up."""
+_WORD = re.compile(r"\w[\w./\-@#:]*\w")
+_HUMP = re.compile(r"[a-z][A-Z]")
+
+
+def run(setting: Setting) -> Outcome:
+    own, peers_ = registry.needed(), registry.others(setting.size(_ALLOWANCE))
+    found = {peer.name: _asked(peer.name, setting, peer.seconds) for peer in [*own, *peers_]}
+    frontier = {f"{low:.0%}": _asked(HeldBrim.name, setting, 0, low=low) for low in LOWS}
+    measured = {name: sums for name, sums in found.items() if sums}
+    left = [*registry.LEFT_OUT, *(f"{name} could not be measured." for name, sums in found.items() if not sums)]
+    return Outcome(
+        name="need",
+        tables=[
+            _table("What the next step needs, at a quarter and at half of the run", measured, left),
+            _table("The same for the shares that a held cut leaves", frontier, ()),
+        ],
+        gates=_gates(measured) if setting.traces else (),
+        plots=[_plot(measured, frontier)],
+    )
+
+
+def job(
+    *, peer: str, traces: str | None, count: int, allowance: float, most: int, low: float | None
+) -> Iterator[dict[str, Any]]:
+    """Yield the sums of each run at each share of it as budget."""
+    judged = Judge(count=peers.tiktoken_count())
+    trimmer = registry.every()[peer].make()
+    if low is not None:
+        trimmer.low = low  # type: ignore[attr-defined]  # only what holds a cut is asked for it
+    spent = 0.0
+    for each in unseen(traces, count)[: most or None]:
+        for share in SHARES:
+            sums = replayed(trimmer, each, share, judged)
+            spent += sums["seconds"]
+            yield {"share": share, **sums}
+        if allowance and spent > allowance:
+            return
+
+
+def unseen(traces: str | None, count: int) -> list[Trajectory]:
+    """Return runs that constants were not tuned on, mixed; without a folder, runs of our own."""
+    if traces is None:
+        return trajectories.synthetic(count)
+    found: list[Trajectory] = []
+    for path in trajectories.files(Path(traces)):
+        runs = trajectories.lines(path)
+        step = max(1, len(runs) // _TUNED)
+        others = [each for i, each in enumerate(runs) if i % step]
+        found += others[:: max(1, len(others) // _RUNS)][:_RUNS]
+    Random(11).shuffle(found)
+    return found
+
+
+def replayed(trimmer: Trimmer, trajectory: Trajectory, share: float, judged: Judge) -> Counter[str]:
+    """Return the sums of one run: recall and deeds of the prompts that had to be cut, their fill, cost and time."""
+    sizes = [judged.message(message) for message in trajectory.messages]
+    budget, sums = max(LEAST, int(sum(sizes) * share)), Counter[str]()
+    trimmer.begin()
+    last, whole = list[Message](), 0
+    for length in trajectory.calls():
+        history = list(trajectory.messages[:length])
+        cost, whole = _cost(sum(sizes[:length]), whole), sum(sizes[:length])
+        sums["whole_cost"] += cost
+        sums["fits"] += 1
+        start = time.process_time()
+        try:
+            sent = list(trimmer.give(trimmer.trim(trimmer.take(history, budget), budget)))
+        except Exception:  # Whatever a peer raises, the agent has no prompt and keeps nothing.
+            sums["raised"] += _least(history, judged) <= budget
+            sent = []
+        sums["seconds"] += time.process_time() - start
+        size = judged.size(sent)
+        shared = sum(judged.message(now) for now in _shared(last, sent))
+        sums["cost"] += _cost(size, shared)
+        last = sent
+        if sum(sizes[:length]) > budget and _least(history, judged) <= budget:
+            sums.update(_kept(history, trajectory.messages[length], sent, size / budget if size <= budget else 0.0))
+            sums["over"] += size > budget
+    return sums
+
+
+def _kept(history: Sequence[Message], following: Message, sent: Sequence[Message], fill: float) -> dict[str, float]:
+    """Return what one prompt keeps of what the next message needs."""
+    text = "\n\0".join(part for message in sent for part in judge.texts(message))
+    past = [part for message in history[:-2] if message["role"] != "system" for part in judge.texts(message)]
+    near = "\n".join(
+        part
+        for i, message in enumerate(history)
+        if message["role"] == "system" or i >= len(history) - 2
+        for part in judge.texts(message)
+    )
+    named = {word for part in judge.texts(following) for word in names(part)}
+    wanted = {word for word in named if word not in near and any(word in part for part in past)}
+    found: dict[str, float] = {}
+    if wanted:
+        held = sum(any(around in text for around in surroundings(word, past)) for word in wanted)
+        found |= {"steps": 1, "recall": held / len(wanted), "fill": fill}
+    done = [start for message in history[:-2] for start in deeds(message)]
+    if done and wanted:
+        shown = [text, *(value for message in sent for value in _arguments(message))]
+        found |= {"deed_steps": 1, "deeds": sum(any(start in each for each in shown) for start in done) / len(done)}
+    return found
+
+
+def names(text: str) -> set[str]:
+    """Return the words of a text that name something: six characters, with a digit, a joint or a hump."""
+    words = {word.rstrip(".:-") for word in _WORD.findall(text)}
+    return {
+        word
+        for word in words
+        if len(word) >= _NAME and (any(c.isdigit() or c in "_/#@." for c in word) or _HUMP.search(word))
+    }
+
+
+def surroundings(word: str, texts: Sequence[str]) -> Iterator[str]:
+    """Yield each place of a word with what stands around it."""
+    for text in texts:
+        at = text.find(word)
+        while at >= 0:
+            yield text[max(0, at - _AROUND) : at + len(word) + _AROUND]
+            at = text.find(word, at + 1)
+
+
+def deeds(message: Message) -> Iterator[str]:
+    """Yield the start of the longest argument of each call of a message."""
+    for call in message.get("tool_calls") or ():
+        longest = max(_texts(call), key=len, default="")[:_START]
+        if len(longest) >= _NAME:
+            yield longest
+
+
+def _arguments(message: Message) -> Iterator[str]:
+    for call in message.get("tool_calls") or ():
+        yield from _texts(call)
+
+
+def _texts(call: Mapping[str, Any]) -> list[str]:
+    """Return the texts among the arguments of a call."""
+    try:
+        values = json.loads(call["function"]["arguments"])
+    except ValueError:
+        return []
+    return [value for value in values.values() if isinstance(value, str)] if isinstance(values, dict) else []
+
+
+def _least(history: list[Message], judged: Judge) -> int:
+    """Return the tokens of what has to stay: the system messages, the task, the newest turn."""
+    task, start = judge.task(history), judge.turns(history)[-1][0]
+    kept = [message for message in history if message["role"] == "system"] + history[start:]
+    return judged.size(kept) + (judged.size([task]) if task and all(task is not each for each in kept) else 0)
+
+
+def _shared(last: Sequence[Message], sent: Sequence[Message]) -> Iterator[Message]:
+    for before, now in zip(last, sent, strict=False):
+        if before is not now and before != now:
+            return
+        yield now
+
+
+def _cost(size: int, cached: int) -> float:
+    return _READ * min(size, cached) + _WRITE * max(0, size - cached)
+
+
+def _asked(peer: str, setting: Setting, seconds: float, low: float | None = None) -> dict[float, Counter[str]]:
+    """Return the sums of one trimmer by share; nothing if it cannot be measured."""
+    sums: dict[float, Counter[str]] = {}
+    values = {"peer": peer, "traces": str(setting.traces) if setting.traces else None, "count": setting.size(48)}
+    try:
+        for answer in ask("need", _PATIENCE, **values, allowance=seconds, most=6 if setting.quick else 0, low=low):
+            sums.setdefault(answer.pop("share"), Counter()).update(answer)
+    except (Silent, Broken) as error:
+        print(f"  {peer}: {error}", flush=True)
+    told = " / ".join(f"{_figures(sums[share])['recall']:.3f}" for share in sums)
+    print(f"  {peer}{'' if low is None else f' at {low:.0%}'}: recall {told}", flush=True)
+    return sums
+
+
+def _figures(sums: Mapping[str, float]) -> dict[str, float]:
+    """Return the means of the sums."""
+    steps = max(1, sums.get("steps", 0))
+    return {
+        "recall": sums.get("recall", 0) / steps,
+        "deeds": sums.get("deeds", 0) / max(1, sums.get("deed_steps", 0)),
+        "fill": sums.get("fill", 0) / steps,
+        "cost": sums.get("cost", 0) / max(1e-9, sums.get("whole_cost", 0)),
+        "ms": 1_000 * sums.get("seconds", 0) / max(1, sums.get("fits", 0)),
+        "over": sums.get("over", 0) + sums.get("raised", 0),
+    }
+
+
+def _table(title: str, found: Mapping[str, Mapping[float, Counter[str]]], notes: Sequence[str]) -> Table:
+    columns = ["way", "recall", "deeds", "fill", "cached cost", "CPU ms", "over or raised"]
+    rows: list[list[Cell]] = []
+    for name, sums in found.items():
+        told = [_figures(sums[share]) for share in SHARES if share in sums]
+        shown = (("recall", ".3f"), ("deeds", ".3f"), ("fill", ".2f"), ("cost", ".3f"), ("ms", ".2f"), ("over", ".0f"))
+        rows.append([name, *(" / ".join(f"{each[figure]:{form}}" for each in told) for figure, form in shown)])
+    steps = max((sum(each["steps"] for each in sums.values()) for sums in found.values()), default=0)
+    return Table(title=title, columns=columns, rows=rows, notes=[f"{steps:,.0f} prompts that had to be cut.", *notes])
+
+
+_LIMITS = {
+    "brim History": {"recall": (0.94, 0.97), "deeds": (0.95, 0.97), "fill": (0.95, 0.95)},
+    "brim.wrap": {"recall": (0.86, 0.92), "deeds": (0.92, 0.95), "fill": (0.80, 0.80), "cost": (0.60, 0.70)},
+    "brim.Session": {"recall": (0.86, 0.92), "deeds": (0.92, 0.95), "fill": (0.80, 0.80), "cost": (0.60, 0.70)},
+}
+
+
+def _gates(found: Mapping[str, Mapping[float, Counter[str]]]) -> list[Gate]:
+    gates = []
+    for name, limits in _LIMITS.items():
+        for figure, pair in limits.items():
+            for share, limit in zip(SHARES, pair, strict=True):
+                value = _figures(found.get(name, {}).get(share, {}))[figure]
+                told = f"need: {name}, {figure} at {share:.0%}"
+                gates.append(Gate(name=told, value=value, limit=limit, unit="", at_least=figure != "cost"))
+    return gates
+
+
+def _plot(
+    found: Mapping[str, Mapping[float, Counter[str]]], frontier: Mapping[str, Mapping[float, Counter[str]]]
+) -> Plot:
+    """Return recall against cost: the shares that a held cut leaves up to a prompt that is made anew each time."""
+    lines = {}
+    for share in SHARES:
+        ways = [*frontier.values(), found.get("brim History", {})]
+        points = [_figures(sums[share]) for sums in ways if share in sums]
+        lines[f"brim, {share:.0%} of the run"] = [(each["cost"], each["recall"]) for each in points]
+        others = [(name, _figures(sums[share])) for name, sums in found.items() if share in sums and "brim" not in name]
+        for name, each in others:
+            if name.startswith(("reference", "pop oldest")):
+                lines[f"{name}, {share:.0%}"] = [(each["cost"], each["recall"])]
+    return Plot(
+        name="need",
+        title="What the next step needs, against the cost with a cache",
+        x_label="cost, the whole history with a cache = 1",
+        y_label="need recall",
+        lines=lines,
+    )
