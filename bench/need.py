@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -45,6 +45,7 @@ _RUNS = 8
 """Other runs of a file that are measured."""
 _ALLOWANCE, _PATIENCE = 60, 300
 """CPU seconds that a peer may spend, and seconds without an answer after which it is given up."""
+Sums = defaultdict[str, float]
 _WORD = re.compile(r"\w[\w./\-@#:]*\w")
 _HUMP = re.compile(r"[a-z][A-Z]")
 
@@ -98,10 +99,10 @@ def unseen(traces: str | None, count: int) -> list[Trajectory]:
     return found
 
 
-def replayed(trimmer: Trimmer, trajectory: Trajectory, share: float, judged: Judge) -> Counter[str]:
+def replayed(trimmer: Trimmer, trajectory: Trajectory, share: float, judged: Judge) -> Sums:
     """Return the sums of one run: recall and deeds of the prompts that had to be cut, their fill, cost and time."""
     sizes = [judged.message(message) for message in trajectory.messages]
-    budget, sums = max(LEAST, int(sum(sizes) * share)), Counter[str]()
+    budget, sums = max(LEAST, int(sum(sizes) * share)), Sums(float)
     trimmer.begin()
     last, whole = list[Message](), 0
     for length in trajectory.calls():
@@ -121,9 +122,15 @@ def replayed(trimmer: Trimmer, trajectory: Trajectory, share: float, judged: Jud
         sums["cost"] += _cost(size, shared)
         last = sent
         if sum(sizes[:length]) > budget and _least(history, judged) <= budget:
-            sums.update(_kept(history, trajectory.messages[length], sent, size / budget if size <= budget else 0.0))
+            add(sums, _kept(history, trajectory.messages[length], sent, size / budget if size <= budget else 0.0))
             sums["over"] += size > budget
     return sums
+
+
+def add(sums: Sums, more: Mapping[str, float]) -> None:
+    """Add numbers to the sums of the same name."""
+    for name, value in more.items():
+        sums[name] += value
 
 
 def _kept(history: Sequence[Message], following: Message, sent: Sequence[Message], fill: float) -> dict[str, float]:
@@ -208,13 +215,17 @@ def _cost(size: int, cached: int) -> float:
     return _READ * min(size, cached) + _WRITE * max(0, size - cached)
 
 
-def _asked(peer: str, setting: Setting, seconds: float, low: float | None = None) -> dict[float, Counter[str]]:
+def _asked(peer: str, setting: Setting, seconds: float, low: float | None = None) -> dict[float, Sums]:
     """Return the sums of one trimmer by share; nothing if it cannot be measured."""
-    sums: dict[float, Counter[str]] = {}
-    values = {"peer": peer, "traces": str(setting.traces) if setting.traces else None, "count": setting.size(48)}
+    sums: dict[float, Sums] = {}
+    values: dict[str, Any] = {
+        "peer": peer,
+        "traces": str(setting.traces) if setting.traces else None,
+        "count": setting.size(48),
+    }
     try:
         for answer in ask("need", _PATIENCE, **values, allowance=seconds, most=6 if setting.quick else 0, low=low):
-            sums.setdefault(answer.pop("share"), Counter()).update(answer)
+            add(sums.setdefault(answer.pop("share"), Sums(float)), answer)
     except (Silent, Broken) as error:
         print(f"  {peer}: {error}", flush=True)
     told = " / ".join(f"{_figures(sums[share])['recall']:.3f}" for share in sums)
@@ -235,7 +246,7 @@ def _figures(sums: Mapping[str, float]) -> dict[str, float]:
     }
 
 
-def _table(title: str, found: Mapping[str, Mapping[float, Counter[str]]], notes: Sequence[str]) -> Table:
+def _table(title: str, found: Mapping[str, Mapping[float, Sums]], notes: Sequence[str]) -> Table:
     columns = ["way", "recall", "deeds", "fill", "cached cost", "CPU ms", "over or raised"]
     rows: list[list[Cell]] = []
     for name, sums in found.items():
@@ -253,7 +264,7 @@ _LIMITS = {
 }
 
 
-def _gates(found: Mapping[str, Mapping[float, Counter[str]]]) -> list[Gate]:
+def _gates(found: Mapping[str, Mapping[float, Sums]]) -> list[Gate]:
     gates = []
     for name, limits in _LIMITS.items():
         for figure, pair in limits.items():
@@ -264,9 +275,7 @@ def _gates(found: Mapping[str, Mapping[float, Counter[str]]]) -> list[Gate]:
     return gates
 
 
-def _plot(
-    found: Mapping[str, Mapping[float, Counter[str]]], frontier: Mapping[str, Mapping[float, Counter[str]]]
-) -> Plot:
+def _plot(found: Mapping[str, Mapping[float, Sums]], frontier: Mapping[str, Mapping[float, Sums]]) -> Plot:
     """Return recall against cost: the shares that a held cut leaves up to a prompt that is made anew each time."""
     lines = {}
     for share in SHARES:

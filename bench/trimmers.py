@@ -242,7 +242,7 @@ class Quotes(Trimmer):
     def _quotes(self, older: list[Message], room: int) -> str:
         texts = [text for message in reversed(older) for text in judge.texts(message)]
         used = Counter(name for text in texts for name in set(self.name_of.findall(text)))
-        parts, seen = [], set[str]()
+        parts, seen = list[str](), set[str]()
         for text in texts:
             for found in self.name_of.finditer(text):
                 if found[0] in seen or used[found[0]] < 2:

@@ -24,7 +24,14 @@ def test_memory_and_working_memory_are_capped(told):
 
 def test_the_thread_warns_before_it_is_over_and_what_is_sent_never_is(told):
     states = re.findall(r"query \d+: about [\d,]+ tokens \(([\w ]+)\); sent ([\d,]+) of 200,000", told)
-    assert [state for state, _ in states] == [*["fine"] * 3, "warning", "over the cap", "fine", "warning", "over the cap"]
+    assert [state for state, _ in states] == [
+        *["fine"] * 3,
+        "warning",
+        "over the cap",
+        "fine",
+        "warning",
+        "over the cap",
+    ]
     assert all(int(sent.replace(",", "")) <= 200_000 for _, sent in states)
     assert "warned 2 times, compacted 2 times, peak 17.0 % of the window\n" in told
 

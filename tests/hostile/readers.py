@@ -260,6 +260,8 @@ READERS: dict[str, Read] = {
     "history.compact.deeds": lambda text: deeds(
         [{"role": "assistant", "content": text}, {"role": "user", "content": text}]
     ),
+    "history.excerpts._DECISION": lambda text: list(excerpts._DECISION.finditer(text)),
+    "history.excerpts._sentence": lambda text: excerpts._sentence(text, len(text) // 2),
     "history.excerpts.ends": lambda text: excerpts.ends(text, len(text) // 2),
     "history.excerpts.shortened_arguments": lambda text: excerpts.shortened_arguments(
         json.dumps({"a": text}), tuple((at, at + 40) for at in range(100, len(text), 200))

@@ -120,8 +120,8 @@ class Arrangement:
     def _take_excerpts(self, left: int) -> bool:
         """Choose the parts around the names that are most likely to be needed, in so many tokens.
 
-        If there was no room for all that was done, these are not what it happens to leave: otherwise more room could mean
-        one deed more, and a newer turn with less.
+        If there was no room for all that was done, these are not what that happens to leave: with more room one deed
+        more could stay, and less of a newer turn.
 
         Returns:
             whether no name was left out for want of room.

@@ -258,7 +258,7 @@ class HistoryFit:
     def _squeezed(
         self, essential: Sequence[int], pinned: set[int], task: set[int]
     ) -> tuple[dict[int, Form], set[int], int]:
-        """Return the turns that always stay: their messages, cut no more than they must be, and what is left for others.
+        """Return the messages of what always stays, cut no more than they must be, its turns, and what is left.
 
         The newest turn is cut first, then the task too. Then the task is dropped, if a history may begin without the
         user, so that something of the newest turn remains, if only a mark.

@@ -185,7 +185,7 @@ class PromptStep:
             self.texts.update(context.left_out(fitted.messages))
         placed = parts.placed(fitted, context, budget)
         cut = self._cut(placed, left=left)
-        state.counts.saved = max(0, whole - placed.used) if state.counts.cut and placed.stable is not None else 0
+        self._note_saved(whole - placed.used, fitted, moved=cut is not None)
         state.counts.above = state.counts.above and (cut is None or placed.used >= state.settings.window.warning)
         categories = state.spent(parts, fitted, placed, whole=not left)
         state.counts.prompts += 1
@@ -195,6 +195,14 @@ class PromptStep:
         )
         self._report(placed, left=left, cut=cut)
         return placed
+
+    def _note_saved(self, saved: int, fitted: Fitted, *, moved: bool) -> None:
+        """Note by how much the cut makes the prompt shorter, without calls that only wait for their results."""
+        counts, held = self.state.counts, None if fitted.stable is None else fitted.stable.held
+        if held is None or not counts.cut:
+            counts.saved = 0
+        elif moved or not held.unanswered:
+            counts.saved = max(0, saved)
 
     def _cut(self, placed: Fitted, *, left: bool) -> dict[str, Any] | None:
         """Return what the cut did before this prompt, and report it; `None` if there was none, or `never` one."""

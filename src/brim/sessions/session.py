@@ -74,7 +74,7 @@ class Session(Recall):
             meter: the meter, or its name; without it, the meter of the model.
             store: where everything is kept. Without one the session lives in memory, and grows there.
             id: its name in the store; without it, one is made up.
-            summarise: a function from a text and a limit to a summary, a model, or `extract`; without it, excerpts stay.
+            summarise: a function from a text and a limit to a summary, a model, or `extract`; else excerpts stay.
             keep_turns: how many of the newest turns a summary leaves as they are, at the least.
             stable: whether the start of the prompt is kept the same for the provider's cache.
             compact_at: compaction begins over the budget (`cap`), at the `warning` line, at a share, or `never`.
