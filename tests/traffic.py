@@ -421,8 +421,8 @@ def turns(messages: list[dict[str, Any]], format: str) -> list[list[int]]:
 class Ladder:
     """What the task, the newest turn and what is pinned take of a legal history, step by step.
 
-    The task may be cut only where it does not fit whole beside the newest turn with each of its texts cut to four
-    floors; be missing or nothing but a mark only where both do not fit with each text cut to the floor. It is missing
+    The task may be cut only where it takes more than a quarter of the room, or does not fit whole beside the newest turn
+    with each of its texts cut to four floors; be missing or nothing but a mark only where both do not fit with each text cut to the floor. It is missing
     never where it is pinned or the model would speak first, and a mark only there.
     """
 
@@ -453,6 +453,7 @@ class Ladder:
         self.task_whole = (
             whole + units(None, [t for t in kept if t not in first_cut]) + units(4 * self.floor, first_cut)
         )
+        self.task_alone = units(None, [self.task])
         self.task_cut = whole + units(self.floor, kept)
         self.stays = format == "anthropic"
         self.least = whole + units(mark, kept if self.stays else first_cut)
@@ -588,7 +589,8 @@ def _check_task(case: Case, out: list[dict[str, Any]]) -> None:
     room = case.budget - ladder.beside
     if fate != "whole":
         assert not ladder.pins_task, f"a pinned task is {fate}"
-        assert room < ladder.task_whole, f"the task is {fate}, and {ladder.task_whole} would fit in {room}"
+        long = ladder.task_alone > room // 4  # Such a task is cut before the newest turn, if it is most of both.
+        assert long or room < ladder.task_whole, f"the task is {fate}, and {ladder.task_whole} would fit in {room}"
     if fate in ("a mark", "gone"):
         assert room < ladder.task_cut, f"the task is {fate}, and {ladder.task_cut} would fit in {room}"
     assert fate != ("gone" if ladder.stays else "a mark"), f"the task is {fate}"

@@ -366,7 +366,7 @@ PROBES = {
         PRIORITY,
     ),
     "history.pin_first_user": Probe(
-        long_task, True, lambda before, after: 9_800 < before < 10_000 and after is True, SMALL
+        long_task, True, lambda before, after: 8_000 < before < 10_000 and after is True, SMALL
     ),
     "history.excerpts": Probe(
         messages(), True, lambda before, after: len(after) > len(before) and "…" in str(after), SMALL

@@ -31,7 +31,7 @@ _DEEDS = 0.1
 _ENOUGH = 4
 """The task is cut too once the texts of the newest turn would have to be cut below so many floors."""
 _SPOKEN = 4
-"""The part of the room, one in so many, that must be left for long messages of the user; or the newest turn is cut."""
+"""The part of the room, one in so many, from which a message of the user is long, and that must be left for such."""
 _LONGER = 2
 """How many times longer than the newest turn messages of the user are before they are cut first."""
 _OTHERS = 8
@@ -213,7 +213,7 @@ class HistoryFit:
         self.writes_note = self.options.note and self.left_out() > 0
 
     def cut_spoken(self, essential: Sequence[int], need: int, room: int) -> int:
-        """Cut what the user said, if what always stays needs more than the room, and most of it was said by the user.
+        """Cut long messages of the user, if what always stays needs more than the room, and they are most of it.
 
         A pasted log is cut before the newest result is, and leaves room for other turns, as far as they need it.
 
@@ -221,7 +221,7 @@ class HistoryFit:
             the tokens that this frees.
         """
         spared = {*self.pinned, self.newest, *(self.task() if self.options.pin_first_user else ())}
-        spoken = [turn for turn in essential if turn not in spared]
+        spoken = [turn for turn in essential if turn not in spared and self.weights[turn] > room // _SPOKEN]
         rest, others = need - sum(self.weights[turn] for turn in spoken), room // _OTHERS
         if need <= room or need - rest <= _LONGER * rest or rest + room // _SPOKEN + others > room:
             return 0
