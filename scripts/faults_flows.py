@@ -226,8 +226,8 @@ AREAS = (
         (
             (
                 "S3.2, S3.13: the estimate forgets memory",
-                "self._parts(system, tools, memory).units(self._state.context)\n\n",
-                "self._parts(system, tools).units(self._state.context)\n\n",
+                "self._state.estimate(self._parts(system, tools, memory))",
+                "self._state.estimate(self._parts(system, tools))",
             ),
         ),
     ),
