@@ -22,6 +22,13 @@ _BESIDE = 1.2
 """The factor by which what a cut leaves is more than they are, so that something of older turns stays."""
 _DEEDS = 0.4
 """The most of what always stays leaves that is for what the agent did in older turns, before the newest turns."""
+_BEFORE = 0.75
+"""How much of the share that tools and a separate system prompt take of the budget is taken off what a cut leaves.
+
+They are cached whatever is cut and keep the prompt full, so a deeper cut lasts longer at little loss.
+"""
+_LEAST = 0.4
+"""The smallest share of the room that is left because of them."""
 _MORE = 1.25
 """The factor by which the budget has to grow before the cut is made anew."""
 
@@ -181,7 +188,9 @@ class StableFit(HistoryFit):
     def _low_line(self, need: int, room: int, newest: int, deeds: int) -> int:
         """Return the tokens of the turns that a cut leaves, those that always stay included."""
         beside = max(int(newest * _BESIDE), newest + deeds) if newest else 0
-        return need + max(int((room - need) * self.stable.low), beside)
+        low, fixed = self.stable.low, self.budget - self.room
+        share = max(min(low, _LEAST), low - _BEFORE * fixed / (fixed + room))
+        return need + max(int((room - need) * share), beside)
 
     def _newest(self, essential: Sequence[int], room: int) -> tuple[int, int]:
         """Return the tokens of the newest turns besides those that always stay, and of what was done in older ones.

@@ -19,7 +19,7 @@ _CONTAINER = re.compile(
 )
 _CONTAINER_NODES = ("class", "interface", "struct", "enum", "namespace", "module", "mod_", "impl", "trait", "object")
 _FUNCTION_NODES = ("function", "method", "constructor", "closure", "lambda", "func_literal")
-_SECONDS, _SECONDS_A_BYTE = 0.2, 1e-6
+_SECONDS, _SECONDS_A_BYTE = 0.02, 1e-6
 """Processor time that a grammar may take; code of its language takes less than a fifth of it."""
 _PIECE = 512
 """Bytes between two looks at the time."""
