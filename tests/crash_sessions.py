@@ -24,7 +24,7 @@ def _opened(store: Store | None, name: str) -> Session:
     """Return the session as it was left, or a new one."""
     if store is not None:
         try:
-            return Session.open(name, store=store)
+            return Session.open(name, store=store, summarise="extract")
         except UnknownName:
             pass
     return Session(_WINDOW, meter="chars", store=store, id=name, summarise="extract")

@@ -27,7 +27,7 @@ _BEFORE = 0.75
 
 They are cached whatever is cut and keep the prompt full, so a deeper cut lasts longer at little loss.
 """
-_LEAST = 0.4
+_LEAST = 0.5
 """The smallest share of the room that is left because of them."""
 _MORE = 1.25
 """The factor by which the budget has to grow before the cut is made anew."""
