@@ -1,7 +1,8 @@
 """Runs brim against a real small model on a real server, and prints what that shows.
 
 The server refuses what is over its window. A loop of many calls through brim is refused nothing, counted by the model's
-own vocabulary; and a prompt that keeps its prefix is read from the server's cache.
+own vocabulary; a prompt that keeps its prefix is read from the server's cache; and questions about a fact of an older
+turn are answered from its excerpt.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -165,6 +167,45 @@ def cache(model: Served, window: int, turns: int) -> None:
     print(f"stable mode takes {rows['stable'][2] / rows['plain'][2]:.2f} of the time of plain trimming")
 
 
+def planted(model: Served, window: int, tasks: int) -> None:
+    """Print how many questions about a fact of an older turn are answered with excerpts, and without."""
+    rows = {True: [0, 0], False: [0, 0]}
+    for number in range(tasks):
+        dice = random.Random(number)
+        messages, code = _asked(dice)
+        for excerpts, row in rows.items():
+            sent = brim.fit_messages(
+                messages, brim.Window(window, reserve=32), meter=brim.meter(NAME), excerpts=excerpts
+            ).messages
+            row[0] += code in model.ask(sent, most=24, cache=False)
+            row[1] += any(code in str(message["content"]) for message in sent)
+    for excerpts, (solved, there) in rows.items():
+        told = "with excerpts" if excerpts else "without excerpts"
+        print(f"{told}: {solved} of {tasks} questions answered, the fact was in {there} of the prompts")
+
+
+def _asked(dice: random.Random) -> tuple[list[dict[str, str]], str]:
+    """Return a conversation that ends with a question, and the code that answers it."""
+    depots = [f"depot_{name}" for name in dice.sample(("north", "south", "east", "west", "hill", "lake", "mill"), 6)]
+    codes = [f"{dice.choice('BCDFGHK')}{dice.randrange(1_000, 10_000)}" for _ in depots]
+    messages = [
+        {"role": "system", "content": RULES},
+        {"role": "user", "content": "Read the reports of the depots with me."},
+    ]
+    for depot, code in zip(depots, codes, strict=True):
+        weather = " ".join(
+            dice.choices(("The gates were open.", "Rain came late.", "The road is dry.", "No one called."), k=7)
+        )
+        report = f"Report of today.\n{weather}\nThe key of {depot} is {code}.\n{weather}\n{weather}"
+        messages += [
+            {"role": "user", "content": report},
+            {"role": "assistant", "content": f"I have read about {depot}."},
+        ]
+    asked = dice.randrange(3)
+    messages.append({"role": "user", "content": f"What is the key of {depots[asked]}? Answer with the key alone."})
+    return messages, codes[asked]
+
+
 def main() -> None:
     """Run all of it."""
     asked = argparse.ArgumentParser(description=__doc__)
@@ -172,8 +213,10 @@ def main() -> None:
     asked.add_argument("--window", type=int, default=512, help="tokens of the server's window")
     asked.add_argument("--calls", type=int, default=200, help="calls of the loop")
     asked.add_argument("--turns", type=int, default=40, help="turns of each conversation with the cache")
+    asked.add_argument("--tasks", type=int, default=50, help="questions about a fact of an older turn")
     given = asked.parse_args()
     with served(given.python, given.window) as model:
+        planted(model, given.window, given.tasks)
         overlong(model, given.window)
         cache(model, given.window, given.turns)
         model.calls, model.refused, model.sizes = 0, 0, []

@@ -9,7 +9,7 @@ import brim
 from brim.history.excerpts import shortened_arguments, with_interval, with_intervals
 from brim.history.names import names_in, widened
 from brim.receipts.receipt import handle
-from talk import answer, calling, gives, item_call, item_output, result, says, use, user
+from talk import answer, calling, gives, item_call, item_output, model, result, says, use, user
 
 METER = brim.meter("o200k_base")
 LISTING = "\n".join(f"row {i} of the listing, which says nothing of interest" for i in range(60))
@@ -165,3 +165,29 @@ def test_more_room_never_makes_a_newer_turn_smaller():
                 break
             assert now.used == before.used
         last = parts
+
+
+def test_where_a_name_of_the_question_was_said_first_stays():
+    """The answers name each depot once more, so that its report is not where it was last seen."""
+    messages = [user("Read the reports with me.")]
+    for i in range(6):
+        rain = f"Rain came late to the road of day {i}. " * 6
+        messages += [
+            user(f"Report.\n{rain}\nThe key of depot_{i:03} is K{i}77.\n{rain}"),
+            model(f"I read of depot_{i:03}."),
+        ]
+    messages.append(user("What is the key of depot_001?"))
+    fitted = brim.fit_messages(messages, METER.count_messages(messages) // 2, meter=METER)
+    assert "The key of depot_001 is K177." in str(fitted.messages[2:-2])
+
+
+def test_a_decision_in_prose_stays():
+    talk = [user("Plan the move.")]
+    for i in range(12):
+        words = (
+            f"We looked at part {i} for a while, and it is as it was before, as far as anybody can see from here. " * 4
+        )
+        talk += [model(words + ("We decided to use queues. " if i == 4 else "") + words), user("Go on.")]
+    fitted = brim.fit_messages(talk, METER.count_messages(talk) // 2, meter=METER)
+    assert fitted.receipt.losses
+    assert "We decided to use queues." in str(fitted.messages)

@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 
 from brim.history.excerpts import Excerpts, Intervals, ends, with_interval, with_intervals
 from brim.history.forms import Form
-from brim.history.names import NameIndex
+from brim.history.names import NameIndex, Surroundings
 from brim.history.turns import Turns
 
 _DEEDS = 0.7
 """The share of the room for older turns that may go to what the agent did; the rest is for excerpts."""
 _TRIES = 1_500
 """Names that are looked at in one fit."""
+_INTRODUCED = 2
+"""The part of the room for excerpts, one in so many, for where names of the newest messages were said first."""
 _GAP = 3
 """About the tokens of the mark between two excerpts."""
 _SKIPPED = 64
@@ -47,6 +49,8 @@ class Arrangement:
     """Tokens of them for older turns; what these do not need goes to whole turns. With 0 only whole turns stay."""
     held: bool
     """Whether the next fit begins with what stays, so that the prompt can grow into what is left."""
+    asked: Sequence[int]
+    """The messages of the newest turn and of the last instruction: where their names were said first is looked at."""
     whole: set[int] = field(default_factory=set)
     """The turns that stay whole."""
     reduced: dict[int, int] = field(default_factory=dict)
@@ -126,26 +130,39 @@ class Arrangement:
         Returns:
             whether no name was left out for want of room.
         """
-        parts, names, complete = self._parts, self.names, True
+        names, complete = self.names, True
         open_ = {at for turn in self.reduced for at in self._members(turn)}
+        few = left // _INTRODUCED
+        for at in self.asked:
+            for around in names.introduced(at) if few >= _ENOUGH else ():
+                if around.position in open_:
+                    units = self._take(around, few)
+                    few, left = few - units, left - units
         for tried, use in enumerate(names.ranked()):
             if left < _ENOUGH:
                 return False
             if tried >= _TRIES:
                 break
-            if use.position not in open_:
-                continue
-            around = names.surroundings(use)
-            kept = parts.setdefault(use.position, {})
-            before = kept.get(around.piece, ())
-            after, fresh = with_interval(before, around.start, around.stop)
-            units = int(fresh * around.density) + (_GAP if len(after) > len(before) else 0)
-            if fresh and units > left:
-                complete = False
-            elif fresh:
-                kept[around.piece] = after
+            if use.position in open_:
+                around = names.surroundings(use)
+                units = self._take(around, left)
+                complete = complete and (units > 0 or self._has(around))
                 left -= units
         return complete
+
+    def _take(self, around: Surroundings, left: int) -> int:
+        """Add a part, and return about its tokens; nothing if it is there, or if it takes more than are left."""
+        kept = self._parts.setdefault(around.position, {})
+        before = kept.get(around.piece, ())
+        after, fresh = with_interval(before, around.start, around.stop)
+        units = int(fresh * around.density) + (_GAP if len(after) > len(before) else 0)
+        if not fresh or units > left:
+            return 0
+        kept[around.piece] = after
+        return units
+
+    def _has(self, around: Surroundings) -> bool:
+        return not with_interval(self._parts[around.position].get(around.piece, ()), around.start, around.stop)[1]
 
     def _lengthen(self, spare: int) -> None:
         """Keep more of the start and the end of long texts as long as much is left, the newest first."""

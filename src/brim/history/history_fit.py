@@ -189,6 +189,7 @@ class HistoryFit:
             left=left,
             older=older,
             held=self.holds,
+            asked=[at for turn in sorted(self.instruction() | {self.newest}) for at in self.turns.members(turn)],
         )
         made.run()
         self.edits.update(made.forms)

@@ -61,6 +61,8 @@ class NameUse:
     start: int = 0
     stop: int = 0
     around: Surroundings | None = None
+    first: tuple[int, int, int] = (-1, 0, 0)
+    """The message, the piece and the place where it was said first."""
 
 
 class NameIndex:
@@ -80,6 +82,23 @@ class NameIndex:
 
     def ranked(self) -> Iterator[NameUse]:
         """Yield the names, the most likely to be needed first."""
+        self._read_new()
+        uses = self._uses
+        return (uses[name] for _, name in self._ranked)
+
+    def introduced(self, position: int) -> Iterator[Surroundings]:
+        """Yield where the names of a message were said first, with what stands around them."""
+        self._read_new()
+        for name in dict.fromkeys(
+            name for piece in self._turns.messages[position].pieces for name, _ in names_in(piece.text)
+        ):
+            use = self._uses.get(name)
+            if use is not None and use.first[0] < position:
+                at, piece, start = use.first
+                yield self._around(at, piece, start, start + len(name))
+
+    def _read_new(self) -> None:
+        """Read the messages that have come since."""
         if self._order != self._turns.order:
             self._forget()
         seen: dict[str, NameUse] = {}
@@ -88,19 +107,19 @@ class NameIndex:
         self._read = len(self._turns)
         for name, use in seen.items():
             self._rank(name, use)
-        uses = self._uses
-        return (uses[name] for _, name in self._ranked)
 
     def surroundings(self, use: NameUse) -> Surroundings:
         """Return where a name was last seen, with what stands around it."""
         if use.around is None:
-            message, at = self._turns.messages[use.position], use.position
-            if at not in self._densities:
-                size = sum([len(piece.text) for piece in message.pieces])
-                self._densities[at] = min(1.0, self._turns.units[at] / max(1, size))
-            start, stop = widened(message.pieces[use.piece].text, use.start, use.stop)
-            use.around = Surroundings(at, use.piece, start, stop, self._densities[at])
+            use.around = self._around(use.position, use.piece, use.start, use.stop)
         return use.around
+
+    def _around(self, at: int, piece: int, start: int, stop: int) -> Surroundings:
+        message = self._turns.messages[at]
+        if at not in self._densities:
+            size = sum([len(piece.text) for piece in message.pieces])
+            self._densities[at] = min(1.0, self._turns.units[at] / max(1, size))
+        return Surroundings(at, piece, *widened(message.pieces[piece].text, start, stop), self._densities[at])
 
     def _add(self, position: int, seen: dict[str, NameUse]) -> None:
         """Read a message."""
@@ -115,7 +134,7 @@ class NameIndex:
             for name, start in names_in(piece.text):
                 use = uses.get(name)
                 if use is None:
-                    use = uses[name] = NameUse()
+                    use = uses[name] = NameUse(first=(position, at, start))
                 seen[name] = use
                 use.written += own
                 use.messages += use.position != position

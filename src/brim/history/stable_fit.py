@@ -22,7 +22,7 @@ _BESIDE = 1.2
 """The factor by which what a cut leaves is more than they are, so that something of older turns stays."""
 _DEEDS = 0.4
 """The most of what always stays leaves that is for what the agent did in older turns, before the newest turns."""
-_BEFORE = 0.75
+_BEFORE = 0.5
 """How much of the share that tools and a separate system prompt take of the budget is taken off what a cut leaves.
 
 They are cached whatever is cut and keep the prompt full, so a deeper cut lasts longer at little loss.
