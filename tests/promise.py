@@ -244,7 +244,7 @@ def _check_accounts(case: Case, prompt: brim.Prompt) -> None:
             assert text in section.forms
         if part.state == "cut":
             assert not section.stable
-            assert section.overflow != "drop" or part.wanted == part.ceiling < part.size
+            assert section.overflow != "drop" or part.wanted == part.ceiling <= part.size
         floor = section.floor
         exact = Fraction(floor[:-1]) / 100 * case.budget if isinstance(floor, str) else floor
         if text and exact:

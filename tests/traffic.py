@@ -667,6 +667,8 @@ def _check_bigger(case: Case, fitted: brim.Fitted) -> None:
     if case.options["select"] != "recency" or case.broken:
         return
     bigger = case.fit(budget=case.budget + 1 + case.seed % 97)
+    if "[shown again later]" in str(bigger.messages):  # Such a turn comes after those that are older.
+        return
     small = [part for part in fitted.receipt.parts if part.name.startswith("messages")]
     large = {part.name: part for part in bigger.receipt.parts}
     order = sorted(small, key=lambda part: (not part.required, -_start(part.name)))

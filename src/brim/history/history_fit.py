@@ -224,6 +224,8 @@ class HistoryFit:
         spared = {*self.pinned, self.newest, *(self.task() if self.options.pin_first_user else ())}
         spoken = [turn for turn in essential if turn not in spared and self.weights[turn] > room // _SPOKEN]
         rest, others = need - sum(self.weights[turn] for turn in spoken), room // _OTHERS
+        if sum(self.weights[turn] for turn in self.pinned | self.task() | set(essential[-1:])) <= room:
+            return 0  # These stay whole, and the last instruction is cut.
         if need <= room or need - rest <= _LONGER * rest or rest + room // _SPOKEN + others > room:
             return 0
         try:
@@ -231,11 +233,12 @@ class HistoryFit:
             forms = self.shortened(spoken, max(left, min(room // 2, room - rest - others)), self.forms.floor)
         except DoesNotFit:
             return 0
+        before = {position: (self.edits.get(position) or self.forms.whole(position)).units for position in forms}
         self.keep(forms)
         self.weights = list(self.weights)
         for position, form in forms.items():
             turn = self.turns.turn_of(position)
-            self.weights[turn] += form.units - self.turns.units[position]
+            self.weights[turn] += form.units - before[position]
             self.touched.add(turn)
             self.reasons[turn] = "it has to stay, and there was not room for all of it"
         return need - rest - sum(self.weights[turn] for turn in spoken)
@@ -261,8 +264,9 @@ class HistoryFit:
     ) -> tuple[dict[int, Form], set[int], int]:
         """Return the messages of what always stays, cut no more than they must be, its turns, and what is left.
 
-        The newest turn is cut first, then the task too. Then the task is dropped, if a history may begin without the
-        user, so that something of the newest turn remains, if only a mark.
+        If the task and the newest turn fit, they stay whole, and the last instruction is cut, or dropped. Otherwise the
+        newest turn is cut first, then the task too. Then the task is dropped, if a history may begin without the user,
+        so that something of the newest turn remains, if only a mark.
 
         Raises:
             DoesNotFit: even so they do not fit.
@@ -270,14 +274,20 @@ class HistoryFit:
         every, floor = set(essential), self.forms.floor
         older = every - self.instruction() | pinned | task | set(essential[-1:])
         bare = older if self.turns.wire.pairs else pinned | set(essential[-1:])
-        deeds = self.deeds(range(len(self.weights)), {*essential, *self.turns.notes}) if self.options.excerpts else 0
-        ways = (
-            (every, pinned | (task - {self.newest}), _ENOUGH * floor, min(deeds, int(self.room * _DEEDS))),
-            (every, pinned | (task - {self.newest}), _ENOUGH * floor, 0),
-            (older, pinned | (task - {self.newest}), _ENOUGH * floor, 0),
+        first = pinned | task | set(essential[-1:])
+        deeds = self.options.excerpts and self.options.older is None
+        done = self.deeds(range(len(self.weights)), {*essential, *self.turns.notes}) if deeds else 0
+        done = min(done, int(self.room * _DEEDS))
+        newest_cut = pinned | (task - {self.newest}), _ENOUGH * floor
+        ways: tuple[tuple[set[int], set[int], int, int], ...] = (
+            (every, *newest_cut, done),
+            (every, *newest_cut, 0),
+            (older, *newest_cut, 0),
             (older, pinned, floor, 0),
             (bare, pinned, self.forms.mark, 0),
         )
+        if sum(self.weights[turn] for turn in first) <= self.room:
+            ways = (every, first, floor, done), (every, first, floor, 0), (first, first, floor, 0)
         for kept, whole, least, left in ways:
             taken = sum(self.weights[turn] for turn in whole) + left
             try:
