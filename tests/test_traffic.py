@@ -7,6 +7,15 @@ import traffic
 _HISTORIES, _GROWING, _BLOCKS = 500, 160, 20
 
 
+_MONOTONE = (60977, 62629, 120129)
+"""Seeds of histories that once got less of a newer turn in a bigger budget."""
+
+
+@pytest.mark.parametrize("seed", _MONOTONE)
+def test_histories_that_broke_the_promise_once(seed):
+    traffic.check(traffic.Case.of(seed))
+
+
 @pytest.mark.parametrize("block", range(_BLOCKS))
 def test_generated_histories_keep_the_promise(block):
     for seed in range(block * _HISTORIES // _BLOCKS, (block + 1) * _HISTORIES // _BLOCKS):

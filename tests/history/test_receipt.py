@@ -218,6 +218,13 @@ def test_what_always_stays_is_required():
     assert required == {"messages[0]", "messages[1]", "messages[12:14]"}
 
 
+def test_what_the_user_said_last_is_required():
+    messages = [user("the task"), *loop(3, 120)[1:], user("now the other file"), *loop(3, 120)[1:]]
+    receipt = brim.fit_messages(messages, 700, meter=CHARS).receipt
+    assert receipt.part("messages[7]").required
+    assert not receipt.part("messages[1:3]").required
+
+
 @pytest.mark.parametrize("budget", [300, 10_000])
 def test_what_is_required_does_not_depend_on_the_room(budget):
     messages = [system(), *loop(6, 120)]

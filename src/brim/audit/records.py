@@ -157,7 +157,7 @@ def _copy(source: io.BufferedReader | gzip.GzipFile, spool: str, most: int | Non
                 if most is not None and size > most:
                     raise UnpackedTooLong(f"it unpacks to more than {most:,} bytes; unpack it first if that is right")
                 file.write(block)
-    except BaseException:
+    except BaseException:  # Whatever ends it, no half of a copy stays behind.
         os.unlink(path)
         raise
     return path

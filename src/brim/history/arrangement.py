@@ -80,12 +80,16 @@ class Arrangement:
         self.forms = {at: form for at, form in self.forms.items() if form.raw is not raws[at]}
 
     def _keep_newest(self, room: int) -> list[int]:
-        """Keep the newest turns whole, and return the others; one that is huge does not keep shorter ones out."""
+        """Keep the newest turns whole, and return the others; one that is huge does not keep shorter ones out.
+
+        A turn of which all that was done is all there is takes no room here: with a little less of it, the turn would
+        be skipped and yet stay, and what it left would keep an older one.
+        """
         others: list[int] = []
         turns = self._backwards()
         for turn in turns:
             weight = self.weights[turn]
-            if weight <= room and turn not in self._old:
+            if weight <= room and turn not in self._old and (not self.older or self._least(turn) < weight):
                 self.whole.add(turn)
                 room -= weight
                 self.left -= weight

@@ -121,7 +121,8 @@ class HistoryRecord:
     def _turn_parts(self) -> Iterator[Part]:
         turns, edits = self.turns, self.fit.sent
         kept = set(self.fit.kept_turns())
-        task = None if turns.task is None else turns.turn_of(turns.task)
+        task, instruction = (None if at is None else turns.turn_of(at) for at in (turns.task, turns.instruction))
+        stay = {task, instruction, self.count - 1}
         for turn, members in enumerate(self._members()):
             size = sum(turns.units[position] for position in members)
             forms = {position: edits[position] for position in members if position in edits}
@@ -131,7 +132,7 @@ class HistoryRecord:
                 state, used = "dropped", 0
             reason = self._repair_reason(members) if turn in kept else ""
             reason = reason or self._reason(turn, state, size, is_task=turn == task)
-            required = turn in (task, self.count - 1)
+            required = turn in stay
             yield Part(
                 self._name(members),
                 state,
