@@ -10,7 +10,11 @@ AREAS = (
         f"tests/history/test_rules.py tests/history/test_repair.py {_TRAFFIC}",
         (
             ("a result may be parted from its call", "return earliest", "return None"),
-            ("a result that answers nothing stays", "                if not left:\n", "                if False:\n"),
+            (
+                "a result that answers nothing stays",
+                "waiting[-1 - before] if before < len(waiting) else None",
+                "waiting[-1 - before] if before < len(waiting) else 0",
+            ),
             ("an answered call still waits", "                callers.pop()\n", ""),
             (
                 "reasoning may be parted from its call",
@@ -130,8 +134,8 @@ AREAS = (
             ("an old copy is filled up like any", "key=lambda turn: turn in self._old)", "key=lambda turn: 0)"),
             (
                 "one turn too many is kept",
-                "            if weight <= room and",
-                "            if weight <= room + 30 and",
+                "            if counts and weight <= room:",
+                "            if counts and weight <= room + 30:",
             ),
             (
                 "a huge turn keeps the others out",

@@ -149,7 +149,7 @@ def _chat_refusal(messages):
 
 
 def _anthropic_refusal(messages):
-    waiting = set()
+    waiting, goes_on = set(), False
     spoken = [message for message in messages if message["role"] != "system"]
     if spoken and spoken[0]["role"] != "user":
         return "the first message is not the user's"
@@ -164,7 +164,9 @@ def _anthropic_refusal(messages):
         if not set(answered) <= waiting or len(set(answered)) < len(answered):
             return f"messages[{i}] answers {answered}, and {sorted(waiting)} wait"
         waiting -= set(answered)
-        if waiting and not (answered and i + 1 < len(spoken) and spoken[i + 1]["role"] == "user"):
+        combined = goes_on and message["role"] == "assistant"  # With the message before, which is of the model as well.
+        goes_on = message["role"] == "assistant"
+        if waiting and not combined and not (answered and i + 1 < len(spoken) and spoken[i + 1]["role"] == "user"):
             return f"messages[{i}] leaves {sorted(waiting)} without an answer"
         waiting |= {block["id"] for block in blocks if block["type"] == "tool_use"}
     return f"nothing answers {sorted(waiting)}" if waiting else ""

@@ -476,6 +476,9 @@ def calls_and_results(m: dict[str, Any]) -> tuple[list[str], list[str]]:
 def illegal(messages: list[dict[str, Any]], format: str) -> str:
     """Return why a provider would refuse a history, or an empty text."""
     waiting: dict[str, int] = {}
+    if any(m.get("content") == [] for m in messages):
+        return "a message has an empty list"
+    messages = _combined(messages) if format == "anthropic" else messages
     for i, m in enumerate(messages):
         calls, results = calls_and_results(m)
         if format != "responses" and waiting and not results and m.get("role") != "system":
@@ -489,7 +492,7 @@ def illegal(messages: list[dict[str, Any]], format: str) -> str:
             return f"message {i} leaves {sorted(waiting)} unanswered"
         for call in calls:
             waiting[call] = waiting.get(call, 0) + 1
-        if m.get("tool_calls") == [] or m.get("content") == []:
+        if m.get("tool_calls") == []:
             return f"message {i} has an empty list"
         after = messages[i + 1] if i + 1 < len(messages) else {}
         if m.get("type") == "reasoning" and not _is_models(after):
@@ -499,6 +502,18 @@ def illegal(messages: list[dict[str, Any]], format: str) -> str:
     if format == "anthropic" and messages and messages[0]["role"] != "user":
         return "the first message is not the user's"
     return ""
+
+
+def _combined(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return messages as the provider reads them: those of one role that follow each other are one."""
+    out: list[dict[str, Any]] = []
+    for m in messages:
+        content = [{"type": "text", "text": m["content"]}] if isinstance(m["content"], str) else list(m["content"])
+        if out and out[-1]["role"] == m["role"]:
+            out[-1]["content"] += content
+        else:
+            out.append({"role": m["role"], "content": content})
+    return out
 
 
 def _is_models(m: dict[str, Any]) -> bool:
@@ -662,8 +677,11 @@ def _check_again(case: Case, out: list[dict[str, Any]]) -> None:
         assert again.messages == out, "fitting what was fitted changed it"
 
 
+_SYSTEM = ("system", "developer")
+
+
 def _check_bigger(case: Case, fitted: brim.Fitted) -> None:
-    """Read the grants of two budgets: the task, the newest, then in the order of selection; the bigger gives more."""
+    """Read the grants of two budgets: the task, the newest, what was said last, the others; the bigger gives more."""
     if case.options["select"] != "recency" or case.broken:
         return
     bigger = case.fit(budget=case.budget + 1 + case.seed % 97)
@@ -672,8 +690,9 @@ def _check_bigger(case: Case, fitted: brim.Fitted) -> None:
     small = [part for part in fitted.receipt.parts if part.name.startswith("messages")]
     large = {part.name: part for part in bigger.receipt.parts}
     order = sorted(small, key=lambda part: (not part.required, -_start(part.name)))
-    task = [part for part in order if part.required]
-    for part in (*reversed(task), *(p for p in order if not p.required)):
+    stay = [part for part in order if part.required]
+    said = [part for part in reversed(stay[1:]) if case.messages[_start(part.name)].get("role") not in _SYSTEM]
+    for part in (*said[:1], *stay[:1], *said[1:], *(p for p in order if not p.required)):
         other = large[part.name]
         if part.state == other.state == "cut" or other.used > part.used:
             return

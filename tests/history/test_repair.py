@@ -56,6 +56,12 @@ CASES = {
         [user(), user("go on")],
         [(1, "dropped", "no call waits for the result 'a'"), (2, "dropped", "nothing answers the call 'a'")],
     ),
+    "a message that answers calls of two turns": (
+        "anthropic",
+        [user(), says(use("a")), user("wait"), says(use("b")), gives(answer("b"), answer("a"))],
+        [user(), user("wait"), says(use("b")), gives(answer("b"))],
+        [(4, "changed", "no call waits for the result 'a'"), (1, "dropped", "nothing answers the call 'a'")],
+    ),
     "a call at the very end": (
         "openai",
         [user(), calling("a")],
@@ -268,6 +274,20 @@ LEGAL = [
     ),
     ("responses", [user(), {"type": "tool_search_call", "call_id": None, "arguments": {}}, SAID]),
 ]
+
+
+def test_calls_in_two_messages_of_the_model_may_be_answered_together():
+    """A provider that combines messages of one role reads them as one."""
+    messages = [
+        user(),
+        says(use("a")),
+        says(use("b")),
+        gives(answer("a"), answer("b")),
+        says(text("so")),
+        user("go on"),
+    ]
+    fitted = brim.fit_messages(messages, 1_000, meter=CharMeter(), format="anthropic", repair="error")
+    assert fitted.messages == messages
 
 
 @pytest.mark.parametrize(("format", "messages"), LEGAL)

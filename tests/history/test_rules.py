@@ -66,14 +66,22 @@ def test_calls_wait_until_they_are_answered():
 def test_results_that_answer_nothing_are_named(before, message, lost):
     pairs = Pairs()
     bonds(pairs, "anthropic", before)
-    assert pairs.orphans(wire("anthropic").read(message, 0)) == set(lost)
+    found = pairs.callers(wire("anthropic").read(message, 0))
+    assert [i for i, call in found.items() if call is None] == lost
 
 
-def test_asking_for_orphans_changes_nothing():
+def test_a_result_answers_the_newest_call_of_its_id_that_waits():
+    pairs = Pairs()
+    bonds(pairs, "anthropic", [says(use("a")), says(use("b")), says(use("a"))])
+    message = wire("anthropic").read(gives(answer("a"), answer("b"), answer("a"), answer("a")), 3)
+    assert list(pairs.callers(message).values()) == [2, 1, 0, None]
+
+
+def test_asking_for_calls_changes_nothing():
     pairs = Pairs()
     bonds(pairs, "openai", [calling("a")])
     for _ in range(2):
-        assert pairs.orphans(wire("openai").read(result("a"), 1)) == set()
+        assert list(pairs.callers(wire("openai").read(result("a"), 1)).values()) == [0]
     assert pairs.open == {"a": [0]}
 
 

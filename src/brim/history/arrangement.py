@@ -80,22 +80,24 @@ class Arrangement:
         self.forms = {at: form for at, form in self.forms.items() if form.raw is not raws[at]}
 
     def _keep_newest(self, room: int) -> list[int]:
-        """Keep the newest turns whole, and return the others; one that is huge does not keep shorter ones out.
+        """Keep the newest turns whole, and return the others.
 
-        A turn of which all that was done is all there is takes no room here: with a little less of it, the turn would
-        be skipped and yet stay, and what it left would keep an older one.
+        One that is huge does not keep shorter ones out. Any other ends them, and one of which all that was done is all
+        there is takes no room: both may stay whole in the end, and what they leave here would keep an older one, which
+        leaves with a little more room.
         """
         others: list[int] = []
-        turns = self._backwards()
+        turns, huge = self._backwards(), self.left
         for turn in turns:
             weight = self.weights[turn]
-            if weight <= room and turn not in self._old and (not self.older or self._least(turn) < weight):
+            counts = not self.older or (turn not in self._old and self._least(turn) < weight)
+            if counts and weight <= room:
                 self.whole.add(turn)
                 room -= weight
                 self.left -= weight
                 continue
             others.append(turn)
-            if room < _ENOUGH or len(others) > _SKIPPED:
+            if room < _ENOUGH or len(others) > _SKIPPED or (self.older and counts and weight <= huge):
                 break
         return [*others, *turns]
 

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from brim.errors import DoesNotFit
 from brim.history.note import note
 from brim.history.priority import NAMES
-from brim.history.turns import Repair, Turns
+from brim.history.repair import Repair
+from brim.history.turns import Turns
 from brim.truncate import Truncator, truncator
 from brim.truncate.base import shrink
 from brim.wire.base import MEDIA, changed, json_of, without

@@ -19,8 +19,9 @@ from brim.history.options import Options
 from brim.history.priority import distribution
 from brim.history.prompt import SentMessages, note_units, sent_messages
 from brim.history.ranking import Ranking
+from brim.history.repair import Repair
 from brim.history.spans import Span, ranges
-from brim.history.turns import Repair, Turns
+from brim.history.turns import Turns
 from brim.truncate import shortened
 from brim.wire.message import spoken
 

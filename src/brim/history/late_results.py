@@ -26,9 +26,18 @@ class LateResults:
     def __bool__(self) -> bool:
         return bool(self._before)
 
-    def add(self, messages: Sequence[Message], call: int, at: int) -> bool:
-        """Return whether other messages separate a result from its call; it will be moved before the first of them."""
+    def add(self, messages: Sequence[Message], call: int, at: int, *, combines: bool) -> bool:
+        """Return whether other messages separate a result from its call; it will be moved before the first of them.
+
+        Args:
+            messages: the messages, in the order in which they came.
+            call: the position of the call.
+            at: the position of the result.
+            combines: whether messages of the model that follow each other are one for the provider.
+        """
         end = self._ends.get(call, call + 1)
+        while combines and end < at and messages[end].role == "assistant" == messages[end - 1].role:
+            end += 1
         while end < at and messages[end].results:
             end += 1
         self._ends[call] = end

@@ -43,19 +43,16 @@ class Pairs:
             self.open.setdefault(call, []).append(at)
         return earliest
 
-    def orphans(self, message: Message) -> set[int]:
-        """Return which pieces of a message are results without a call."""
-        if len(message.results) == 1 and message.results[0] in self.open:
-            return set()
-        waiting: dict[str, int] = {}
-        lost = set()
+    def callers(self, message: Message) -> dict[int, int | None]:
+        """Return for each piece that is a result the position of the call that it answers; `None` if there is none."""
+        taken: dict[str, int] = {}
+        found: dict[int, int | None] = {}
         for i, piece in enumerate(message.pieces):
             if piece.kind == "result":
-                left = waiting[piece.id] if piece.id in waiting else len(self.open.get(piece.id, ()))
-                if not left:
-                    lost.add(i)
-                waiting[piece.id] = max(0, left - 1)
-        return lost
+                waiting, before = self.open.get(piece.id, ()), taken.get(piece.id, 0)
+                found[i] = waiting[-1 - before] if before < len(waiting) else None
+                taken[piece.id] = before + 1
+        return found
 
     def moved(self, place: Mapping[int, int]) -> None:
         """Adjust positions after messages were moved."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Literal, get_args
 
@@ -18,6 +17,7 @@ from brim.errors import InvalidType, InvalidValue
 from brim.history.late_results import LateResults
 from brim.history.note import is_note, is_spoken, note_in
 from brim.history.options import Pin
+from brim.history.repair import Repair
 from brim.history.rules import Pairs, rules_of
 from brim.meter.base import BaseMeter
 from brim.wire import Format, Wire, format_of, wire
@@ -29,21 +29,6 @@ RepairMode = Literal["drop", "error"]
 
 _TWIN = 200
 """Characters from which a repeated result is worth a reference instead of a copy."""
-
-
-@dataclass(frozen=True, slots=True)
-class Repair:
-    """A problem of a message, and how it was repaired."""
-
-    index: int
-    """The index of the caller's message."""
-    action: str
-    """`dropped`, `changed` or `moved`."""
-    reason: str
-    units: int
-    """Tokens that were dropped."""
-    raw: Any
-    """The caller's own object."""
 
 
 class Turns:
@@ -325,7 +310,9 @@ class Turns:
             InvalidValue: it has to be moved, and `repair` is `error`.
         """
         message = self.messages[at]
-        late = bond is not None and self.wire.adjacent and at - bond > 1 and self._late.add(self.messages, bond, at)
+        late = False
+        if bond is not None and self.wire.adjacent and at - bond > 1:
+            late = self._late.add(self.messages, bond, at, combines=self.wire.pairs)
         if late:
             self._record(Repair(self.indexes[at], "moved", "its result has to follow the call", 0, message.raw))
         content = _result_content(message)
@@ -355,8 +342,15 @@ class Turns:
         self.twins = {turn: [place[at] for at in again] for turn, again in self.twins.items()}
 
     def _without_orphans(self, message: Message, index: int) -> Message | None:
-        """Return the message without results that have no call, or `None` if nothing else is in it."""
-        lost = self.pairs.orphans(message)
+        """Return the message without results that have no call, or `None` if nothing else is in it.
+
+        A message that answers calls of two turns of the model cannot follow both: the older calls have no result then.
+        """
+        if len(message.results) == 1 and message.results[0] in self.pairs.open:
+            return message
+        callers = self.pairs.callers(message)
+        newest = max((at for at in callers.values() if at is not None), default=0)
+        lost = {i for i, at in callers.items() if at is None or not self._adjoins(at, newest)}
         if not lost:
             return message
         gone = [message.pieces[i] for i in lost]
@@ -364,6 +358,12 @@ class Turns:
         raw = without(message, gone)
         self._fault(message, index, f"no call waits for the result {ids}", raw)
         return None if raw is None else self.wire.read(raw, index)
+
+    def _adjoins(self, call: int, newest: int) -> bool:
+        """Return whether a provider takes results of both calls in one message."""
+        if call == newest or not self.wire.adjacent:
+            return True
+        return self.wire.pairs and all(self.messages[at].role == "assistant" for at in range(call, newest))
 
     def _fault(self, message: Message, index: int, reason: str, raw: Any | None) -> None:
         """Record a problem of a message; `raw` is the message after the repair."""
