@@ -7,7 +7,7 @@ import traffic
 _HISTORIES, _GROWING, _BLOCKS = 500, 160, 20
 
 
-_BROKEN = (54579, 58639, 60977, 62629, 120129)
+_BROKEN = (54579, 58639, 60977, 63189, 62629, 120129)
 """Seeds of histories that once got less of a newer turn in a bigger budget, or were illegal."""
 
 

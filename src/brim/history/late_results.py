@@ -21,26 +21,25 @@ class LateResults:
         self._before: dict[int, list[int]] = defaultdict(list)
         """The results that belong before a message, by its position."""
         self._ends: dict[int, int] = {}
-        """The end of the results that follow a call, as far as they were read, by the position of the call."""
+        """The end of the results that follow calls, as far as they were read, by the first message of their run."""
 
     def __bool__(self) -> bool:
         return bool(self._before)
 
-    def add(self, messages: Sequence[Message], call: int, at: int, *, combines: bool) -> bool:
+    def add(self, messages: Sequence[Message], runs: Sequence[int], call: int, at: int) -> bool:
         """Return whether other messages separate a result from its call; it will be moved before the first of them.
 
         Args:
             messages: the messages, in the order in which they came.
+            runs: for each message the first of those that are one for the provider.
             call: the position of the call.
             at: the position of the result.
-            combines: whether messages of the model that follow each other are one for the provider.
         """
-        end = self._ends.get(call, call + 1)
-        while combines and end < at and messages[end].role == "assistant" == messages[end - 1].role:
+        run = runs[call]
+        end = self._ends.get(run, call + 1)
+        while end < at and (runs[end] == run or messages[end].results):
             end += 1
-        while end < at and messages[end].results:
-            end += 1
-        self._ends[call] = end
+        self._ends[run] = end
         if end < at:
             self._before[end].append(at)
         return end < at

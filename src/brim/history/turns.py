@@ -96,6 +96,8 @@ class Turns:
         self._reasoning: list[int] = []
         self._latest: dict[Any, int] = {}
         self._late = LateResults()
+        self._runs: list[int] = []
+        """For each message the first of those that a provider reads as one with it: the model's, in a row."""
         self._owns = False
         """Whether the lists of turns are new since messages were added last, and may be changed."""
         self._spoken = False
@@ -233,6 +235,8 @@ class Turns:
         self.messages.append(message)
         self.units.append(units)
         self.indexes.append(index)
+        goes_on = at > 0 and role == "assistant" == self.messages[at - 1].role and index == self.indexes[at - 1] + 1
+        self._runs.append(self._runs[-1] if goes_on and self.wire.pairs else at)
         if role == "system":
             if self.starts:  # A reminder in the middle leaves with the turn that it follows.
                 self._place(at, units, at - 1)
@@ -312,7 +316,7 @@ class Turns:
         message = self.messages[at]
         late = False
         if bond is not None and self.wire.adjacent and at - bond > 1:
-            late = self._late.add(self.messages, bond, at, combines=self.wire.pairs)
+            late = self._late.add(self.messages, self._runs, bond, at)
         if late:
             self._record(Repair(self.indexes[at], "moved", "its result has to follow the call", 0, message.raw))
         content = _result_content(message)
@@ -332,6 +336,7 @@ class Turns:
         self.messages = [self.messages[at] for at in order]
         self.units = [self.units[at] for at in order]
         self.indexes = [self.indexes[at] for at in order]
+        self._runs = [place[self._runs[at]] for at in order]
         del self._prints[next(seat for seat, at in enumerate(order) if seat != at) + 1 :]
         self.pairs.moved(place)
         if self.task is not None:
@@ -350,7 +355,11 @@ class Turns:
             return message
         callers = self.pairs.callers(message)
         newest = max((at for at in callers.values() if at is not None), default=0)
-        lost = {i for i, at in callers.items() if at is None or not self._adjoins(at, newest)}
+        lost = {
+            i
+            for i, at in callers.items()
+            if at is None or (self.wire.adjacent and self._runs[at] != self._runs[newest])
+        }
         if not lost:
             return message
         gone = [message.pieces[i] for i in lost]
@@ -358,12 +367,6 @@ class Turns:
         raw = without(message, gone)
         self._fault(message, index, f"no call waits for the result {ids}", raw)
         return None if raw is None else self.wire.read(raw, index)
-
-    def _adjoins(self, call: int, newest: int) -> bool:
-        """Return whether a provider takes results of both calls in one message."""
-        if call == newest or not self.wire.adjacent:
-            return True
-        return self.wire.pairs and all(self.messages[at].role == "assistant" for at in range(call, newest))
 
     def _fault(self, message: Message, index: int, reason: str, raw: Any | None) -> None:
         """Record a problem of a message; `raw` is the message after the repair."""
