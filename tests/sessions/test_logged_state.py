@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -276,6 +277,7 @@ def pinned_while_it_runs(url, pins):
             fitted = session.prompt()
             assert fitted.used <= session.budget
             session.record_usage(input_tokens=fitted.used)
+            time.sleep(0.02)  # A model takes longer than this to answer.
         other.stdout.close()
         assert other.returncode == 0
         session.add(turn(0))
