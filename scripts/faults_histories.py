@@ -98,7 +98,7 @@ AREAS = (
                 "use.start, use.stop, use.around = position, at, 0, 1, None",
             ),
             ("every word is a name", " and _TELLING.search(name)", ""),
-            ("parts begin inside a word", "    return 0 if not least else before + 1,", "    return start,"),
+            ("parts begin inside a word", "    return 0 if not least else first,", "    return start,"),
         ),
     ),
     (
@@ -111,7 +111,12 @@ AREAS = (
                 "                return at\n    return at\n",
             ),
             ("a failure is not told", "            if place is not None:", "            if False:"),
-            ("a gap has no mark", "        if start > end:\n            parts.append(GAP)\n", ""),
+            ("a gap has no mark", "        if start > end:\n", "        if False:\n"),
+            (
+                "a gap has the number of another line",
+                "        parts.append(text[start:stop])\n        line +=",
+                "        parts.append(text[start:stop])\n        line -=",
+            ),
             ("a message with thinking is edited", '        if message.any("thinking"):', "        if False:"),
             ("a handle is not shown", "        if self.handles and", "        if False and"),
             ("a part that is near is not joined", "kept[last][0] <= stop + _NEAR", "False"),

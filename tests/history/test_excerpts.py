@@ -6,7 +6,7 @@ import random
 import pytest
 
 import brim
-from brim.history.excerpts import shortened_arguments, with_interval, with_intervals
+from brim.history.excerpts import excerpt, shortened_arguments, with_interval, with_intervals
 from brim.history.names import names_in, widened
 from brim.receipts.receipt import handle
 from talk import answer, calling, gives, item_call, item_output, model, result, says, use, user
@@ -152,6 +152,44 @@ def test_what_stands_around_a_name_begins_and_ends_with_a_line_or_a_word():
     assert set(text[start:stop].split()) == {"word", "the_name"}
     assert start <= at - 48
     assert stop >= at + 56
+
+
+def test_what_stands_around_a_name_begins_and_ends_with_a_sentence_or_a_member_if_one_is_near():
+    for text in (
+        "So it goes. " * 20 + "See the_name there. " + "So it goes. " * 20,
+        '"n": 1, ' * 30 + '"the_name": 2' + ', "n": 1' * 30,
+    ):
+        at = text.index("the_name")
+        start, stop = widened(text, at, at + 8)
+        assert text[start - 2 : start] in (". ", ", ")
+        assert text[stop - 1 : stop + 1] in (". ", ", ")
+
+
+def test_the_mark_of_a_gap_tells_the_line_in_a_long_text():
+    text = "".join(f"line {i} of it\n" for i in range(1, 101))
+    parts = [(text.index(f"line {i} "), text.index(f"line {i + 2} ")) for i in (20, 70)]
+    assert excerpt(text, tuple(parts)).splitlines() == [
+        "…20",
+        "line 20 of it",
+        "line 21 of it",
+        "",
+        "…70",
+        "line 70 of it",
+        "line 71 of it",
+        "",
+        "…",
+    ]
+    assert excerpt(text[:200], ((30, 40),)).splitlines()[0] == "…"
+    again = f"…\n{text}"  # The numbers of an excerpt's lines are not those of its text.
+    assert excerpt(again, ((again.index("line 20 "), again.index("line 22 ")),)).splitlines()[0] == "…"
+
+
+def test_the_first_line_of_a_long_text_ends_with_a_word():
+    messages = agent(*[(f"cat file_{i}.py", listing(i)) for i in range(4)])
+    messages[1:1] = [{"role": "assistant", "content": "considering " * 400}, user("so")]
+    sent = fit(messages, 0.2).messages
+    said = next(m["content"] for m in sent if str(m.get("content")).startswith("considering"))
+    assert set(said.split()) == {"considering", "…"}
 
 
 def test_more_room_never_makes_a_newer_turn_smaller():

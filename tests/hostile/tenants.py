@@ -74,7 +74,7 @@ def history(owner: Owner, route: str, asked: dict[str, str] | None = None) -> li
     """Return a history that has to be cut; both tenants begin alike, and the last message tells what to recall."""
     said = [{"role": "user", "content": "The task: find the code of the vault."}]
     for i in range(44):
-        kept = f"The code of the vault is {owner.token(route)}, in clue {i}." if i in (18, 19) else ""
+        kept = f"The code of the vault is {owner.token(route)}, in clue {i}." if i in range(14, 24) else ""
         said.append({"role": "assistant", "content": f"Step {i}: looked at the log, found nothing of use. {kept}"})
         said.append({"role": "user", "content": f"Go on with part {i} of the work, and look at the log again."})
     said[-1] = {"role": "user", "content": f"Go on. RECALL:{json.dumps(asked)}" if asked else "Go on."}

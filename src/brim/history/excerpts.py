@@ -34,6 +34,8 @@ _NEAR = 16
 """Parts that are so many characters apart become one."""
 _LINE = 120
 """Characters that stay of a line."""
+_MANY = 40
+"""Lines of a text from which the mark of a gap tells where it goes on."""
 _DECISION = re.compile(r"\b(?:decided|decision|agreed|must|never|always|instead of|remember)\b", re.IGNORECASE)
 """Words of a sentence that holds beyond its turn."""
 _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -220,8 +222,11 @@ def telling_lines(message: Message) -> Iterator[tuple[int, Intervals]]:
 def _line(text: str, at: int) -> tuple[int, int]:
     """Return the line around a place, as far as it is not too long."""
     start, stop = text.rfind("\n", 0, at) + 1, text.find("\n", at)
-    start = max(start, at - _LINE // 2)
-    return start, min(len(text) if stop < 0 else stop, start + _LINE)
+    start, stop = max(start, at - _LINE // 2), len(text) if stop < 0 else stop
+    if stop <= start + _LINE:
+        return start, stop
+    word = text.rfind(" ", start + _LINE // 2, start + _LINE)
+    return start, word if word > at else start + _LINE
 
 
 def _sentence(text: str, at: int) -> tuple[int, int]:
@@ -232,12 +237,15 @@ def _sentence(text: str, at: int) -> tuple[int, int]:
 
 
 def excerpt(text: str, kept: Intervals) -> str:
-    """Return some parts of a text, with a mark for each gap."""
-    parts, end = [], 0
+    """Return some parts of a text, with a mark for each gap, which has the number of the line if there are many."""
+    parts, end, line = [], 0, 1
+    numbered = text.count("\n") >= _MANY and GAP not in text
     for start, stop in kept:
         if start > end:
-            parts.append(GAP)
+            line += text.count("\n", end, start)
+            parts.append(f"{GAP}{line}" if numbered and text[start - 1] == "\n" else GAP)
         parts.append(text[start:stop])
+        line += text.count("\n", max(start, end), stop)
         end = stop
     if end < len(text):
         parts.append(GAP)

@@ -23,8 +23,10 @@ _MOST = 3_000
 """Words of one text that are looked at."""
 _AROUND = 48
 """Characters on either side of a name that belong to it."""
-_WIDEN = 40
-"""Characters by which a part of a text may grow, so that it begins and ends with a line or at least a word."""
+_WIDEN = 24
+"""Characters by which a part of a text may grow, so that it begins and ends well."""
+_MARKS = ("\n", ". ", ", ", " ")
+"""What a part begins and ends with: a line, a sentence, a member of a list, a word."""
 _WRITTEN, _OFTEN, _SPREAD, _NEWER = 1.6, 0.5, 0.3, 0.05
 """What adds to the odds that a name is needed: the agent wrote it, how often, in how many messages it is, how late it
 was last seen. Fitted to recorded runs; docs/design/histories.md has the figures."""
@@ -163,9 +165,11 @@ def names_in(text: str) -> Iterator[tuple[str, int]]:
 
 
 def widened(text: str, start: int, stop: int) -> tuple[int, int]:
-    """Return a place in a text with what stands around it: whole lines if they are near, else whole words."""
+    """Return a place in a text with what stands around it: whole lines or sentences if they are near, or words."""
     start, stop = max(0, start - _AROUND), min(len(text), stop + _AROUND)
     least, most = max(0, start - _WIDEN), min(len(text), stop + _WIDEN)
-    before = next((at for mark in "\n " if (at := text.rfind(mark, least, start)) >= 0), start - 1)
-    after = next((at for mark in "\n " if (at := text.find(mark, stop, most)) >= 0), stop)
-    return 0 if not least else before + 1, len(text) if most == len(text) else after
+    before = ((mark, text.rfind(mark, least, start)) for mark in _MARKS)
+    after = ((mark, text.find(mark, stop, most)) for mark in _MARKS)
+    first = next((at + len(mark) for mark, at in before if at >= 0), start)
+    last = next((at + len(mark.rstrip()) for mark, at in after if at >= 0), stop)
+    return 0 if not least else first, len(text) if most == len(text) else last
