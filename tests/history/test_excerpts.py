@@ -180,6 +180,8 @@ def test_the_mark_of_a_gap_tells_the_line_in_a_long_text():
         "…",
     ]
     assert excerpt(text[:200], ((30, 40),)).splitlines()[0] == "…"
+    own = "".join(f"  {i}\tline\n" for i in range(1, 101))
+    assert excerpt(own, ((own.index("  20"), own.index("  22")),)).splitlines()[0] == "…"
     again = f"…\n{text}"  # The numbers of an excerpt's lines are not those of its text.
     assert excerpt(again, ((again.index("line 20 "), again.index("line 22 ")),)).splitlines()[0] == "…"
 

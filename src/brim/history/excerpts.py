@@ -243,7 +243,8 @@ def excerpt(text: str, kept: Intervals) -> str:
     for start, stop in kept:
         if start > end:
             line += text.count("\n", end, start)
-            parts.append(f"{GAP}{line}" if numbered and text[start - 1] == "\n" else GAP)
+            has_own = text[start : start + _NEAR].lstrip()[:1].isdigit()  # As `cat -n` writes, or `grep -n`.
+            parts.append(f"{GAP}{line}" if numbered and text[start - 1] == "\n" and not has_own else GAP)
         parts.append(text[start:stop])
         line += text.count("\n", max(start, end), stop)
         end = stop
