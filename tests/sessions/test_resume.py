@@ -22,10 +22,15 @@ def asked(**more):
 
 
 @pytest.mark.requirement("X9")
-@pytest.mark.parametrize("format", TURNS)
 @pytest.mark.parametrize(
-    "more",
-    [{}, {"compact_at": "never"}, {"stable": False}, {"compact_at": "warning"}, {"tool_limit": 70}],
+    ("more", "format"),
+    [
+        *(({}, format) for format in TURNS),
+        ({"compact_at": "never"}, "openai"),
+        ({"stable": False}, "anthropic"),
+        ({"compact_at": "warning"}, "responses"),
+        ({"tool_limit": 70}, "anthropic"),
+    ],
     ids=str,
 )
 def test_a_session_that_is_closed_again_and_again_is_one_that_never_was(store, format, more):

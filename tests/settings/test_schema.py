@@ -1,5 +1,6 @@
 """The JSON Schema is shipped, current, and judges files as brim does."""
 
+import functools
 import json
 from pathlib import Path
 
@@ -32,6 +33,7 @@ BY_BRIM_ALONE = {
 """What a schema cannot say, or what another reader of YAML takes for something else."""
 
 
+@functools.cache
 def validator():
     made = schema.schema()
     jsonschema.Draft202012Validator.check_schema(made)

@@ -144,7 +144,7 @@ def text_with(kind, before, after, report):
 
 @every_meter
 @pytest.mark.parametrize("kind", KINDS)
-@examples(25)
+@examples(10)
 @given(lines=st.tuples(st.integers(0, 90), st.integers(0, 90)), report=st.sampled_from(REPORTS), share=shares)
 def test_the_only_line_with_an_error_is_never_lost(meter, kind, lines, report, share):
     text, report = text_with(kind, *lines, report)
