@@ -54,6 +54,10 @@ def test_the_public_names_are_listed_by_hand_and_sorted():
     assert public - modules - set(brim.__all__) == {"annotations"}
 
 
+def test_completion_shows_the_public_names_and_nothing_else():
+    assert dir(brim) == brim.__all__
+
+
 def test_the_functions_are_not_hidden_by_the_modules_of_their_name():
     import brim.meter
     import brim.replay

@@ -20,7 +20,8 @@ from brim.errors import (
 )
 from brim.meter import Meter, meter
 from brim.meter.window import Window
-from brim.receipts.receipt import Capture, Change, Loss, Part, Receipt
+from brim.receipts.capture import Capture
+from brim.receipts.receipt import Change, Loss, Part, Receipt
 from brim.receipts.section import Priority, Section
 from brim.replay import replay
 from brim.sections.fit import fit
@@ -115,6 +116,10 @@ _LATER = {
     "wrap": "brim.integrations.wrap",
 }
 """Names that are imported when they are first asked for, so that importing brim stays cheap."""
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
 
 
 def __getattr__(name: str) -> _typing.Any:

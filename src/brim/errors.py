@@ -18,11 +18,15 @@ Each has its numbers as attributes and in its message, so that the failing call 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
+from typing import Any
 
 
 class BrimError(Exception):
     """The base class of all errors of brim."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions are restored by a call with their arguments, which here are not those of the constructor.
+        return _restored, (type(self), self.args, self.__dict__)
 
 
 class InvalidValue(BrimError, ValueError):
@@ -35,6 +39,10 @@ class InvalidValue(BrimError, ValueError):
         self.expected = expected
         """The accepted values, as a phrase that follows 'must be'."""
         super().__init__(f"{place} must be {expected}, not {shown(value)}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = self.__dict__ if picklable(self.value) else {**self.__dict__, "value": shown(self.value)}
+        return _restored, (type(self), self.args, state)
 
 
 class InvalidType(InvalidValue, TypeError):
@@ -132,6 +140,8 @@ class LeaseLost(StoreError):
 
 def nearest(name: str, known: Iterable[str], most: int = 5, cutoff: float = 0.5) -> list[str]:
     """Return the known names most similar to `name`, the closest first; a higher `cutoff` accepts fewer."""
+    from difflib import get_close_matches
+
     by_folded = {candidate.casefold(): candidate for candidate in known}
     return [by_folded[match] for match in get_close_matches(name.casefold(), by_folded, n=most, cutoff=cutoff)]
 
@@ -148,6 +158,23 @@ def check_choice(place: str, value: object, choices: Sequence[str]) -> None:
         likely = nearest(value, choices, most=1)
         told = f"one of {', '.join(choices)}" + (f" (did you mean {likely[0]!r}?)" if likely else "")
         raise InvalidValue(place, value, told)
+
+
+def picklable(value: object) -> bool:
+    """Return whether a value of the caller can be pickled; a lambda, a lock or a client cannot."""
+    import pickle
+
+    try:
+        pickle.dumps(value)
+    except Exception:  # Each type refuses with an error of its own.
+        return False
+    return True
+
+
+def _restored(kind: type[BrimError], arguments: tuple[Any, ...], state: Mapping[str, Any]) -> BrimError:
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(state)
+    return error
 
 
 def shown(value: object, width: int = 60) -> str:

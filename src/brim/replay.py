@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 from brim.errors import DoesNotFit, InvalidType, check_choice
 from brim.meter import BaseMeter, Meter, meter_for
 from brim.meter.window import Window, budget_of
+from brim.receipts.capture import Capture
 from brim.receipts.history_input import HistoryInput
-from brim.receipts.receipt import Capture, Part, Receipt, capture_of, losses
+from brim.receipts.receipt import Part, Receipt, capture_of, losses
 from brim.sections.allocation import Claim, allocate, essential
 from brim.sections.fit import check
 from brim.sections.section_fit import Prompt, SectionFit

@@ -51,3 +51,57 @@ def test_json_says_what_the_table_says(brim):
 def test_standard_input_can_be_checked(brim):
     assert brim("check", "-", "--budget", "2", stdin=b"hello world").code == 0
     assert brim("check", "-", "--budget", "1", stdin=b"hello world").code == 1
+
+
+MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "word " * 7_000}]
+TOOLS = [{"type": "function", "function": {"name": "look", "description": "Look at " * 900, "parameters": {"type": "object", "properties": {}}}}]
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"model": "gpt-4", "messages": MESSAGES}, 0),
+        ({"model": "gpt-4", "messages": MESSAGES, "max_tokens": 2_000}, 1),  # no room for the answer
+        ({"model": "gpt-4", "messages": MESSAGES, "tools": TOOLS}, 1),
+        ({"model": "gpt-5", "messages": MESSAGES, "tools": TOOLS}, 0),
+    ],
+    ids=["fits", "no room for the answer", "tools count", "a larger window"],
+)
+def test_a_request_is_counted_as_one_by_its_own_model(brim, here, body, code):
+    (here / "request.JSON").write_text(json.dumps(body))
+    for stdin, name in ((b"", "request.JSON"), (json.dumps(body).encode(), "-")):
+        told = brim("check", name, "--json", stdin=stdin)
+        assert told.code == code, told.err
+        found = json.loads(told.out)["files"][0]
+        assert found["kind"] == "request"
+        assert found["count"] == json.loads(brim("count", "--request", name, "--json", stdin=stdin).out)["total"]
+
+
+def test_the_budget_and_the_model_of_the_command_line_come_first(brim, here):
+    (here / "request.json").write_text(json.dumps({"model": "gpt-5", "messages": MESSAGES}))
+    assert brim("check", "request.json", "--model", "gpt-3.5-turbo", "--budget", "7000").code == 1
+    told = brim("check", "request.json", "--budget", "7100")
+    assert told.code == 0
+    assert "a request" in told.out
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"model": "gpt-5", "messages": [', "request.json:1: not JSON"),
+        ('{"model": "gpt-5", "messages": [{"role": "user", "content": "x"}]}}', "more follows"),
+        ('{"messages": [{"role": "user", "content": "x"}]}', "budget is missing"),
+        ('{"model": "gpt-6000", "messages": [{"role": "user", "content": "x"}]}', "gpt-6000"),
+    ],
+)
+def test_a_request_that_is_broken_is_refused(brim, here, text, told):
+    (here / "request.json").write_text(text)
+    found = brim("check", "request.json")
+    assert found.code == 2
+    assert told in found.err
+
+
+def test_json_that_is_no_request_is_a_text(brim, here):
+    (here / "schema.json").write_text('{"type": "object", "properties": {}}')
+    told = brim("check", "schema.json", "--budget", "5", "--model", "gpt-5", "--json")
+    assert (told.code, json.loads(told.out)["files"][0]["kind"]) == (1, "text")

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from brim.cli.output import complain, counted, measured, whole, write_files
+from brim.cli.output import complain, counted, whole, write_files
 from brim.errors import InvalidValue, SourceError
+from brim.receipts.receipt import measured
 
 
 @pytest.mark.usefixtures("here")

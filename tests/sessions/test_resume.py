@@ -1,5 +1,6 @@
 """With a store every call is durable, and a session that was closed goes on as one that never was."""
 
+import asyncio
 import random
 
 import pytest
@@ -42,6 +43,7 @@ def test_a_session_that_is_closed_again_and_again_is_one_that_never_was(store, f
             never.add(message)
             mine, its = (each.prompt(system=SYSTEM, memory=["tea"]) for each in (kept, never))
             assert mine.messages == its.messages
+            assert kept.notices == never.notices
             prefix = {} if kept.settings.stable else {"stable_prefix": 0}
             assert {**mine.receipt.to_dict(), **prefix} == {**its.receipt.to_dict(), **prefix}
             if chance.random() < 0.3:
@@ -63,6 +65,7 @@ def test_a_log_of_version_0_1_in_which_the_format_is_called_shape_goes_on(store)
         store.append("old", [(entry.kind, body)])
     opened = Session.open("old", store=store)
     assert opened.settings.format == "anthropic"
+    assert opened.notices == begun.notices
     assert opened.messages == begun.messages
 
 
@@ -211,3 +214,36 @@ def test_events_are_told_only_once_they_are_written():
     with pytest.raises(StoreError):
         talk.prompt()
     assert seen.events == []
+
+
+def test_sessions_of_one_store_go_on_side_by_side_in_async_code(tmp_path):
+    async def talk(store, name, rounds):
+        for i in range(rounds):
+            opened = await asyncio.to_thread(Session.open, name, store=store, create=True, **asked())
+            await asyncio.to_thread(opened.add, turn(i, lines=80))
+            await asyncio.to_thread(opened.prompt, system=SYSTEM)
+        return opened
+
+    async def all_of_them(store):
+        return await asyncio.gather(*(talk(store, f"thread-{i}", 6 + i) for i in range(4)))
+
+    with brim.open_store(f"sqlite:///{tmp_path}/brim.db") as store:
+        made = asyncio.run(all_of_them(store))
+        for i, session in enumerate(made):
+            alone = Session(**asked())
+            for number in range(6 + i):
+                alone.add(turn(number, lines=80))
+                fitted = alone.prompt(system=SYSTEM)
+            assert Session.open(f"thread-{i}", store=store).prompt(system=SYSTEM).messages == fitted.messages
+            assert session.notices == alone.notices
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["opened", "begun"])
+def test_an_unknown_option_is_an_error_with_the_nearest_ones(store, known):
+    if known:
+        Session(**asked(store=store, id="a"))
+    with pytest.raises(InvalidValue, match="keep_turns") as refused:
+        Session.open("a", store=store, create=True, keep_turn=2, **asked())
+    assert refused.value.value == "keep_turn"
+    with pytest.raises(InvalidValue, match="tool_limit"):
+        brim.Conversations(brim.Window(8_000), tools_limit=70)

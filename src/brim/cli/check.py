@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from brim.cli import options
-from brim.cli.output import console, counted, emit, measured, show, table, whole
+from brim.cli.output import console, counted, emit, show, table, whole
 from brim.doctor.prompt_files import BudgetRule, CheckResult, check_files, read_rules
 from brim.errors import InvalidValue
+from brim.receipts.receipt import measured
 
 
 def run(
@@ -27,14 +28,17 @@ def run(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Check prompt files against their budgets.
+    """Check prompt files and requests against their budgets.
 
     For continuous integration: the exit code is 1 if a file is over its budget. A YAML file with sections is fitted
-    first, to its own budget unless --budget is set.
+    first, to its own budget unless --budget is set. A JSON file with messages is counted as a request, with its framing
+    and tools, by its own model, whose window is its budget unless --budget is set. Broken JSON is refused.
 
     Example of CHECKS.yaml: checks: [{files: "prompts/**/*.md", budget: 4000, model: gpt-5}]
 
     Example: brim check "prompts/*.md" --budget 4000 --model gpt-5
+
+    Example of a request: brim check request.json
     """
     if bool(files) == bool(config):
         raise InvalidValue("check", config or "nothing", "called with either files or --config")
@@ -59,11 +63,12 @@ def run(
 def _show(judged: CheckResult) -> None:
     out = console()
     numbers = ("count", "budget", "left")
-    notes = ("note",) if any(verdict.losses for verdict in judged.verdicts) else ()
+    notes = ("note",) if any(verdict.losses or verdict.kind == "request" for verdict in judged.verdicts) else ()
     made = table("", *numbers, "file", *notes, numbers=numbers, wide=("file", "note"))
     for verdict in judged.verdicts:
         cells = [f"{number:,}" for number in (verdict.count, verdict.budget, verdict.left)]
-        note = f"{counted(verdict.losses, 'section')} shortened or dropped" if verdict.losses else ""
+        note = "a request" if verdict.kind == "request" else ""
+        note = f"{counted(verdict.losses, 'section')} shortened or dropped" if verdict.losses else note
         row = ("ok" if verdict.ok else "OVER", *cells, verdict.path, *((note,) if notes else ()))
         made.add_row(*row, style=None if verdict.ok else "bold red")
     show(out, made)

@@ -14,12 +14,13 @@ from rich.table import Table
 from typer import Option
 
 from brim.cli import options, tree
-from brim.cli.output import console, counted, emit, measured, show, table, whole
+from brim.cli.output import console, counted, emit, show, table, whole
 from brim.errors import InvalidValue
 from brim.files.source import STDIN, STDIN_SHOWN
 from brim.files.text_files import FileMatch, expand, texts
 from brim.history.request_body import read_request
 from brim.meter import DEFAULT, BaseMeter, meter
+from brim.receipts.receipt import measured
 
 _MANY_FILES = 200
 _MANY_BYTES = 20_000_000

@@ -12,7 +12,7 @@ from typer import Option
 
 from brim.cli import options
 from brim.cli.output import console, emit, emit_text, show, whole, write_files
-from brim.cli.summary import headline, losses_table
+from brim.cli.summary import losses_table
 from brim.errors import InvalidValue
 from brim.history.request_body import read_request
 from brim.receipts.receipt import Receipt
@@ -142,6 +142,6 @@ def _write(
     elif printed:
         emit_text(text)
     note = console(error=True)
-    note.print(headline(receipt), style="bold", soft_wrap=True)
+    note.print(receipt.headline, style="bold", soft_wrap=True)
     if receipt.losses:
         show(note, losses_table(receipt))

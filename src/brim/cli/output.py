@@ -175,11 +175,6 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
-def measured(meter: str, *, exact: bool) -> str:
-    """Return the name of a meter, and whether its counts are exact."""
-    return f"{meter}, exact" if exact else f"{meter}, an estimate" if "estimate" not in meter else meter
-
-
 def fields(values: Mapping[str, Any]) -> Table:
     """Return a table of names and values, without a header."""
     made = Table.grid(padding=(0, 3))

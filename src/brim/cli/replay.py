@@ -11,7 +11,7 @@ from typer import Option
 from brim.cli import options
 from brim.cli.output import console, counted, emit, show, table, whole
 from brim.cli.stores import open_existing
-from brim.cli.summary import headline, noun, priority_of
+from brim.cli.summary import noun
 from brim.errors import DoesNotFit, InvalidValue, UnknownName
 from brim.receipts.receipt import Change, Part, Receipt
 from brim.receipts.receipt_file import read_receipt
@@ -122,7 +122,7 @@ def _at_budgets(recorded: Receipt, budgets: list[int], *, json: bool) -> None:
 
 def _show(recorded: Receipt, budgets: list[int], fits: list[Receipt | DoesNotFit]) -> None:
     out = console()
-    out.print(f"recorded: {headline(recorded)}", soft_wrap=True)
+    out.print(f"recorded: {recorded.headline}", soft_wrap=True)
     if any(isinstance(fit, Receipt) and fit.planned for fit in fits):
         out.print("The receipt has no texts, so this is computed from the recorded sizes.", style="dim")
     out.print()
@@ -131,7 +131,7 @@ def _show(recorded: Receipt, budgets: list[int], fits: list[Receipt | DoesNotFit
     made = table(name, "priority", "size", "recorded", *heads, numbers=("size",), wide=(name,))
     rows = _rows(recorded, fits)
     for part, cells in rows:
-        made.add_row(part.name, priority_of(part), f"{part.size:,}", _cell(part), *cells)
+        made.add_row(part.name, part.importance, f"{part.size:,}", _cell(part), *cells)
     if hidden := len(recorded.parts) - len(rows):
         made.add_row(f"… {hidden:,} more")
     made.add_section()
@@ -142,7 +142,7 @@ def _show(recorded: Receipt, budgets: list[int], fits: list[Receipt | DoesNotFit
     for units, fit in zip(budgets, fits, strict=True):
         result = str(fit)
         if isinstance(fit, Receipt):
-            result = f"{counted(len(recorded.diff(fit)), name)} changed; {headline(fit)}"
+            result = f"{counted(len(recorded.diff(fit)), name)} changed; {fit.headline}"
         out.print(f"at {units:,}: {result}", soft_wrap=True)
 
 

@@ -8,32 +8,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from brim.cli.output import counted, is_plain, measured, table
+from brim.cli.output import is_plain, table
 from brim.receipts.receipt import Part, Receipt
-from brim.receipts.section import Priority
 
 _STYLES = {"whole": "green", "form": "cyan", "cut": "yellow", "summarised": "cyan", "dropped": "red"}
-_PRIORITIES = {int(priority): priority.name.lower() for priority in Priority}
 _WHY_FROM = 105
 """The width from which the table has a column for the reasons."""
 _BAR = 12
 _MOST_TURNS = 20
 """Turns of a history that are listed as lost; there may be thousands."""
-
-
-def headline(receipt: Receipt) -> str:
-    """Return the fit in one line."""
-    present, total = sum(part.present for part in receipt.parts), len(receipt.parts)
-    repaired = ""
-    if receipt.history is not None:
-        steps = receipt.history["context_truncation"]
-        present, total = steps["steps_included"], steps["steps_total"]
-        repairs = len(receipt.history["repairs"])
-        repaired = f", {repairs:,} repaired" if repairs else ""
-    return (
-        f"{receipt.used:,} of {receipt.budget:,} {receipt.unit} ({measured(receipt.meter, exact=receipt.exact)}),"
-        f" {present:,} of {counted(total, noun(receipt))}, {len(receipt.losses):,} shortened or dropped{repaired}"
-    )
 
 
 def noun(receipt: Receipt) -> str:
@@ -51,7 +34,7 @@ def parts_table(receipt: Receipt, keys: Mapping[str, tuple[str, str]], out: Cons
         made.add_row(
             Text(letter, style=f"black on {colour}"),
             part.name,
-            priority_of(part),
+            part.importance,
             *(f"{number:,}" for number in (part.size, part.granted, part.used)),
             state_of(part),
             part.reason if last == "why" else bar(part.used, part.size, plain=is_plain(out)),
@@ -77,11 +60,6 @@ def losses_table(receipt: Receipt) -> Table:
 def state_of(part: Part) -> Text:
     """Return the state of a part in its colour."""
     return Text(part.state, style=_STYLES.get(part.state, "dim"))
-
-
-def priority_of(part: Part) -> str:
-    """Return the name of a priority, or its number."""
-    return "required" if part.required else _PRIORITIES.get(part.priority, str(part.priority))
 
 
 def bar(used: int, size: int, *, plain: bool = False) -> str:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from brim.errors import DoesNotFit, InvalidValue, SourceError, UnknownName, shown
-from brim.files.source import Source, load, place
+from brim.files.json_body import body_of
+from brim.files.source import STDIN, STDIN_SHOWN, Source, load, place
 from brim.files.text_files import expand, texts
+from brim.history.request_body import RequestBody, request_of
 from brim.meter import BaseMeter, meter_for
 from brim.meter.window import Window, budget_of
 from brim.settings.spec import budget_at, is_spec, read_spec
+from brim.wire.base import MESSAGE_KEYS
 
 _KEYS = ("files", "budget", "model", "meter")
 
@@ -34,12 +38,14 @@ class Verdict:
 
     path: str
     count: int
-    """Tokens of the file; of a file of sections, those of the fitted prompt, or of its required sections if it does not
+    """Tokens of the file; of a request, with its framing and tools; of a file of sections, those of the fitted prompt, or of its required sections if it does not
     fit."""
     budget: int
     unit: str
     meter: str
     exact: bool
+    kind: Literal["text", "request", "sections"] = "text"
+    """What the file is: a text, the body of a request, or sections."""
     losses: int | None = None
     """Sections that were truncated or dropped to fit; `None` for a plain prompt."""
 
@@ -129,6 +135,8 @@ def check_files(rules: Iterable[BudgetRule]) -> CheckResult:
                 skipped.append(read.path)
             elif is_spec(read.path, read.text):
                 verdicts.append(_of_spec(read.path, rule))
+            elif (request := _request(read.path, read.text)) is not None:
+                verdicts.append(_of_request(read.path, request, rule))
             else:
                 verdicts.append(_of_text(read.path, read.text, rule))
     if not verdicts:
@@ -143,6 +151,34 @@ def _of_text(path: str, text: str, rule: BudgetRule) -> Verdict:
     return _verdict(path, scale.count(text), budget_of(rule.budget, rule.model), scale)
 
 
+def _request(path: str, text: str) -> RequestBody | None:
+    """Return the request in a JSON file, or on standard input; `None` if it is a text.
+
+    Raises:
+        SourceError: a file named .json is not JSON, or a request is invalid.
+    """
+    typed = path == STDIN and text.lstrip()[:1] in ("{", "[") and any(f'"{key}"' in text for key in MESSAGE_KEYS)
+    if not typed and not path.lower().endswith(".json"):
+        return None
+    body = body_of(text.removeprefix("\ufeff"), STDIN_SHOWN if path == STDIN else path, MESSAGE_KEYS)
+    listed = bool(body.items) and all(isinstance(item, dict) and "role" in item for item in body.items or ())
+    return request_of(body) if any(key in body.values for key in MESSAGE_KEYS) or listed else None
+
+
+def _of_request(path: str, request: RequestBody, rule: BudgetRule) -> Verdict:
+    budget = rule.budget if rule.budget is not None else request.budget(rule.model or request.model)
+    found = request.tally(rule.meter or rule.model)
+    return Verdict(
+        path=path,
+        count=found.upper,
+        budget=budget_of(budget),
+        unit=found.unit,
+        meter=found.meter,
+        exact=found.exact,
+        kind="request",
+    )
+
+
 def _of_spec(path: str, rule: BudgetRule) -> Verdict:
     spec = read_spec(path)
     own = {} if rule.model or rule.meter else spec.arguments
@@ -150,7 +186,7 @@ def _of_spec(path: str, rule: BudgetRule) -> Verdict:
         receipt = spec.fit(budget=rule.budget, model=rule.model, meter=rule.meter).receipt
     except DoesNotFit as error:
         scale = meter_for(rule.meter or own.get("meter"), rule.model or own.get("model"))
-        return _verdict(path, error.needed, error.available, scale)
+        return replace(_verdict(path, error.needed, error.available, scale), kind="sections")
     return Verdict(
         path=path,
         count=receipt.used,
@@ -158,6 +194,7 @@ def _of_spec(path: str, rule: BudgetRule) -> Verdict:
         unit=receipt.unit,
         meter=receipt.meter,
         exact=receipt.exact,
+        kind="sections",
         losses=len(receipt.losses),
     )
 

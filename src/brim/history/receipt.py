@@ -17,7 +17,7 @@ from brim.history.note import truncation
 from brim.history.stable import Stable
 from brim.history.turns import Turns
 from brim.receipts.history_input import HistoryInput
-from brim.receipts.receipt import Part, Receipt, handle, losses
+from brim.receipts.receipt import Part, Receipt, State, handle, losses
 from brim.receipts.section import Priority
 from brim.wire import plain
 
@@ -127,7 +127,7 @@ class HistoryRecord:
             size = sum(turns.units[position] for position in members)
             forms = {position: edits[position] for position in members if position in edits}
             used = size + sum(form.units - turns.units[position] for position, form in forms.items())
-            state = "cut" if forms else "whole"
+            state: State = "cut" if forms else "whole"
             if turn not in kept or self._is_empty(members):
                 state, used = "dropped", 0
             reason = self._repair_reason(members) if turn in kept else ""

@@ -114,7 +114,7 @@ class RequestBody:
         with self._located(own=own):
             return fit_messages(
                 self.messages,
-                self._budget(named) if budget is None else budget,
+                self.budget(named) if budget is None else budget,
                 model=named,
                 meter=meter,
                 tools=self.tools,
@@ -154,8 +154,12 @@ class RequestBody:
         places = {id(raw): span for raw, span in zip(self.messages, self.body.spans, strict=True)}
         return self.body.with_items([places[id(raw)] if id(raw) in places else _json(raw) for raw in messages])
 
-    def _budget(self, model: str | None) -> int:
-        """Return the window of a model without the answer that the body allows for."""
+    def budget(self, model: str | None) -> int:
+        """Return the window of a model without the answer that the body allows for.
+
+        Raises:
+            SourceError: there is no model, or the body's limit of the answer is invalid.
+        """
         if model is None:
             raise self.body.error("the budget is missing: give one, or name a model whose window to take")
         limits = {key: value for key in ANSWER_LIMIT_KEYS if (value := self.body.values.get(key)) is not None}

@@ -39,6 +39,20 @@ class Fitted:
             self._receipt = self._write()
         return self._receipt
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Fitted):
+            return NotImplemented
+        return (self.messages, self.used, self.budget) == (other.messages, other.used, other.budget) and (
+            self.receipt == other.receipt
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # its messages may change
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The receipt takes the place of the history that it would be written from.
+        prefix, receipt = self.stable_prefix, self.receipt
+        return _restored, ((self.messages, self.used, self.budget, self.stable), receipt, prefix)
+
     @property
     def text(self) -> str:
         """The text of the messages, for a reader."""
@@ -47,3 +61,7 @@ class Fitted:
         chosen = wire(format_of(self.messages) or "openai")
         read = [chosen.read(raw, i) for i, raw in enumerate(self.messages)]
         return "\n\n".join(f"{message.role}: {message.text()}" for message in read)
+
+
+def _restored(values: tuple[list[Any], int, int, Stable | None], receipt: Receipt, prefix: int) -> Fitted:
+    return Fitted(*values, lambda: receipt, receipt, prefix)

@@ -12,16 +12,60 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
 from inspect import iscoroutinefunction
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from brim.errors import InvalidType
 from brim.integrations.calls import arun, configured, run
 from brim.integrations.client_call import ClientCall
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
+from brim.sessions.options import ConversationOptions, check_options
 from brim.sessions.usage import usage_in
 from brim.store import Store
 from brim.wire import Format
+
+if TYPE_CHECKING:
+    from anthropic import Anthropic, AsyncAnthropic
+    from openai import AsyncAzureOpenAI, AsyncOpenAI, AzureOpenAI, OpenAI
+
+    # What a type checker sees of a wrapped client: its own class, and the conversations.
+    class WrappedOpenAI(OpenAI):
+        """A wrapped `OpenAI`."""
+
+        brim: Conversations
+
+    class WrappedAsyncOpenAI(AsyncOpenAI):
+        """A wrapped `AsyncOpenAI`."""
+
+        brim: Conversations
+
+    class WrappedAzure(WrappedOpenAI, AzureOpenAI):
+        """A wrapped `AzureOpenAI`."""
+
+        brim: Conversations
+
+    class WrappedAsyncAzure(WrappedAsyncOpenAI, AsyncAzureOpenAI):
+        """A wrapped `AsyncAzureOpenAI`."""
+
+        brim: Conversations
+
+    class WrappedAnthropic(Anthropic):
+        """A wrapped `Anthropic`."""
+
+        brim: Conversations
+
+    class WrappedAsyncAnthropic(AsyncAnthropic):
+        """A wrapped `AsyncAnthropic`."""
+
+        brim: Conversations
+
+
+class WrapOptions(ConversationOptions, total=False):
+    """The options of `wrap`."""
+
+    store: Store | str | None
+    session: str | None
+
 
 Client = TypeVar("Client")
 
@@ -34,14 +78,34 @@ _EXTENSION = "brim"
 """The key under which a response carries its call."""
 
 
+@overload
+def wrap(client: AzureOpenAI, window: Window | int | None = None, **options: Unpack[WrapOptions]) -> WrappedAzure: ...
+@overload
 def wrap(
-    client: Client,
+    client: AsyncAzureOpenAI, window: Window | int | None = None, **options: Unpack[WrapOptions]
+) -> WrappedAsyncAzure: ...
+@overload
+def wrap(client: OpenAI, window: Window | int | None = None, **options: Unpack[WrapOptions]) -> WrappedOpenAI: ...
+@overload
+def wrap(
+    client: AsyncOpenAI, window: Window | int | None = None, **options: Unpack[WrapOptions]
+) -> WrappedAsyncOpenAI: ...
+@overload
+def wrap(client: Anthropic, window: Window | int | None = None, **options: Unpack[WrapOptions]) -> WrappedAnthropic: ...
+@overload
+def wrap(
+    client: AsyncAnthropic, window: Window | int | None = None, **options: Unpack[WrapOptions]
+) -> WrappedAsyncAnthropic: ...
+@overload
+def wrap(client: Client, window: Window | int | None = None, **options: Unpack[WrapOptions]) -> Client: ...
+def wrap(
+    client: Any,
     window: Window | int | None = None,
     *,
     store: Store | str | None = None,
     session: str | None = None,
-    **settings: Any,
-) -> Client:
+    **settings: Unpack[ConversationOptions],
+) -> Any:
     """Return a client of the same class whose requests fit; it shares the connections of the original.
 
     Its attribute `brim` holds the conversations: `client.brim.last.receipt` is the receipt of the newest request,
@@ -59,13 +123,15 @@ def wrap(
 
     Raises:
         InvalidType: `client` is not such a client.
+        InvalidValue: a setting is unknown; the message lists the nearest.
         StoreError: the store cannot be opened.
     """
     if isinstance(client, type) or not all(callable(getattr(client, name, None)) for name in _NEEDED):
         raise InvalidType("client", client, "a client of the openai or the anthropic package, sync or async")
+    check_options(settings, ConversationOptions)
     wrapper = _Wrapper(configured(window, store=store, **settings), session)
-    copied = client.copy  # type: ignore[attr-defined]
-    return wrapper.attach(getattr(copied, "plain", copied)())  # type: ignore[no-any-return]
+    copied = client.copy
+    return wrapper.attach(getattr(copied, "plain", copied)())
 
 
 class _WatchedCall(ClientCall):

@@ -66,15 +66,19 @@ def name_of(given: object) -> str | None:
     return given.name if _built_in(given.name) is given else None
 
 
-_upper = cache(Upper)
+@cache
+def _upper(inner: BaseMeter) -> BaseMeter:
+    made = Upper(inner)
+    made.source = (_upper, (inner,))
+    return made
 
 
 @cache
 def _built_in(name: str) -> BaseMeter | None:
-    if name in UNITS:
-        return UNITS[name]()
-    if name in FAMILIES:
-        return estimate_for(name, vocabulary)
+    if name in UNITS or name in FAMILIES:
+        made = UNITS[name]() if name in UNITS else estimate_for(name, vocabulary)
+        made.source = (meter, (name,))
+        return made
     return vocabulary(name) if name in VOCABULARIES else None
 
 
@@ -101,4 +105,6 @@ def _of_model(name: str) -> BaseMeter | None:
 
 @cache
 def _tuned(vocabulary: str, model: str) -> BaseMeter:
-    return Tuned(_named(vocabulary), model)
+    made = Tuned(_named(vocabulary), model)
+    made.source = (_tuned, (vocabulary, model))
+    return made

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, SupportsIndex, runtime_checkable
 
 from brim.amounts import units
 from brim.errors import InvalidType
@@ -52,12 +52,18 @@ class BaseMeter(ABC):
     loads_are_counts: bool = True
     """Whether `load` and `count` are the same."""
 
+    source: tuple[Callable[..., BaseMeter], tuple[Any, ...]] | None = None
+    """The function and the arguments that return this meter; a pickle holds them in place of a vocabulary."""
+
     def __init_subclass__(cls) -> None:
         cls.loads_are_counts = cls.load is BaseMeter.load
 
     def __init__(self, name: str) -> None:
         self._name = name
         self.memo: Memo[int] = Memo()
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        return self.source or super().__reduce_ex__(protocol)
 
     @property
     def name(self) -> str:

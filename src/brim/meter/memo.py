@@ -28,6 +28,9 @@ class Memo(Generic[T]):
         self._chars = 0
         self._lock = Lock()
 
+    def __reduce__(self) -> tuple[type[Memo[T]], tuple[()]]:
+        return type(self), ()  # A copy starts empty: a cache is not part of the value that has it.
+
     def __len__(self) -> int:
         return len(self._young) + len(self._old)
 

@@ -58,7 +58,9 @@ def vocabulary(name: str) -> Vocabulary:
         engines.append(("splintr", partial(SplintrEngine, name)))
     engines.append((CLASSES, ClassesEngine))
     vectors: Vectors = tuple(zip(_TEXTS, _COUNTS[name], strict=True)) if name in _COUNTS else ()
-    return Vocabulary(name, engines, vectors=vectors, at_lines=name in _COUNTS)
+    made = Vocabulary(name, engines, vectors=vectors, at_lines=name in _COUNTS)
+    made.source = (vocabulary, (name,))
+    return made
 
 
 def _toktok(name: str) -> Engine:
@@ -75,4 +77,6 @@ def file_vocabulary(path: str) -> Vocabulary:
     from brim.meter.tokenizer_file import FileEngine
 
     engine = FileEngine(path)
-    return Vocabulary(path, [("tokenizers", lambda: engine), (CLASSES, ClassesEngine)])
+    made = Vocabulary(path, [("tokenizers", lambda: engine), (CLASSES, ClassesEngine)])
+    made.source = (file_vocabulary, (path,))
+    return made

@@ -98,7 +98,7 @@ class Metrics:
         self.use = family("brim_budget_use_ratio", "histogram", "Share of its budget that a prompt used.", SHARES)
         self.truncated = family("brim_prompts_truncated_total", "counter", "Prompts from which something was dropped.")
         self.prefix = family("brim_stable_prefix_tokens", "histogram", "Tokens shared with the last prompt.", TOKENS)
-        self.compactions = family("brim_compactions_total", "counter", "Times that older turns became a summary.")
+        self.compactions = family("brim_compactions_total", "counter", "Times that older turns were cut or summarised.")
         self.freed = family("brim_compaction_freed_tokens_total", "counter", "Tokens that compaction freed.")
         self.warnings = family("brim_warnings_total", "counter", "Times that the warning line was crossed.")
         self.sub_ticks = family("brim_sub_ticks_total", "counter", "Times that a loop continued in a fresh context.")

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
-from brim.errors import InvalidType, InvalidValue
+from brim.errors import InvalidType, InvalidValue, picklable
 from brim.files.depth import MOST_DEPTH, is_deep, levels
 from brim.receipts.schema import check
 from brim.wire.base import jsonable
@@ -45,6 +45,13 @@ class HistoryInput:
     held: Any = field(default=None, repr=False, compare=False)
     """The cut that stable mode held before the fit, which is not part of the JSON."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A function that cannot be pickled is left out by its name, as in the JSON.
+        functions = {name: each if picklable(each) else None for name, each in self.functions.items()}
+        measure = self.measure if picklable(self.measure) else None
+        values = {slot.name: getattr(self, slot.name) for slot in fields(self)}
+        return _restored, (values | {"functions": functions, "measure": measure},)
+
     def to_dict(self) -> dict[str, Any]:
         """Return copies of the values as JSON values.
 
@@ -77,6 +84,10 @@ class HistoryInput:
             values = {**values, "options": {"format" if key == "shape" else key: options[key] for key in options}}
         _check(place, values)
         return cls(**{**values, "messages": tuple(values["messages"]), "functions": dict.fromkeys(values["functions"])})
+
+
+def _restored(values: Mapping[str, Any]) -> HistoryInput:
+    return HistoryInput(**values)
 
 
 def whole_numbers(values: Any) -> Iterator[int]:

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from copy import deepcopy
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple, get_args
 
-from brim.errors import InvalidType, InvalidValue, UnknownName, check_choice
+from brim.errors import InvalidType, InvalidValue, UnknownName
 from brim.meter.memo import Memo
+from brim.receipts.capture import Capture
 from brim.receipts.history_input import HistoryInput, whole_numbers
 from brim.receipts.schema import check
-from brim.receipts.section import Section
+from brim.receipts.section import Priority
+from brim.receipts.text_table import TextTable
 
 VERSION = 1
 
@@ -26,7 +29,8 @@ FILLS: tuple[str, ...] = get_args(Fill)
 Order = Literal["given", "priority"]
 ORDERS: tuple[str, ...] = get_args(Order)
 
-STATES = ("whole", "form", "cut", "summarised", "dropped", "empty", "disabled")
+State = Literal["whole", "form", "cut", "summarised", "dropped", "empty", "disabled"]
+STATES: tuple[str, ...] = get_args(State)
 """The states of a part."""
 
 _MOST_DIGITS = 40
@@ -36,6 +40,11 @@ _LONGEST_NUMBER = 4_000
 
 _HANDLES: Memo[str] = Memo()
 
+_NUMBERS = ("size", "granted", "used")
+_MOST_ROWS, _FIRST_ROWS = 60, 10
+"""Parts in a table, and how many of them from the start if there are more: a history may have thousands of turns."""
+_PRIORITIES = {int(priority): priority.name.lower() for priority in Priority}
+
 _PRESENT = ("whole", "form", "cut", "summarised")
 _LESSENED = ("form", "cut", "summarised", "dropped")
 
@@ -44,8 +53,7 @@ class Part(NamedTuple):
     """The outcome of one section, or of one turn of a history."""
 
     name: str
-    state: str
-    """One of `STATES`."""
+    state: State
     priority: int
     required: bool
     size: int
@@ -66,6 +74,11 @@ class Part(NamedTuple):
     def present(self) -> bool:
         """Whether anything of it is in the prompt."""
         return self.state in _PRESENT
+
+    @property
+    def importance(self) -> str:
+        """The name of its priority, or its number."""
+        return "required" if self.required else _PRIORITIES.get(self.priority, str(self.priority))
 
 
 class Loss(NamedTuple):
@@ -90,60 +103,6 @@ class Change:
     def __str__(self) -> str:
         before, after = (f"{part.state} {part.used:,}" if part else "absent" for part in (self.before, self.after))
         return f"{self.name}: {before} -> {after}"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Capture:
-    """The input of a fit of sections, so that it can be run again."""
-
-    sections: tuple[Section, ...]
-    budget: int
-    meter: str | None
-    """The name of the meter, if the fit had one by name."""
-    model: str | None
-    """The model whose meter was used, if any."""
-    options: Mapping[str, Any]
-    """The other arguments of the fit, by name."""
-    summaries: Mapping[str, str] = field(default_factory=dict)
-    """The summaries that were written, by their source text."""
-    measure: Any = field(default=None, repr=False, compare=False)
-    """The meter itself, which is not part of the JSON."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the capture as JSON values.
-
-        Raises:
-            InvalidValue: a section's `keep` is an object, which JSON cannot represent.
-        """
-        rows = []
-        for section in self.sections:
-            if not isinstance(section.keep, str):
-                raise InvalidValue(f"section {section.name!r}: keep", section.keep, "a name, to be captured as JSON")
-            row = {slot.name: getattr(section, slot.name) for slot in fields(section)}
-            content = section.content if isinstance(section.content, str) else list(section.content)
-            rows.append({**row, "content": content, "forms": list(section.forms)})
-        return {
-            "sections": rows,
-            "budget": self.budget,
-            "meter": self.meter,
-            "model": self.model,
-            "options": dict(self.options),
-            "summaries": dict(self.summaries),
-        }
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any], place: str = "capture") -> Capture:
-        """Return the capture that `to_dict` wrote; `place` is its path in error messages.
-
-        Raises:
-            InvalidValue: it is not a capture.
-        """
-        check(place, values, "capture")
-        known = [slot.name for slot in fields(Section)]
-        for i, row in enumerate(values["sections"]):
-            for key in row:
-                check_choice(f"{place}.sections[{i}]: a key", key, known)
-        return cls(**{**values, "sections": tuple(Section(**row) for row in values["sections"])})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -192,6 +151,52 @@ class Receipt:
         """Tokens of the budget that were not used."""
         return self.budget - self.used
 
+    @property
+    def headline(self) -> str:
+        """The fit in one line: what was used of the budget, how it was counted, how many parts are in the prompt."""
+        noun = "section" if self.history is None else "turn"
+        present, total, repaired = sum(part.present for part in self.parts), len(self.parts), ""
+        if self.history is not None:
+            steps, repairs = self.history["context_truncation"], len(self.history["repairs"])
+            present, total = steps["steps_included"], steps["steps_total"]
+            repaired = f", {repairs:,} repaired" if repairs else ""
+        return (
+            f"{self.used:,} of {self.budget:,} {self.unit} ({measured(self.meter, exact=self.exact)}),"
+            f" {present:,} of {total:,} {noun}{'' if total == 1 else 's'},"
+            f" {len(self.losses):,} shortened or dropped{repaired}"
+        )
+
+    def table(self, most: int | None = _MOST_ROWS) -> str:
+        """Return the receipt as a table for people; `print(receipt)` prints it.
+
+        `most` is how many parts are listed: of a longer list the middle is left out. `None` lists all.
+        """
+        return self._drawn(most).plain()
+
+    def to_markdown(self, most: int | None = _MOST_ROWS) -> str:
+        """Return the receipt as a table in Markdown, of `most` parts as in `table`."""
+        return self._drawn(most).markdown()
+
+    def _repr_html_(self) -> str:
+        """Return the receipt as a table for a notebook."""
+        return self._drawn(_MOST_ROWS).html()
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def _drawn(self, most: int | None) -> TextTable:
+        heads = ("section" if self.history is None else "turn", "state", "priority", *_NUMBERS, "why")
+        rows = [
+            (part.name, part.state, part.importance, *(f"{getattr(part, name):,}" for name in _NUMBERS), part.reason)
+            for part in self.parts
+        ]
+        if most is not None and len(rows) > most:
+            last = max(0, most - _FIRST_ROWS)
+            left = len(rows) - min(most, _FIRST_ROWS) - last
+            more = (f"… {left:,} more", *[""] * (len(heads) - 1))
+            rows = [*rows[: min(most, _FIRST_ROWS)], more, *rows[len(rows) - last :]]
+        return TextTable(title=self.headline, heads=heads, rows=rows, numbers=frozenset(_NUMBERS))
+
     def part(self, name: str) -> Part:
         """Return the part of that name.
 
@@ -238,6 +243,17 @@ class Receipt:
             "sections_dropped": [part.name for part in self.parts if part.state in ("dropped", "disabled")],
             **extra,
         }
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Like the JSON, a pickle holds the texts of the fit only if they were captured.
+        values = {slot.name: getattr(self, slot.name) for slot in fields(self)}
+        return _restored, (values | {"capture": self.capture if self.captured else None},)
+
+    def __copy__(self) -> Receipt:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Receipt:
+        return replace(self, history=deepcopy(self.history, memo))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the receipt as JSON values, in the versioned form that the schema describes."""
@@ -306,6 +322,15 @@ def losses(parts: Sequence[Part]) -> tuple[Loss, ...]:
     return tuple(
         Loss(part.name, part.size - part.used, part.reason, part.handle) for part in parts if part.state in _LESSENED
     )
+
+
+def measured(meter: str, *, exact: bool) -> str:
+    """Return the name of a meter, and whether its counts are exact."""
+    return f"{meter}, exact" if exact else f"{meter}, an estimate" if "estimate" not in meter else meter
+
+
+def _restored(values: Mapping[str, Any]) -> Receipt:
+    return Receipt(**values)
 
 
 def capture_of(values: Mapping[str, Any], place: str = "capture") -> Capture | HistoryInput:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from brim.amounts import of_budget, units_or_share
 from brim.errors import DoesNotFit
 from brim.meter.base import BaseMeter
-from brim.receipts.receipt import Part, handle
+from brim.receipts.receipt import Part, State, handle
 from brim.receipts.section import Section
 from brim.sections.allocation import Claim
 from brim.truncate import truncator
@@ -61,7 +61,7 @@ class Draft:
     """Its text in the prompt; empty if it is not present."""
     load: int = 0
     """Tokens that are planned for the kept text."""
-    state: str = "dropped"
+    state: State = "dropped"
     reason: str = ""
     summary: str | None = None
     lessened: str = ""
@@ -175,7 +175,7 @@ class Draft:
     def _floor(self) -> int | Fraction:
         return min(of_budget(units_or_share("floor", self.section.floor), self.budget), self.wanted)
 
-    def _keep(self, text: str, state: str, reason: str) -> None:
+    def _keep(self, text: str, state: State, reason: str) -> None:
         self.kept, self.state, self.reason = text, state, reason
         self.load = self.size if text is self.text else self._load(text)
 

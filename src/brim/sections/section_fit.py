@@ -12,7 +12,8 @@ from typing import Any
 
 from brim.errors import DoesNotFit
 from brim.meter.base import BaseMeter
-from brim.receipts.receipt import Capture, Part, Receipt, losses
+from brim.receipts.capture import Capture
+from brim.receipts.receipt import Part, Receipt, losses
 from brim.receipts.section import Section
 from brim.sections import budget_section
 from brim.sections.allocation import Claim, allocate, essential

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 from uuid import uuid4
 
 from brim.errors import DoesNotFit, StoreError
@@ -23,6 +23,7 @@ from brim.sessions.held_conversation import HeldConversation
 from brim.sessions.meters import Meters, RequestSize
 from brim.sessions.model_meter import SentPrompt
 from brim.sessions.models import known
+from brim.sessions.options import SessionOptions, check_options
 from brim.sessions.prefix import PrefixIndex, fingerprints
 from brim.sessions.remembered import RememberedConversations
 from brim.sessions.reported_size import ReportedSize
@@ -62,7 +63,7 @@ class Conversations:
         limits: WindowLimits | None = None,
         margin: float | str = 0,
         lower_answer: bool = False,
-        **settings: Any,
+        **settings: Unpack[SessionOptions],
     ) -> None:
         """Begin with none.
 
@@ -86,6 +87,7 @@ class Conversations:
         Raises:
             StoreError: the store cannot be opened.
         """
+        check_options(settings, SessionOptions)
         self._window = window if window is None or isinstance(window, Window) else Window(window)
         self._limits = replace(limits or WindowLimits.of(self._window), margin=margin, lower_answer=lower_answer)
         self._model, self._meter = model or "", meter
@@ -97,7 +99,7 @@ class Conversations:
         self.meters = Meters(self._store)
         """What is known of how models count."""
         options = {"summarise": summarise, "observers": tuple(observers), "on_notice": on_notice}
-        self._settings = {**options, **settings}
+        self._settings: dict[str, Any] = {**options, **settings}
         self._log = log
         self.stable = bool(settings.get("stable", True))
         """Whether conversations that begin from now on keep their cut."""

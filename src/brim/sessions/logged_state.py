@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from brim.amounts import units
 from brim.errors import Conflict, StoreError
@@ -61,6 +61,12 @@ class LoggedState:
         state of its own beside the log, as loops and conversations do. Pins are taken over in any case."""
         self._journal, self._state, self._notifier = journal, state, notifier
         self._summarise, self._capture, self._meter = compaction.checked(summarise), capture, meter
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"a {type(self).__name__} cannot be pickled or copied, since two of them would write one log: pass its id,"
+            f" and open it there with {type(self).__name__}.open(id, store=...)"
+        )
 
     def meta(self, state: SessionState | None = None) -> dict[str, Any]:
         """Return what the store's list of sessions shows of it."""

@@ -31,6 +31,10 @@ class Notifier:
         self.notices: list[str] = []
         """The notices for the user, the newest last."""
 
+    def restore(self, compactions: int) -> None:
+        """Take the notices of the compactions that a log has, without giving them again."""
+        self.notices = [NOTICE] * min(compactions, _MOST)
+
     def emit(self, events: Iterable[tuple[str, dict[str, Any]]]) -> None:
         """Emit events by name and fields, all with this time; a compaction also gives the user a notice."""
         at = self.clock()

@@ -1,8 +1,8 @@
 """A conversation over time: an append-only log, and the prompt that is made of it before each call.
 
 Before each prompt everything is counted: system prompt, history, memory, tool results. At the warning line the session
-warns; over its compaction line it replaces older turns by a summary; and the prompt always fits. With a store, what a
-method was passed is durable before it returns.
+warns; over its compaction line it cuts older turns to excerpts, or summarises them; and the prompt always fits.
+With a store, what a method was passed is durable before it returns.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 from uuid import uuid4
 
 from brim.errors import InvalidValue, StoreError, UnknownName
@@ -28,6 +28,7 @@ from brim.sessions.initial_state import new_state, restored_state
 from brim.sessions.journal import Journal, Lines, read
 from brim.sessions.model_meter import SentPrompt, load_calibration, save_calibration
 from brim.sessions.notices import Notifier
+from brim.sessions.options import OpenOptions, check_options
 from brim.sessions.recall import Recall
 from brim.sessions.settings import SessionSettings
 from brim.sessions.status import Status
@@ -117,7 +118,7 @@ class Session(Recall):
         on_notice: Callable[[str], Any] | None = None,
         capture: bool = False,
         create: bool = False,
-        **settings: Any,
+        **settings: Unpack[OpenOptions],
     ) -> Session:
         """Return a session as it was left: its next prompt is the one it would have made, had it never been closed.
 
@@ -129,16 +130,18 @@ class Session(Recall):
             UnknownName: the store has no session of this id, and `create` is false.
             InvalidValue: it was begun with a meter of the caller's own, and none is passed; or a setting is invalid.
         """
+        check_options(settings, OpenOptions)
         saved = read(store, id)
         if saved is None:
             if not create:
                 raise UnknownName("session", id, [row.id for row in store.sessions(limit=1_000)])
-            settings |= {"summarise": summarise, "clock": clock, "observers": observers, "on_notice": on_notice}
-            return cls(store=store, id=id, meter=meter, capture=capture, **settings)
+            more: dict[str, Any] = {"summarise": summarise, "clock": clock, "observers": observers}
+            return cls(store=store, id=id, meter=meter, capture=capture, on_notice=on_notice, **more, **settings)
         made, before = cls.__new__(cls), saved.settings
         saved.settings = before.changed(settings)
         notifier = Notifier(id, before.model, clock, observers, on_notice)
         journal, state = Journal(store, id, saved.number), restored_state(saved, meter)
+        notifier.restore(saved.counts.compactions)
         made._set_up(journal, state, notifier, summarise, capture=capture, meter=meter)
         made.about |= saved.about
         if saved.settings != before:

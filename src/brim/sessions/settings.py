@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from brim.amounts import fraction, units, units_or_share
-from brim.errors import InvalidType, InvalidValue, check_choice
+from brim.errors import InvalidType, InvalidValue
 from brim.meter.window import Window
 from brim.wire.base import Format
 
@@ -20,8 +20,6 @@ _LEAST_RESULT = 64
 """Tokens that a tool result is never cut below."""
 _CHANGES = ("window", "keep_turns", "summary_share", "stable", "compact_at", "tool_limit", "memory_limit")
 """Settings that may change when a session is opened again."""
-_FIXED = ("model", "format", "calibration", "also")
-"""Arguments of a new session that an opened one has from its log."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,10 +83,8 @@ class SessionSettings:
         """Return the settings with those that are given in their place; the model and the format stay.
 
         Raises:
-            InvalidValue: a setting is unknown or invalid.
+            InvalidValue: a setting is invalid.
         """
-        for name in given:
-            check_choice("an argument", name, (*_CHANGES, *_FIXED))
         told = {name: value for name, value in given.items() if name in _CHANGES and value is not None}
         if type(told.get("window")) is int:
             told["window"] = Window(told["window"])

@@ -12,8 +12,9 @@ from typing import Any
 import yaml
 
 from brim.files.json_strings import map_strings
+from brim.receipts.capture import Capture
 from brim.receipts.history_input import HistoryInput
-from brim.receipts.receipt import Capture, Receipt
+from brim.receipts.receipt import Receipt
 from brim.receipts.section import Section
 from brim.sections.fit import fit
 from brim.studio.views.lab import checked
