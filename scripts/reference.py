@@ -15,7 +15,7 @@ from typing import Any
 
 from typer.main import get_command
 
-from brim.cli import app
+from brim.cli.commands import app
 from generated import run, safe
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "cli.md"
@@ -73,7 +73,7 @@ sections:
 
 def page() -> str:
     """Return the whole page."""
-    group: Any = get_command(app)
+    group: Any = get_command(app())
     parts = [_HEAD]
     for name, command in _commands(group):
         parts.append("\n".join(_command(name, command)) + "\n")

@@ -2,46 +2,47 @@
 
 from __future__ import annotations
 
+import sys as _sys
 import typing as _typing
-
-from brim.amounts import Shares
-from brim.errors import (
-    BrimError,
-    Conflict,
-    DoesNotFit,
-    InvalidType,
-    InvalidValue,
-    LeaseLost,
-    ModelError,
-    NoProgress,
-    SourceError,
-    StoreError,
-    UnknownName,
-)
-from brim.meter import Meter, meter
-from brim.meter.window import Window
-from brim.receipts.capture import Capture
-from brim.receipts.receipt import Change, Loss, Part, Receipt
-from brim.receipts.section import Priority, Section
-from brim.replay import replay
-from brim.sections.fit import fit
-from brim.sections.section_fit import Prompt
-from brim.sections.stages import Stage
-from brim.settings import load_config
-from brim.truncate import cut
-from brim.truncate.base import Cut, Truncator
+from types import ModuleType as _ModuleType
 
 if _typing.TYPE_CHECKING:
+    from brim.amounts import Shares
+    from brim.errors import (
+        BrimError,
+        Conflict,
+        DoesNotFit,
+        InvalidType,
+        InvalidValue,
+        LeaseLost,
+        ModelError,
+        NoProgress,
+        SourceError,
+        StoreError,
+        UnknownName,
+    )
     from brim.flows.curator import Curator
     from brim.flows.pack import Pack
     from brim.history.history import History, fit_messages
     from brim.history.result import Fitted
     from brim.history.stable import Stable
     from brim.integrations.wrap import wrap
+    from brim.meter import Meter, meter
+    from brim.meter.window import Window
+    from brim.receipts.capture import Capture
+    from brim.receipts.receipt import Change, Loss, Part, Receipt
+    from brim.receipts.section import Priority, Section
+    from brim.replay import replay
+    from brim.sections.fit import fit
+    from brim.sections.section_fit import Prompt
+    from brim.sections.stages import Stage
     from brim.sessions import Session, Status
     from brim.sessions.conversations import Conversations
     from brim.sessions.loop import Loop, Outcome, Step, Tick
+    from brim.settings import load_config
     from brim.store import open_store
+    from brim.truncate import cut
+    from brim.truncate.base import Cut, Truncator
     from brim.wire.overflow import Overflow, is_overflow
 
 __version__ = "0.1.0"
@@ -96,36 +97,63 @@ __all__ = [
     "wrap",
 ]
 
-_LATER = {
-    "Conversations": "brim.sessions.conversations",
-    "Curator": "brim.flows.curator",
-    "Fitted": "brim.history.result",
-    "History": "brim.history.history",
-    "Loop": "brim.sessions.loop",
-    "Outcome": "brim.sessions.loop",
-    "Overflow": "brim.wire.overflow",
-    "Pack": "brim.flows.pack",
-    "Session": "brim.sessions",
-    "Stable": "brim.history.stable",
-    "Status": "brim.sessions",
-    "Step": "brim.sessions.loop",
-    "Tick": "brim.sessions.loop",
-    "fit_messages": "brim.history.history",
-    "is_overflow": "brim.wire.overflow",
-    "open_store": "brim.store",
-    "wrap": "brim.integrations.wrap",
+_MODULES = {
+    "amounts": ("Shares",),
+    "errors": (
+        *("BrimError", "Conflict", "DoesNotFit", "InvalidType", "InvalidValue", "LeaseLost"),
+        *("ModelError", "NoProgress", "SourceError", "StoreError", "UnknownName"),
+    ),
+    "flows.curator": ("Curator",),
+    "flows.pack": ("Pack",),
+    "history.history": ("History", "fit_messages"),
+    "history.result": ("Fitted",),
+    "history.stable": ("Stable",),
+    "integrations.wrap": ("wrap",),
+    "meter": ("Meter", "meter"),
+    "meter.window": ("Window",),
+    "receipts.capture": ("Capture",),
+    "receipts.receipt": ("Change", "Loss", "Part", "Receipt"),
+    "receipts.section": ("Priority", "Section"),
+    "replay": ("replay",),
+    "sections.fit": ("fit",),
+    "sections.section_fit": ("Prompt",),
+    "sections.stages": ("Stage",),
+    "sessions": ("Session", "Status"),
+    "sessions.conversations": ("Conversations",),
+    "sessions.loop": ("Loop", "Outcome", "Step", "Tick"),
+    "settings": ("load_config",),
+    "store": ("open_store",),
+    "truncate": ("cut",),
+    "truncate.base": ("Cut", "Truncator"),
+    "wire.overflow": ("Overflow", "is_overflow"),
 }
-"""Names that are imported when they are first asked for, so that importing brim stays cheap."""
+"""The module of each public name. It is imported when the name is first used, so that `import brim` costs little."""
+_PLACES = {name: module for module, names in _MODULES.items() for name in names}
+
+
+class _Package(_ModuleType):
+    """The package: `brim.meter` and `brim.replay` are functions, although modules of these names are imported."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if isinstance(value, _ModuleType) and name in _MODULES and name in _PLACES:
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+_sys.modules[__name__].__class__ = _Package
 
 
 def __dir__() -> list[str]:
     return list(__all__)
 
 
-def __getattr__(name: str) -> _typing.Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+if not _typing.TYPE_CHECKING:  # A type checker should know the names above, and refuse any other.
 
-    found = globals()[name] = getattr(import_module(_LATER[name]), name)
-    return found
+    def __getattr__(name):
+        if name not in _PLACES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        found = getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+        setattr(_sys.modules[__name__], name, found)
+        return found

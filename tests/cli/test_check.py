@@ -54,7 +54,16 @@ def test_standard_input_can_be_checked(brim):
 
 
 MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "word " * 7_000}]
-TOOLS = [{"type": "function", "function": {"name": "look", "description": "Look at " * 900, "parameters": {"type": "object", "properties": {}}}}]
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "look",
+            "description": "Look at " * 900,
+            "parameters": {"type": "object", "properties": {}},
+        },
+    }
+]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from brim.cli.output import complain, counted, whole, write_files
 from brim.errors import InvalidValue, SourceError
-from brim.receipts.receipt import measured
+from brim.meter.base import measured
 
 
 @pytest.mark.usefixtures("here")

@@ -5,11 +5,11 @@ import shlex
 
 from typer.main import get_command
 
-from brim.cli import app
+from brim.cli.commands import app
 from test_facts import ROOT
 
 _BLOCKS = re.compile(r"^```(?:sh|console|bash)?\n(.*?)^```|^((?:    .*\n)+)", re.DOTALL | re.MULTILINE)
-COMMAND = get_command(app)
+COMMAND = get_command(app())
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 

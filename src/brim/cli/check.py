@@ -11,7 +11,7 @@ from brim.cli import options
 from brim.cli.output import console, counted, emit, show, table, whole
 from brim.doctor.prompt_files import BudgetRule, CheckResult, check_files, read_rules
 from brim.errors import InvalidValue
-from brim.receipts.receipt import measured
+from brim.meter.base import measured
 
 
 def run(

@@ -6,11 +6,9 @@ import os
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import track
-from rich.table import Table
 from typer import Option
 
 from brim.cli import options, tree
@@ -18,9 +16,11 @@ from brim.cli.output import console, counted, emit, show, table, whole
 from brim.errors import InvalidValue
 from brim.files.source import STDIN, STDIN_SHOWN
 from brim.files.text_files import FileMatch, expand, texts
-from brim.history.request_body import read_request
 from brim.meter import DEFAULT, BaseMeter, meter
-from brim.receipts.receipt import measured
+from brim.meter.base import measured
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 _MANY_FILES = 200
 _MANY_BYTES = 20_000_000
@@ -84,20 +84,19 @@ def run(
         head = {"total": tally.total, "upper": tally.upper, "unit": scale.unit, "meter": scale.name}
         emit({**head, "exact": scale.exact, "files": rows, "skipped": tally.skipped})
         return
-    out = console()
     if as_tree or any(os.path.isdir(each) for each in files or ()):
-        show(out, _tree(scale.unit, tally, least))
-        out.print()
+        show(console(), _tree(scale.unit, tally, least))
+        print()
     elif len(tally.counts) > 1:
         made = table(scale.unit, "file", numbers=(scale.unit,), wide=("file",))
         for path, count in tally.counts.items():
             made.add_row(f"{count:,}", path)
-        show(out, made)
-        out.print()
+        show(console(), made)
+        print()
     within = "" if len(tally.counts) == 1 else f" in {counted(len(tally.counts), 'file')}"
     skipped = f"; skipped {counted(len(tally.skipped), 'file')}: not text" if tally.skipped else ""
     total = _total(tally.total, tally.upper, scale.unit, exact=scale.exact)
-    out.print(f"{total}{within} ({measured(scale.name, exact=scale.exact)}){skipped}", soft_wrap=True)
+    print(f"{total}{within} ({measured(scale.name, exact=scale.exact)}){skipped}")
 
 
 def _total(total: int, upper: int, unit: str, *, exact: bool) -> str:
@@ -110,6 +109,8 @@ def _count_request(files: list[str], name: str | None, *, tree: bool, json: bool
         raise InvalidValue("--request", files, "used with one file")
     if tree:
         raise InvalidValue("--tree", "nothing", "left out with --request")
+    from brim.history.request_body import read_request
+
     found = read_request(files[0]).tally(name)
     if json:
         parts = {part.replace(" ", "_"): units for part, units in found.parts.items()}
@@ -155,4 +156,6 @@ def _with_progress(found: list[FileMatch]) -> Iterator[FileMatch]:
     if not sys.stderr.isatty() or (len(found) < _MANY_FILES and sum(sizes) < _MANY_BYTES):
         yield from found
         return
+    from rich.progress import track
+
     yield from track(found, description="counting", console=console(error=True), transient=True)

@@ -11,7 +11,7 @@ from rich.console import Console
 from brim.cli import grid, options
 from brim.cli.output import console, emit, is_plain, show, whole
 from brim.cli.summary import losses_table, parts_table
-from brim.receipts.receipt import measured
+from brim.meter.base import measured
 from brim.settings.spec import read_spec
 
 if TYPE_CHECKING:

@@ -7,18 +7,14 @@ import os
 import sys
 from collections.abc import Mapping
 from json import dumps
-from typing import Any
-
-from rich import box
-from rich.cells import cell_len
-from rich.console import Console
-from rich.table import Table
+from typing import TYPE_CHECKING, Any
 
 from brim.amounts import units
 from brim.errors import InvalidValue, SourceError
-from brim.files import writer
-from brim.files.json_strings import map_strings
-from brim.history.compact.secrets import redact
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 _PIPE_WIDTH = 120
 """Columns if the output is not a terminal: enough for most paths."""
@@ -29,6 +25,8 @@ _LEAST = 16
 
 def console(*, error: bool = False, width: int | None = None) -> Console:
     """Return a console on standard output, or on standard error."""
+    from rich.console import Console
+
     stream = sys.stderr if error else sys.stdout
     if width is None and not stream.isatty() and "COLUMNS" not in os.environ:
         width = _PIPE_WIDTH
@@ -43,6 +41,9 @@ def table(*columns: str, numbers: tuple[str, ...] = (), wide: tuple[str, ...] = 
         numbers: the columns that are aligned to the right.
         wide: the columns that may be broken over several lines.
     """
+    from rich import box
+    from rich.table import Table
+
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     for name in columns:
         right = name in numbers
@@ -71,6 +72,8 @@ def show(out: Console, made: Table) -> None:
 
 def _needed(made: Table) -> int:
     """Return the least width of a table in which no number is cut off."""
+    from rich.cells import cell_len
+
     widths = [
         min(max(map(cell_len, map(str, (column.header, *column.cells)))), 10_000 if column.no_wrap else _LEAST)
         for column in made.columns
@@ -85,6 +88,9 @@ def emit(values: object) -> None:
 
 def masked(values: Any) -> Any:
     """Return JSON values without anything in their strings that looks like a key: for settings and findings."""
+    from brim.files.json_strings import map_strings
+    from brim.history.compact.secrets import redact
+
     return map_strings(values, redact)
 
 
@@ -120,6 +126,8 @@ def mute_settings() -> None:
 
 def complain(sentence: str) -> None:
     """Print an error as one line, without anything in it that looks like a key."""
+    from brim.history.compact.secrets import redact
+
     print("brim: " + " ".join(redact(sentence).split()), file=sys.stderr)
 
 
@@ -147,6 +155,8 @@ def write_files(contents: Mapping[str, str]) -> None:
     Raises:
         SourceError: a file cannot be written.
     """
+    from brim.files import writer
+
     staged: dict[str, tuple[str, str]] = {}
     streams: dict[str, bytes] = {}
     at = ""
@@ -177,6 +187,8 @@ def counted(count: int, noun: str) -> str:
 
 def fields(values: Mapping[str, Any]) -> Table:
     """Return a table of names and values, without a header."""
+    from rich.table import Table
+
     made = Table.grid(padding=(0, 3))
     made.add_column(style="dim", no_wrap=True)
     made.add_column(overflow="fold")

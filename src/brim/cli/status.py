@@ -8,17 +8,16 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.console import Console
-from rich.text import Text
 from typer import Option
 
-from brim.cli import grid, options
+from brim.cli import options
 from brim.cli.output import console, counted, emit, emit_line, is_plain, show, table
-from brim.cli.running_gateway import gateway_overview
 from brim.cli.stores import open_existing
 from brim.errors import InvalidValue
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from brim.sessions.overview import GatewayUse, Overview, SessionUse
 
 _COLUMNS, _ROWS = 40, 10
@@ -62,7 +61,11 @@ def run(
         opened = stack.enter_context(open_existing(store)) if gateway is None else None
 
         def read() -> Overview:
-            return overview(opened, session) if opened is not None else gateway_overview(gateway or "", key)
+            if opened is not None:
+                return overview(opened, session)
+            from brim.cli.running_gateway import gateway_overview
+
+            return gateway_overview(gateway or "", key)
 
         _print(read(), line=line, json=json)
         while watch:
@@ -117,6 +120,8 @@ def _draw(out: Console, found: Overview) -> None:
 
 
 def _session(out: Console, found: Overview, current: SessionUse) -> None:
+    from brim.cli import grid
+
     _head(out, current)
     status = current.status
     names = [name for name, units in status["categories"].items() if units > 0]
@@ -152,6 +157,8 @@ def _head(out: Console, row: SessionUse) -> None:
 
 
 def _categories(out: Console, status: Any, keys: dict[str, tuple[str, str]]) -> None:
+    from rich.text import Text
+
     unit, budget = status["unit"], status["budget"]
     made = table(" ", "category", unit, "of the budget", numbers=(unit, "of the budget"))
     rows = [(Text(letter, style=f"black on {colour}"), name) for name, (letter, colour) in keys.items()]

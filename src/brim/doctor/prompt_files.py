@@ -38,8 +38,8 @@ class Verdict:
 
     path: str
     count: int
-    """Tokens of the file; of a request, with its framing and tools; of a file of sections, those of the fitted prompt, or of its required sections if it does not
-    fit."""
+    """Tokens of the file; of a request, with its framing and tools; of a file of sections, those of the fitted prompt,
+    or of its required sections if it does not fit."""
     budget: int
     unit: str
     meter: str

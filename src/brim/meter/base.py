@@ -184,6 +184,11 @@ class BaseMeter(ABC):
         return side(text, low, at_end=at_end)
 
 
+def measured(meter: str, *, exact: bool) -> str:
+    """Return the name of a meter, and whether its counts are exact."""
+    return f"{meter}, exact" if exact else f"{meter}, an estimate" if "estimate" not in meter else meter
+
+
 def side(text: str, length: int, *, at_end: bool) -> str:
     """Return the first characters of a text, or the last ones `at_end`."""
     return text[max(0, len(text) - length) :] if at_end else text[:length]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple, get_args
 
 from brim.errors import InvalidType, InvalidValue, UnknownName
+from brim.meter.base import measured
 from brim.meter.memo import Memo
 from brim.receipts.capture import Capture
 from brim.receipts.history_input import HistoryInput, whole_numbers
@@ -322,11 +323,6 @@ def losses(parts: Sequence[Part]) -> tuple[Loss, ...]:
     return tuple(
         Loss(part.name, part.size - part.used, part.reason, part.handle) for part in parts if part.state in _LESSENED
     )
-
-
-def measured(meter: str, *, exact: bool) -> str:
-    """Return the name of a meter, and whether its counts are exact."""
-    return f"{meter}, exact" if exact else f"{meter}, an estimate" if "estimate" not in meter else meter
 
 
 def _restored(values: Mapping[str, Any]) -> Receipt:

@@ -1,0 +1,73 @@
+"""The commands of the command line, each the `run` of a module of its name.
+
+Only the module of the command that is called is imported, so that a call starts as fast as Typer does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from importlib import import_module
+from typing import Annotated
+
+import typer
+
+COMMANDS = {
+    "demo": "Fit a long agent prompt to a budget, as a demonstration.",
+    "count": "Count the tokens of files, of directories, or of standard input.",
+    "fit": "Fit a prompt described in YAML, or the messages of a request.",
+    "check": "Check prompt files and requests against their budgets.",
+    "replay": "Run a fit again from its receipt, at other budgets.",
+    "status": "Show how full a session's context is, and the conversations of a gateway.",
+    "models": "List the models that brim knows, or show one in detail.",
+    "doctor": "Find problems in the settings, and the commands that fix them.",
+    "gateway": "Make every request to a model fit, for clients in any language.",
+    "studio": "Open a web page on your sessions, prompts and budgets.",
+    "mcp": "Offer count, fit, status and recall to agents, as an MCP server.",
+    "audit": "Replay recorded traffic, and report what brim would have changed.",
+    "completion": "Print the completion script of a shell.",
+}
+"""The commands with their summaries, each the `run` of a module of its name, in the order of the help."""
+GROUPS = {"config": "Show, check and change settings.", "flow": "Run flows, and report on their runs."}
+"""The groups of commands, each the `app` of a module of its name."""
+
+_EPILOG = (
+    "Exit codes: 0 done; 1 the answer is no (over budget, or nothing fits); 2 invalid input, with one line on standard"
+    " error; 130 interrupted; 141 the reader of the output closed it."
+)
+
+
+def app(called: Collection[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:
+    """Return the command line with these commands; of the others it has the names and the summaries."""
+    # Plain help: it is the same text in every terminal, and needs no library but Typer.
+    plain = {"pretty_exceptions_enable": False, "rich_markup_mode": None}
+    made = typer.Typer(name="brim", add_completion=False, epilog=_EPILOG, **plain)  # type: ignore[arg-type]
+    made.callback()(_brim)
+    for name, summary in COMMANDS.items():
+        run = import_module(f"brim.cli.{name}").run if name in called else _elsewhere
+        made.command(name, short_help=summary)(run)
+    for name, summary in GROUPS.items():
+        if name in called:
+            made.add_typer(import_module(f"brim.cli.{name}").app)
+        else:
+            made.command(name, short_help=summary)(_elsewhere)
+    return made
+
+
+def _elsewhere() -> None:
+    """Stand for a command that is not called."""
+
+
+def _version(requested: bool) -> None:
+    if requested:
+        from brim.cli import version
+
+        print(version.text())
+        raise typer.Exit
+
+
+def _brim(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Fit prompts into the context window of an LLM, exactly."""
