@@ -181,7 +181,7 @@ $(VENV)/.dist: pyproject.toml | $(BIN)/python
 	@touch $@
 
 # With uv, since it can put a pin aside: some frameworks ask for a certifi of the day.
-FRAMEWORKS := openai,anthropic,mcp,litellm,langchain,openai-agents,pydantic-ai,agent-framework,llama-index,google-adk,strands,smolagents
+FRAMEWORKS := openai,anthropic,google-genai,bedrock,mcp,litellm,langchain,openai-agents,pydantic-ai,agent-framework,llama-index,google-adk,strands,smolagents
 UV         := bin/python -m uv pip install --quiet --override tests/integrations/overrides.txt
 
 .venv-integrations/.integrations: pyproject.toml tests/integrations/overrides.txt tests/integrations/peers.txt

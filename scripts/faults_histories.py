@@ -257,7 +257,11 @@ AREAS = (
         f"tests/history/test_stable.py tests/history {_TRAFFIC}",
         (
             ("the prefix is told too long", "                break\n", "                pass\n"),
-            ("the note is appended to the user's message but not counted", "        out.units[-1] += ", "        _ = "),
+            (
+                "the note is appended to the user's message but not counted",
+                "        out.units[-back] += ",
+                "        _ = ",
+            ),
         ),
     ),
     (

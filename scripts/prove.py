@@ -25,7 +25,9 @@ _BLOCK = 500
 PROOFS: dict[str, tuple[Callable[[int], str], int]] = {
     "fits": (lambda seed: promise.check(promise.Case.of(seed)), 200_000),
     "histories": (lambda seed: traffic.check(traffic.Case.of(seed)), 50_000),
+    "histories of Gemini and Bedrock": (lambda seed: traffic.check(traffic.Case.of(seed, traffic.NEW_FORMATS)), 50_000),
     "growing histories": (traffic.check_stable, 20_000),
+    "growing histories of Gemini and Bedrock": (lambda seed: traffic.check_stable(seed, traffic.NEW_FORMATS), 10_000),
 }
 """What is proved, by name: the check of one seed, and how many seeds by default."""
 

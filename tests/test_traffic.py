@@ -5,6 +5,8 @@ import pytest
 import traffic
 
 _HISTORIES, _GROWING, _BLOCKS = 500, 160, 20
+_NEW = 80
+"""Histories of Gemini and Bedrock, of which each fourth grows too."""
 
 
 _BROKEN = (54579, 58639, 60977, 63189, 62629, 120129)
@@ -32,6 +34,19 @@ def test_histories_that_grow_keep_their_prefix(block):
             traffic.check_stable(seed)
         except Exception as error:
             raise AssertionError(f"run scripts/prove.py --only 'growing histories' --seed {seed}") from error
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_generated_histories_of_gemini_and_bedrock_keep_the_promise(block):
+    for seed in range(block * _NEW // 4, (block + 1) * _NEW // 4):
+        try:
+            traffic.check(traffic.Case.of(seed, traffic.NEW_FORMATS))
+            if seed % 4 == 0:
+                traffic.check_stable(seed, traffic.NEW_FORMATS)
+        except Exception as error:
+            raise AssertionError(
+                f"run scripts/prove.py --only 'histories of Gemini and Bedrock' --seed {seed}"
+            ) from error
 
 
 def test_the_generator_provokes_cuts_refusals_repairs_and_every_shape():

@@ -14,6 +14,7 @@ from itertools import pairwise, takewhile
 from typing import Any
 
 import brim
+from provider_formats import Reader, compact, to_bedrock, to_gemini
 
 METERS = ("o200k_base", "o200k_base", "cl100k_base", "chars", "chars/4", "gpt-4o", "claude-sonnet-4-5")
 MAKERS = {"gpt-4o": "openai", "claude-sonnet-4-5": "anthropic"}
@@ -21,6 +22,9 @@ MAKERS = {"gpt-4o": "openai", "claude-sonnet-4-5": "anthropic"}
 _TAKES_THINKING = ("claude-sonnet-4-5",)
 """Models that are known to take thinking after something before it has changed."""
 FORMATS = ("openai", "openai", "anthropic", "responses")
+NEW_FORMATS = ("gemini", "bedrock")
+_RULES = {"gemini": "anthropic", "bedrock": "anthropic"}
+"""Formats whose histories are read as those of another, and judged by its rules."""
 _SENTENCE = (
     "the quick brown fox reads file.py and finds ERROR 42 in naïve Über code; it's done, don't ask why 你好 世界"
 )
@@ -53,26 +57,44 @@ class Case:
     options: dict[str, Any] = field(default_factory=dict)
     broken: bool = False
     """Whether something was done to it that no provider would take."""
+    read: Reader = field(default_factory=Reader, repr=False)
+    """Reads messages in the form in which they are judged."""
 
     @classmethod
-    def of(cls, seed: int) -> Case:
+    def of(cls, seed: int, formats: tuple[str, ...] = FORMATS) -> Case:
         """Return the case of a seed."""
         rng = random.Random(seed)
-        format = rng.choice(FORMATS)
-        maker = {"openai": Chat, "anthropic": Anthropic, "responses": Responses}[format](rng)
+        format = rng.choice(formats)
+        rules = _RULES.get(format, format)
+        maker = {"openai": Chat, "anthropic": Anthropic, "responses": Responses}[rules](rng)
         maker.converse()
         messages = maker.messages
-        broken = (rng.random() < 0.25 and _break(rng, messages)) or bool(illegal(messages, format))
+        read, breaks = Reader(), rng.random() < 0.25
+        if format == "gemini":
+            messages = to_gemini(messages, random.Random(seed), mixed=not breaks and not illegal(messages, rules))
+        elif format == "bedrock":
+            messages = to_bedrock(messages, random.Random(seed))
+        broken = (breaks and _break(rng, messages)) or bool(illegal(read(messages), rules))
         meter = rng.choice(METERS)
-        total = size(messages, format, meter) if not broken else sum(len(str(m)) for m in messages) // 4
+        total = size(read(messages), format, meter) if not broken else sum(len(str(m)) for m in messages) // 4
         if rng.random() < 0.15:
             budget = rng.randint(0, 60)
         else:
             budget = int(total * rng.choice((0.1, 0.25, 0.5, 0.75, 0.97, 1.0, 1.2)) * rng.uniform(0.9, 1.1))
-        case = cls(seed, format, messages, budget, meter, _options(rng, total, len(messages)), bool(broken))
+        case = cls(seed, format, messages, budget, meter, _options(rng, total, len(messages)), bool(broken), read)
         if rng.random() < 0.1 and not broken:
             case.budget = total
         return case
+
+    @property
+    def rules(self) -> str:
+        """The format whose rules its histories are judged by."""
+        return _RULES.get(self.format, self.format)
+
+    @property
+    def given(self) -> list[dict[str, Any]]:
+        """Its messages in the form in which they are judged."""
+        return self.read(self.messages)
 
     def fit(self, budget: int | None = None, messages: list[dict[str, Any]] | None = None, **more: Any) -> brim.Fitted:
         """Run the fit."""
@@ -190,7 +212,9 @@ class Anthropic(Maker):
     """Makes Anthropic messages."""
 
     def system(self, text: str) -> None:
-        """Give no instructions: they stand apart."""
+        """Give instructions in the middle, after the user; the first ones stand apart."""
+        if self.messages and self.messages[-1]["role"] == "user":
+            self.messages.append({"role": "system", "content": text or "."})
 
     def user(self, text: str) -> None:
         """Speak as the user; after a result, in the same message."""
@@ -301,14 +325,17 @@ class Tally:
         maker = MAKERS.get(meter)
         self.count = plain(meter)
         self.most = most
-        self.thinks = most is None or format == "responses"
+        # That of other formats depends on nothing, and stays.
+        self.thinks = most is None or format in ("responses", "gemini")
         self.plain = 0 if meter == "chars" else 3
         self.tuned = maker is not None
         self.per_name = min(1, self.plain)
         self.per_call = self.reply = 0 if maker is None else 3
         self.ids = maker == "anthropic"
         # A picture of one pixel: one tile at high detail, as published for gpt-4o, is 85 + 170; or one patch.
-        self.picture = 1 if (maker or format) == "anthropic" else 255
+        self.picture = 1 if (maker or _RULES.get(format, format)) == "anthropic" else 255
+        if maker is None and format == "gemini":
+            self.picture = 1_120
 
     def frame(self, role: str) -> int:
         """Return the units of a message that says nothing."""
@@ -334,8 +361,13 @@ class Tally:
         """Return the units of an id."""
         return self.count(call) if self.ids else 0
 
-    def message(self, m: dict[str, Any]) -> int:
-        """Return the units of a message."""
+    def message(self, m: dict[str, Any], *, owed: bool = False) -> int:
+        """Return the units of a message; the thinking of the last one that calls stays, since providers ask for it."""
+        if owed and not self.thinks:
+            self.thinks = True
+            units = self.message(m)
+            self.thinks = False
+            return units
         kind = m.get("type")
         if kind == "function_call":
             return self.frame("assistant") + self.called(m["name"], m["arguments"], m["call_id"])
@@ -370,14 +402,12 @@ class Tally:
         if kind == "redacted_thinking":
             return self.thought(-(-len(part["data"]) // 4))
         if kind == "tool_use":
-            return self.called(part["name"], _compact(part["input"]), part["id"])
+            return self.called(part["name"], compact(part["input"]), part["id"])
         if kind == "tool_result":
-            return self.named(part["tool_use_id"]) + self.content(part.get("content"))
-        return self.count(_compact(part))
-
-
-def _compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+            return (
+                self.named(part["tool_use_id"]) + self.count(part.get("name", "")) + self.content(part.get("content"))
+            )
+        return 0 if kind == "cache_point" else self.count(compact(part))
 
 
 def size(messages: list[Any], format: str, meter: str) -> int:
@@ -427,8 +457,10 @@ class Ladder:
     """
 
     def __init__(self, case: Case) -> None:
-        given, format = case.messages, case.format
+        given, format = case.given, case.rules
         found = turns(given, format)
+        last = next((i for i in range(len(given) - 1, -1, -1) if given[i].get("role") == "assistant"), -1)
+        owed = last if last >= 0 and calls_and_results(given[last])[0] else -1
         pins = set(case.options.get("pin") or ())
         first = next((i for i, m in enumerate(given) if m.get("role") == "user"), None)
         mark = plain(case.meter)("…")
@@ -443,12 +475,12 @@ class Ladder:
         kept = [turn for turn in both if turn not in pinned]
 
         def units(most: int | None, some: list[list[int]]) -> int:
-            tally = Tally(case.meter, format, most)
-            return sum(tally.message(given[i]) for turn in some for i in turn)
+            tally = Tally(case.meter, case.format, most)
+            return sum(tally.message(given[i], owed=i == owed) for turn in some for i in turn)
 
         whole = units(None, pinned)
         systems = leading(given)
-        self.beside = units(None, [systems]) + Tally(case.meter, format).reply
+        self.beside = units(None, [systems]) + Tally(case.meter, case.format).reply
         first_cut = [turn for turn in kept if turn == self.newest]
         self.task_whole = (
             whole + units(None, [t for t in kept if t not in first_cut]) + units(4 * self.floor, first_cut)
@@ -471,6 +503,18 @@ def calls_and_results(m: dict[str, Any]) -> tuple[list[str], list[str]]:
     blocks = m["content"] if isinstance(m.get("content"), list) else []
     calls += [b["id"] for b in blocks if b["type"] == "tool_use"]
     return calls, [b["tool_use_id"] for b in blocks if b["type"] == "tool_result"]
+
+
+def misplaced(messages: list[dict[str, Any]], format: str) -> str:
+    """Return where a system message stands in the middle that a provider refuses there, or an empty text.
+
+    Anthropic and Bedrock take one after the user, and before the model or at the end.
+    """
+    for i in range(len(leading(messages)), len(messages) if format == "anthropic" else 0):
+        around = [each["role"] for each in (*messages[i - 1 : i], *messages[i + 1 : i + 2])]
+        if messages[i]["role"] == "system" and around not in (["user"], ["user", "assistant"]):
+            return f"the system message {i} stands between {around}"
+    return ""
 
 
 def illegal(messages: list[dict[str, Any]], format: str) -> str:
@@ -499,7 +543,8 @@ def illegal(messages: list[dict[str, Any]], format: str) -> str:
             return f"nothing follows the reasoning of message {i}"
     if waiting:
         return f"nothing answers {sorted(waiting)}"
-    if format == "anthropic" and messages and messages[0]["role"] != "user":
+    spoken = messages[len(leading(messages)) :]
+    if format == "anthropic" and spoken and spoken[0]["role"] != "user":
         return "the first message is not the user's"
     return ""
 
@@ -522,7 +567,7 @@ def _is_models(m: dict[str, Any]) -> bool:
 
 def alternates(messages: list[dict[str, Any]]) -> bool:
     """Return whether user and model take turns."""
-    roles = [m["role"] for m in messages]
+    roles = [m["role"] for m in messages if m["role"] != "system"]
     return all(a != b for a, b in pairwise(roles))
 
 
@@ -555,44 +600,46 @@ def check(case: Case) -> str:
             assert refusal.needed == ladder.beside + ladder.least, f"{ladder.beside} + {ladder.least} are needed"
         return "refused"
     assert case.messages == before, "the input was changed"
-    out = fitted.messages
+    given, out = case.given, case.read(fitted.messages)
     counted = size(out, case.format, case.meter)
     assert counted <= case.budget, f"{counted} > {case.budget}"
     assert fitted.used == counted == fitted.receipt.used, f"said {fitted.used}, counted {counted}"
-    assert not illegal(out, case.format), illegal(out, case.format)
+    assert not illegal(out, case.rules), illegal(out, case.rules)
     _check_kept(case, out)
     _check_thinking(case, out)
     _check_receipt(case, fitted)
     again = case.fit()
-    assert again.messages == out, "not the same twice"
+    assert again.messages == fitted.messages, "not the same twice"
     assert again.receipt == fitted.receipt, "not the same receipt twice"
-    _check_again(case, out)
+    _check_again(case, fitted.messages)
     _check_bigger(case, fitted)
     _check_growing(case, fitted)
-    return (
-        "whole"
-        if len(out) == len(case.messages) and all(a is b for a, b in zip(out, case.messages, strict=True))
-        else "cut"
-    )
+    return "whole" if len(out) == len(given) and all(a is b for a, b in zip(out, given, strict=True)) else "cut"
 
 
 def _check_kept(case: Case, out: list[dict[str, Any]]) -> None:
-    own = {id(m): i for i, m in enumerate(case.messages)}
+    own = {id(m): i for i, m in enumerate(case.given)}
     kept = [own[id(m)] for m in out if id(m) in own]
     if not case.broken:
+        assert not misplaced(out, case.rules), misplaced(out, case.rules)
         assert kept == sorted(kept), "the order changed"
-        assert not illegal(case.messages, case.format), illegal(case.messages, case.format)
-        systems = leading(case.messages)
+        assert not illegal(case.given, case.rules), illegal(case.given, case.rules)
+        systems = leading(case.given)
         assert [i for i in kept if i in set(systems)] == systems, "a system message is missing"
-        whole = size(case.messages, case.format, case.meter)
+        whole = size(case.given, case.format, case.meter)
         if whole <= case.budget and not {"recent", "older"} & set(case.options):
-            assert len(out) == len(case.messages) == len(kept), "it fitted and was changed"
-        if case.format == "anthropic" and alternates(case.messages):
+            assert len(out) == len(case.given) == len(kept), "it fitted and was changed"
+        if case.rules == "anthropic" and alternates(case.given):
             assert alternates(out), "two messages of one side follow each other"
-        last = case.messages[-1] if case.messages else None
+        last = case.given[-1] if case.given else None
         if last is not None and last.get("role") != "system":
             assert calls_and_results(out[-1]) == calls_and_results(last), "the newest message is missing"
         _check_task(case, out)
+        signed = (
+            [b["signed"] for m in out for b in m["content"] or () if "signed" in b] if case.format == "gemini" else []
+        )
+        calls = sum(bool(calls_and_results(m)[0]) for m in out)
+        assert sum(signed) == (calls if signed else 0), "a signature is missing"
     notes = sum(is_note(m) for m in out)
     assert notes <= 1
     assert notes == 0 or case.options.get("note", True)
@@ -613,12 +660,12 @@ def _check_task(case: Case, out: list[dict[str, Any]]) -> None:
 
 def fate_of_task(case: Case, out: list[dict[str, Any]]) -> str:
     """Return what became of the task of a legal history: it is whole, cut, a mark or gone."""
-    ladder, own = Ladder(case), {id(m) for m in case.messages}
+    ladder, own = Ladder(case), {id(m) for m in case.given}
     if not ladder.task or ladder.task == ladder.newest:
         return "whole"
-    first = case.messages[ladder.task[0]]
+    first = case.given[ladder.task[0]]
     spoken = [m for m in out if m.get("role") != "system" and m.get("type") != "reasoning"]
-    newest = [case.messages[i] for i in ladder.newest]
+    newest = [case.given[i] for i in ladder.newest]
     after = sum(m.get("type") != "reasoning" and m.get("role") != "system" for m in newest)
     told = [m for m in spoken[:-after] if m.get("role") == "user" and not str(m["content"]).startswith(_NOTE)]
     task = next((m for m in told if m is first or id(m) not in own), None)
@@ -638,14 +685,31 @@ def texts(m: dict[str, Any]) -> list[str]:
 
 
 def _check_thinking(case: Case, out: list[dict[str, Any]]) -> None:
-    """After the first message that is not the caller's own, no thinking."""
-    if case.format != "anthropic" or case.meter in _TAKES_THINKING:
+    """After the first message that is not the caller's own, no thinking but that of the last call."""
+    if case.rules != "anthropic" or case.format == "gemini":
         return
-    changed = False
+    given, changed = case.given, False
+    spoken = [i for i, m in enumerate(out) if m["role"] == "assistant"]
+    if case.broken:  # Several messages of the model in a row are one for the provider: the call may be in any of them.
+        spoken = [i for i in spoken if calls_and_results(out[i])[0]]
+    last = max(spoken, default=-1)
     for i, m in enumerate(out):
-        changed |= i >= len(case.messages) or m is not case.messages[i]
-        if changed and isinstance(m["content"], list):
+        changed |= i >= len(given) or m is not given[i]
+        if i == last and calls_and_results(m)[0]:
+            continue
+        if changed and isinstance(m["content"], list) and case.meter not in _TAKES_THINKING:
             assert not any("thinking" in b["type"] for b in m["content"]), "thinking after an edit"
+    _check_last_call(given, out, last, case.broken)
+
+
+def _check_last_call(given: list[Any], out: list[Any], last: int, broken: bool) -> None:
+    """A last call that came with thinking keeps it: providers ask for it."""
+    models = [m for m in given if m["role"] == "assistant"]
+    if not broken and models and calls_and_results(models[-1])[0] and last >= 0:
+        came = [b["type"] for b in models[-1]["content"]]
+        assert ("thinking" in came[0]) == ("thinking" in out[last]["content"][0]["type"]), (
+            "the thinking of the last call"
+        )
 
 
 def _check_receipt(case: Case, fitted: brim.Fitted) -> None:
@@ -656,7 +720,7 @@ def _check_receipt(case: Case, fitted: brim.Fitted) -> None:
     assert receipt.history is not None
     told = receipt.history["context_truncation"]
     assert told["steps_included"] <= told["steps_total"]
-    assert bool(receipt.history["note"]) == any(is_note(m) for m in fitted.messages)
+    assert bool(receipt.history["note"]) == any(is_note(m) for m in case.read(fitted.messages))
     if not case.broken:
         assert not receipt.history["repairs"]
         covered = sum(_covered(part.name) for part in receipt.parts if part.name.startswith("messages"))
@@ -722,9 +786,9 @@ def _check_growing(case: Case, fitted: brim.Fitted) -> None:
     assert grown.receipt.parts == fitted.receipt.parts
 
 
-def check_stable(seed: int) -> str:
+def check_stable(seed: int, formats: tuple[str, ...] = FORMATS) -> str:
     """Replay a case as it grows, in stable mode: every prompt fits, is legal, and says truly what it shares."""
-    case = Case.of(seed)
+    case = Case.of(seed, formats)
     stable: Any = True
     history = brim.History(meter=case.meter, format=case.format, stable=True)
     last: list[Any] = []
@@ -747,10 +811,11 @@ def check_stable(seed: int) -> str:
         stable = fitted.stable
         grown = history.fit(case.budget)
         assert grown.messages == fitted.messages, "state in a value and state in a history differ"
-        out = fitted.messages
+        out = case.read(fitted.messages)
         counted = size(out, case.format, case.meter)
         assert counted == fitted.used <= case.budget, f"said {fitted.used}, counted {counted}, budget {case.budget}"
-        assert not illegal(out, case.format), illegal(out, case.format)
+        assert not illegal(out, case.rules), illegal(out, case.rules)
+        assert case.broken or not misplaced(out, case.rules), misplaced(out, case.rules)
         shared = 0
         for a, b in zip(last, out, strict=False):
             if a != b:

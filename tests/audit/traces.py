@@ -1,6 +1,9 @@
 """The same short conversation as each program writes it down: two requests, a call and its result between them."""
 
 import json
+import random
+
+from provider_formats import to_bedrock, to_gemini
 
 SYSTEM = "You look things up, and you are brief about it."
 TASK = "Which file defines the budget of a window?"
@@ -54,6 +57,23 @@ def responses_bodies():
 def anthropic_bodies():
     shared = {"model": "claude-sonnet-4-5", "max_tokens": 500, "system": SYSTEM}
     return [{**shared, "messages": BLOCKS[:1]}, {**shared, "messages": BLOCKS}]
+
+
+def gemini_log():
+    contents = to_gemini(BLOCKS, random.Random(0))
+    body = {"systemInstruction": {"parts": [{"text": SYSTEM}]}, "generationConfig": {"maxOutputTokens": 500}}
+    usage = {"usageMetadata": {"promptTokenCount": 20}}
+    told = {"model": "gemini-2.5-pro", "response": usage}
+    return [
+        {**told, "request": {**body, "contents": contents[:1]}},
+        {**told, "request": {**body, "contents": contents}},
+    ]
+
+
+def bedrock_bodies():
+    messages = to_bedrock(BLOCKS, random.Random(0))
+    shared = {"modelId": "us.anthropic.claude-sonnet-4-5", "system": [{"text": SYSTEM}]}
+    return [{**shared, "messages": messages[:1]}, {**shared, "messages": messages}]
 
 
 def transcript():
@@ -178,7 +198,16 @@ def codex_session():
 
 
 ALL = {
-    "bodies": (openai_bodies, openai_log, openai_text_log, responses_bodies, anthropic_bodies, transcript),
+    "bodies": (
+        openai_bodies,
+        openai_log,
+        openai_text_log,
+        responses_bodies,
+        anthropic_bodies,
+        gemini_log,
+        bedrock_bodies,
+        transcript,
+    ),
     "opentelemetry": (otel_spans, otel_flat),
     "langsmith": (langsmith_runs,),
     "langfuse": (langfuse_observations,),

@@ -131,8 +131,11 @@ def test_nothing_is_written_where_nothing_fits(brim):
 
 
 REFUSED = [
-    (('{"model": "gpt-4o"}',), "request.json:1: a request has either messages or input, and this has neither"),
-    (('{"sections": []}',), "and this has neither; sections are described in YAML"),
+    (
+        ('{"model": "gpt-4o"}',),
+        "request.json:1: a request has either messages, input or contents, and this has none of them",
+    ),
+    (('{"sections": []}',), "and this has none of them; sections are described in YAML"),
     (('[{"role": "usr"}]',), "request.json:1: messages[0] role must be one of"),
     (('{"messages": [],\n"messages": []}',), "request.json:2: the key 'messages' stands twice"),
     (("[" * 100_000,), "request.json:1: messages[0]: nested more than 100 levels deep"),
@@ -140,7 +143,10 @@ REFUSED = [
     (("[]", "--budget", "many"), "--budget must be a whole number of at least 0, not 'many'"),
     (("[]", "--recent", "-1"), "--recent must be a whole number of at least 0, not -1"),
     (("[]", "--select", "best"), "select must be one of recency, priority, relevance, not 'best'"),
-    (("[]", "--format", "xml"), "format must be one of 'openai', 'responses', 'anthropic', not 'xml'"),
+    (
+        ("[]", "--format", "xml"),
+        "format must be one of 'openai', 'responses', 'anthropic', 'gemini', 'bedrock', not 'xml'",
+    ),
     (("[]", "--repair", "hope"), "repair must be one of 'drop', 'error', not 'hope'"),
     (("[]", "--model", "gpt-55"), "no model is called 'gpt-55'"),
     (("[]", "--capture"), "--capture must be used with --receipt or --json"),

@@ -292,9 +292,15 @@ REFUSED = {
     "more": ("[]\n[]", "2: not JSON: more follows after its end"),
     "broken inside": ('{"messages": [\n{"role": "user",\n "content": }]}', "3: not JSON: expecting value"),
     "a control character": ('{"messages": ["\x01"]}', "1: not JSON: invalid control character at"),
-    "neither": ('{"model": "gpt-5"}', "1: a request has either messages or input, and this has neither"),
-    "sections": ('{"sections": []}', "1: a request has either messages or input, and this has neither; sections are"),
-    "both": ('{"messages": [],\n"input": []}', "2: a request has either messages or input, and this has both"),
+    "neither": ('{"model": "gpt-5"}', "1: a request has either messages, input or contents, and this has none of them"),
+    "sections": (
+        '{"sections": []}',
+        "1: a request has either messages, input or contents, and this has none of them; sections are",
+    ),
+    "both": (
+        '{"messages": [],\n"input": []}',
+        "2: a request has either messages, input or contents, and this has messages and input",
+    ),
     "no list": ('{"messages": "hello"}', "1: messages must be a list of messages, not 'hello'"),
     "no list of items": ('{"input": 5}', "1: input must be a list of messages, not 5"),
     "a key twice": ('{"messages": [],\n"messages": []}', "2: the key 'messages' stands twice"),

@@ -139,6 +139,8 @@ def test_each_shape_has_its_rules():
         "openai": ["Pairs"],
         "responses": ["Pairs", "Batches"],
         "anthropic": ["Pairs", "Alternation"],
+        "gemini": ["Pairs", "Alternation"],
+        "bedrock": ["Pairs", "Alternation"],
     }
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import brim
-from brim.history.thinking import binds
+from brim.history.bindings import binds
 from brim.testing import CharMeter
 from talk import answer, calling, gives, refusal, result, same, says, sealed, system, text, thinking, use, user
 
@@ -53,7 +53,7 @@ def test_thinking_stays_where_nothing_changes():
 
 
 @pytest.mark.parametrize("seal", [False, True], ids=["open", "sealed"])
-def test_after_the_first_change_there_is_none(seal):
+def test_after_the_first_change_there_is_none_but_that_of_the_last_call(seal):
     messages = rounds(8, seal=seal)
     cut = 0
     for budget in range(size(messages) - 1, 150, -23):
@@ -63,7 +63,7 @@ def test_after_the_first_change_there_is_none(seal):
             break
         cut += 1
         change = first_change(messages, fitted.messages)
-        assert [at for at in thoughts(fitted.messages) if at >= change] == []
+        assert [at for at in thoughts(fitted.messages) if at >= change] == [len(fitted.messages) - 2]
         assert refusal(fitted.messages, "anthropic") == ""
         assert fitted.used == size(fitted.messages) <= budget
     assert cut > 10
@@ -132,7 +132,7 @@ def test_thinking_of_a_message_that_is_itself_changed_goes():
 def test_the_words_beside_the_thinking_stay():
     messages = rounds(8)
     sent = fit(messages, size(messages) - 1).messages
-    for message in sent[3::2]:
+    for message in sent[3:-2:2]:
         assert [block["type"] for block in message["content"]] == ["text", "tool_use"]
 
 
@@ -177,8 +177,40 @@ def test_the_receipt_counts_thinking_that_went():
     receipt = fit(messages, size(messages) - 1).receipt
     assert receipt.used == sum(part.used for part in receipt.parts) + receipt.joins
     assert sum(part.size for part in receipt.parts) == size(messages)
-    last = receipt.part("messages[15:17]")
-    assert (last.state, last.size - last.used) == ("cut", len("thought 7"))
+    last = receipt.part("messages[13:15]")
+    assert (last.state, last.size - last.used) == ("cut", len("thought 6"))
+
+
+# --- the thinking of the last call
+
+
+@pytest.mark.parametrize("model", [None, "claude-sonnet-4-5", "kimi-k3"])
+@pytest.mark.parametrize("seal", [False, True], ids=["open", "sealed"])
+def test_a_last_call_keeps_its_thinking_however_small_the_budget(model, seal):
+    """Expected `thinking` or `redacted_thinking`, but found `tool_use`."""
+    messages = rounds(4, 400, seal=seal)
+    meter = {"meter": CHARS} if model is None else {"model": model}
+    kept = 0
+    for budget in range(1_600, 20, -60):
+        try:
+            sent = brim.fit_messages(messages, budget, format="anthropic", **meter).messages
+        except brim.DoesNotFit:
+            break
+        kept += 1
+        assert sent[-2]["content"][0] == messages[-2]["content"][0]
+    assert kept > 5
+
+
+def test_a_call_that_nothing_answers_yet_is_not_the_last():
+    messages = [*rounds(4, 400), says(use("open"))]
+    sent = fit(messages, 500).messages
+    assert sent[-2]["content"][0] == messages[-3]["content"][0]
+
+
+def test_a_model_that_refuses_thinking_after_an_edit_gets_none():
+    messages = rounds(4, 400)
+    sent = brim.fit_messages(messages, 500, model="claude-opus-5-5").messages
+    assert thoughts(sent) == []
 
 
 # --- whose thinking is bound
@@ -241,7 +273,7 @@ def test_what_was_thought_after_the_cut_stays():
         assert fitted.used == size(sent) <= budget
         assert refusal(sent, "anthropic") == ""
         if sent[: len(last)] != last:
-            made_after, cuts = [], cuts + 1
+            made_after, cuts = [messages[i]], cuts + 1  # Its last call keeps its thinking, and is sent again so.
         else:
             made_after += [messages[i]]
         change = first_change(messages, sent)

@@ -526,7 +526,7 @@ def test_a_conversation_of_a_name_goes_on_in_another_process(upstream, tmp_path,
 
 def test_something_else_is_no_client():
     for other in (None, object(), openai, openai.OpenAI):
-        with pytest.raises(InvalidType, match="openai or the anthropic package"):
+        with pytest.raises(InvalidType, match="a client of openai, anthropic or google-genai"):
             brim.wrap(other)
 
 

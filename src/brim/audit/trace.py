@@ -125,7 +125,7 @@ def is_reply(raw: Any) -> bool:
     kind = values.get("type")
     if isinstance(kind, str) and values.get("role") is None:
         return kind == "reasoning" or kind.endswith("_call")
-    return values.get("role") == "assistant"
+    return values.get("role") in ("assistant", "model")
 
 
 def replies(messages: Sequence[Any]) -> list[int]:

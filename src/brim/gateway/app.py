@@ -78,5 +78,5 @@ class GatewayApp:
         state.metrics.ended(route, model, ending(problem.status, refused=True))
         state.activity.refused(incoming, route, problem)
         state.traffic.add(model, id=id_, route=route, status=problem.status, refused=True, reason=problem.reason)
-        headers = [("content-type", "application/json"), ("x-brim-request-id", id_), *problem.headers.items()]
+        headers = [("content-type", "application/json"), ("x-brim-request-id", id_), *problem.headers_of(route).items()]
         await relay.send_answer(send, problem.status, headers, problem.body(route, id_))

@@ -12,17 +12,26 @@ from typing import Any
 from brim.errors import SourceError
 from brim.files.depth import MOST_DEPTH, is_deep
 from brim.files.json_body import JsonBody, body_of
-from brim.gateway.problem import CHAT, MESSAGES, RESPONSES, HttpProblem
+from brim.gateway.problem import BEDROCK, CHAT, GEMINI, MESSAGES, RESPONSES, HttpProblem
 from brim.history.request_body import RequestBody, request_of
 from brim.meter import BaseMeter
 from brim.sessions.request import RequestInput
-from brim.wire.base import ANSWER_LIMIT_KEYS, MESSAGE_KEYS, Format
+from brim.wire.base import MESSAGE_KEYS, Format, answer_limits
 from brim.wire.stateful import is_stateful
 
-FORMATS: dict[str, Format] = {CHAT: "openai", RESPONSES: "responses", MESSAGES: "anthropic"}
+FORMATS: dict[str, Format] = {
+    CHAT: "openai",
+    RESPONSES: "responses",
+    MESSAGES: "anthropic",
+    GEMINI: "gemini",
+    BEDROCK: "bedrock",
+}
 """The format of the messages of each route."""
 _PLACE = "the request"
-_FILES = re.compile(r'"type"\s*:\s*"(?:input_)?(?:image|audio|video|file|document)(?:_url)?"')
+_FILES = re.compile(
+    r'"type"\s*:\s*"(?:input_)?(?:image|audio|video|file|document)(?:_url)?"'
+    r'|"(?:inlineData|inline_data|fileData|file_data|image|audio|video|document)"\s*:\s*\{'
+)
 """Parts of messages that take other tokens than those of their JSON."""
 _EACH_VALUE = 400
 """Bytes that a value of an object takes in memory, beside its text: many short messages take more than a long one."""
@@ -47,6 +56,8 @@ class ClientRequest:
     """Its messages, tools and system prompt; `None` if they cannot be read, so the request is left as it is."""
     problem: str = ""
     """Why they cannot be read."""
+    named: str = ""
+    """The model that the path names, if it does."""
     alias: str = ""
     """The name that stands for the model, if its own name may be a secret."""
 
@@ -58,14 +69,14 @@ class ClientRequest:
     @property
     def model(self) -> str:
         """The model that it names, or the alias of that; empty if it names none."""
-        named = self.values.get("model")
+        named = self.named or self.values.get("model")
         return self.alias or (named if isinstance(named, str) else "")
 
     @property
     def answer(self) -> int | None:
         """Tokens that the answer may take; `None` if it does not say."""
-        limits = [value for key in ANSWER_LIMIT_KEYS if type(value := self.values.get(key)) is int and value > 0]
-        return max(limits, default=None)
+        limits = answer_limits(self.values).values()
+        return max((value for value in limits if type(value) is int and value > 0), default=None)
 
     @property
     def partial(self) -> bool:
@@ -107,8 +118,8 @@ class ClientRequest:
             raise HttpProblem(400, f"{error}; the request is too long, and its body cannot be shortened") from error
 
 
-def read(route: str, raw: bytes, most_values: int) -> ClientRequest:
-    """Return the request of a body.
+def read(route: str, raw: bytes, most_values: int, model: str = "") -> ClientRequest:
+    """Return the request of a body; `model` is the one that its path names.
 
     Raises:
         HttpProblem: the body is not a JSON object, is nested too deep, or has too many values.
@@ -129,14 +140,16 @@ def read(route: str, raw: bytes, most_values: int) -> ClientRequest:
         raise HttpProblem(400, f"the body is not JSON: {error}") from None
     if not isinstance(values, dict):
         raise HttpProblem(400, "the body must be a JSON object")
-    named = values.get("model")
+    named = model or values.get("model")
     if isinstance(named, str) and len(named) > _LONGEST_MODEL:
         raise HttpProblem(400, f"model has {len(named):,} characters; at most {_LONGEST_MODEL} are accepted")
     try:
-        request = request_of(_light(text, values))
+        request: RequestBody | None = request_of(_light(text, values))
     except SourceError as error:
-        return ClientRequest(route=route, raw=raw, text=text, values=values, request=None, problem=error.problem)
-    return ClientRequest(route=route, raw=raw, text=text, values=values, request=request)
+        request, problem = None, error.problem
+    else:
+        problem = ""
+    return ClientRequest(route=route, raw=raw, text=text, values=values, request=request, problem=problem, named=model)
 
 
 def unread(route: str, raw: bytes, problem: str) -> ClientRequest:
@@ -147,9 +160,13 @@ def unread(route: str, raw: bytes, problem: str) -> ClientRequest:
 def with_answer(text: str, tokens: int) -> str:
     """Return the body of a request that asks for an answer of at most so many tokens."""
     body = body_of(text, _PLACE, MESSAGE_KEYS)
-    for key in sorted(ANSWER_LIMIT_KEYS, key=lambda key: body.starts.get(key, 0), reverse=True):
-        value, at = body.values.get(key), body.starts.get(key, 0)
+    limits = answer_limits(body.values)
+    for place in sorted(limits, key=lambda place: body.starts[str(place[0])], reverse=True):
+        value, at = limits[place], body.starts[str(place[0])]
         if type(value) is int and value > tokens:
+            # The value of the key, or that of a key inside its value.
+            found = re.compile(rf'"{place[1]}"\s*:\s*' if len(place) > 1 else "").search(text, at)
+            at = found.end() if found else at
             text = text[:at] + text[at:].replace(str(value), str(tokens), 1)
     return text
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from brim.errors import DoesNotFit, InvalidValue
-from brim.gateway import identity, outcome
+from brim.gateway import identity, outcome, recall
 from brim.gateway.client_request import ClientRequest
 from brim.gateway.guard import IncomingRequest
 from brim.gateway.outcome import FitOutcome, GatewayPlan
@@ -125,7 +125,9 @@ class Decision:
     def input(self) -> RequestInput:
         """Return the request as the engine takes it."""
         if self._input is None:
-            self._input = self.ask.input(pin=self._pinned(), recall=bool(self._rule().recall))
+            self._input = self.ask.input(
+                pin=self._pinned(), recall=bool(self._rule().recall) and self.ask.route in recall.ROUTES
+            )
         return self._input
 
     def _policy(self) -> str:

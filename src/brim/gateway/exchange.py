@@ -18,6 +18,7 @@ from brim.gateway.guard import IncomingRequest, Send
 from brim.gateway.masked_names import masked
 from brim.gateway.metrics import ending
 from brim.gateway.outcome import FitOutcome
+from brim.gateway.paths import model_path
 from brim.gateway.problem import HttpProblem
 from brim.gateway.recall_stream import RecallStream
 from brim.gateway.relay import BufferedStream
@@ -30,9 +31,10 @@ from brim.wire.overflow import Overflow, is_overflow
 T = TypeVar("T")
 
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
-"""Where requests of each route go."""
+"""Where requests of each route go; those of the others go to the path that names their model."""
 _REFUSALS = (400, 413, 422, 500)
 """Statuses with which servers refuse a prompt that is too long."""
+_FRAMES = "application/vnd.amazon.eventstream"
 _MOST_BUFFERED = 8 * 1024 * 1024
 """Bytes of a stream that is buffered because the model may recall something."""
 
@@ -63,7 +65,8 @@ async def _read(state: GatewayState, incoming: IncomingRequest, route: str) -> C
         HttpProblem: it cannot be read.
     """
     await decompress_body(incoming, state.settings.most_bytes)
-    arguments = (route, incoming.body, state.settings.most_values)
+    named = model_path(incoming.path)
+    arguments = (route, incoming.body, state.settings.most_values, named[1] if named else "")
     if len(incoming.body) <= INLINE:
         return client_request.read(*arguments)
     return await state.work(client_request.read, *arguments)
@@ -147,7 +150,7 @@ class Exchange:
             if self._work.shrinks(outcome) and not self._retried:
                 await self._waited(start.read(response), response)
             return start.raw, start.refusal
-        if (response.status == 200 and not _is_events(response)) or response.status in _REFUSALS:
+        if (response.status == 200 and not _passes(response)) or response.status in _REFUSALS:
             raw = await read_answer(response)
             content = decompressed_answer(response, raw)
             refused = response.status in _REFUSALS
@@ -167,7 +170,7 @@ class Exchange:
 
     async def _post(self, outcome: FitOutcome) -> aiohttp.ClientResponse:
         settings, incoming = self.settings, self.incoming
-        url = address(settings.base(self.route), PATHS[self.route], incoming.query)
+        url = address(settings.base(self.route), PATHS.get(self.route, incoming.target), incoming.query)
         headers = sent_headers(incoming.forwarded, settings, self.route)
         same = outcome.body is incoming.body
         if not same:
@@ -187,13 +190,15 @@ class Exchange:
             HttpProblem: upstream broke off, or the client waits for a stream and the answer is none.
         """
         try:
-            if not first and not _is_events(response):
+            if not first and not _passes(response):
                 first = await read_answer(response)
             if self._buffered.began and not _is_stream(response):
                 raise problem.of_answer(response.status, decompressed_answer(response, first))
             self._end(ending(response.status))
             self._note(outcome)
-            if _is_stream(response):
+            if _is_frames(response):
+                await self._frames(response, outcome)
+            elif _is_stream(response):
                 await self._stream(response, first, outcome)
             elif response.status == 200:
                 await self._whole(response, first, outcome)
@@ -219,6 +224,18 @@ class Exchange:
             found = endings.stopped(passed.stopped, passed.usage, self._work.ask.answer)
             self.state.activity.overflow(self.incoming, self.route, found, outcome, None)
             self.state.later(self._work.learned(found, outcome))
+
+    async def _frames(self, response: aiohttp.ClientResponse, outcome: FitOutcome) -> None:
+        """Pass on a stream of binary frames as it comes; an upstream that breaks off breaks the client's too."""
+        await relay.send_head(
+            self._send, response.status, [*returned_headers(response, whole=True), *self._headers(outcome)]
+        )
+        self.state.metrics.streams.add(1)
+        try:
+            last = await relay.pass_bytes(response, self._send, b"")
+        finally:
+            self.state.metrics.streams.add(-1)
+        self._learn(relay.usage_at_end(last), outcome)
 
     async def _whole(self, response: aiohttp.ClientResponse, raw: bytes, outcome: FitOutcome) -> None:
         """Pass back an answer that is not a stream; one that is too long to read is passed on as it comes."""
@@ -350,10 +367,20 @@ def _is_events(response: aiohttp.ClientResponse) -> bool:
     return response.status == 200 and kind.lower().startswith("text/event-stream")
 
 
+def _is_frames(response: aiohttp.ClientResponse) -> bool:
+    """Return whether an answer is a stream of Amazon's binary frames."""
+    return response.status == 200 and response.headers.get("content-type", "").lower().startswith(_FRAMES)
+
+
+def _passes(response: aiohttp.ClientResponse) -> bool:
+    """Return whether an answer is passed on as it comes."""
+    return _is_events(response) or _is_frames(response)
+
+
 def _is_stream(response: aiohttp.ClientResponse) -> bool:
     """Return whether an answer is a stream whose events can be read."""
     return _is_events(response) and not response.headers.get("content-encoding")
 
 
 def _usage(raw: bytes) -> Any:
-    return usage_in(json_value(raw)) if b'"usage"' in raw else None
+    return usage_in(json_value(raw)) if b'"usage' in raw else None

@@ -31,10 +31,10 @@ _AMBIGUOUS = re.compile(r"//|\\|[\x00-\x20\x7f]|(?:^|/)\.{1,2}(?:;[^/]*)?(?:/|$)
 _MOST_PATH = 4_096
 _DECODINGS = 3
 """How often a path may be encoded."""
-_ONCE = ("host", "authorization", "x-api-key", "content-length", "content-encoding")
+_ONCE = ("host", "authorization", "x-api-key", "x-goog-api-key", "content-length", "content-encoding")
 """Headers that are ambiguous if repeated."""
 KEY_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
-"""Headers that hold keys. The first two may hold one of the gateway."""
+"""Headers that hold keys. All but `api-key` may hold one of the gateway."""
 KEY_FIELDS = ("key", "api_key", "api-key", "apikey", "access_token", "token", "subscription-key")
 """Fields of a query that hold keys for some servers."""
 
@@ -196,9 +196,9 @@ def _key_of(incoming: IncomingRequest, keys: ClientKeys) -> str:
     shown = ((name, keys.name_of(_token(name, value))) for name, value in incoming.headers if name in KEY_HEADERS)
     found = {name: key for name, key in shown if key is not None}
     incoming.key_headers = frozenset(found)
-    accepted = found.get("x-api-key") or found.get("authorization")
+    accepted = found.get("x-api-key") or found.get("authorization") or found.get("x-goog-api-key")
     if accepted is None:
-        message = "a key of this gateway is required, as a Bearer token or as x-api-key"
+        message = "a key of this gateway is required, as a Bearer token, as x-api-key or as x-goog-api-key"
         raise HttpProblem(401, message, "invalid_api_key")
     return accepted
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from brim.history.compact.secrets import redact
 from brim.sessions.conversation import bare, leading
+from brim.wire.base import MESSAGE_KEYS
 
 HEADER = "x-brim-session-id"
 LONGEST = 200
@@ -44,7 +45,7 @@ def named(header: str | None, values: Mapping[str, Any], key: str, shown: Sequen
     name = next((each for each in found if isinstance(each, str) and each), None)
     if name is None:
         return None
-    first = values.get("messages", values.get("input"))
+    first = next((values[key] for key in MESSAGE_KEYS if key in values), None)
     if isinstance(first, list):
         first = [bare(raw) for raw in first[leading(first) :][:1]]
     start = json.dumps([values.get("model"), first], ensure_ascii=False, separators=(",", ":"))

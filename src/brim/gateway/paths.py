@@ -1,4 +1,4 @@
-"""Which paths may be reached, beside those that are fitted or counted.
+"""Which paths name a model, and which may be reached beside those that are fitted or counted.
 
 A key of the gateway's own opens more than models: keys of the account, its files, stored answers of other clients. So
 with such a key only paths that work on what the request itself holds may be reached, unless the settings list others.
@@ -9,6 +9,13 @@ from __future__ import annotations
 import re
 from fnmatch import fnmatchcase
 
+from brim.gateway.problem import BEDROCK, GEMINI
+
+_MODEL_PATHS = (
+    (GEMINI, re.compile(r"/v1(?:alpha|beta)?\d*/(?:[\w.-]+/){1,7}(?P<model>[^/:]+):(?:streamG|g)enerateContent")),
+    (BEDROCK, re.compile(r"/model/(?P<model>.+)/converse(?:-stream)?")),
+)
+"""Paths of requests that name their model there: `/v1beta/models/NAME:generateContent`, `/model/NAME/converse`."""
 METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "HEAD")
 """Methods that are passed on."""
 SAFE = (
@@ -36,6 +43,12 @@ SAFE = (
 """What may be reached with the gateway's own key, if the settings list nothing."""
 EXPECTED = 'paths such as "/v1/files/*" or "GET /v1/batches", or "*" for all'
 _LISTED = re.compile(rf"\*|(?:(?:{'|'.join(METHODS)}) )?/[\x21-\x7e]*")
+
+
+def model_path(path: str) -> tuple[str, str] | None:
+    """Return the route and the model of a path that names one; `None` for any other path."""
+    found = ((route, pattern.fullmatch(path)) for route, pattern in _MODEL_PATHS)
+    return next(((route, match["model"]) for route, match in found if match), None)
 
 
 def is_pattern(text: str) -> bool:

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-CHAT, RESPONSES, MESSAGES = "chat", "responses", "messages"
+CHAT, RESPONSES, MESSAGES, GEMINI, BEDROCK = "chat", "responses", "messages", "gemini", "bedrock"
 """Routes whose requests are fitted."""
 
 PATH = "path_not_allowed"
@@ -25,6 +25,22 @@ _TYPES = {
     503: "overloaded_error",
 }
 """The types of Anthropic's errors; OpenAI's clients read the same field."""
+_GOOGLE_STATUSES = {
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    502: "UNAVAILABLE",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
+_AMAZON_TYPES = {
+    401: "AccessDeniedException",
+    403: "AccessDeniedException",
+    404: "ResourceNotFoundException",
+    502: "ServiceUnavailableException",
+    503: "ServiceUnavailableException",
+    504: "ModelTimeoutException",
+}
 _REASONS = {
     401: "key",
     403: "origin",
@@ -71,8 +87,20 @@ class HttpProblem(Exception):
         kind = _TYPES.get(self.status, "api_error")
         if route == MESSAGES:
             return {"type": "error", "error": {"type": kind, "message": self.message}, "request_id": request_id}
+        if route == GEMINI:
+            status = _GOOGLE_STATUSES.get(self.status, "INVALID_ARGUMENT" if self.status < 500 else "INTERNAL")
+            return {"error": {"code": self.status, "message": self.message, "status": status}}
+        if route == BEDROCK:
+            return {"message": self.message}
         kind = "invalid_request_error" if self.status in (404, 413) else kind
         return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}
+
+    def headers_of(self, route: str) -> dict[str, str]:
+        """Return the headers of the answer; Amazon's clients read the type of an error there."""
+        if route != BEDROCK:
+            return self.headers
+        kind = _AMAZON_TYPES.get(self.status, "ValidationException" if self.status < 500 else "InternalServerException")
+        return {**self.headers, "x-amzn-errortype": kind}
 
     def event(self, route: str, request_id: str) -> bytes:
         """Return the event that ends a stream, in the format of a route."""
@@ -80,7 +108,7 @@ class HttpProblem(Exception):
         if route == RESPONSES:
             code = self.code or "server_error"
             values = {"type": "error", "code": code, "message": self.message, "param": self.param}
-        name = b"" if route == CHAT else b"event: error\n"
+        name = b"" if route in (CHAT, GEMINI) else b"event: error\n"
         return name + b"data: " + json.dumps(values).encode() + b"\n\n"
 
 
@@ -90,7 +118,7 @@ def of_answer(status: int, body: bytes) -> HttpProblem:
         values = json.loads(body)
     except (ValueError, RecursionError):
         values = None
-    error = values.get("error") if isinstance(values, dict) else None
+    error = values.get("error", values.get("message")) if isinstance(values, dict) else None
     fields = error if isinstance(error, dict) else {"message": error}
     message, code = (fields.get(name) if isinstance(fields.get(name), str) else None for name in ("message", "code"))
     return HttpProblem(status if status >= 400 else 502, message or f"upstream answered {status}, and no stream", code)
@@ -107,13 +135,18 @@ def overflow(route: str, needed: int, most: int, answer: int | None = None) -> H
     """
     headers = {"x-should-retry": "false"}
     numbers = {"needed_tokens": needed, "budget_tokens": most, **({} if answer is None else {"answer_tokens": answer})}
-    if route == MESSAGES:
+    if route == GEMINI:
+        message = f"The input token count ({needed}) exceeds the maximum number of tokens allowed ({most})."
+        return HttpProblem(400, message, headers=headers, numbers=numbers)
+    if route in (MESSAGES, BEDROCK):
         message = f"prompt is too long: {needed} tokens > {most} maximum"
         if answer is not None:
             message = (
                 f"input length and `max_tokens` exceed context limit: {needed} + {answer} > {most}, "
                 "decrease input length or `max_tokens` and try again"
             )
+        if route == BEDROCK:
+            message = f"The model returned the following errors: {message}"
         return HttpProblem(400, message, headers=headers, numbers=numbers)
     if route == RESPONSES:
         message = "Your input exceeds the context window of this model. Please adjust your input and try again."

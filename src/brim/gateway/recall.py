@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 
 from brim.files.json_body import body_of
 from brim.gateway.body import json_value
-from brim.gateway.problem import CHAT, MESSAGES
+from brim.gateway.problem import CHAT, MESSAGES, RESPONSES
 from brim.gateway.server_event import events_of
 from brim.sessions.recall_tool import NAME, tool
 from brim.wire.base import MESSAGE_KEYS
 
+ROUTES = (CHAT, RESPONSES, MESSAGES)
+"""Routes whose models may recall what was dropped."""
 MOST_ROUNDS = 4
 """How often a request is sent again after a call of the tool."""
 _ITEM_DONE = "response.output_item.done"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -25,7 +26,9 @@ _LONGEST_LINE = 4 * 1024 * 1024
 _BROKEN = (aiohttp.ClientError, ConnectionError, TimeoutError)
 _FIRST_SECONDS = 0.25
 """Seconds after which the head of a stream that is kept back is sent with a comment: so they leave within 0.3 s."""
-_SIGNS = (b'"usage"', b'"error"')
+_LAST = 16_384
+"""Bytes at the end of a binary stream in which its usage is."""
+_SIGNS = (b'"usage', b'"error"')
 """One of these is in every line that is read while it passes."""
 
 
@@ -143,17 +146,31 @@ async def send_read(send: Send, response: aiohttp.ClientResponse, raw: bytes, mo
     await pass_bytes(response, send, raw)
 
 
-async def pass_bytes(response: aiohttp.ClientResponse, send: Send, first: bytes = b"") -> None:
-    """Pass on the bytes of an answer whose headers were sent.
+async def pass_bytes(response: aiohttp.ClientResponse, send: Send, first: bytes = b"") -> bytes:
+    """Pass on the bytes of an answer whose headers were sent, and return the last of them.
 
     Raises:
         ClientError: the connection to upstream broke; the server then breaks the client's too.
     """
+    last = first
     if first:
         await send_piece(send, first)
     while piece := await response.content.readany():
         await send_piece(send, piece)
+        last = (last + piece)[-_LAST:]
     await send_piece(send, b"", more=False)
+    return last
+
+
+def usage_at_end(last: bytes) -> Any:
+    """Return the usage in the last bytes of a binary stream; `None` if it is not there."""
+    at = last.rfind(b'"usage":')
+    if at < 0:
+        return None
+    try:
+        return json.JSONDecoder().raw_decode(last[at + len(b'"usage":') :].decode("utf-8", "replace").lstrip())[0]
+    except ValueError:
+        return None
 
 
 async def pass_stream(

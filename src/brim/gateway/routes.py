@@ -15,7 +15,7 @@ from brim.gateway.decision import Decision
 from brim.gateway.exchange import exchange
 from brim.gateway.guard import IncomingRequest, Receive, Send
 from brim.gateway.outcome import GatewayPlan
-from brim.gateway.paths import METHODS, may_reach, shortened
+from brim.gateway.paths import METHODS, may_reach, model_path, shortened
 from brim.gateway.policy import ruled
 from brim.gateway.problem import MESSAGES, PATH, RESPONSES, HttpProblem
 from brim.gateway.state import GatewayState
@@ -38,8 +38,8 @@ _NO_WEBSOCKET = {"upgrade": "HTTP/1.1", "connection": "close"}
 
 def route_of(path: str) -> str:
     """Return the route in whose format a client of a path is answered."""
-    short = shortened(path)
-    return FITTED.get(short) or COUNTED.get(short) or "chat"
+    short, found = shortened(path), model_path("/" + path.strip("/"))
+    return found[0] if found else FITTED.get(short) or COUNTED.get(short) or "chat"
 
 
 async def served(state: GatewayState, incoming: IncomingRequest, receive: Receive, send: Send) -> None:
@@ -66,10 +66,10 @@ def _handler(state: GatewayState, incoming: IncomingRequest) -> Handler:
     Raises:
         HttpProblem: its path does not take its method.
     """
-    short, method = shortened(incoming.path), incoming.method
-    if route := FITTED.get(short) or COUNTED.get(short):
+    short, method, found = shortened(incoming.path), incoming.method, model_path(incoming.path)
+    if route := found[0] if found else FITTED.get(short) or COUNTED.get(short):
         if method == "POST":
-            return partial(exchange if short in FITTED else _count, route=route)
+            return partial(exchange if found or short in FITTED else _count, route=route)
         unread = client_request.unread(route, b"", "")
         if not Decision(state=state, settings=state.settings, incoming=incoming, ask=unread).passes:
             raise HttpProblem(405, f"{incoming.path} takes POST", headers={"allow": "POST"})

@@ -26,6 +26,8 @@ _IDLE = 4
 """Seconds that an unused connection is kept: less than servers keep theirs, so that none is used as it closes."""
 _CONNECT = 10
 
+_OTHER_APIS = ("/v1beta", "/v1alpha", "/model/")
+
 Headers = list[tuple[str, str]]
 
 
@@ -112,6 +114,8 @@ def address(base: str, target: str, query: str = "") -> str:
     base = base.rstrip("/")
     if base.endswith("/v1") and (target == "/v1" or target.startswith("/v1/")):
         target = target[3:]
+    elif target.startswith(_OTHER_APIS):  # The base may be written with the version of another API of the same host.
+        base = base.removesuffix("/v1").removesuffix("/v1beta")
     return base + target + (f"?{query}" if query else "")
 
 
@@ -127,7 +131,8 @@ def sent_headers(headers: Iterable[tuple[str, str]], settings: GatewaySettings, 
     if (variable := settings.key(route)) is not None:
         key = secret(variable)
         kept = [(name, value) for name, value in kept if name not in KEY_HEADERS]
-        kept.append(("x-api-key", key) if route == "messages" else ("authorization", f"Bearer {key}"))
+        named = {"messages": "x-api-key", "gemini": "x-goog-api-key"}.get(route)
+        kept.append((named, key) if named else ("authorization", f"Bearer {key}"))
     kept.append(("accept-encoding", "identity"))
     return kept
 

@@ -141,7 +141,7 @@ class Excerpts:
             if piece.kind == "call" and forms.takes_object(piece):
                 text = shortened_arguments(piece.text, kept.get(at, ()))
                 if text is not None:
-                    yield Replacement(text, chat.text(piece.text), piece.at, forms.value(piece, text))
+                    yield Replacement(text, chat.text(piece.text), piece.at, self._turns.wire.value(piece, text))
             elif piece.kind == "text" and piece.text:
                 text = excerpt(piece.text, kept.get(at, ()))
                 if max(len(text), _TINY) < len(piece.text):
@@ -159,7 +159,12 @@ class Excerpts:
         if self.handles and GAP in text:
             text = f"[{handle(chr(10).join(piece.text for _, piece in outputs))[:SHOWN_HANDLE]}] {text}"
         if sum([len(piece.text) for _, piece in inner]) > max(len(text), _TINY):
-            yield Replacement(text, sum([self._turns.chat.piece(piece) for _, piece in inner]), result.at, text)
+            yield Replacement(
+                text,
+                sum([self._turns.chat.piece(piece) for _, piece in inner]),
+                result.at,
+                self._turns.wire.result(text),
+            )
 
 
 def _contents(message: Message) -> dict[int, list[tuple[int, Piece]]]:

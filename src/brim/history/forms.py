@@ -12,13 +12,14 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from brim.errors import DoesNotFit
+from brim.history.bindings import asks_for_thinking
 from brim.history.note import note
 from brim.history.priority import NAMES
 from brim.history.repair import Repair
 from brim.history.turns import Turns
 from brim.truncate import Truncator, truncator
 from brim.truncate.base import shrink
-from brim.wire.base import MEDIA, changed, json_of, without
+from brim.wire.base import MEDIA, changed, json_of
 from brim.wire.message import Message, Path, Piece
 
 TWIN = "[the same as a later result]"
@@ -107,23 +108,34 @@ class Forms:
                 size = sum([count(piece) for piece in message.pieces if inside(piece, result)])
                 less = size - count(Piece("output", TWIN, ()))
                 if less > 0:
-                    edits[result.at] = TWIN
+                    edits[result.at] = self._turns.wire.result(TWIN)
                     units -= less
         return Form(changed(message.raw, edits) if edits else message.raw, units)
 
     def without(self, position: int, message: Message, pieces: Collection[Piece]) -> Form:
         """Return a message without some of its pieces."""
         turns = self._turns
-        raw = without(message, pieces)
+        raw = turns.wire.without(message, pieces)
         return GONE if raw is None else Form(raw, turns.chat.units(turns.wire.read(raw, turns.indexes[position])))
 
     def without_thinking(self, position: int, form: Form) -> Form:
-        """Return a form without the thinking in it."""
-        if form.raw is None:
+        """Return a form without the thinking in it; that before the last call stays."""
+        if form.raw is None or position == self._owed:
             return form
         message = self._turns.wire.read(form.raw, self._turns.indexes[position])
         thoughts = [piece for piece in message.pieces if piece.kind == "thinking"]
         return self.without(position, message, thoughts) if thoughts else form
+
+    @property
+    def _owed(self) -> int | None:
+        """The position of the model's last message with calls, whose thinking the provider may ask for."""
+        turns = self._turns
+        if not asks_for_thinking(turns.model):
+            return None
+        unanswered = {at for callers in turns.pairs.open.values() for at in callers}
+        places = (at for at in range(len(turns) - 1, -1, -1) if at not in unanswered)
+        last = next((at for at in places if turns.messages[at].role == "assistant"), None)
+        return last if last is not None and turns.messages[last].calls else None
 
     def dangling(self) -> Dangling:
         """Return the messages with calls that have no result yet, without these calls, and idle reasoning."""
@@ -198,7 +210,7 @@ class Forms:
             empty = empties and self.takes_object(piece)
             if size > (self._nothing if empty else level):
                 text = "{}" if empty else self._cut(piece, level)
-                edits.setdefault(position, {})[piece.at] = self.value(piece, text)
+                edits.setdefault(position, {})[piece.at] = self._turns.wire.value(piece, text)
                 units[position] += self._turns.chat.text(text) - size
         cut = {at: Form(changed(forms[at].raw, edits[at]), units[at]) for at in edits}
         return {**forms, **cut}
@@ -210,7 +222,7 @@ class Forms:
 
     def takes_object(self, piece: Piece) -> bool:
         """Return whether a piece is the arguments of a function, which are an object, not those of a custom tool."""
-        return piece.kind == "call" and (piece.at[-1] != "input" or self._turns.wire.name == "anthropic")
+        return piece.kind == "call" and (piece.at[-1] != "input" or self._turns.wire.objects)
 
     def _texts(self, position: int, form: Form) -> list[tuple[int, int, Piece]]:
         """Return each text of a message that can be cut, with its tokens and its position."""
@@ -231,7 +243,7 @@ class Forms:
                 value = json.loads(text)
             except (DoesNotFit, ValueError, RecursionError):
                 return "{}"
-            if self._turns.wire.name == "anthropic":
+            if self._turns.wire.objects:
                 text = json_of(value, "input")
             return text if isinstance(value, dict) and meter.load(text) <= limit else "{}"
         for keep in (truncator("shape"), truncator("head", _MARK))[limit < _SHAPED :]:
@@ -241,12 +253,6 @@ class Forms:
 
     def _cutter(self, text: str, keep: Truncator) -> Callable[[int], str]:
         return lambda room: keep.truncate(text, room, self._turns.meter).text
-
-    def value(self, piece: Piece, text: str) -> Any:
-        """Return a text as the value in its message: the arguments of a call may be an object."""
-        if piece.kind == "call" and self._turns.wire.name == "anthropic":
-            return json.loads(text)
-        return text
 
 
 def inside(piece: Piece, result: Piece) -> bool:

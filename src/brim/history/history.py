@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from brim.errors import BrimError, InvalidType, InvalidValue
+from brim.history.bindings import binds
 from brim.history.excerpts import Excerpts
 from brim.history.forms import Forms
 from brim.history.history_fit import HistoryFit
@@ -19,11 +20,11 @@ from brim.history.result import Fitted
 from brim.history.selection import SelectionFit
 from brim.history.stable import Stable, stable_mode
 from brim.history.stable_fit import StableFit
-from brim.history.thinking import binds, unbind
+from brim.history.thinking import unbind
 from brim.history.turns import RepairMode, Turns
 from brim.meter import DEFAULT, Meter, meter_for, name_of
 from brim.meter.window import Window, budget_of
-from brim.wire import Format, wire
+from brim.wire import Format, Wire, instructions
 from brim.wire.message import Message
 
 Tools = Sequence[Mapping[str, Any]]
@@ -59,7 +60,8 @@ def fit_messages(
     Leading system messages, the first and the last message of the user and the newest turn always stay, if need be cut.
 
     Args:
-        messages: a history in the format of OpenAI chat, OpenAI Responses items or Anthropic Messages.
+        messages: a history in the format of OpenAI chat, OpenAI Responses items, Anthropic Messages, Gemini contents
+            or Bedrock Converse.
         budget: tokens, or a window whose budget to use; without it, the window of `model`.
         meter: a meter, the name of one, or a function from a text to a number.
         model: the model whose meter to use. If its count is an estimate, the upper bound stays within the budget.
@@ -154,7 +156,7 @@ class History:
         Raises:
             InvalidType: the tools or the system prompt are invalid.
         """
-        turns, message = self._turns, system_message(system)
+        turns, message = self._turns, system_message(system, self._turns.wire)
         apart = 0 if message is None else turns.chat.units(message)
         offered, exact = turns.chat.tools(tools, system=bool(apart or turns.system))
         return {"tools": offered, "system": apart, "reply": turns.chat.framing.reply}, exact
@@ -253,7 +255,7 @@ def _history(given: Mapping[str, Any]) -> History:
     return history
 
 
-def system_message(system: Any) -> Message | None:
+def system_message(system: Any, wire: Wire) -> Message | None:
     """Return a system prompt that is sent apart from the messages as a message; `None` if there is none.
 
     Raises:
@@ -262,10 +264,10 @@ def system_message(system: Any) -> Message | None:
     """
     if system is None or system == "":
         return None
-    if not isinstance(system, str | list | tuple):
+    if isinstance(system, bytes | int | float):
         raise InvalidType("system", system, "a text or a list of blocks")
     try:
-        return wire("anthropic").read({"role": "system", "content": system}, 0)
+        return instructions(wire, system)
     except InvalidValue as error:
         place = error.place.replace("messages[0] content", "system")
         raise type(error)(place, error.value, error.expected) from error

@@ -49,7 +49,7 @@ def note_units(turns: Turns, kept: Sequence[Span], note: str) -> int:
     """Return the tokens that a note adds to the messages that are sent."""
     if not note:
         return 0
-    return turns.chat.text(note) + (0 if _joins(turns, kept) else turns.chat.frame("user"))
+    return turns.chat.text(note) + (0 if _joined(turns, kept) else turns.chat.frame("user"))
 
 
 def shared_units(last: Sequence[Any], messages: Sequence[Any], units: list[int], before: int) -> Callable[[], int]:
@@ -98,17 +98,22 @@ def _add_range(out: SentMessages, turns: Turns, start: int, stop: int, edits: Ma
 
 def _add_note(out: SentMessages, turns: Turns, kept: Sequence[Span], note: str) -> bool:
     """Add the note: as a message of its own, or to the user's message before the gap."""
-    if _joins(turns, kept):
-        out.messages[-1] = turns.wire.append(out.messages[-1], note)
-        out.units[-1] += turns.chat.text(note)
+    if back := _joined(turns, kept):
+        out.messages[-back] = turns.wire.append(out.messages[-back], note)
+        out.units[-back] += turns.chat.text(note)
     else:
         out.messages.append(turns.wire.say(note))
         out.units.append(note_units(turns, kept, note))
     return True
 
 
-def _joins(turns: Turns, kept: Sequence[Span]) -> bool:
-    """Return whether the note goes into the message before the gap: two of the user's may not follow each other."""
+def _joined(turns: Turns, kept: Sequence[Span]) -> int:
+    """Return how far before the gap the message is that the note goes into; 0 if it is a message of its own.
+
+    Two messages of the user may not follow each other, nor may one follow a system message in the middle.
+    """
     if not turns.wire.pairs or not kept or kept[0][0] > turns.starts[0]:
-        return False
-    return turns.messages[kept[0][1] - 1].role == "user"
+        return 0
+    first, last = kept[0]
+    back = next((back for back in range(1, last - first + 1) if turns.messages[last - back].role != "system"), 1)
+    return back if turns.messages[last - back].role == "user" else 0

@@ -21,14 +21,17 @@ from brim.history.result import Fitted
 from brim.history.turns import Turns
 from brim.meter import DEFAULT, BaseMeter, meter, meter_for
 from brim.meter.window import Window
-from brim.wire import Format, format_of
-from brim.wire.base import ANSWER_LIMIT_KEYS, MESSAGE_KEYS
+from brim.wire import FORMATS, KEY_FORMATS, Format, format_of
+from brim.wire.base import MESSAGE_KEYS, answer_limits, value_at
 from brim.wire.message import Message
 
 PARTS = ("system", "user", "assistant", "tool results", "tools", "framing")
 """The parts by which the tokens of a request are counted."""
 
 _OF_ANTHROPIC = ("system", "anthropic_version")
+_OF_BEDROCK = ("inferenceConfig", "toolConfig", "additionalModelRequestFields")
+_TOOL_KEYS = ("tools", "functions", "toolConfig")
+_SYSTEM_KEYS = ("system", "instructions", "systemInstruction", "system_instruction")
 _INDEX = re.compile(r"messages\[(\d+)\]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -59,7 +62,7 @@ class RequestBody:
 
     body: JsonBody = field(repr=False)
     key: str
-    """The key of the messages: `messages` or `input`; empty if the file is a list of messages."""
+    """The key of the messages, one of `MESSAGE_KEYS`; empty if the file is a list of messages."""
     messages: Sequence[Any]
     tools: list[Any] | None
     """The tool definitions, including `functions` in the old form."""
@@ -81,9 +84,11 @@ class RequestBody:
     @property
     def format(self) -> Format | None:
         """The format of the messages; `None` if neither they nor the body show it."""
-        if self.key == "input":
-            return "responses"
+        if self.key in KEY_FORMATS:
+            return KEY_FORMATS[self.key]
         known = format_of(self.messages)
+        if known is None and any(key in self.body.values for key in _OF_BEDROCK):
+            return "bedrock"
         schemas = [tool for tool in self.tools or () if isinstance(tool, Mapping) and "input_schema" in tool]
         if known is None and (schemas or any(key in self.body.values for key in _OF_ANTHROPIC)):
             return "anthropic"
@@ -162,17 +167,19 @@ class RequestBody:
         """
         if model is None:
             raise self.body.error("the budget is missing: give one, or name a model whose window to take")
-        limits = {key: value for key in ANSWER_LIMIT_KEYS if (value := self.body.values.get(key)) is not None}
-        for key, value in limits.items():
+        limits = {str(place[-1]): (value, str(place[0])) for place, value in answer_limits(self.body.values).items()}
+        for key, (value, top) in limits.items():
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise self.body.error(f"{key} must be a whole number of at least 0, not {shown(value)}", key)
+                raise self.body.error(f"{key} must be a whole number of at least 0, not {shown(value)}", top)
         try:
-            return Window.of(model, reserve=max(limits.values(), default=0)).budget
+            return Window.of(model, reserve=max((value for value, _ in limits.values()), default=0)).budget
         except InvalidValue as error:
             if not error.place.endswith("reserve"):
                 raise
             key = max(limits, key=lambda each: limits[each])
-            raise self.body.error(f"{key} must be {error.expected}, not {shown(error.value)}", key) from error
+            raise self.body.error(
+                f"{key} must be {error.expected}, not {shown(error.value)}", limits[key][1]
+            ) from error
 
     @contextmanager
     def _located(self, *, own: bool) -> Iterator[None]:
@@ -189,7 +196,7 @@ class RequestBody:
             if found := _INDEX.match(place):
                 text = text.replace("messages[", f"{self.key or 'messages'}[", 1)
                 raise self.body.error(text, int(found[1])) from error
-            for name, keys in (("tools", ("tools", "functions")), ("system", ("system", "instructions"))):
+            for name, keys in (("tools", _TOOL_KEYS), ("system", _SYSTEM_KEYS)):
                 if place.startswith(name):
                     key = next((key for key in keys if key in self.body.values), name)
                     raise self.body.error(text.replace(name, key, 1), key) from error
@@ -200,7 +207,7 @@ class RequestBody:
         turns = Turns(scale, format=self.format)
         chat, framing = turns.chat, turns.chat.framing
         read = [turns.wire.read(raw, i) for i, raw in enumerate(self.messages)]
-        apart = system_message(self.system)
+        apart = system_message(self.system, turns.wire)
         messages = read if apart is None else [apart, *read]
         parts = dict.fromkeys(PARTS, 0)
         parts["framing"] = framing.reply
@@ -217,7 +224,7 @@ class RequestBody:
 
 
 def read_request(path: str) -> RequestBody:
-    """Return the request in a file: a list of messages, or a body with `messages` or `input`.
+    """Return the request in a file: a list of messages, or a body with `messages`, `input` or `contents`.
 
     Raises:
         SourceError: the file cannot be read, is not JSON, or is not a request.
@@ -236,22 +243,23 @@ def request_of(body: JsonBody) -> RequestBody:
     if body.items is not None and not keys:
         return RequestBody(body=body, key="", messages=body.items, tools=None, system=None)
     if len(keys) != 1:
-        number = "both" if keys else "neither"
+        number = " and ".join(keys) if keys else "none of them"
         hint = "; sections are described in YAML, in a file named .yaml" if "sections" in values else ""
-        raise body.error(f"a request has either messages or input, and this has {number}{hint}", *keys[1:])
+        raise body.error(f"a request has either messages, input or contents, and this has {number}{hint}", *keys[1:])
     key, messages = keys[0], body.items
     if messages is None:
         text = values[key]
         if key != "input" or not isinstance(text, str):
             raise body.error(f"{key} must be a list of messages, not {shown(text)}", key)
         messages = [{"role": "user", "content": text}]
-    system = values.get("instructions" if key == "input" else "system")
+    system = value_at(values, (FORMATS[KEY_FORMATS.get(key, "anthropic")].system_key,))
     return RequestBody(body=body, key=key, messages=messages, tools=_tools(body), system=system)
 
 
 def _tools(body: JsonBody) -> list[Any] | None:
     """Return the tools of a body, including those in the old form."""
     tools, old = body.values.get("tools"), body.values.get("functions")
+    tools = value_at(body.values, FORMATS["bedrock"].tools_at) if tools is None else tools
     if not isinstance(tools, list | None):
         raise body.error(f"tools must be a list of tool definitions, not {shown(tools)}", "tools")
     if old is None:

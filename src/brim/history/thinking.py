@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
 from brim.history.history_fit import HistoryFit
-
-_UNBOUND = re.compile(r"claude-(?:[a-z]+-)?[1-4]\b|claude-[a-z]+-5(?:-0)?(?![-.]?[1-9])|claude-[1-4]")
-"""Models known to accept thinking after any edit; later ones refuse it."""
-
-
-def binds(model: str | None) -> bool:
-    """Return whether a model may refuse thinking after an edit; an unknown model may."""
-    return model is None or _UNBOUND.search(model) is None
 
 
 def unbind(fit: HistoryFit) -> None:

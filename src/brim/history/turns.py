@@ -57,7 +57,7 @@ class Turns:
         self.order += 1
         self.wire = chosen
         self.chat = self.meter.counter(chosen.provider)
-        self.pairs = Pairs()
+        self.pairs = Pairs(by_name=chosen.named)
         self._rules = rules_of(chosen, self.pairs)
         self.raws: list[Any] = []
         """The messages, as they came or repaired."""
@@ -351,6 +351,7 @@ class Turns:
 
         A message that answers calls of two turns of the model cannot follow both: the older calls have no result then.
         """
+        message = self.pairs.named(message)
         if len(message.results) == 1 and message.results[0] in self.pairs.open:
             return message
         callers = self.pairs.callers(message)
@@ -366,7 +367,7 @@ class Turns:
         ids = ", ".join(repr(piece.id) for piece in gone)
         raw = without(message, gone)
         self._fault(message, index, f"no call waits for the result {ids}", raw)
-        return None if raw is None else self.wire.read(raw, index)
+        return None if raw is None else self._without_orphans(self.wire.read(raw, index), index)
 
     def _fault(self, message: Message, index: int, reason: str, raw: Any | None) -> None:
         """Record a problem of a message; `raw` is the message after the repair."""

@@ -1,4 +1,4 @@
-"""A call of a model as the fields that a client sends, in the format of Chat Completions, Responses or Messages.
+"""A call of a model as the fields that a client sends, in any format.
 
 A call that fits is sent as it came. The messages are recorded as copies, since callers change their own: marks for the
 provider's cache move from message to message as a conversation grows.
@@ -11,16 +11,17 @@ from typing import Any, Self
 
 from brim.integrations.calls import FittedCall
 from brim.sessions.conversations import Conversations
-from brim.wire import Format, plain
-from brim.wire.base import ANSWER_LIMIT_KEYS, jsonable
+from brim.wire import Format, plain, wire
+from brim.wire.base import answer_limits, changed, jsonable, place_of, value_at
+from brim.wire.message import Path
 from brim.wire.stateful import is_stateful
-
-_LISTS = {"openai": "messages", "responses": "input", "anthropic": "messages"}
-_SYSTEMS = {"responses": "instructions", "anthropic": "system"}
 
 
 class ClientCall(FittedCall):
     """A call that a client is about to make."""
+
+    model_key = "model"
+    """The field that names the model."""
 
     @classmethod
     def of(cls, values: Any, format: Format, conversations: Conversations, session: str | None = None) -> Self | None:
@@ -28,7 +29,7 @@ class ClientCall(FittedCall):
 
         Args:
             values: the fields of the body.
-            format: `openai`, `responses` or `anthropic`.
+            format: the format of the messages.
             conversations: the conversations of the program.
             session: the name of the conversation; without it, the one whose messages these begin with.
 
@@ -38,14 +39,15 @@ class ClientCall(FittedCall):
         """
         if not isinstance(values, Mapping) or is_stateful(values):
             return None
-        given = _field(values, _LISTS[format])
+        key, at = wire(format).list_key, place_of(values, wire(format).tools_at)
+        given = _field(values, key)
         if isinstance(given, str) and given and format == "responses":
             return cls(values, [{"role": "user", "content": given}], format, conversations, session)
         if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
             return None
         # An iterator can be read but once.
-        messages, tools = list(given), _list(values, "tools")
-        values = {**values, _LISTS[format]: messages, **({"tools": tools} if tools else {})}
+        messages, tools = list(given), _listed(value_at(values, at)) if at else []
+        values = changed(values, {(key,): messages, **({at: tools} if at and tools else {})})
         return cls(values, messages, format, conversations, session)
 
     def __init__(
@@ -56,39 +58,51 @@ class ClientCall(FittedCall):
         conversations: Conversations,
         session: str | None,
     ) -> None:
-        self._values, self._originals, self._list = values, messages, _LISTS[format]
-        model = _field(values, "model")
-        answers = [value for key in ANSWER_LIMIT_KEYS if isinstance(value := _field(values, key), int)]
-        functions = [{"type": "function", "function": plain(each)} for each in _list(values, "functions")]
+        chosen = wire(format)
+        self._values, self._originals, self._list = values, messages, chosen.list_key
+        model = _field(values, self.model_key)
+        functions = [{"type": "function", "function": plain(each)} for each in _listed(_field(values, "functions"))]
+        system = value_at(values, (chosen.system_key,)) if chosen.system_key else None
         request = conversations.request(
             [jsonable(raw) for raw in messages],
             model=model if isinstance(model, str) else None,
-            tools=[*map(plain, _list(values, "tools")), *functions] or None,
-            system=jsonable(_field(values, _SYSTEMS.get(format, ""))),
+            tools=[*map(plain, _listed(value_at(values, chosen.tools_at))), *functions] or None,
+            system=jsonable(_given(system)),
             format=format,
-            answer=max(answers, default=None),
+            answer=max(self._limits.values(), default=None),
             session=session,
         )
         super().__init__(request)
+
+    @property
+    def _limits(self) -> dict[Path, int]:
+        """The most tokens of the answer, by their places."""
+        return {place: limit for place, limit in answer_limits(self._values).items() if isinstance(limit, int)}
+
+    def made(self, raw: Any) -> Any:
+        """Return a message that brim made as the client takes it."""
+        return raw
 
     @property
     def fields(self) -> Mapping[str, Any]:
         """The fields to send, with the messages that fit."""
         values, request = self._values, self.request
         if request.answer is not None:
-            limits = {key for key in ANSWER_LIMIT_KEYS if isinstance(_field(values, key), int)}
-            values = {**values, **{key: min(values[key], request.answer) for key in limits}}
+            values = changed(values, {place: min(limit, request.answer) for place, limit in self._limits.items()})
         if not request.changed:
             return values
-        return {**values, self._list: request.written(self._originals, lambda raw: raw)}
+        return {**values, self._list: request.written(self._originals, self.made)}
 
 
-def _field(values: Mapping[str, Any], key: str) -> Any:
-    """Return a field; `None` if its value is an object by which a client marks a field that was left out."""
-    value = values.get(key)
+def _given(value: Any) -> Any:
+    """Return a value; `None` if it is an object by which a client marks a field that was left out."""
     return None if type(value).__name__ in ("NotGiven", "Omit") else value
 
 
-def _list(values: Mapping[str, Any], key: str) -> list[Any]:
-    value = _field(values, key)
+def _field(values: Mapping[str, Any], key: str) -> Any:
+    return _given(values.get(key))
+
+
+def _listed(value: Any) -> list[Any]:
+    value = _given(value)
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping) else []

@@ -1,8 +1,8 @@
-"""Wraps `openai` and `anthropic` clients, sync and async: the same client, and every request of it fits.
+"""Wraps the clients of model providers: the same client, and every request of it fits.
 
-A client sends everything through its method `request`, and reads every answer through `_process_response_data`: chat,
-Responses and Messages, streams, raw responses and structured output alike. brim replaces these two; the rest of the
-client is unchanged.
+An `openai` or `anthropic` client sends everything through its method `request`, and reads every answer through
+`_process_response_data`: chat, Responses and Messages, streams, raw responses and structured output alike. brim
+replaces these two; the rest of the client is unchanged. Clients of other packages have a module of their own.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from brim.errors import InvalidType
+from brim.integrations import bedrock, google_genai
 from brim.integrations.calls import arun, configured, run
 from brim.integrations.client_call import ClientCall
 from brim.meter.window import Window
@@ -112,7 +113,8 @@ def wrap(
     `client.brim.sessions` are the sessions.
 
     Args:
-        client: an `OpenAI`, `AsyncOpenAI`, `Anthropic` or `AsyncAnthropic`, or one of their variants for a cloud.
+        client: an `OpenAI`, `AsyncOpenAI`, `Anthropic` or `AsyncAnthropic`, or one of their variants for a cloud; the
+            `Client` of `google-genai`; the client `bedrock-runtime` of `boto3`.
         window: the window of the models and the share of it that a prompt may use; by default that of the settings,
             or the window of each model.
         store: a store for the sessions, or its URL; by default the `store.url` of the settings, or memory.
@@ -126,10 +128,16 @@ def wrap(
         InvalidValue: a setting is unknown; the message lists the nearest.
         StoreError: the store cannot be opened.
     """
-    if isinstance(client, type) or not all(callable(getattr(client, name, None)) for name in _NEEDED):
-        raise InvalidType("client", client, "a client of the openai or the anthropic package, sync or async")
+    others = [each for each in (google_genai, bedrock) if not isinstance(client, type) and each.is_client(client)]
+    known = not isinstance(client, type) and all(callable(getattr(client, name, None)) for name in _NEEDED)
+    if not others and not known:
+        expected = "a client of openai, anthropic or google-genai, or bedrock-runtime of boto3"
+        raise InvalidType("client", client, expected)
     check_options(settings, ConversationOptions)
-    wrapper = _Wrapper(configured(window, store=store, **settings), session)
+    conversations = configured(window, store=store, **settings)
+    if others:
+        return others[0].wrapped(client, conversations, session)
+    wrapper = _Wrapper(conversations, session)
     copied = client.copy
     return wrapper.attach(getattr(copied, "plain", copied)())
 

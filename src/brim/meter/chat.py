@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from brim.meter.model import Framing
-from brim.wire import format_of, wire
+from brim.wire import format_of, instructions, wire
 from brim.wire.base import MEDIA
 from brim.wire.message import Message, Piece
 
@@ -84,7 +84,7 @@ class RequestCounter:
         if kind == "call":
             return count(piece.text) + count(piece.name) + self.call + (count(piece.id) if self.ids else 0)
         if kind == "result":
-            return count(piece.id) if self.ids else 0
+            return count(piece.name) + (count(piece.id) if self.ids else 0)
         if kind in MEDIA:
             from brim.meter.image import count_media
 
@@ -149,6 +149,6 @@ def request_counts(
     chat = counter(chosen.provider)
     read = [chosen.read(raw, i) for i, raw in enumerate(messages)]
     if system:
-        read.append(wire("anthropic").read({"role": "system", "content": system}, 0))
+        read.append(instructions(chosen, system))
     offered, _ = chat.tools(tools, system=any(message.role == "system" for message in read))
     return sum(chat.units(message) for message in read) + offered + chat.framing.reply

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from brim.errors import InvalidType, InvalidValue
 from brim.meter.names import fold, spellings
+from brim.wire import definitions
 from brim.wire.base import json_of
 
 Count = Callable[[str], int]
@@ -108,7 +109,7 @@ def count_tools(
     """
     if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Sequence):
         raise InvalidType("tools", tools, "a list of tools")
-    read = [_tool(f"tools[{i}]", tool, provider) for i, tool in enumerate(tools)]
+    read = [_tool(f"tools[{i}]", tool, provider) for i, tool in enumerate(definitions(tools))]
     if not read:
         return 0, True
     names = [fold(name) for name in spellings(model)] if model is not None else ["gpt-4o"]

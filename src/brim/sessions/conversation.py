@@ -29,7 +29,7 @@ CHANGED = "changed"
 """Why a session began anew: the messages of a request do not continue those that it has."""
 _TRIES = 50
 """How often a request is fitted again because another process has written to its log."""
-_MARKS = ("cache_control", "prompt_cache_breakpoint")
+_MARKS = ("cache_control", "prompt_cache_breakpoint", "cachePoint")
 _SYSTEM = ("system", "developer")
 _TAIL = 2
 """Messages at the end that a client may have changed since its last request."""
@@ -287,7 +287,7 @@ def bare(raw: Any) -> Any:
         return raw
     content = raw.get("content")
     if isinstance(content, list) and any(map(_is_marked, content)):
-        return {**_unmarked(raw), "content": [*map(_unmarked, content)]}
+        return {**_unmarked(raw), "content": [each for each in map(_unmarked, content) if each]}
     return _unmarked(raw)
 
 

@@ -14,6 +14,7 @@ from brim.receipts.receipt import Part, Receipt, handle, losses
 from brim.receipts.section import Priority, Section
 from brim.sections.fit import fit
 from brim.sessions.context import Context
+from brim.wire import Wire
 
 HEAD = "## Memory"
 """The heading above memory in a prompt."""
@@ -71,8 +72,10 @@ class FixedParts:
         turns, messages = context.history.turns, fitted.messages
         wire, units = turns.wire, 0
         if self.memory:
-            if wire.pairs and messages and wire.read(messages[-1], 0).role == "user":
-                messages, units = [*messages[:-1], wire.append(messages[-1], self.memory)], turns.chat.text(self.memory)
+            at = _last_said(messages, wire) if wire.pairs else None
+            if at is not None:
+                messages = [*messages[:at], wire.append(messages[at], self.memory), *messages[at + 1 :]]
+                units = turns.chat.text(self.memory)
             else:
                 messages, units = [*messages, wire.say(self.memory)], self.room(context)
         if self.system and wire.name == "openai":
@@ -101,6 +104,15 @@ class FixedParts:
             return replace(receipt, budget=budget, used=used, upper=used, parts=parts, losses=losses(parts))
 
         return write
+
+
+def _last_said(messages: Sequence[Any], wire: Wire) -> int | None:
+    """Return the index of the last message, if it is the user's; system messages after it do not count."""
+    for at in range(len(messages) - 1, -1, -1):
+        role = wire.read(messages[at], at).role
+        if role != "system":
+            return at if role == "user" else None
+    return None
 
 
 def _sections(memory: Memory | None) -> list[Section]:

@@ -23,7 +23,7 @@ from brim.sessions.model_meter import ModelMeter, SentPrompt, load_calibration, 
 from brim.sessions.models import known
 from brim.sessions.request import RequestInput
 from brim.store.base import Store
-from brim.wire import format_of, wire
+from brim.wire import format_of, instructions, wire
 
 _MOST = 256
 """Models that are remembered: a client can name any."""
@@ -143,7 +143,7 @@ class Meters:
             tokens += counter.units(message)
             instructed = instructed or message.role == "system"
         if request.system and format.name != "openai":
-            tokens += counter.units(wire("anthropic").read({"role": "system", "content": request.system}, 0))
+            tokens += counter.units(instructions(format, request.system))
             instructed = True
         offered, exact = self.tools(scale, counter, request.tools, system=instructed)
         return RequestSize(tokens + offered, exact and scale.exact and not counter.estimated)

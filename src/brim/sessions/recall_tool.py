@@ -26,7 +26,7 @@ _MOST_FOUND = 8
 
 
 def tool(format: str) -> dict[str, Any]:
-    """Return the definition of the tool in the format of OpenAI chat, Responses or Anthropic.
+    """Return the definition of the tool in a format.
 
     Raises:
         InvalidValue: there is no such format.
@@ -36,6 +36,10 @@ def tool(format: str) -> dict[str, Any]:
     named = {"name": NAME, "description": _DESCRIPTION}
     if wire(format).name == "anthropic":
         return {**named, "input_schema": schema}
+    if format == "gemini":
+        return {"functionDeclarations": [{**named, "parametersJsonSchema": schema}]}
+    if format == "bedrock":
+        return {"toolSpec": {**named, "inputSchema": {"json": schema}}}
     body = {**named, "parameters": schema}
     return {"type": "function", **body} if format == "responses" else {"type": "function", "function": body}
 

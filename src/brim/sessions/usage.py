@@ -1,6 +1,6 @@
-"""The usage that a provider reports for a call, as OpenAI and Anthropic report it.
+"""The usage that a provider reports for a call, as OpenAI, Anthropic, Gemini and Bedrock report it.
 
-OpenAI includes cached tokens in the input, Anthropic does not; here the input is the whole prompt either way.
+OpenAI and Gemini include cached tokens in the input, the others do not; here the input is the whole prompt either way.
 """
 
 from __future__ import annotations
@@ -12,9 +12,14 @@ from typing import Any
 from brim.amounts import units
 from brim.errors import InvalidType
 from brim.wire import plain
+from brim.wire.base import snake
 
 _ANTHROPIC = ("cache_creation_input_tokens", "cache_read_input_tokens", "cache_creation")
 """Fields of a usage in which the input does not include the cached tokens."""
+
+_KEYS = ("usage", "usageMetadata")
+_AROUND = ("message", "response", "metadata")
+"""Where an answer or an event has its usage, and what may stand around it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,8 +51,7 @@ def reported(
     """Return the usage of a call, from a provider's answer or from numbers.
 
     Args:
-        usage: the `usage` of an answer of Chat Completions, Responses or Messages, or the whole answer; a mapping or a
-            client's own object.
+        usage: the `usage` of an answer, or the whole answer; a mapping or a client's own object.
         input_tokens: tokens of the whole prompt, cached ones included.
         output_tokens: tokens of the answer.
         cached_tokens: tokens of the prompt that were found in the cache.
@@ -77,6 +81,10 @@ def reported(
                 cached=_count(details, "cached_tokens"),
                 written=_count(details, "cache_write_tokens"),
             )
+    if "promptTokenCount" in values or "prompt_token_count" in values:
+        return _gemini(values)
+    if "inputTokens" in values:
+        return _bedrock(values)
     raise InvalidType("usage", usage, "one with input_tokens or prompt_tokens, as answers have it")
 
 
@@ -84,8 +92,8 @@ def usage_in(values: Any) -> Mapping[str, Any] | None:
     """Return the usage that a whole answer, or an event of a stream, reports; `None` if it reports none."""
     if not isinstance(values, Mapping):
         return None
-    below = [values, *(values[key] for key in ("message", "response") if isinstance(values.get(key), Mapping))]
-    return next((found for each in below if isinstance(found := each.get("usage"), Mapping)), None)
+    below = [values, *(values[key] for key in _AROUND if isinstance(values.get(key), Mapping))]
+    return next((found for each in below for key in _KEYS if isinstance(found := each.get(key), Mapping)), None)
 
 
 def _anthropic(values: Mapping[str, Any]) -> ReportedUsage:
@@ -101,10 +109,26 @@ def _anthropic(values: Mapping[str, Any]) -> ReportedUsage:
     )
 
 
+def _gemini(values: Mapping[str, Any]) -> ReportedUsage:
+    def count(camel: str) -> int | None:
+        return _count(values, camel if camel in values else snake(camel))
+
+    said = [count(name) for name in ("candidatesTokenCount", "thoughtsTokenCount")]
+    output = None if said == [None, None] else sum(each or 0 for each in said)
+    return ReportedUsage(input=count("promptTokenCount"), output=output, cached=count("cachedContentTokenCount"))
+
+
+def _bedrock(values: Mapping[str, Any]) -> ReportedUsage:
+    read, written = _count(values, "cacheReadInputTokens"), _count(values, "cacheWriteInputTokens")
+    fresh = _count(values, "inputTokens")
+    whole = None if fresh is None else fresh + (read or 0) + (written or 0)
+    return ReportedUsage(input=whole, output=_count(values, "outputTokens"), cached=read, written=written)
+
+
 def _values(usage: Any) -> Mapping[str, Any]:
     """Return the fields of a usage, or of the one that a whole answer has."""
     values = _fields(usage)
-    inner = values.get("usage")
+    inner = next((values[key] for key in (*_KEYS, "usage_metadata") if values.get(key) is not None), None)
     return _fields(inner) if inner is not None else values
 
 

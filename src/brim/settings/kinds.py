@@ -198,7 +198,7 @@ TEXTS = Kind(
 _RULE: dict[str, Kind] = {
     "model": text(),
     "key": text(),
-    "route": choice(("chat", "responses", "messages")),
+    "route": choice(("chat", "responses", "messages", "gemini", "bedrock")),
     "policy": choice(POLICIES),
     "window": whole(least=1),
     "meter": text(),

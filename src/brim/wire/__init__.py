@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from brim.errors import InvalidType, InvalidValue
-from brim.wire import anthropic, chat, responses
+from brim.wire import anthropic, bedrock, chat, gemini, responses
 from brim.wire.base import Format, Wire, plain
+from brim.wire.message import Message
 
-__all__ = ["FORMATS", "Format", "Wire", "format_of", "plain", "wire"]
+__all__ = ["FORMATS", "KEY_FORMATS", "Format", "Wire", "definitions", "format_of", "instructions", "plain", "wire"]
 
-FORMATS: dict[str, Wire] = {"openai": chat.WIRE, "responses": responses.WIRE, "anthropic": anthropic.WIRE}
-"""The formats by name: Chat Completions, Responses items, Anthropic Messages."""
+FORMATS: dict[str, Wire] = {
+    each.name: each for each in (chat.WIRE, responses.WIRE, anthropic.WIRE, gemini.WIRE, bedrock.WIRE)
+}
+"""The formats by name: Chat Completions, Responses items, Anthropic Messages, Gemini contents, Bedrock Converse."""
+
+KEY_FORMATS: dict[str, Format] = {"input": "responses", "contents": "gemini"}
+"""The formats that have a key of their own for the messages of a request body."""
 
 
 def wire(name: str) -> Wire:
@@ -45,8 +51,33 @@ def format_of(messages: Sequence[Any]) -> Format | None:
     return None
 
 
+def instructions(format: Wire, system: Any) -> Message:
+    """Return a system prompt that is sent apart from the messages; chat has none, and takes blocks as Anthropic's.
+
+    Raises:
+        InvalidValue: it is invalid; the error names it as the content of the first message.
+    """
+    return (format if format.system_key else anthropic.WIRE).instructions(system)
+
+
+def definitions(tools: Sequence[Any]) -> list[Any]:
+    """Return the tools of a request with one entry for each function, in whichever format they are."""
+    found: list[Any] = []
+    for raw in tools:
+        tool = plain(raw)
+        spread = None
+        if isinstance(tool, Mapping):
+            spread = next((each for read in (gemini, bedrock) if (each := read.definitions(tool)) is not None), None)
+        found += [raw] if spread is None else spread
+    return found
+
+
 def _format(values: dict[str, Any]) -> Format | None:
     """Return the only format that a message can have."""
+    if gemini.is_content(values):
+        return "gemini"
+    if bedrock.is_message(values):
+        return "bedrock"
     if anthropic.is_message(values):
         return "anthropic"
     if responses.is_item(values):

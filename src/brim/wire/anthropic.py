@@ -35,9 +35,11 @@ class Anthropic(Wire):
     """The format of the Messages API."""
 
     name = "anthropic"
+    system_key = "system"
     provider = "anthropic"
     pairs = True
     binds = True
+    objects = True
 
     def read(self, raw: Any, index: int) -> Message:
         """Return the message of a caller's object.

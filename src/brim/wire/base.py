@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from base64 import b64encode
 from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
@@ -15,13 +16,16 @@ GONE = object()
 MEDIA = ("image", "audio", "file")
 """Kinds of pieces that are not text."""
 
-Format = Literal["openai", "responses", "anthropic"]
-"""The names of the formats: Chat Completions, Responses items, Anthropic Messages."""
+Format = Literal["openai", "responses", "anthropic", "gemini", "bedrock"]
+"""The names of the formats: Chat Completions, Responses items, Anthropic Messages, Gemini, Bedrock Converse."""
 
-MESSAGE_KEYS = ("messages", "input")
+MESSAGE_KEYS = ("messages", "input", "contents")
 """Keys of a request body that hold its messages."""
-ANSWER_LIMIT_KEYS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
-"""Keys of a request body that hold the most tokens of the answer."""
+ANSWER_LIMITS: tuple[Path, ...] = (
+    *(("max_tokens",), ("max_completion_tokens",), ("max_output_tokens",)),
+    *(("generationConfig", "maxOutputTokens"), ("inferenceConfig", "maxTokens")),
+)
+"""Places of a request body that hold the most tokens of the answer, of all formats."""
 
 
 class Wire(ABC):
@@ -40,6 +44,17 @@ class Wire(ABC):
     """Whether a result must directly follow its call."""
     binds: bool = False
     """Whether the provider may refuse thinking if text before it has changed."""
+    objects: bool = False
+    """Whether the arguments of a call are an object, not a text."""
+    named: bool = False
+    """Whether a result may answer a call by the name of the function alone."""
+
+    list_key: str = "messages"
+    """The key of the messages in a request body."""
+    system_key: str = ""
+    """The key of a system prompt that is not one of the messages; empty if there is none."""
+    tools_at: Path = ("tools",)
+    """The place of the tool definitions in a request body."""
 
     @abstractmethod
     def read(self, raw: Any, index: int) -> Message:
@@ -52,6 +67,26 @@ class Wire(ABC):
     def say(self, text: str) -> Any:
         """Return a user message with this text."""
         return {"role": "user", "content": text}
+
+    def instructions(self, system: Any) -> Message:
+        """Return a system prompt that is sent apart from the messages as a message.
+
+        Raises:
+            InvalidValue: it is invalid; the error names it as the content of the first message.
+        """
+        return self.read({"role": "system", "content": system}, 0)
+
+    def value(self, piece: Piece, text: str) -> Any:
+        """Return a text as the value at the place of a piece."""
+        return json.loads(text) if piece.kind == "call" and self.objects else text
+
+    def result(self, text: str) -> Any:
+        """Return the content of a result that is only this text."""
+        return text
+
+    def without(self, message: Message, gone: Collection[Piece]) -> Any | None:
+        """Return a copy of a message without some of its pieces, or `None` if it would be empty."""
+        return without(message, gone)
 
     def append(self, raw: Any, text: str) -> Any:
         """Return a copy of a message with this text added at its end."""
@@ -74,6 +109,40 @@ def plain(raw: Any) -> Any:
         return dump()
 
 
+def snake(camel: str) -> str:
+    """Return a key as Google's servers and clients may write it too."""
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in camel)
+
+
+def place_of(values: Mapping[str, Any], path: Path) -> Path | None:
+    """Return the place of a field of a body in its own spelling; `None` if it is not there."""
+    found: list[str | int] = []
+    inner: Any = values
+    for key in path:
+        inner = plain(inner)
+        spelling = next((each for each in (key, snake(str(key))) if isinstance(inner, Mapping) and each in inner), None)
+        if spelling is None:
+            return None
+        found.append(spelling)
+        inner = inner[spelling]
+    return tuple(found)
+
+
+def value_at(values: Mapping[str, Any], path: Path) -> Any:
+    """Return a field of a body, in either spelling; `None` if it is not there."""
+    place = place_of(values, path)
+    inner: Any = values
+    for key in place or ():
+        inner = plain(inner)[key]
+    return None if place is None else inner
+
+
+def answer_limits(values: Mapping[str, Any]) -> dict[Path, Any]:
+    """Return the most tokens of the answer that a body asks for, by their places."""
+    places = [place for path in ANSWER_LIMITS if (place := place_of(values, path)) is not None]
+    return {place: value for place in places if (value := value_at(values, place)) is not None}
+
+
 def jsonable(value: Any) -> Any:
     """Return a message as JSON values: a client library's own objects become the fields that were set."""
     known = plain(value)
@@ -81,7 +150,7 @@ def jsonable(value: Any) -> Any:
         return {key: jsonable(each) for key, each in known.items()}
     if isinstance(known, list | tuple):
         return [jsonable(each) for each in known]
-    return known
+    return encoded(known) if isinstance(known, bytes | bytearray) else known
 
 
 def fields_of(raw: Any, index: int) -> Mapping[str, Any]:
@@ -136,6 +205,11 @@ def text_at(values: Any, key: str, place: str) -> str:
     return found
 
 
+def encoded(data: Any) -> str:
+    """Return the data of an image or a file as base64, whether it came as bytes or as such a text."""
+    return b64encode(data).decode() if isinstance(data, bytes | bytearray) else str(data or "")
+
+
 def opaque(value: Any, at: Path, place: str) -> Piece:
     """Return a piece of unknown type, which is counted as its JSON.
 
@@ -152,9 +226,14 @@ def json_of(value: Any, place: str) -> str:
         InvalidType: it cannot be written as JSON.
     """
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=plain)
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_written)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidType(place, value, f"JSON ({error})") from error
+
+
+def _written(value: Any) -> Any:
+    """Return what JSON has in place of an object of a client library."""
+    return encoded(value) if isinstance(value, bytes | bytearray) else plain(value)
 
 
 def changed(raw: Any, edits: Mapping[Path, Any]) -> Any:

@@ -40,6 +40,7 @@ _PHRASES = tuple(
         rf"prompt contains (?P<sent>{_N}) tokens.{{0,60}}?(?P<limit>{_N}) maximum context length",
         rf"input token count(?: \((?P<sent>{_N})\)| of (?P<sent2>{_N}))?"
         rf" exceeds the (?:maximum|limit)[^\d]{{0,40}}(?P<limit>{_N})",
+        rf"input token count is (?P<sent>{_N}) but (?:the )?model only supports up to (?P<limit>{_N})",
         rf"prompt token count of (?P<sent>{_N}) exceeds the limit of (?P<limit>{_N})",
         rf"exceeded model token limit: (?P<limit>{_N})(?: \(requested: (?P<sent>{_N})\))?",
         rf"tokens in the prompt cannot exceed (?P<limit>{_N})(?: - received (?P<sent>{_N}))?",
@@ -53,6 +54,7 @@ _PHRASES = tuple(
         r"\bcontext window\b.{0,80}\b(?:exceed|too |large|full|fit|beyond|reduce|maximum|over)",
         r"input is too long",
         r"too many input tokens",
+        r"too many total text bytes",
         r"input tokens exceeded",
         r"reduce the length of (?:the |your )?(?:messages|prompt|input|completion)",
         r"exceeds? (?:the )?maximum (?:number of )?(?:input |prompt )?tokens? (?:allowed|limit|length)",
@@ -71,7 +73,7 @@ _RATE = re.compile(
 """Phrases of rate limits, which a shorter prompt does not solve."""
 _TOLD = ("message", "code", "type", "error_code", "detail", "status", "reason", "error", "msg")
 _BELOW = ("error", "details", "response", "body", "detail", "errors", "metadata", "incomplete_details")
-_STOPS = ("stop_reason", "finish_reason", "native_finish_reason")
+_STOPS = ("stop_reason", "finish_reason", "native_finish_reason", "stopReason", "finishReason")
 _DEEPEST = 6
 _LONGEST = 4_000
 """Characters of one message that are searched."""
@@ -192,7 +194,7 @@ def _of_mapping(values: Mapping[str, Any], depth: int) -> Iterator[tuple[str, An
         yield key, values.get(key)
     if isinstance(code := values.get("code"), int):
         yield "status_code", code
-    answers = any(key in values for key in ("choices", "content", "output"))
+    answers = any(key in values for key in ("choices", "content", "output", "candidates"))
     for key in () if answers else _TOLD:
         if isinstance(values.get(key), str):
             yield key, values[key]

@@ -28,6 +28,8 @@ class Responses(Wire):
     """The format of the input items of the Responses API."""
 
     name = "responses"
+    system_key = "instructions"
+    list_key = "input"
     text_type = "input_text"
     batches = True
     adjacent = False

@@ -7,12 +7,12 @@ from typing import Any
 
 from brim.wire.base import plain
 
-_NAMED = ("previous_response_id", "conversation")
+_NAMED = ("previous_response_id", "conversation", "cachedContent", "cached_content", "promptVariables")
 _KEYS = frozenset((*_NAMED, "prompt", "thread"))
 
 
 def is_stateful(values: Mapping[str, Any]) -> bool:
-    """Return whether a body continues a response, a conversation, a stored prompt or a thread of the provider."""
+    """Return whether a body continues a response, a conversation, a prompt or a thread that the provider keeps."""
     if _KEYS.isdisjoint(values):
         return False
     if any(values.get(key) for key in _NAMED):

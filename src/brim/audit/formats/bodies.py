@@ -1,4 +1,4 @@
-"""Request bodies of OpenAI and Anthropic: alone, or in a log with the answer and its usage.
+"""Request bodies of all providers: alone, or in a log with the answer and its usage.
 
 A body that names a model is one request. A list of messages that names none is a complete conversation, as in datasets
 and transcripts: each answer in it was a request.
@@ -13,14 +13,14 @@ from brim.audit.fields import loaded, mapping, name_in, number, rows, text
 from brim.audit.trace import RecordedRequest, RecordingFormat, TraceItem, fingerprint, refused, replies
 from brim.errors import InvalidValue
 from brim.sessions.usage import reported, usage_in
-from brim.wire import Format, format_of
+from brim.wire import KEY_FORMATS, Format, format_of, wire
+from brim.wire.base import MESSAGE_KEYS, answer_limits, value_at
 from brim.wire.stateful import is_stateful
 
 _BODIES = ("request", "body", "request_body", "requestBody", "params", "kwargs")
 """Fields in which a log keeps the request."""
 _ANSWERS = ("response", "completion", "output", "response_body", "responseBody", "result")
 """Fields in which it keeps the answer."""
-_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _OF_ANTHROPIC = ("anthropic_version", "stop_sequences", "top_k")
 
 
@@ -43,7 +43,8 @@ FORMAT = RecordingFormat("bodies", _items)
 def body_in(record: Any) -> Mapping[str, Any] | None:
     """Return the body that a record is or contains: a mapping with a list of messages, or such a list."""
     if isinstance(record, list):
-        return {"messages": record} if record and all(map(_is_message, record)) else None
+        key = "contents" if record and "parts" in mapping(record[0]) else "messages"
+        return {key: record} if record and all(map(_is_message, record)) else None
     if not isinstance(record, Mapping):
         return None
     outer = [mapping(loaded(record.get(key))) for key in _BODIES]
@@ -53,23 +54,29 @@ def body_in(record: Any) -> Mapping[str, Any] | None:
 
 def request_of(body: Mapping[str, Any], log: Mapping[str, Any]) -> RecordedRequest:
     """Return the request of a body, with the answer, the usage and the error that the log has."""
-    name = "messages" if "messages" in body else "input"
+    name = next((key for key in MESSAGE_KEYS if key in body), "input")
     content = body.get(name)
     messages = [{"role": "user", "content": content}] if isinstance(content, str) else list(content or ())
-    system = body.get("system" if name == "messages" else "instructions")
+    keyed = wire(KEY_FORMATS.get(name, "anthropic"))
+    system = value_at(body, (keyed.system_key,))
     answer = _answer(log)
     return RecordedRequest(
         messages=messages,
-        format="responses" if name == "input" else _format(body, messages),
-        model=text(body.get("model")) or text(log.get("model")),
+        format=KEY_FORMATS.get(name) or _format(body, messages),
+        model=_model(body) or _model(log),
         tools=_tools(body),
-        system=system if isinstance(system, str | list) else None,
-        answer=max((count for key in _LIMITS if (count := number(body.get(key)))), default=0),
+        system=system if isinstance(system, str | list | Mapping) else None,
+        answer=max((count for limit in answer_limits(body).values() if (count := number(limit))), default=0),
         usage=usage_of(answer) or usage_of(log),
         overflowed=refused(log.get("error") or mapping(answer).get("error")),
         partial=is_stateful(body),
-        whole=text(body.get("model")) is None and answer is None and bool(replies(messages)),
+        whole=_model(body) is None and answer is None and bool(replies(messages)),
     )
+
+
+def _model(values: Mapping[str, Any]) -> str | None:
+    """Return the model that a body or a log names."""
+    return next((named for key in ("model", "modelId", "model_id") if (named := text(values.get(key)))), None)
 
 
 def usage_of(holder: Any) -> tuple[int, int] | None:
@@ -92,13 +99,18 @@ def _start(request: RecordedRequest) -> str:
 
 
 def _is_message(raw: Any) -> bool:
-    return isinstance(raw, Mapping) and ("role" in raw or (isinstance(raw.get("type"), str) and "_call" in raw["type"]))
+    return isinstance(raw, Mapping) and (
+        "role" in raw or "parts" in raw or (isinstance(raw.get("type"), str) and "_call" in raw["type"])
+    )
 
 
 def _has_messages(values: Mapping[str, Any]) -> bool:
     messages = values.get("messages")
     if isinstance(messages, list) and messages:
         return "role" in mapping(messages[0])
+    contents = values.get("contents")
+    if isinstance(contents, list) and contents:
+        return "parts" in mapping(contents[0])
     content = values.get("input")
     if isinstance(content, str):
         return "model" in values
@@ -124,4 +136,4 @@ def _format(body: Mapping[str, Any], messages: list[Any]) -> Format | None:
 
 def _tools(body: Mapping[str, Any]) -> list[Any] | None:
     functions = [{"type": "function", "function": each} for each in rows(body.get("functions"))]
-    return [*rows(body.get("tools")), *functions] or None
+    return [*rows(body.get("tools")), *rows(value_at(body, wire("bedrock").tools_at)), *functions] or None

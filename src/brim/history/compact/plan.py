@@ -14,6 +14,7 @@ from typing import Any
 
 from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue, NoProgress
+from brim.history.bindings import binds
 from brim.history.compact import mark
 from brim.history.compact.extract import condensed, summary_input
 from brim.history.compact.facts import MessageText
@@ -23,7 +24,6 @@ from brim.history.note import is_note
 from brim.history.options import Pin
 from brim.history.prompt import sent_messages
 from brim.history.spans import joined
-from brim.history.thinking import binds
 from brim.history.turns import Turns
 from brim.meter import Meter
 from brim.meter import meter as metered

@@ -1,0 +1,80 @@
+"""Fits the requests of the client `bedrock-runtime` of `boto3`: `converse` and `converse_stream`.
+
+Every operation of such a client goes through its method `_make_api_call`. brim replaces it in a copy, which shares the
+connections; other operations are sent as they come.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Iterator
+from typing import Any
+
+from brim.integrations.calls import run
+from brim.integrations.client_call import ClientCall
+from brim.sessions.conversations import Conversations
+from brim.sessions.usage import usage_in
+
+_SERVICE = "bedrock-runtime"
+_OPERATIONS = ("Converse", "ConverseStream")
+_BYTES = ("bytes", "redactedContent")
+"""Fields that hold bytes, which are recorded as base64."""
+
+
+def is_client(client: Any) -> bool:
+    """Return whether a client is that of the service in `boto3` or `botocore`."""
+    model = getattr(getattr(client, "meta", None), "service_model", None)
+    return getattr(model, "service_name", None) == _SERVICE and callable(getattr(client, "_make_api_call", None))
+
+
+def wrapped(client: Any, conversations: Conversations, session: str | None) -> Any:
+    """Return a client whose requests fit; it shares the connections of the original."""
+    made, sent = object.__new__(type(client)), client._make_api_call
+    made.__dict__.update(vars(client))  # `copy` asks the client for attributes that it looks up by events.
+    plain = getattr(sent, "plain", sent)  # A client that is wrapped again is not fitted twice.
+
+    def fitted(operation: str, values: Any) -> Any:
+        call = ConverseCall.of(values, "bedrock", conversations, session) if operation in _OPERATIONS else None
+        if call is None:
+            return plain(operation, values)
+        if operation == "Converse":
+            return run(call, lambda call: plain(operation, dict(call.fields)), usage_in)
+        answer = run(call, lambda call: plain(operation, dict(call.fields)))
+        return {**answer, "stream": _WatchedStream(answer["stream"], call)}
+
+    fitted.plain = plain  # type: ignore[attr-defined]
+    made._make_api_call = fitted
+    made.brim = conversations
+    return made
+
+
+class ConverseCall(ClientCall):
+    """A call of Converse or ConverseStream."""
+
+    model_key = "modelId"
+
+    def made(self, raw: Any) -> Any:
+        """Return a message that brim made with its bytes as bytes."""
+        if isinstance(raw, dict):
+            return {key: _bytes(each) if key in _BYTES else self.made(each) for key, each in raw.items()}
+        return [self.made(each) for each in raw] if isinstance(raw, list) else raw
+
+
+def _bytes(value: Any) -> Any:
+    return b64decode(value) if isinstance(value, str) else value
+
+
+class _WatchedStream:
+    """The events of an answer, as they come; the usage in them is reported."""
+
+    def __init__(self, events: Any, call: ConverseCall) -> None:
+        self._events, self._call = events, call
+
+    def __iter__(self) -> Iterator[Any]:
+        for event in self._events:
+            if (usage := usage_in(event)) is not None:
+                self._call.answered(usage)
+            yield event
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._events, name)

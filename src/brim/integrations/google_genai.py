@@ -1,0 +1,161 @@
+"""Fits the requests of a `google-genai` client: `generate_content`, its stream, chats and automatic function calls.
+
+The client sends everything through four methods of its API client, which get the body as JSON values: one for each of
+sync and async, whole answers and streams. brim replaces these four in a copy; the rest of the client is unchanged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
+from copy import copy
+from typing import Any, Self
+
+from brim.integrations.calls import arun, run, stream
+from brim.integrations.client_call import ClientCall
+from brim.sessions.conversations import Conversations
+from brim.sessions.usage import usage_in
+
+_NEEDED = ("request", "request_streamed", "async_request", "async_request_streamed")
+_PATH = re.compile(r"(?:.*/)?(?P<model>[^/:]+):(?:generateContent|streamGenerateContent)(?:\?.*)?")
+"""The path of a call of a model: `models/gemini-3-pro:generateContent`, with more before it on Vertex AI."""
+
+
+def is_client(client: Any) -> bool:
+    """Return whether a client is one of `google-genai`."""
+    return all(callable(getattr(getattr(client, "_api_client", None), name, None)) for name in _NEEDED)
+
+
+def wrapped(client: Any, conversations: Conversations, session: str | None) -> Any:
+    """Return a client whose requests fit; it shares the connections of the original."""
+    fitting = _Fitting(client._api_client, conversations, session)
+    made = _copied(client, client._api_client, fitting.api)
+    made.brim, made._brim_original = conversations, client  # The original closes the connections when it is gone.
+    return made
+
+
+def _copied(part: Any, old: Any, new: Any) -> Any:
+    """Return a part of a client with another API client in place of the old one."""
+    if part is old:
+        return new
+    if not hasattr(part, "__dict__") or not any(each is old for each in vars(part).values()):
+        return part
+    made = _shared(part)
+    made.__dict__.update({name: _copied(each, old, new) for name, each in vars(part).items()})
+    return made
+
+
+def _shared(part: Any) -> Any:
+    """Return a copy that does not close the connections when it is gone."""
+    made = copy(part)
+    if hasattr(made, "__del__"):
+        made.__class__ = type(type(part).__name__, (type(part),), {"__del__": lambda _: None})
+    return made
+
+
+class GeminiCall(ClientCall):
+    """A call of `generateContent`."""
+
+    model_key = "model"
+
+    @classmethod
+    def at(cls, path: str, values: Any, conversations: Conversations, session: str | None) -> Self | None:
+        """Return a call that fits; `None` if the path calls no model, or the body has no messages."""
+        found = _PATH.fullmatch(path)
+        if found is None or not isinstance(values, dict):
+            return None
+        call = cls.of({**values, "model": found["model"]}, "gemini", conversations, session)
+        if call is not None:
+            call._named = "model" in values
+        return call
+
+    _named = False
+    """Whether the model is in the body too."""
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The fields to send."""
+        return {key: value for key, value in self.fields.items() if key != "model" or self._named}
+
+
+def _usage(answer: Any) -> Any:
+    """Return the usage of an answer, or of a piece of a stream."""
+    try:
+        return usage_in(json.loads(answer.body)) if answer.body else None
+    except ValueError:
+        return None
+
+
+class _Fitting:
+    """An API client that fits what it sends."""
+
+    def __init__(self, api: Any, conversations: Conversations, session: str | None) -> None:
+        self._conversations, self._session = conversations, session
+        # A client that is wrapped again is not fitted twice.
+        self._plain = {name: getattr(getattr(api, name), "plain", getattr(api, name)) for name in _NEEDED}
+        self.api = _shared(api)
+        for name in _NEEDED:
+            fitted = getattr(self, name)(self._plain[name])
+            fitted.plain = self._plain[name]
+            setattr(self.api, name, fitted)
+
+    def _call(self, path: str, values: Any) -> GeminiCall | None:
+        return GeminiCall.at(path, values, self._conversations, self._session)
+
+    def request(self, plain: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the method that sends a request."""
+
+        def fitted(method: str, path: str, values: Any, *more: Any, **fields: Any) -> Any:
+            call = self._call(path, values)
+            if call is None:
+                return plain(method, path, values, *more, **fields)
+            return run(call, lambda call: plain(method, path, call.body, *more, **fields), _usage)
+
+        return fitted
+
+    def request_streamed(self, plain: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the method that sends a request and yields the pieces of the answer."""
+
+        def fitted(method: str, path: str, values: Any, *more: Any, **fields: Any) -> Iterator[Any]:
+            call = self._call(path, values)
+            if call is None:
+                yield from plain(method, path, values, *more, **fields)
+                return
+            yield from stream(call, lambda call: plain(method, path, call.body, *more, **fields), _usage)
+
+        return fitted
+
+    def async_request(self, plain: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the asynchronous method that sends a request."""
+
+        async def fitted(method: str, path: str, values: Any, *more: Any, **fields: Any) -> Any:
+            call = await asyncio.to_thread(self._call, path, values)
+            if call is None:
+                return await plain(method, path, values, *more, **fields)
+            return await arun(call, lambda call: plain(method, path, call.body, *more, **fields), _usage)
+
+        return fitted
+
+    def async_request_streamed(self, plain: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the asynchronous method that sends a request and returns the pieces of the answer."""
+
+        async def fitted(method: str, path: str, values: Any, *more: Any, **fields: Any) -> Any:
+            call = await asyncio.to_thread(self._call, path, values)
+            if call is None:
+                return await plain(method, path, values, *more, **fields)
+            # A refusal comes with the call, before the first piece.
+            pieces = await arun(call, lambda call: plain(method, path, call.body, *more, **fields))
+            return _reported(call, pieces)
+
+        return fitted
+
+
+async def _reported(call: GeminiCall, pieces: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    """Yield the pieces of an answer, and report its usage at the end."""
+    reported = None
+    async for piece in pieces:
+        reported = _usage(piece) or reported
+        yield piece
+    await asyncio.to_thread(call.answered, reported)

@@ -1,0 +1,144 @@
+"""Bedrock Converse: a separate system prompt, content in blocks without a type, results inside user messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from brim.errors import InvalidType
+from brim.wire.base import Wire, changed, encoded, fields_of, json_of, mapping_at, opaque, plain, role_of, text_at
+from brim.wire.message import Message, Path, Piece
+
+ROLES = {"user": "user", "assistant": "assistant", "system": "system"}
+_MEDIA = {"image": "image", "audio": "audio", "document": "file", "video": "file"}
+_BLOCKS = (
+    *("text", "toolUse", "toolResult", "reasoningContent", "guardContent", "citationsContent", "searchResult"),
+    *("cachePoint", *_MEDIA),
+)
+
+
+def is_message(values: Mapping[str, Any]) -> bool:
+    """Return whether a message can only be in this format: its blocks have no type."""
+    content = values.get("content")
+    blocks = [plain(block) for block in content] if isinstance(content, list | tuple) else []
+    return any(isinstance(block, Mapping) and "type" not in block and _key(block) in _BLOCKS for block in blocks)
+
+
+class Bedrock(Wire):
+    """The format of the operations Converse and ConverseStream."""
+
+    name = "bedrock"
+    provider = "anthropic"  # Most of its models are; their rules count the most.
+    pairs = True
+    binds = True
+    objects = True
+    system_key = "system"
+    tools_at = ("toolConfig", "tools")
+
+    def read(self, raw: Any, index: int) -> Message:
+        """Return the message of a caller's object.
+
+        Raises:
+            InvalidValue: it is invalid; the error names its index and the problem.
+        """
+        values = fields_of(raw, index)
+        role = role_of(values, index, ROLES)
+        pieces = _contents(values.get("content"), ("content",), "text", f"messages[{index}]")
+        calls = tuple(piece.id for piece in pieces if piece.kind == "call")
+        results = tuple(piece.id for piece in pieces if piece.kind == "result")
+        return Message(role, tuple(pieces), raw, "", calls, results)
+
+    def say(self, text: str) -> Any:
+        """Return a user message with this text."""
+        return {"role": "user", "content": [{"text": text}]}
+
+    def append(self, raw: Any, text: str) -> Any:
+        """Return a copy of a message with this text added at its end."""
+        content = fields_of(raw, 0).get("content")
+        return changed(raw, {("content",): [*(content or []), {"text": text}]})
+
+    def value(self, piece: Piece, text: str) -> Any:
+        """Return a text as the value at the place of a piece: a result that was JSON becomes a text."""
+        return {"text": text} if piece.kind == "output" and piece.at[-1] != "text" else super().value(piece, text)
+
+    def result(self, text: str) -> Any:
+        """Return the content of a result that is only this text."""
+        return [{"text": text}]
+
+
+WIRE = Bedrock()
+
+
+def definitions(tool: Mapping[str, Any]) -> list[Any] | None:
+    """Return a tool of this format as one that other formats write alike; `None` if it is not of this format."""
+    if "cachePoint" in tool and len(tool) == 1:
+        return []
+    body = tool.get("toolSpec")
+    if not isinstance(body, Mapping):
+        return None
+    schema = body.get("inputSchema")
+    inner = schema.get("json") if isinstance(schema, Mapping) else schema
+    return [{**body, **({} if schema is None else {"inputSchema": inner})}]
+
+
+def _key(block: Mapping[str, Any]) -> str:
+    """Return the key that tells the kind of a block."""
+    return next((key for key in block if key in _BLOCKS), "")
+
+
+def _contents(content: Any, at: Path, kind: str, place: str) -> list[Piece]:
+    """Return the pieces of the content of a message or of a result."""
+    if content is None:
+        return []
+    if not isinstance(content, list | tuple):
+        raise InvalidType(f"{place} content", content, "a list of blocks")
+    blocks = (_block(block, (*at, i), kind, f"{place} content[{i}]") for i, block in enumerate(content))
+    return [piece for pieces in blocks for piece in pieces]
+
+
+def _block(block: Any, at: Path, kind: str, place: str) -> list[Piece]:
+    """Return the pieces of one block; those of a result come after it. A mark for the cache has none."""
+    values = mapping_at(block, place)
+    key = "json" if kind == "output" and "json" in values else _key(values)
+    body = values.get(key)
+    if key == "text":
+        return [Piece(kind, text_at(values, "text", place), (*at, "text"), place=at)]
+    if key == "json":
+        return [Piece(kind, json_of(body, f"{place} json"), at)]
+    if key == "cachePoint":
+        return []
+    if key in _MEDIA:
+        return _media(key, body, block, at, place)
+    if key in ("toolUse", "toolResult", "reasoningContent"):
+        inner = mapping_at(body, f"{place} {key}")
+        read = {"toolUse": _call, "toolResult": _result, "reasoningContent": _thinking}[key]
+        return read(inner, at, f"{place} {key}")
+    return [opaque(block, at, place)]
+
+
+def _call(body: Mapping[str, Any], at: Path, place: str) -> list[Piece]:
+    said = json_of(body.get("input"), f"{place} input")
+    id_, name = text_at(body, "toolUseId", place), text_at(body, "name", place)
+    return [Piece("call", said, (*at, "toolUse", "input"), id_, name, at)]
+
+
+def _result(body: Mapping[str, Any], at: Path, place: str) -> list[Piece]:
+    inner = (*at, "toolResult", "content")
+    outputs = _contents(body.get("content"), inner, "output", place)
+    return [Piece("result", "", inner, text_at(body, "toolUseId", place), place=at), *outputs]
+
+
+def _thinking(body: Mapping[str, Any], at: Path, place: str) -> list[Piece]:
+    if "reasoningText" in body:
+        said = mapping_at(body["reasoningText"], f"{place} reasoningText")
+        return [Piece("thinking", text_at(said, "text", f"{place} reasoningText"), at)]
+    return [Piece("thinking", encoded(body.get("redactedContent")), at, name="sealed")]
+
+
+def _media(key: str, body: Any, block: Any, at: Path, place: str) -> list[Piece]:
+    values = mapping_at(body, f"{place} {key}")
+    source = plain(values.get("source"))
+    source = source if isinstance(source, Mapping) else {}
+    if "bytes" not in source and "s3Location" not in source:
+        return [opaque(block, at, place)]
+    return [Piece(_MEDIA[key], encoded(source.get("bytes")), at)]

@@ -1,0 +1,195 @@
+"""Gemini contents: a separate system instruction, content in parts, results that are joined by id or by name.
+
+REST bodies are written in camel case or in snake case, and the objects of the client library in snake case: both are
+read, and an edit keeps the spelling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from brim.errors import InvalidType
+from brim.wire.base import Wire, changed, encoded, fields_of, json_of, mapping_at, opaque, plain, snake, text_at
+from brim.wire.message import Message, Path, Piece
+
+ROLES = {"user": "user", "model": "assistant", "function": "user", "tool": "user"}
+_TEXT_KEYS = ("output", "result", "error", "content")
+"""The keys under which clients write a result that is a text."""
+_LISTED = ("thoughtSignature", "thought_signature", "thought")
+
+
+class Gemini(Wire):
+    """The format of the contents of generateContent."""
+
+    name = "gemini"
+    provider = "google"
+    pairs = True
+    objects = True
+    named = True
+    list_key = "contents"
+    system_key = "systemInstruction"
+
+    def read(self, raw: Any, index: int) -> Message:
+        """Return the message of a caller's object.
+
+        Raises:
+            InvalidValue: it is invalid; the error names its index and the problem.
+        """
+        values = fields_of(raw, index)
+        role = values.get("role")
+        known = "user" if role is None or role == "" else ROLES.get(role) if isinstance(role, str) else None
+        if known is None:
+            raise InvalidType(f"messages[{index}] role", role, f"one of {', '.join(map(repr, ROLES))}")
+        pieces = _parts(values.get("parts"), f"messages[{index}]")
+        calls = tuple(piece.id for piece in pieces if piece.kind == "call")
+        results = tuple(piece.id for piece in pieces if piece.kind == "result")
+        return Message(known, tuple(pieces), raw, "", calls, results)
+
+    def instructions(self, system: Any) -> Message:
+        """Return a system instruction as a message: a text, a content, or parts."""
+        values = plain(system)
+        parts = values.get("parts") if isinstance(values, Mapping) and "parts" in values else values
+        listed = parts if isinstance(parts, list | tuple) else [parts]
+        texts = [{"text": part} if isinstance(part, str) else part for part in listed]
+        return Message("system", tuple(_parts(texts, "messages[0] content")), system)
+
+    def say(self, text: str) -> Any:
+        """Return a user message with this text."""
+        return {"role": "user", "parts": [{"text": text}]}
+
+    def append(self, raw: Any, text: str) -> Any:
+        """Return a copy of a message with this text added at its end."""
+        parts = fields_of(raw, 0).get("parts")
+        return changed(raw, {("parts",): [*(parts or []), {"text": text}]})
+
+    def without(self, message: Message, gone: Collection[Piece]) -> Any | None:
+        """Return a copy of a message without some of its pieces, or `None` if it would be empty.
+
+        Only the first of several calls has the signature, without which they are refused: the next one gets it.
+        """
+        raw, parts = super().without(message, gone), fields_of(message.raw, 0).get("parts") or ()
+        lost = [plain(parts[int(piece.whole[1])]) for piece in gone if piece.kind == "call"]
+        signed = next((found for part in lost if (found := _field(part, "thoughtSignature"))[1] is not None), None)
+        if raw is None or signed is None:
+            return raw
+        first = next((piece for piece in self.read(raw, 0).pieces if piece.kind == "call"), None)
+        return raw if first is None else changed(raw, {(*first.whole, signed[0]): signed[1]})
+
+    def value(self, piece: Piece, text: str) -> Any:
+        """Return a text as the value at the place of a piece: a result that was an object keeps one key."""
+        whole = piece.kind == "output" and piece.at[-1] == "response"
+        return self.result(text) if whole else super().value(piece, text)
+
+    def result(self, text: str) -> Any:
+        """Return the response of a function that is only this text."""
+        return {"output": text}
+
+
+WIRE = Gemini()
+
+
+def is_content(values: Mapping[str, Any]) -> bool:
+    """Return whether a message can only be in this format."""
+    return isinstance(values.get("parts"), list | tuple) and "content" not in values
+
+
+def definitions(tool: Mapping[str, Any]) -> list[Any] | None:
+    """Return the functions of a tool of this format, as other formats write them; `None` if it is of another."""
+    declared = next((tool[key] for key in ("functionDeclarations", "function_declarations") if key in tool), None)
+    if not isinstance(declared, list | tuple):
+        return None
+    others = {key: value for key, value in tool.items() if value is not declared}
+    return [*map(_definition, declared), *([others] if others else [])]
+
+
+def _definition(function: Any) -> Any:
+    values = plain(function)
+    if not isinstance(values, Mapping):
+        return values
+    key = next((key for key in ("parametersJsonSchema", "parameters_json_schema") if values.get(key)), None)
+    if key is None:
+        return values
+    return {**{name: value for name, value in values.items() if name != key}, "parameters": values[key]}
+
+
+def _field(values: Mapping[str, Any], camel: str) -> tuple[str, Any]:
+    """Return the key and the value of a field, in either spelling; an unset one is `None`."""
+    key = next((key for key in (camel, snake(camel)) if values.get(key) is not None), camel)
+    return key, values.get(key)
+
+
+def _parts(parts: Any, place: str) -> list[Piece]:
+    if parts is None:
+        return []
+    if not isinstance(parts, list | tuple):
+        raise InvalidType(f"{place} parts", parts, "a list of parts")
+    read = (_part(part, ("parts", i), f"{place} parts[{i}]") for i, part in enumerate(parts))
+    return [piece for pieces in read for piece in pieces]
+
+
+def _part(part: Any, at: Path, place: str) -> list[Piece]:
+    """Return the pieces of one part; those of a result come after it."""
+    values = mapping_at(part, place)
+    key, call = _field(values, "functionCall")
+    if call is not None:
+        return [_call(mapping_at(call, f"{place} {key}"), (*at, key), at, f"{place} {key}")]
+    key, response = _field(values, "functionResponse")
+    if response is not None:
+        return _result(mapping_at(response, f"{place} {key}"), (*at, key), at, f"{place} {key}")
+    if values.get("text") is not None:
+        said = text_at(values, "text", place)
+        return [Piece("thinking", said, at) if values.get("thought") else Piece("text", said, (*at, "text"), place=at)]
+    media = _media(values, at)
+    if media is not None:
+        return [media]
+    # A part may be nothing but the signature of what was thought.
+    rest = {key: value for key, value in values.items() if key not in _LISTED and value is not None}
+    return [opaque(rest, at, place)] if rest else []
+
+
+def _call(body: Mapping[str, Any], at: Path, place: Path, told: str) -> Piece:
+    name = text_at(body, "name", told)
+    said = json_of(body.get("args") or {}, f"{told} args")
+    return Piece("call", said, (*at, "args"), _id(body, name), name, place)
+
+
+def _result(body: Mapping[str, Any], at: Path, place: Path, told: str) -> list[Piece]:
+    name = text_at(body, "name", told)
+    answer = plain(body.get("response"))
+    if not isinstance(answer, Mapping | None):
+        raise InvalidType(f"{told} response", answer, "an object")
+    pieces = [Piece("result", "", (*at, "response"), _id(body, name), name, place)]
+    if answer:
+        key = next(iter(answer))
+        if len(answer) == 1 and key in _TEXT_KEYS and isinstance(answer[key], str):
+            pieces.append(Piece("output", answer[key], (*at, "response", key)))
+        else:
+            pieces.append(Piece("output", json_of(answer, f"{told} response"), (*at, "response")))
+    for i, part in enumerate(body.get("parts") or ()):
+        values = mapping_at(part, f"{told} parts[{i}]")
+        here = (*at, "parts", i)
+        pieces.append(_media(values, here) or opaque(values, here, f"{told} parts[{i}]"))
+    return pieces
+
+
+def _id(body: Mapping[str, Any], name: str) -> str:
+    """Return the id that joins a call to its result; without one, the name of the function joins them."""
+    found = body.get("id")
+    return found if isinstance(found, str) and found else name
+
+
+def _media(values: Mapping[str, Any], at: Path) -> Piece | None:
+    """Return data inside a part, or a file that it names; `None` if it has neither."""
+    for camel, source in (("inlineData", "data"), ("fileData", "fileUri")):
+        _, body = _field(values, camel)
+        body = plain(body)
+        if not isinstance(body, Mapping):
+            continue
+        mime, where = str(_field(body, "mimeType")[1] or ""), _field(body, source)[1]
+        kind = mime.partition("/")[0]
+        # The client library writes base64 for addresses, which has two other signs.
+        data = encoded(where).replace("-", "+").replace("_", "/") if source == "data" else ""
+        text = f"data:{mime};base64,{data}" if source == "data" else str(where or "")
+        return Piece(kind if kind in ("image", "audio") else "file", text, at)
+    return None
