@@ -22,12 +22,14 @@ _BESIDE = 1.2
 """The factor by which what a cut leaves is more than they are, so that something of older turns stays."""
 _DEEDS = 0.4
 """The most of what always stays leaves that is for what the agent did in older turns, before the newest turns."""
-_BEFORE = 0.5
+_BEFORE = 1.2
 """How much of the share that tools and a separate system prompt take of the budget is taken off what a cut leaves.
 
 They are cached whatever is cut and keep the prompt full, so a deeper cut lasts longer at little loss.
 """
-_LEAST = 0.5
+_SYSTEM = 0.5
+"""The same for system messages in the history."""
+_LEAST = 0.2
 """The smallest share of the room that is left because of them."""
 _MORE = 1.25
 """The factor by which the budget has to grow before the cut is made anew."""
@@ -188,8 +190,8 @@ class StableFit(HistoryFit):
     def _low_line(self, need: int, room: int, newest: int, deeds: int) -> int:
         """Return the tokens of the turns that a cut leaves, those that always stay included."""
         beside = max(int(newest * _BESIDE), newest + deeds) if newest else 0
-        low, fixed = self.stable.low, self.budget - self.room
-        share = max(min(low, _LEAST), low - _BEFORE * fixed / (fixed + room))
+        low, before, system = self.stable.low, sum(self.extra.values()), self.turns.fixed
+        share = max(min(low, _LEAST), low - (_BEFORE * before + _SYSTEM * system) / (before + system + room))
         return need + max(int((room - need) * share), beside)
 
     def _newest(self, essential: Sequence[int], room: int) -> tuple[int, int]:
