@@ -85,7 +85,7 @@ AREAS = (
         "tests/gateway/test_keys.py",
         (
             ("keys of the client go with that of the gateway", "if name not in KEY_HEADERS]", "]"),
-            ("Anthropic gets a Bearer token", 'key) if route == "messages" else', "key) if False else"),
+            ("Anthropic gets a Bearer token", "(named, key) if named else", "(named, key) if False else"),
         ),
     ),
     (

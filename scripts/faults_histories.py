@@ -356,6 +356,27 @@ AREAS = (
         ),
     ),
     (
+        "wire/gemini.py",
+        "tests/wire/test_gemini.py",
+        (
+            ("a signature leaves with its call", "raw is None or signed is None", "raw is None or True"),
+            ("a response is a text", 'return {"output": text}', "return text"),
+        ),
+    ),
+    (
+        "wire/bedrock.py",
+        "tests/wire/test_bedrock.py",
+        (
+            ("the content of a result is a text", 'return [{"text": text}]', "return text"),
+            ("a mark for the cache is content", 'if key == "cachePoint":', 'if key == "none":'),
+        ),
+    ),
+    (
+        "history/bindings.py",
+        "tests/history/test_thinking.py",
+        (("the last call loses its thinking", "not in model.casefold() or", "not in model.casefold() and"),),
+    ),
+    (
         "wire/base.py",
         f"tests/wire tests/history/test_forms.py {_TRAFFIC}",
         (
