@@ -76,7 +76,7 @@ class RequestBody:
         Raises:
             SourceError: it is not a text.
         """
-        named = self.body.values.get("model")
+        named = self.body.values.get("model", self.body.values.get("modelId"))
         if not isinstance(named, str | None):
             raise self.body.error(f"model must be a text, not {shown(named)}", "model")
         return named
