@@ -50,6 +50,8 @@ class Shot:
 
 
 SHOTS = (
+    Shot(name="studio-prompt", screen="prompt", query={"session": SESSION, "step": "27"}, waits=".part"),
+    Shot(name="studio-home", screen="home", waits=".spark svg"),
     Shot(name="studio-context", screen="context", query={"session": SESSION}),
     Shot(name="studio-lab", screen="lab", query={"budget": "2600"}, waits="[data-used]"),
     Shot(name="studio-timeline", screen="timeline", query={"session": SESSION}, waits=".plot canvas"),
@@ -67,7 +69,12 @@ SHOTS = (
 )
 SCREENS: tuple[tuple[str, dict[str, str]], ...] = (
     ("context", {"session": SESSION}),
-    ("sent_prompt", {"session": SESSION}),
+    ("home", {}),
+    ("search", {"query": "certificate"}),
+    ("prompt", {"session": SESSION, "step": "27"}),
+    ("prompt", {"session": SESSION, "step": "27", "diff": "26"}),
+    ("prompt", {"session": SESSION, "step": "27", "view": "share"}),
+    ("prompt", {"session": SESSION, "step": "27", "view": "body"}),
     ("lab", {"budget": "2600"}),
     ("timeline", {"session": SESSION}),
     ("timeline", {"session": SESSION, "view": "call"}),

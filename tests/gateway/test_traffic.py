@@ -75,6 +75,7 @@ def test_the_last_requests_are_written_at_the_end_and_the_next_gateway_starts_an
         with running(app, server.config(app, settings)) as base:
             chat(base).chat.completions.create(model="gpt-5", messages=[{"role": "user", "content": "hello"}])
         assert len(document(url)["requests"]) == 1
+        assert document(url)["stopped"]
 
 
 def test_only_the_newest_requests_are_kept(tmp_path):

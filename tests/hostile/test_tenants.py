@@ -235,7 +235,7 @@ def studio_table(made):
             for view, more in (
                 ("ledger", {}),
                 ("context", {}),
-                ("sent_prompt", {}),
+                ("prompt", {}),
                 ("timeline", {}),
                 ("search", {"query": "code vault"}),
             ):

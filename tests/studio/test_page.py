@@ -12,8 +12,10 @@ from studio.browser import STUDIO, crowd, tab
 pytestmark = pytest.mark.ui
 
 SCREENS = (
+    "home",
     "context",
-    "sent_prompt",
+    "prompt",
+    "search",
     "lab",
     "timeline",
     "ledger",
@@ -25,6 +27,12 @@ SCREENS = (
     "doctor",
 )
 MORE = (
+    ("prompt", {"session": "orders-incident", "step": "27"}),
+    ("prompt", {"session": "orders-incident", "step": "27", "diff": "26"}),
+    ("prompt", {"session": "orders-incident", "step": "27", "view": "share"}),
+    ("prompt", {"session": "orders-incident", "step": "27", "view": "body"}),
+    ("prompt", {"session": "48589b93bc09.code-agent"}),
+    ("search", {"query": "certificate"}),
     ("timeline", {"view": "call"}),
     ("timeline", {"view": "sum"}),
     ("timeline", {"session": "orders-recount"}),
@@ -36,7 +44,7 @@ MORE = (
 """Places of screens that look different."""
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (390, "light"), (390, "dark")])
 def test_every_screen_is_filled_by_the_demo_fits_the_width_and_passes_axe(chromium, served, width, scheme):
     axe = (STUDIO / "page" / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
     with tab(chromium, served, width=width, scheme=scheme) as at:
@@ -60,7 +68,7 @@ def test_every_screen_is_of_use_when_it_is_empty_and_loads_the_demo(chromium, al
         for screen in SCREENS:
             at.go(screen, workspace="mine")
             assert at.page.locator("main").inner_text().strip(), screen
-            if screen not in ("lab", "models", "doctor"):
+            if screen not in ("lab", "models", "doctor", "search"):
                 at.page.get_by_role("button", name="Open the demo").click()
                 at.page.wait_for_selector(".card")
                 assert "workspace=demo" in at.page.url
@@ -126,7 +134,7 @@ def test_a_command_fills_every_screen_within_ten_seconds(chromium, tmp_path, cap
             up = time.monotonic() - began
             page = chromium.new_page()
             page.goto(address)
-            page.wait_for_selector("h1 >> text=orders-incident")
+            page.wait_for_selector(".row.session >> text=orders-incident")
             first = time.monotonic() - began
             base = address.partition("?")[0]
             for screen in SCREENS:
@@ -144,21 +152,19 @@ def test_a_command_fills_every_screen_within_ten_seconds(chromium, tmp_path, cap
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_page_and_the_terminal_have_the_same_letters_and_colours(chromium, served):
+def test_the_page_and_the_terminal_have_the_same_colours(chromium, served):
     from brim.cli import grid
 
     with tab(chromium, served) as at:
         at.go("context", workspace="demo", session="orders-incident")
-        rows = at.page.locator("tbody button.plain")
-        names = [text.strip().split("\n")[-1].strip() for text in rows.all_inner_texts()]
-        chips = at.page.locator("tbody button.plain .chip")
-        shown = [
-            (chips.nth(i).inner_text(), chips.nth(i).evaluate("each => getComputedStyle(each).backgroundColor"))
-            for i in range(chips.count())
-        ]
-        names = [name.split(" ", 1)[-1] if len(name.split(" ", 1)[0]) == 1 else name for name in names]
+        chips = at.page.locator("tbody .chip:not(.free)")
+        shown = [chips.nth(i).evaluate("each => getComputedStyle(each).backgroundColor") for i in range(chips.count())]
+        names = [name.strip() for name in at.page.locator("tbody th[scope=row]").all_inner_texts()][:-1]
+        assert set(names) <= {*["user", "tools", "assistant", "memory", "summary", "system", "framing"], "tool results"}
         expected = [
-            (letter, "rgb({}, {}, {})".format(*(int(colour[i : i + 2], 16) for i in (1, 3, 5))))
-            for letter, colour in grid.keys(names).values()
+            "rgb({}, {}, {})".format(*(int(colour[i : i + 2], 16) for i in (1, 3, 5)))
+            for _, colour in grid.keys(names).values()
         ]
         assert shown == expected
+        patterns = {at.page.locator("tbody .chip:not(.free)").nth(i).get_attribute("class") for i in range(len(names))}
+        assert len(patterns) == len(names)

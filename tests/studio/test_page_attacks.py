@@ -57,8 +57,10 @@ PAYLOADS = (
 )
 ALL = " ".join(PAYLOADS)
 SCREENS = (
+    "home",
     "context",
-    "sent_prompt",
+    "prompt",
+    "search",
     "lab",
     "timeline",
     "ledger",
@@ -145,7 +147,9 @@ def test_forty_stored_payloads_stay_text_on_every_screen(chromium, alone):
         at.page.reload()
         base = {"workspace": "mine", "session": name, "flow": "evil"}
         places = [(screen, base) for screen in SCREENS]
-        places += [("receipts", {**base, "id": f"step:evil/{i}.json"}) for i in range(0, 40, 5)]
+        places += [("prompt", {"workspace": "mine", "id": f"step:evil/{i}.json"}) for i in range(0, 40, 5)]
+        places += [("prompt", {**base, "view": each}) for each in ("share", "body")]
+        places += [("search", {**base, "query": "window hit"})]
         places += [("receipts", {**base, "id": "step:evil/1.json", "beside": "step:evil/2.json"})]
         places += [("flows", {**base, "step": each}) for each in PAYLOADS[::8]]
         places += [("models", {**base, "model": each}) for each in PAYLOADS[::8]]

@@ -1,4 +1,4 @@
-"""Context now and the sent prompt in a real Chromium. `make test-ui` runs this; the page has to be built."""
+"""What fills a context, and its prompt, in a real Chromium. `make test-ui` runs this; the page has to be built."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 
 import brim
 from studio.browser import STUDIO, tab
-from studio.views.test_sent_prompt import TOOLS, recorded
+from studio.views.test_prompt import TOOLS, recorded
 
 pytestmark = pytest.mark.ui
 
@@ -21,7 +21,7 @@ def test_a_category_opens_its_pieces_and_a_piece_its_whole_text_by_keys_alone(ch
         at.page.get_by_role("button", name="all categories").click()
         at.page.locator("main").press("/")
         at.page.keyboard.type("the last question")
-        at.page.wait_for_selector("h2 >> text=1 pieces")
+        at.page.wait_for_selector("h2 >> text=1 piece")
         at.page.keyboard.press("Tab")
         at.page.keyboard.press("Tab")
         assert at.page.evaluate("document.activeElement.getAttribute('aria-label')") == "Pieces of the context"
@@ -56,23 +56,25 @@ def test_the_context_and_the_lab_say_estimated_of_the_same_session(chromium, ser
 
 
 @pytest.mark.parametrize("format", list(TOOLS))
-def test_the_sent_prompt_shows_what_was_sent_shortened_and_dropped_and_the_body(chromium, alone, format):
+def test_the_prompt_shows_what_was_sent_and_left_out_in_its_place_and_the_body(chromium, alone, format):
     _, fitted = recorded(alone.folder, format)
     with tab(chromium, alone) as at:
-        at.go("sent_prompt", workspace="mine", session="s")
-        sent = at.page.locator(".sent > li:has(details):not(.dropped)")
-        assert sent.count() == len(fitted.messages)
-        gone = at.page.locator(".sent > .dropped")
+        at.go("prompt", workspace="mine", session="s")
+        at.page.wait_for_function("() => document.querySelectorAll('.part').length > 60")
+        gone = at.page.locator(".part.out")
         assert gone.count() > 0
-        gone.first.locator("summary").press("Enter")
-        assert gone.first.locator("details > p").inner_text()
-        at.page.get_by_label("only differences").check()
-        at.page.wait_for_function("() => !document.querySelector('.sent > .unchanged')")
-        at.page.get_by_role("button", name="Raw JSON").click()
+        gone.first.locator(".part-head").press("Enter")
+        assert gone.first.locator(".why").inner_text()
+        assert "word" in gone.first.locator("pre").inner_text()
+        total = at.page.locator("[data-sum]").get_attribute("data-sum")
+        assert total == at.page.locator("[data-used]").first.get_attribute("data-used") == str(fitted.used)
+        at.page.get_by_label("Which parts").select_option("changed")
+        at.page.wait_for_function("() => !document.querySelector('.part:not(.out):not(.cut)')")
+        at.page.get_by_role("button", name="Copy as…").click()
         at.page.wait_for_selector("pre.tall")
         body = json.loads(at.page.locator("pre.tall").inner_text())
         assert body["input" if format == "responses" else "messages"] == fitted.messages
-        at.page.get_by_role("button", name="As curl").click()
+        at.page.get_by_role("button", name="curl").click()
         at.page.wait_for_selector("pre.tall >> text=$API_KEY")
         axe = (STUDIO / "page" / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
         at.page.evaluate(axe)
@@ -83,7 +85,7 @@ def test_the_sent_prompt_shows_what_was_sent_shortened_and_dropped_and_the_body(
 def test_a_session_without_capture_says_how_to_keep_prompts(chromium, alone):
     recorded(alone.folder, "openai", capture=False)
     with tab(chromium, alone) as at:
-        at.go("sent_prompt", workspace="mine", session="s")
+        at.go("prompt", workspace="mine", session="s")
         assert "capture=True" in at.page.locator("main").inner_text()
         at.go("context", workspace="mine", session="s")
         at.page.locator("button.row").first.click()
@@ -97,8 +99,8 @@ def test_markup_that_was_sent_stays_text(chromium, alone):
         session.add({"role": "user", "content": evil})
         session.prompt(system=evil)
     with tab(chromium, alone) as at:
-        for view in ("messages", "json", "curl"):
-            at.go("sent_prompt", workspace="mine", session=evil, view=view)
+        for view in ("", "body", "share"):
+            at.go("prompt", workspace="mine", session=evil, view=view)
             assert "onerror" in at.page.locator("main").inner_text()
             assert at.page.evaluate("window.hit") is None
             assert at.page.locator("main img, main script").count() == 0

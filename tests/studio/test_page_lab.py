@@ -51,7 +51,7 @@ def fitted(budget):
 def opened(at, alone, count):
     """Open a prompt of many pieces in the lab."""
     receipt = brim.fit(many(count), 10 * count, model="gpt-5", capture=True).receipt
-    alone.studio.mine.cache("receipt:big", lab_source.of_receipt("receipt:big", "big", receipt))
+    alone.studio.mine.cache("receipt:big", lab_source.of_capture("receipt:big", "big", receipt.capture))
     at.go("lab", workspace="mine", source="receipt:big", budget=str(7 * count))
     at.page.wait_for_selector("[data-used]", timeout=60_000)
 

@@ -67,6 +67,6 @@ def test_each_edit_shows_before_after_trigger_removed_texts_and_summary(chromium
 def test_the_search_goes_across_all_sessions(chromium, served):
     with tab(chromium, served) as at:
         at.go("ledger", workspace="demo", session=SESSION, words="Batch checked")
-        at.page.wait_for_selector("text=No dropped text of this session has these words")
+        at.page.wait_for_selector("text=No text that was left out of this session has these words")
         at.page.get_by_label("in all sessions").check()
         at.page.wait_for_selector("section[aria-label=Search] li a >> text=orders-recount")

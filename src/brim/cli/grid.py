@@ -13,6 +13,8 @@ from itertools import groupby
 from rich.text import Text
 
 _COLOURS = ("#56b4e9", "#e69f00", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#8fa8ff", "#c0c0c0")
+_CATEGORIES = ("user", "tools", "assistant", "memory", "summary", "tool results", "system", "framing")
+"""The categories of a prompt, each with the colour at its place, which is also its colour in the studio."""
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 
@@ -91,14 +93,18 @@ class Vessel:
 
 
 def keys(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return a letter and a colour for each name: a letter of the name if one is free."""
+    """Return a letter and a colour for each name: a letter of the name if one is free.
+
+    The categories of a prompt have a colour each, whichever of them there are.
+    """
     taken: dict[str, tuple[str, str]] = {}
     used: set[str] = set()
+    known = all(name in _CATEGORIES for name in names)
     for i, name in enumerate(names):
         wanted = [letter for letter in name.lower() + name.upper() + _LETTERS if letter in _LETTERS]
         letter = next((each for each in wanted if each not in used), "#")
         used.add(letter)
-        taken[name] = (letter, _COLOURS[i % len(_COLOURS)])
+        taken[name] = (letter, _COLOURS[_CATEGORIES.index(name) if known else i % len(_COLOURS)])
     return taken
 
 

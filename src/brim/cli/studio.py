@@ -5,14 +5,21 @@ from __future__ import annotations
 import os
 from typing import Annotated, Any
 
-from typer import Option
+from typer import Argument, Option
 
 from brim.cli import browser, options, stores
 from brim.cli.output import announce, mute_settings
 from brim.errors import InvalidValue, SourceError
 
+_PATIENCE = 3.0
+"""Seconds to wait for a file that is opened: a small one is either read by then, or found to be broken."""
+
 
 def run(
+    file: Annotated[
+        str | None,
+        Argument(metavar="[FILE]", help="A request, a log, a trace, a session or a receipt to open; also a store."),
+    ] = None,
     *,
     store: options.Store = None,
     config: options.Config = None,
@@ -33,10 +40,11 @@ def run(
 ) -> None:
     """Open a web page on your sessions, prompts and budgets.
 
-    It shows the sessions of a store, the receipts of flows and the settings of the project. It listens on this machine
-    only, and prints its address with a token; another --host needs a --token of your own.
+    With a FILE it opens that: one request as a prompt, a log or a trace as its sessions, whatever brim audit reads.
+    It also shows the sessions of a store, the receipts of flows and the settings of the project. It listens on this
+    machine only, and prints its address with a token; another --host needs a --token of your own.
 
-    Example: brim studio --port 8090 --store sqlite:///brim.db --no-open
+    Example: brim studio request.json
     """
     try:
         from brim.studio import server
@@ -52,7 +60,11 @@ def run(
         if not chosen["token"]:
             raise InvalidValue("--token", token, "the NAME of an environment variable that is set")
     access = StudioAccess(host=host, port=port, names=tuple(allow_host or ()), **chosen)
+    if file is not None and _is_store(file):
+        store, file = f"sqlite:///{file}", None
     workspace = Workspace(name="mine", url=stores.store_url(store, config) or stores.HERE, config=config, runs=runs)
+    if file is not None:
+        workspace.files.open(file, wait=_PATIENCE)
 
     with browser.opener() as open_address:
 
@@ -62,3 +74,12 @@ def run(
                 open_address(address)
 
         server.run(workspace, access, demo=demo, started=started)
+
+
+def _is_store(path: str) -> bool:
+    """Return whether a file is an SQLite database."""
+    try:
+        with open(path, "rb") as opened:
+            return opened.read(16) == b"SQLite format 3\x00"
+    except OSError:
+        return False  # Opening it reports the problem.

@@ -92,7 +92,7 @@ class GatewayState:
         if self._writing is not None:
             self._writing.cancel()
             await asyncio.wait({self._writing})
-            await self.work(self.traffic.write)
+            await self.work(self.traffic.stop)
         await self.upstream.close()
         self.freed.close()
         self._pool.shutdown(wait=True)

@@ -21,6 +21,8 @@ MOST = 200
 """Requests that it holds."""
 _INTERVAL = 1.0
 """Seconds between two writes."""
+ALIVE = 30.0
+"""Seconds after which a gateway without new requests writes that it still runs."""
 
 
 class Traffic:
@@ -34,6 +36,9 @@ class Traffic:
         self._since = time.time()
         self._changed = False
         self._version: int | None = None
+        self._seen = 0.0
+        """When the document was last written."""
+        self._stopped = False
 
     def add(self, model: str, *, status: int, **fields: Any) -> None:
         """Add a request."""
@@ -47,8 +52,15 @@ class Traffic:
         """Write new requests until cancelled; `work` runs a function outside the event loop."""
         while True:
             await asyncio.sleep(_INTERVAL)
-            if self._changed:
+            if self._changed or (self._version is not None and time.time() - self._seen > ALIVE):
+                self._changed = True
                 await work(self.write)
+
+    def stop(self) -> None:
+        """Write the last requests, and that the gateway has stopped, if it has written anything."""
+        self._stopped = True
+        self._changed = self._changed or self._version is not None
+        self.write()
 
     def write(self) -> None:
         """Write the document; if another gateway of the same address wrote in between, the next call tries again."""
@@ -59,6 +71,8 @@ class Traffic:
             saved = self._store.load(KIND, self._address)
             self._version = 0 if saved is None else saved.version
         ends, rows = dict(self._ends), list(self._rows)
-        body = {"address": self._address, "since": self._since, "ends": ends, "requests": rows}
+        self._seen = time.time()
+        state = {"since": self._since, "seen": self._seen, "stopped": self._stopped}
+        body = {"address": self._address, **state, "ends": ends, "requests": rows}
         self._version = self._store.save(KIND, self._address, body, self._version)
         self._changed = self._changed or self._version is None

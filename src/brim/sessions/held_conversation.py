@@ -5,10 +5,14 @@ The cut is in memory, and in the store if there is one: processes that share a s
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from brim.files.json_strings import map_strings
+from brim.history.compact.secrets import redact
+from brim.history.result import Fitted
 from brim.history.stable import Stable
 from brim.meter import BaseMeter
 from brim.sessions import recall_tool as recall
@@ -17,10 +21,13 @@ from brim.sessions.conversation import Conversation, ConversationKey, bare, lead
 from brim.sessions.journal import Journal
 from brim.sessions.meters import Meters
 from brim.sessions.request import FittedRequest, RequestInput
+from brim.sessions.sent_messages import folded
 from brim.sessions.tolerant_store import TolerantStore
 from brim.sessions.windows import Room
 from brim.store.base import META
 
+_MOST_CAPTURED = 4_000_000
+"""Characters of a captured prompt in the log; a longer one has its sums alone."""
 KIND = "gateway"
 """The kind of document in which a store keeps the cut of a conversation, by its name."""
 
@@ -176,6 +183,8 @@ class HeldConversation(Conversation):
             "key": self.key.owner[0] if self.key.owner else "",
         }
         receipt = {"receipt": fitted.receipt.to_dict()} if made.cut else {}
+        if self._capture:
+            receipt = _captured(fitted, context) or receipt
         meta = {"kind": "gateway", "status": status}
         self._journal.append([("prompt", {**status, **receipt}), (META, meta)])
         if self._cut is None or self._cut == self._saved:
@@ -197,6 +206,15 @@ class HeldConversation(Conversation):
             return None
         self._cut = self._saved = held.identity
         return Stable(held=held)
+
+
+def _captured(fitted: Fitted, context: Context) -> dict[str, Any]:
+    """Return a prompt with its texts, secrets masked; empty if it is too long to be kept."""
+    values = {"receipt": fitted.receipt.to_dict(), "sent": folded(fitted.messages, context.messages)}
+    if len(json.dumps(values)) > _MOST_CAPTURED:
+        return {}
+    masked: dict[str, Any] = map_strings(values, redact)
+    return masked
 
 
 def _places(sent: Sequence[Any], own: Sequence[Any]) -> list[int | None]:

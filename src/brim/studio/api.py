@@ -15,16 +15,21 @@ from brim.studio.views import (
     cache,
     context,
     export,
+    files,
     flows,
     gateway,
     lab,
     ledger,
     models,
     preview,
+    prompt,
+    prompt_diff,
+    prompt_export,
     receipts,
-    sent_prompt,
+    search,
     sessions,
     timeline,
+    tool_use,
 )
 from brim.studio.workspace import Workspace
 
@@ -32,14 +37,20 @@ View = Callable[..., dict[str, Any]]
 
 READS: dict[str, View] = {
     "sessions": sessions.sessions,
+    "tool_use": tool_use.tool_use,
+    "files": files.files,
     "context": context.context,
     "piece": context.piece,
-    "sent_prompt": sent_prompt.sent_prompt,
+    "prompt": prompt.prompt,
+    "prompt_body": prompt.prompt_body,
+    "prompt_part": prompt.prompt_part,
+    "prompt_diff": prompt_diff.prompt_diff,
+    "prompt_export": prompt_export.prompt_export,
     "timeline": timeline.timeline,
     "cache": cache.cache,
     "ledger": ledger.ledger,
     "text": ledger.text,
-    "search": ledger.search,
+    "search": search.search,
     "sources": lab.sources,
     "receipts": receipts.receipts,
     "receipt": receipts.receipt,
@@ -52,6 +63,8 @@ READS: dict[str, View] = {
 """Views that are read by GET; the query has their arguments."""
 
 WRITES: dict[str, View] = {
+    "sparks": sessions.sparks,
+    "open_file": files.open_file,
     "fit": lab.fit,
     "returns": lab.returns,
     "export": export.export,

@@ -80,12 +80,13 @@ class Studio:
             return self._demo
 
     def about(self, workspace: Workspace) -> dict[str, Any]:
-        """Return the version, and the workspace that the page opens on."""
+        """Return the version, and the workspace and the file that the page opens on."""
         return {
             "version": version("brim"),
             "first": self.first,
             "workspace": workspace.name,
             "store": shown_url(workspace.url),
+            "file": next((each.id for each in self.mine.files.files()), None),
         }
 
     def view(self, method: Literal["GET", "POST"], name: str, fields: Mapping[str, Any]) -> dict[str, Any]:

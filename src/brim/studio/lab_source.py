@@ -19,12 +19,12 @@ from brim.history.compact import mark
 from brim.history.history import History
 from brim.meter import catalogue
 from brim.receipts.history_input import HistoryInput
-from brim.receipts.receipt import Part, Receipt
+from brim.receipts.receipt import Capture, Part, Receipt
 from brim.receipts.section import Priority
 from brim.replay import replay
 from brim.sessions.session import Session
 from brim.settings.spec import read_spec
-from brim.studio.views.receipts import captured
+from brim.studio.prompt_source import opened_prompt
 from brim.studio.views.sessions import role_and_text
 from brim.studio.workspace import Workspace
 from brim.wire import Format
@@ -47,6 +47,8 @@ _RANGES = 8
 _MOST_EXCERPTS = 5_000
 _EXCERPT = 90
 _RANGE = re.compile(r"messages\[(\d+)")
+_OPTIONS = ("select", "within", "recent", "older", "query", "pin_first_user", "excerpts", "note", "pin")
+"""The options of a recorded fit that hold at any budget."""
 _PRIORITIES = {int(priority): priority.name.lower() for priority in Priority}
 
 
@@ -155,8 +157,7 @@ def _columns(kind: str, parts: tuple[Part, ...], excerpts: list[str]) -> LabPiec
 def listed(workspace: Workspace) -> list[dict[str, str]]:
     """Return what can be opened: a sample, and the sessions of the store."""
     found = [{"id": SAMPLE, "title": "Sample: an agent's prompt of twelve sections", "kind": "sections"}]
-    store = workspace.find_store()
-    for row in store.sessions(limit=_MOST_SOURCES) if store is not None else ():
+    for row in (row for store in workspace.stores() for row in store.sessions(limit=_MOST_SOURCES)):
         kind = row.meta.get("kind", "session")
         if "status" in row.meta and kind != "gateway":
             found.append({"id": f"session:{row.id}", "title": f"{kind} {row.id}", "kind": "messages"})
@@ -174,9 +175,11 @@ def opened(workspace: Workspace, source: str) -> LabSource:
         return _session(workspace, source, name)
     known: LabSource | None = workspace.cached(source)
     if known is None and source == SAMPLE:
-        known = of_receipt(source, "Sample", sample_receipt())
-    elif known is None and kind == "receipt":
-        known = of_receipt(source, name, captured(workspace, name))
+        sample = sample_receipt().capture
+        known = None if sample is None else of_capture(source, "Sample", sample)
+    elif known is None and kind == "prompt":
+        session, _, step = name.rpartition("@")
+        known = of_capture(source, f"{session} · step {step}", opened_prompt(workspace, session, step).capture())
     if known is None:
         raise UnknownName("source for the budget lab", source, [each["id"] for each in listed(workspace)])
     workspace.cache(source, known)
@@ -190,11 +193,16 @@ def sample_receipt() -> Receipt:
 
 
 def _session(workspace: Workspace, source: str, name: str) -> LabSource:
-    store = workspace.store()
+    store = workspace.store_of(name)
     row = next((each for each in store.sessions(limit=1_000) if each.id == name), None)
     known: LabSource | None = workspace.cached(f"{source}@{row.entries}") if row is not None else None
     if known is not None:
         return known
+    last = _last(workspace, name)
+    if last is not None:  # As it was sent: with its system prompt, its tools and its budget.
+        made = of_capture(source, name, last)
+        workspace.cache(f"{source}@{row.entries if row is not None else 0}", made)
+        return made
     session = Session.open(name, store=store)
     history = History(meter=session.meter, format=cast("Format", session.format))
     history.extend(session.messages)
@@ -220,31 +228,47 @@ def _session(workspace: Workspace, source: str, name: str) -> LabSource:
     return made
 
 
-def of_receipt(source: str, title: str, receipt: Receipt) -> LabSource:
-    """Return the input of a receipt, to be fitted again.
+def _last(workspace: Workspace, name: str) -> Capture | HistoryInput | None:
+    """Return the input of the last prompt of a session; `None` if it was not kept, or messages followed it."""
+    try:
+        return opened_prompt(workspace, name).capture()
+    except (InvalidType, UnknownName):
+        return None
 
-    Raises:
-        InvalidType: the receipt does not include its texts.
-    """
-    capture = receipt.capture
-    if capture is None:
-        raise InvalidType("receipt.capture", None, "a receipt with its texts: fit with capture=True")
+
+def of_capture(source: str, title: str, capture: Capture | HistoryInput) -> LabSource:
+    """Return the input of a fit, to be fitted again; each message of a history is counted once."""
+    model = capture.model or (capture.meter if catalogue.lookup(capture.meter) else None)
+    values: dict[str, Any] = {"id": source, "title": title, "budget": capture.budget, "model": model}
+    if isinstance(capture, HistoryInput):
+        text = _turn_text(capture.messages, str(capture.options["format"]))
+        return LabSource(**values, kind="messages", refit=_refit(capture), text=text)
+    texts = {section.name: section.text for section in capture.sections}
 
     def fit(budget: int, choices: Mapping[str, Any]) -> Receipt:
         changed = replace(capture, options={**capture.options, **choices}) if choices else capture
         return replay(changed, budget=budget).receipt
 
-    kind: Literal["sections", "messages"] = "sections"
-    if isinstance(capture, HistoryInput):
-        kind, text = "messages", _turn_text(capture.messages, str(capture.options["format"]))
-    else:
-        texts = {section.name: section.text for section in capture.sections}
+    return LabSource(**values, kind="sections", refit=fit, text=lambda name: texts.get(name, ""))
 
-        def text(name: str) -> str:
-            return texts.get(name, "")
 
-    model = capture.model or (capture.meter if catalogue.lookup(capture.meter) else None)
-    return LabSource(id=source, title=title, kind=kind, budget=capture.budget, model=model, refit=fit, text=text)
+def _refit(given: HistoryInput) -> Callable[[int, Mapping[str, Any]], Receipt]:
+    """Return the fit of a recorded history at any budget, without a held cut, with its tools and system prompt."""
+    options = {name: given.options[name] for name in _OPTIONS if name in given.options}
+    fixed: dict[str, Any] = {"tools": given.tools, "system": given.system, "capture": True}
+    format = cast("Format", str(given.options["format"]))
+    history = History(meter=given.meter if given.model is None else None, model=given.model, format=format)
+    history.extend(given.messages)
+
+    def fit(budget: int, choices: Mapping[str, Any]) -> Receipt:
+        try:
+            return history.fit(budget, **fixed, **{**options, **choices}).receipt
+        except DoesNotFit:  # Like the session: a shorter summary is better than no prompt.
+            if not options.get("pin"):
+                raise
+            return history.fit(budget, **fixed, **{**options, **choices, "pin": None}).receipt
+
+    return fit
 
 
 def _turn_text(messages: Sequence[Any], format: str) -> Callable[[str], str]:

@@ -1,4 +1,4 @@
-"""What the studio works on: a store, the settings of a project, and the receipts of its flows.
+"""What the studio works on: a store, opened files, the settings of a project, and the receipts of its flows.
 
 A studio has two workspaces: the user's own, and a recorded demo in a directory of its own. Changes made in the demo
 never touch the user's files.
@@ -19,7 +19,8 @@ from brim.settings.changes import SettingChange
 from brim.settings.config import Config
 from brim.settings.loader import load
 from brim.store import Store, open_store
-from brim.studio.receipt_index import ReceiptIndex
+from brim.studio.opened_files import OpenedFiles
+from brim.studio.prompt_index import PromptIndex
 
 FILE = "sqlite:///"
 _MOST_PLANS = 50
@@ -41,14 +42,16 @@ class Workspace:
     runs: str = "runs"
     """The directory with the receipts of flows."""
     lock: RLock = field(default_factory=RLock, repr=False)
-    index: ReceiptIndex = field(init=False, repr=False)
+    files: OpenedFiles = field(default_factory=OpenedFiles, repr=False)
+    """Files that were opened, with a temporary store."""
+    index: PromptIndex = field(init=False, repr=False)
     _cache: OrderedDict[str, Any] = field(default_factory=OrderedDict, repr=False)
     _store: Store | None = field(default=None, repr=False)
     _plans: OrderedDict[str, SettingChange] = field(default_factory=OrderedDict, repr=False)
     _saved: list[SettingChange] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
-        self.index = ReceiptIndex(self.find_store, self.runs)
+        self.index = PromptIndex(self.stores, self.runs)
 
     def find_store(self) -> Store | None:
         """Return the store, or `None` if its file does not exist; the studio never creates one.
@@ -75,6 +78,22 @@ class Workspace:
             problem = "this store does not exist yet: brim.Session(store=...) creates one, and the demo has one"
             raise SourceError(self.url.removeprefix(FILE), problem)
         return found
+
+    def stores(self) -> list[Store]:
+        """Return the stores with sessions: that of the opened files, and the user's.
+
+        Raises:
+            StoreError: a store cannot be opened.
+        """
+        return [store for store in (self.files.store, self.find_store()) if store is not None]
+
+    def store_of(self, session: str) -> Store:
+        """Return the store that has a session: that of the opened files, or else the user's.
+
+        Raises:
+            SourceError: there is no store.
+        """
+        return self.files.store_of(session) or self.store()
 
     def settings(self, replaced: Mapping[str, str] | None = None) -> Config:
         """Return the settings as the files have them now.
@@ -153,7 +172,8 @@ class Workspace:
         return len(self._saved)
 
     def close(self) -> None:
-        """Close the store."""
+        """Close the stores."""
+        self.files.close()
         with self.lock:
             if self._store is not None:
                 self._store.close()

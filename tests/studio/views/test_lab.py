@@ -44,14 +44,15 @@ def fresh(source, budget, workspace):
         given = lab_source.sample_receipt().capture
         options = {key: value for key, value in given.options.items() if value is not None}
         return brim.fit(list(given.sections), budget, model=given.model, meter=given.meter, **options).receipt
-    session = brim.Session.open(source.partition(":")[2], store=workspace.store())
-    told = {"meter": session.meter, "format": session.format}
-    summary = [i for i, each in enumerate(session.messages) if "CONTEXT_SUMMARY" in str(each["content"])]
+    last = workspace.store().entries(source.partition(":")[2], kinds=["prompt"])[-1]
+    given = last.body["receipt"]["capture"]
+    told = {"model": given["model"], "meter": given["meter"], "tools": given["tools"], "system": given["system"]}
+    summary = [i for i, each in enumerate(given["messages"]) if "CONTEXT_SUMMARY" in str(each["content"])]
     assert len(summary) == 1
     try:
-        return brim.fit_messages(session.messages, budget, pin=summary, **told).receipt
+        return brim.fit_messages(given["messages"], budget, pin=summary, **told).receipt
     except DoesNotFit:
-        return brim.fit_messages(session.messages, budget, **told).receipt
+        return brim.fit_messages(given["messages"], budget, **told).receipt
 
 
 @settings(max_examples=25, deadline=None)
@@ -142,7 +143,7 @@ def test_a_cost_is_the_catalogues_and_unknown_where_it_has_none(workspace, tmp_p
     assert told["cost_cached_usd"] < told["cost_usd"]
     receipt = brim.fit([brim.Section("a", "some words")], 100, meter="chars", capture=True).receipt
     none = Workspace(name="mine", url=f"sqlite:///{tmp_path}/none.db")
-    none.cache("receipt:chars", lab_source.of_receipt("receipt:chars", "chars", receipt))
+    none.cache("receipt:chars", lab_source.of_capture("receipt:chars", "chars", receipt.capture))
     told = lab.fit(none, "receipt:chars", 100, None)
     assert (told["cost_usd"], told["cost_change_usd"], told["cost_cached_usd"]) == (None, None, None)
 
@@ -181,7 +182,7 @@ def test_a_saved_text_comes_back_to_the_character(tmp_path, text):
         [brim.Section(text.strip() or "s", text), brim.Section("e", [text, "b"])], 500, capture=True
     ).receipt
     workspace = Workspace(name="mine", url=f"sqlite:///{tmp_path}/none.db")
-    workspace.cache("receipt:x", lab_source.of_receipt("receipt:x", "x", receipt))
+    workspace.cache("receipt:x", lab_source.of_capture("receipt:x", "x", receipt.capture))
     made = export(workspace, "receipt:x", 500, None)["files"][0]
     path = tmp_path / made["name"]
     path.write_text(made["text"], encoding="utf-8", newline="")
@@ -211,7 +212,7 @@ def many(count):
 def test_two_thousand_pieces_are_fitted_anew_in_a_tenth_of_a_second(tmp_path):
     receipt = brim.fit(many(2_000), 20_000, model="gpt-5", capture=True).receipt
     workspace = Workspace(name="mine", url=f"sqlite:///{tmp_path}/none.db")
-    workspace.cache("receipt:big", lab_source.of_receipt("receipt:big", "big", receipt))
+    workspace.cache("receipt:big", lab_source.of_capture("receipt:big", "big", receipt.capture))
     key = lab.fit(workspace, "receipt:big", 15_000, None)["key"]
     took = []
     for budget in range(10_000, 30_000, 1_000):

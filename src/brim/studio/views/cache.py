@@ -1,7 +1,8 @@
 """The provider's cache: for each call, how much of the prompt it could have found, how much it found, and why less.
 
-A session counts how much of each prompt repeats the one before; the provider reports how much it found. Where the two
-differ, the log says what happened in between. If the prompts were captured, the first message that differs is shown.
+After a call the provider has its whole prompt. What of that the next prompt could have read from the cache, and did
+not, is lost: it was paid in full. The log says what happened in between. If prompts were captured, the first message
+that differs is shown.
 """
 
 from __future__ import annotations
@@ -14,20 +15,23 @@ from typing import Any
 from brim.meter import catalogue
 from brim.meter.model import Cache
 from brim.sessions.prompt_step import CUT
-from brim.store.base import LogEntry
+from brim.store.base import LogEntry, Store
 from brim.studio.costs import prices_of
 from brim.studio.views.sessions import role_and_text, session_row
 from brim.studio.workspace import Workspace
+from brim.wire import format_of
 
 _MOST_CALLS = 500
 _NEAR = 256
 """Tokens by which a healthy cache may lag behind: it grows in steps."""
 _EXCERPT = 200
+_FINE = ("first", "cached", "minimum", "unknown")
+"""Reasons for which nothing is lost."""
 REASONS = {
     "first": "The first prompt of the session: the cache was empty.",
     "tools": "The tool definitions changed, and they precede everything else.",
     "system": "The system prompt changed, and it precedes the messages.",
-    "compacted": "Older turns were replaced by a summary or by excerpts, so the prompt is new from there on.",
+    "compacted": "Older turns were replaced by excerpts or a summary, so the prompt is new from there on.",
     "moved": "The prompt does not start like the one before: turns were dropped, or a message was changed.",
     "minimum": "The repeated part is shorter than the {minimum:,} tokens from which this provider caches.",
     "expired": "The prompt before was {gap:,.0f} seconds ago, and this provider caches for {ttl:,} seconds.",
@@ -41,6 +45,7 @@ REASONS = {
 class CachedCall:
     """One prompt, its reported usage, and whether a compaction preceded it."""
 
+    step: int
     entry: LogEntry
     usage: Mapping[str, Any] = field(default_factory=dict)
     compacted: bool = False
@@ -52,40 +57,51 @@ def cache(workspace: Workspace, session: str) -> dict[str, Any]:
     Raises:
         UnknownName: there is no such session.
     """
-    store = workspace.store()
+    store = workspace.store_of(session)
     row = session_row(store, session)
     calls: list[CachedCall] = []
     compacted = False
     for entry in store.entries(session, kinds=["prompt", "usage", "compaction"]):
         if entry.kind == "prompt":
-            calls.append(CachedCall(entry=entry, compacted=compacted or bool(entry.body.get("cut"))))
+            cut = compacted or bool(entry.body.get("cut"))
+            calls.append(CachedCall(step=len(calls) + 1, entry=entry, compacted=cut))
             compacted = False
         elif entry.kind == "usage" and calls:
             calls[-1].usage = entry.body
         compacted = compacted or (entry.kind == "compaction" and entry.body["trigger"] != CUT)
     model = row.status.get("model")
-    rows = [_row(call, calls[i - 1] if i else None, model) for i, call in enumerate(calls)]
+    differences = PromptDifferences(store, session)
+    rows = [_row(call, calls[i - 1] if i else None, model, differences) for i, call in enumerate(calls)]
     return {**row.to_dict(), "calls": rows[::-1][:_MOST_CALLS], "sums": _sums(rows), "reasons": REASONS}
 
 
-def _row(call: CachedCall, before: CachedCall | None, model: str | None) -> dict[str, Any]:
+def _row(
+    call: CachedCall, before: CachedCall | None, model: str | None, differences: PromptDifferences
+) -> dict[str, Any]:
     body = call.entry.body
+    model = body.get("model") or model
     known = catalogue.lookup(model)
     rules = known.cache if known is not None and known.cache is not None else Cache()
-    expected = body.get("stable_prefix") if before is not None else 0
+    same = body.get("stable_prefix") if before is not None else 0
     actual = call.usage.get("cached")
-    why, difference = _why(call, before, expected, actual, rules)
-    lost = max(0, expected - actual) if expected is not None and actual is not None and why != "cached" else 0
+    part, difference = ("", None) if before is None else differences.first(before.entry, call.entry)
+    why = _why(call, before, actual, rules, part)
+    difference = None if why in ("cached", "expired") else difference
+    held = _held(before, body["used"], rules)
+    found = actual if actual is not None else same
+    lost = max(0, held - found) if found is not None and why not in _FINE else 0
     numbers = {
         "minimum": rules.minimum,
         "gap": call.entry.at - before.entry.at if before is not None else 0,
         "ttl": rules.ttl[0] if rules.ttl else 0,
     }
     return {
+        "step": call.step,
         "number": call.entry.number,
         "at": call.entry.at,
         "used": body["used"],
-        "expected": expected,
+        "same": same,
+        "expected": max(held, actual or 0),
         "actual": actual,
         "lost": lost,
         "lost_usd": _lost_cost(lost, model, body),
@@ -93,6 +109,18 @@ def _row(call: CachedCall, before: CachedCall | None, model: str | None) -> dict
         "text": REASONS[why].format(**numbers),
         "difference": difference,
     }
+
+
+def _held(before: CachedCall | None, used: int, rules: Cache) -> int:
+    """Return how much of a prompt the provider had from the one before, and could have read from its cache."""
+    if before is None:
+        return 0
+    previous = before.entry.body
+    kept: int = previous["used"] - (previous.get("categories") or {}).get(
+        "memory", 0
+    )  # Memory is last, and may change.
+    held = min(kept, used)
+    return held if rules.minimum is None or held >= rules.minimum else 0
 
 
 def _lost_cost(lost: int, model: str | None, body: Mapping[str, Any]) -> float | None:
@@ -103,44 +131,76 @@ def _lost_cost(lost: int, model: str | None, body: Mapping[str, Any]) -> float |
     return round(lost * (prices.input - prices.cached_read) / 1_000_000, 8)
 
 
-def _why(
-    call: CachedCall, before: CachedCall | None, expected: int | None, actual: int | None, rules: Cache
-) -> tuple[str, dict[str, Any] | None]:
-    """Return the reason for what a call found, and the first difference from the prompt before."""
+def _why(call: CachedCall, before: CachedCall | None, actual: int | None, rules: Cache, part: str | None) -> str:
+    """Return the reason for what a call found; `part` is the first that differs, `None` if that is not known."""
     if before is None:
-        return "first", None
-    old, new = _captured(before), _captured(call)
-    part, difference = _difference(old, new)
+        return "first"
     if part in ("tools", "system"):
-        return part, difference
+        return part
     if call.compacted:
-        return "compacted", difference
+        return "compacted"
+    expected = call.entry.body.get("stable_prefix")
+    if part == "messages" and "recorded" in call.entry.body:
+        return "moved"
     if expected is None or actual is None:
-        return "unknown", difference
+        return "unknown"
     previous = before.entry.body
     kept = previous["used"] - (previous.get("categories") or {}).get("memory", 0)  # Memory comes last and may change.
-    grew = old is not None and new is not None and part == "" and not call.entry.body["truncated"]
+    grew = part == "" and not call.entry.body["truncated"]
     if expected + _NEAR < kept and not grew:
-        return "moved", difference
+        return "moved"
     if actual + _NEAR >= expected:
-        return "cached", None
+        return "cached"
     if rules.minimum is not None and expected < rules.minimum:
-        return "minimum", difference
+        return "minimum"
     if rules.ttl and call.entry.at - before.entry.at > rules.ttl[0]:
-        return "expired", None
-    return "missed", difference
+        return "expired"
+    return "missed"
 
 
-def _captured(call: CachedCall) -> Mapping[str, Any] | None:
-    receipt = call.entry.body.get("receipt")
+class PromptDifferences:
+    """Finds where the prompts of one session begin to differ."""
+
+    def __init__(self, store: Store, session: str) -> None:
+        """Look in the log of one session."""
+        self._store, self._session = store, session
+
+    def first(self, before: LogEntry, after: LogEntry) -> tuple[str | None, dict[str, Any] | None]:
+        """Return which part differs first, and where; `""` if the new prompt only has more, `None` if it is unknown."""
+        if "recorded" not in before.body or "recorded" not in after.body:
+            return _difference(_captured(before), _captured(after))
+        if before.body["attached"] != after.body["attached"]:
+            old, new = (self._body(entry.body["attached"]) for entry in (before, after))
+            part = "tools" if old.get("tools") != new.get("tools") else "system"
+            return part, {"index": None, "role": part, **_excerpts(str(old.get(part)), str(new.get(part)))}
+        old_numbers, new_numbers = (
+            [number for start, stop in entry.body["recorded"] for number in range(start, stop)]
+            for entry in (before, after)
+        )
+        pairs = enumerate(zip(old_numbers, new_numbers, strict=False))
+        at = next((i for i, (left, right) in pairs if left != right), None)
+        if at is None:
+            return ("messages" if len(new_numbers) < len(old_numbers) else ""), None
+        left, right = (self._body(numbers[at])["message"] for numbers in (old_numbers, new_numbers))
+        role, text = role_and_text(right, format_of([right]))
+        return "messages", {"index": at, "role": role, **_excerpts(role_and_text(left, format_of([left]))[1], text)}
+
+    def _body(self, number: int) -> Mapping[str, Any]:
+        return self._store.entries(self._session, after=number - 1, limit=1)[0].body
+
+
+def _captured(entry: LogEntry) -> Mapping[str, Any] | None:
+    receipt = entry.body.get("receipt")
     found = receipt.get("capture") if isinstance(receipt, Mapping) else None
     return found if isinstance(found, Mapping) and isinstance(found.get("messages"), Sequence) else None
 
 
-def _difference(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> tuple[str, dict[str, Any] | None]:
-    """Return which part differs first, and where; `""` if the new prompt only has more at its end."""
+def _difference(
+    old: Mapping[str, Any] | None, new: Mapping[str, Any] | None
+) -> tuple[str | None, dict[str, Any] | None]:
+    """Return which part differs first, and where; `""` if the new prompt only has more, `None` if it is unknown."""
     if old is None or new is None:
-        return "", None
+        return None, None
     for part in ("tools", "system"):
         if old.get(part) != new.get(part):
             return part, {"index": None, "role": part, **_excerpts(str(old.get(part)), str(new.get(part)))}
@@ -162,11 +222,13 @@ def _excerpts(old: str, new: str) -> dict[str, Any]:
 
 def _sums(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the sums of all calls, and the reasons by the tokens that they cost, the most first."""
-    known = [row for row in rows if row["actual"] is not None and row["expected"] is not None]
+    known = [row for row in rows if row["actual"] is not None]
     costs = [row["lost_usd"] for row in rows]
     lost: Counter[str] = Counter()
+    spent: Counter[str] = Counter()
     for row in rows:
         lost[row["why"]] += row["lost"]
+        spent[row["why"]] += row["lost_usd"] or 0
     count = Counter(row["why"] for row in rows)
     why = sorted(count, key=lambda name: (-lost[name], -count[name]))
     return {
@@ -175,5 +237,7 @@ def _sums(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         **{name: sum(row[name] for row in known) for name in ("expected", "actual", "used")},
         "lost": lost.total(),
         "lost_usd": round(sum(costs), 6) if costs and None not in costs else None,
-        "why": [{"name": name, "calls": count[name], "lost": lost[name]} for name in why],
+        "why": [
+            {"name": name, "calls": count[name], "lost": lost[name], "lost_usd": round(spent[name], 8)} for name in why
+        ],
     }

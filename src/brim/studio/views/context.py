@@ -13,6 +13,8 @@ from brim.sessions.session import Session
 from brim.sessions.status import CATEGORIES
 from brim.store.base import Store
 from brim.studio.costs import cost
+from brim.studio.recorded_session import KIND
+from brim.studio.views.prompt import prompt
 from brim.studio.views.sessions import session_row
 from brim.studio.workspace import Workspace
 from brim.wire import wire
@@ -22,7 +24,7 @@ _MOST_TEXT = 4_000
 _RECENT = 400
 """Entries at the end of a log that are searched for the last prompt and its usage."""
 _NO_TEXT = "the text was not captured: a session with capture=True keeps it"
-_OLDER = "compaction, once its turn is older than the newest {keep_turns}"
+_OLDER = "compaction: of turns older than the newest {keep_turns}, excerpts and one line per call stay"
 _FREES = {
     "system": "a shorter system prompt",
     "tools": "fewer tools, or shorter descriptions",
@@ -31,7 +33,8 @@ _FREES = {
     "summary": "a lower summary_share",
     "user": _OLDER,
     "assistant": _OLDER,
-    "tool results": "a lower tool_limit for new results, compaction for old ones",
+    "tool results": "a lower tool_limit for new results; of old ones, compaction leaves excerpts",
+    "section": "a lower ceiling or priority of the section",
     "framing": "fewer messages: it is the overhead of each",
     "new": "nothing yet: it was added since the last prompt",
     "unattributed": "unknown: the provider counted it, and brim cannot see in which part",
@@ -45,9 +48,11 @@ def context(workspace: Workspace, session: str) -> dict[str, Any]:
     Raises:
         UnknownName: there is no such session.
     """
-    store = workspace.store()
+    store = workspace.store_of(session)
     row = session_row(store, session)
     values: dict[str, Any] = {**row.to_dict(), "pieces": [], "problem": None, "settings": None, "unfinished": False}
+    if row.kind == KIND:
+        return {**values, **_of_file(workspace, session, row.status)}
     try:
         opened = Session.open(session, store=store)
     except BrimError as error:  # It has a meter of the caller's own: the numbers are known, the messages are not.
@@ -65,6 +70,30 @@ def context(workspace: Workspace, session: str) -> dict[str, Any]:
         "pieces": [*_fixed_pieces(status, prompt), *_pieces(opened)],
         "format": opened.format,
     }
+
+
+def _of_file(workspace: Workspace, session: str, status: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the context of a session that was read from a file: its last prompt."""
+    last = prompt(workspace, session)
+    sums: dict[str, int] = {}
+    pieces = []
+    for i, each in enumerate(row for row in last["rows"] if row["sent"]):
+        name = each["role"] if each["category"] == "section" else each["category"]
+        sums[name] = sums.get(name, 0) + each["units"]
+        piece = {
+            "at": f"row {i}",
+            "category": name,
+            "role": each["role"],
+            "units": each["units"],
+            "age": 0,
+            "turn": None,
+        }
+        text = each["text"]
+        pieces.append({**piece, "chars": len(text), "text": text[:_MOST_TEXT], "kept": bool(text)})
+    counted = (last["usage"] or {}).get("input")
+    difference = counted - last["used"] if isinstance(counted, int) else None
+    rows = _rows({**status, "categories": sums}, 3, difference)
+    return {"rows": rows, "pieces": pieces, "difference": difference, "format": last["format"]}
 
 
 def _last_prompt(store: Store, session: str, number: int) -> tuple[dict[str, Any] | None, int | None]:
@@ -145,7 +174,13 @@ def piece(workspace: Workspace, session: str, at: str) -> dict[str, Any]:
         UnknownName: there is no such session or message.
         InvalidType: `at` is neither the number of a message nor the name of a captured text.
     """
-    store = workspace.store()
+    store = workspace.store_of(session)
+    if at.startswith("row "):
+        rows = [row for row in prompt(workspace, session)["rows"] if row["sent"]]
+        found = at.removeprefix("row ")
+        if not found.isdigit() or len(found) > 9 or int(found) >= len(rows):
+            raise UnknownName("part", at, [], f"The prompt has {len(rows):,}")
+        return {"at": at, "text": rows[int(found)]["text"]}
     opened = Session.open(session, store=store)
     if not at.isdigit():
         text = _fixed_texts(_last_prompt(store, session, opened.number)[0]).get(at)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
 from brim.sessions.overview import overview
+from brim.store.base import Store
 from brim.studio.views.models import quantile
 from brim.studio.workspace import Workspace
 
@@ -13,6 +15,10 @@ TRAFFIC = "gateway-traffic"
 """The kind of document in which a gateway records its newest requests."""
 _MOST_SESSIONS = 100
 _MOST_REQUESTS = 200
+_SILENT = 3 * 30.0
+"""Seconds without a sign after which a gateway counts as stopped; it writes one every 30 seconds."""
+_LATE = 5.0
+"""Seconds by which the clocks of a gateway and of its store may differ."""
 
 
 def gateway(workspace: Workspace) -> dict[str, Any]:
@@ -21,12 +27,22 @@ def gateway(workspace: Workspace) -> dict[str, Any]:
     documents = [store.load(TRAFFIC, name) for name in store.ids(TRAFFIC)] if store is not None else []
     gateways = [_gateway(document.body, document.at) for document in documents if document is not None]
     requests = [{"gateway": each["address"], **row} for each in gateways for row in each.pop("requests")]
-    requests.sort(key=lambda row: -row["at"])
+    requests = sorted(requests, key=lambda row: -row["at"])[:_MOST_REQUESTS]
+    if store is not None:
+        for row in requests:
+            row["step"] = _step(workspace, store, row) if row.get("session") else None
     found = overview(store, recent=_MOST_SESSIONS).gateway if store is not None else ()
     sessions = [row.to_dict() for row in found]
     resolved = workspace.settings().resolve()
     settings = {key: resolved.value(f"gateway.{key}") for key in ("upstream", "host", "port", "policy")}
-    return {"gateways": gateways, "requests": requests[:_MOST_REQUESTS], "sessions": sessions, "settings": settings}
+    return {"gateways": gateways, "requests": requests, "sessions": sessions, "settings": settings}
+
+
+def _step(workspace: Workspace, store: Store, row: Mapping[str, Any]) -> int | None:
+    """Return the step of a request in its conversation; `None` if its prompt was not recorded."""
+    rows = workspace.index.session(store, row["session"], row.get("model")).rows
+    found = [each for each in rows if each["used"] == row.get("after") and each["at"] <= row["at"] + _LATE]
+    return found[-1]["step"] if found else None
 
 
 def _gateway(body: Mapping[str, Any], at: float) -> dict[str, Any]:
@@ -35,6 +51,7 @@ def _gateway(body: Mapping[str, Any], at: float) -> dict[str, Any]:
     overhead = sorted(row["overhead_ms"] for row in requests if row.get("overhead_ms") is not None)
     return {
         **{key: body.get(key) for key in ("address", "since", "ends")},
+        "running": not body.get("stopped") and time.time() - (body.get("seen") or at) < _SILENT,
         "written": max((row["at"] for row in requests), default=at),
         "overhead_ms": {
             "p50": quantile(overhead, 0.5) if overhead else None,

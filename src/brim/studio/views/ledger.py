@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from brim.errors import UnknownName
+from brim.meter import DEFAULT, BaseMeter, catalogue, meter
 from brim.sessions.dropped_texts import DroppedTexts
 from brim.sessions.journal import format_in
 from brim.sessions.prompt_step import CUT
@@ -25,7 +26,7 @@ def ledger(workspace: Workspace, session: str) -> dict[str, Any]:
     Raises:
         UnknownName: there is no such session.
     """
-    store = workspace.store()
+    store = workspace.store_of(session)
     row = session_row(store, session)
     edits: list[dict[str, Any]] = []
     pending: dict[str, Any] | None = None
@@ -50,12 +51,19 @@ def ledger(workspace: Workspace, session: str) -> dict[str, Any]:
             pending = None
         if entry.kind == "compaction" and edit is not None:
             edits.append(edit)
+    prompts = workspace.index.session(store, session, row.status.get("model"))
+    scale = _meter(row.status.get("model"))
     for each in edits:
+        each["step"] = prompts.step_after(each["number"])
         removed = each.pop("removed")
-        each["texts"] = _excerpts(store, session, removed[:_MOST_TEXTS])
+        each["texts"] = _excerpts(store, session, removed[:_MOST_TEXTS], scale)
         each["more"] = max(0, len(removed) - _MOST_TEXTS)
     pinned = [entry.body["pins"] for entry in entries if "pins" in entry.body]
-    return {**row.to_dict(), "edits": edits[::-1], "pins": _excerpts(store, session, pinned[-1] if pinned else [])}
+    return {
+        **row.to_dict(),
+        "edits": edits[::-1],
+        "pins": _excerpts(store, session, pinned[-1] if pinned else [], scale),
+    }
 
 
 def _edit(entry: LogEntry, used: int | None) -> dict[str, Any] | None:
@@ -85,11 +93,15 @@ def _edit(entry: LogEntry, used: int | None) -> dict[str, Any] | None:
     return None
 
 
-def _excerpts(store: Store, session: str, handles: Sequence[str]) -> list[dict[str, Any]]:
+def _meter(model: str | None) -> BaseMeter:
+    return meter(model) if model and catalogue.lookup(model) is not None else meter(DEFAULT)
+
+
+def _excerpts(store: Store, session: str, handles: Sequence[str], scale: BaseMeter) -> list[dict[str, Any]]:
     found = []
     for handle, text in DroppedTexts(store, session).texts(handles).items():
         excerpt = " ".join(text[: 4 * _EXCERPT].split())[:_EXCERPT]
-        found.append({"handle": handle, "chars": len(text), "excerpt": excerpt})
+        found.append({"handle": handle, "tokens": scale.count(text), "excerpt": excerpt})
     return found
 
 
@@ -99,17 +111,11 @@ def text(workspace: Workspace, handle: str) -> dict[str, Any]:
     Raises:
         UnknownName: the store has no such text.
     """
-    found = workspace.store().text(handle)
+    texts = (store.text(handle) for store in workspace.stores())
+    found = next((each for each in texts if each is not None), None)
     if found is None:
         raise UnknownName("stored text", handle, [], "It may have been purged")
     return {"handle": handle, "text": found}
-
-
-def search(workspace: Workspace, query: str | None, session: str | None) -> dict[str, Any]:
-    """Return the removed texts that share words with a query, the best match first."""
-    words = query or ""
-    found = workspace.store().search(words, session=session, limit=50) if words.strip() else []
-    return {"query": words, "found": [each._asdict() for each in found]}
 
 
 def pin(workspace: Workspace, session: str, handle: str) -> dict[str, Any]:
@@ -119,7 +125,7 @@ def pin(workspace: Workspace, session: str, handle: str) -> dict[str, Any]:
         UnknownName: there is no such session, or it has no such text.
         InvalidValue: the pins would take too much of the budget.
     """
-    opened = Session.open(session, store=workspace.store())
+    opened = Session.open(session, store=workspace.store_of(session))
     before = opened.estimate()
     opened.pin(handle)
     return {"handle": handle, "units": opened.estimate() - before, "pins": list(opened.pins)}
@@ -131,7 +137,7 @@ def unpin(workspace: Workspace, session: str, handle: str) -> dict[str, Any]:
     Raises:
         UnknownName: there is no such session, or no such pin.
     """
-    opened = Session.open(session, store=workspace.store())
+    opened = Session.open(session, store=workspace.store_of(session))
     opened.unpin(handle)
     return {"handle": handle, "pins": list(opened.pins)}
 
@@ -143,7 +149,7 @@ def restore(workspace: Workspace, session: str, handle: str) -> dict[str, Any]:
         UnknownName: there is no such session, or it has no such text.
         InvalidValue: a tool call has no result yet, so no message can follow it.
     """
-    opened = Session.open(session, store=workspace.store())
+    opened = Session.open(session, store=workspace.store_of(session))
     before = opened.estimate()
     opened.restore(handle)
     return {"handle": handle, "units": opened.estimate() - before, "number": opened.number}

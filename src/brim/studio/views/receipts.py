@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from brim.errors import InvalidType, UnknownName
-from brim.receipts.receipt import Receipt
-from brim.studio.receipt_index import sections
+from brim.errors import UnknownName
+from brim.studio.prompt_index import sections
 from brim.studio.workspace import Workspace
 
 _MOST_ROWS = 500
@@ -87,20 +86,7 @@ def _values(workspace: Workspace, receipt: str) -> dict[str, Any]:
     if kind == "prompt":
         session, _, number = rest.rpartition(":")
         if number.isdigit() and len(number) < 16:
-            entries = workspace.store().entries(session, kinds=["prompt"], after=int(number) - 1, limit=1)
+            entries = workspace.store_of(session).entries(session, kinds=["prompt"], after=int(number) - 1, limit=1)
             if entries and entries[0].number == int(number):
                 return {key: value for key, value in entries[0].body.items() if key != "held"}
     raise UnknownName("receipt", receipt, [], "The receipts view lists them")
-
-
-def captured(workspace: Workspace, receipt: str) -> Receipt:
-    """Return a receipt that includes its texts.
-
-    Raises:
-        UnknownName: there is no such receipt.
-        InvalidType: it does not include its texts.
-    """
-    values = _values(workspace, receipt).get("receipt")
-    if not isinstance(values, Mapping):
-        raise InvalidType("receipt", receipt, "a receipt with its texts: a session with capture=True keeps them")
-    return Receipt.from_dict(values)

@@ -21,7 +21,7 @@ def timeline(workspace: Workspace, session: str) -> dict[str, Any]:
     Raises:
         UnknownName: there is no such session.
     """
-    store = workspace.store()
+    store = workspace.store_of(session)
     row = session_row(store, session)
     points: list[dict[str, Any]] = []
     marks: list[dict[str, Any]] = []
@@ -30,25 +30,29 @@ def timeline(workspace: Workspace, session: str) -> dict[str, Any]:
             unknown = dict.fromkeys((*_USAGE, "cost_usd"))
             shown = {name: entry.body.get(name) for name in _FIELDS}
             if cut := entry.body.get("cut"):
-                marks.append(_placed("compaction", _compaction(cut), entry, len(points)))
-            points.append({"number": entry.number, "at": entry.at, **shown, **unknown})
+                marks.append(_placed("compaction", _compaction(cut), entry, len(points) + 1))
+            step = {"step": len(points) + 1, "number": entry.number, "at": entry.at}
+            points.append({**step, **shown, **unknown})
         elif entry.kind == "usage" and points:
             usage = {name: entry.body.get(name) for name in _USAGE}
             status = row.status
             spent = cost(status.get("model"), status.get("unit"), usage["input"], usage["cached"], usage["output"])
             points[-1] |= {**usage, "cost_usd": spent}
         elif (mark := _mark(entry)) is not None:
-            marks.append(_placed(*mark, entry, len(points)))
-    lines = {name: row.status[name] for name in ("budget", "window", "warning")}
+            # A warning and a compaction are logged before their prompt, all other events after it.
+            marks.append(_placed(*mark, entry, len(points) + (entry.kind in ("warning", "compaction"))))
+    for each in marks:
+        each["step"] = min(max(1, each["step"]), max(1, len(points)))
+    lines = {name: row.status.get(name) for name in ("budget", "window", "warning")}
     return {**row.to_dict(), "points": points, "marks": marks, "lines": lines}
 
 
-def _placed(kind: str, text: str, entry: LogEntry, prompt: int) -> dict[str, Any]:
-    return {"kind": kind, "text": text, "number": entry.number, "at": entry.at, "prompt": prompt}
+def _placed(kind: str, text: str, entry: LogEntry, step: int) -> dict[str, Any]:
+    return {"kind": kind, "text": text, "number": entry.number, "at": entry.at, "step": step}
 
 
 def _compaction(done: Mapping[str, Any]) -> str:
-    return f"{done['before']:,} to {done['after']:,}: {done['reason']}"
+    return f"{done['before']:,} to {done['after']:,} tokens: {done['reason']}"
 
 
 def _mark(entry: LogEntry) -> tuple[str, str] | None:

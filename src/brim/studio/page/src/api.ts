@@ -11,28 +11,31 @@ export class Refused extends Error {
   }
 }
 
-async function answer<T>(response: Response): Promise<T> {
-  const body = (await response.json().catch(() => ({ problem: `the server answered ${response.status}` }))) as {
-    problem?: string;
-  };
-  if (!response.ok) throw new Refused(body.problem ?? `the server answered ${response.status}`, response.status);
-  return body as T;
+async function answer(response: Response): Promise<string> {
+  const text = await response.text();
+  if (response.ok) return text;
+  let problem = `the server answered ${response.status}`;
+  try {
+    problem = (JSON.parse(text) as { problem?: string }).problem ?? problem;
+  } catch {
+    // Not JSON: the status is all that is known.
+  }
+  throw new Refused(problem, response.status);
+}
+
+async function read(view: string, fields: Record<string, string> = {}): Promise<string> {
+  const query = new URLSearchParams({ workspace: workspace.value, ...fields });
+  return answer(await fetch(`/api/${view}?${query}`, { credentials: "same-origin" }));
 }
 
 export async function get<T>(view: string, fields: Record<string, string> = {}): Promise<T> {
-  const query = new URLSearchParams({ workspace: workspace.value, ...fields });
-  return answer<T>(await fetch(`/api/${view}?${query}`, { credentials: "same-origin" }));
+  return JSON.parse(await read(view, fields)) as T;
 }
 
 export async function post<T>(view: string, fields: Record<string, unknown> = {}): Promise<T> {
-  return answer<T>(
-    await fetch(`/api/${view}`, {
-      method: "POST",
-      credentials: "same-origin",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ workspace: workspace.value, ...fields }),
-    }),
-  );
+  const sent = { workspace: workspace.value, ...fields };
+  const headers = { "content-type": "application/json" };
+  return JSON.parse(await answer(await fetch(`/api/${view}`, { method: "POST", credentials: "same-origin", headers, body: JSON.stringify(sent) }))) as T;
 }
 
 export interface Loaded<T> {
@@ -51,12 +54,14 @@ export const changed = signal(0);
 export function load<T>(request: () => { view: string; fields?: Record<string, string> } | null, follows = false) {
   const state = signal<Loaded<T>>({ value: null, problem: null, loading: true });
   let newest = 0;
+  let last = "";
   let shown = workspace.peek();
   const stop = effect(() => {
     void changed.value;
     if (shown !== workspace.value) {
       if (!follows) return;
       shown = workspace.value;
+      last = "";
       state.value = { value: null, problem: null, loading: true };
     }
     const wanted = request();
@@ -65,9 +70,12 @@ export function load<T>(request: () => { view: string; fields?: Record<string, s
       state.value = { value: null, problem: null, loading: false };
       return;
     }
-    get<T>(wanted.view, wanted.fields).then(
-      (value) => {
-        if (mine === newest) state.value = { value, problem: null, loading: false };
+    read(wanted.view, wanted.fields).then(
+      (text) => {
+        // A screen that looks again and finds the same is not drawn again.
+        if (mine !== newest || (text === last && state.peek().value !== null)) return;
+        last = text;
+        state.value = { value: JSON.parse(text) as T, problem: null, loading: false };
       },
       (error: Error) => {
         if (mine === newest) state.value = { value: null, problem: error.message, loading: false };

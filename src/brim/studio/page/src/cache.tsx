@@ -1,15 +1,16 @@
 // Cache doctor: for each call, the tokens that could have been cached, those that were, and why fewer.
 import { useEffect, useMemo } from "preact/hooks";
 import { load } from "./api";
-import { Bar, dollars, Empty, Head, Long, n, Problem, share, Waiting, when } from "./parts";
-import { params, go } from "./route";
+import { Bar, dollars, Empty, Head, Long, n, plural, Problem, share, Waiting, when } from "./parts";
+import { params, go, promptLink } from "./route";
 import type { Session } from "./types";
 
 interface Call {
-  number: number;
+  step: number;
+  same: number | null;
   at: number;
   used: number;
-  expected: number | null;
+  expected: number;
   actual: number | null;
   lost: number;
   lost_usd: number | null;
@@ -20,7 +21,7 @@ interface Call {
 
 interface Loaded extends Session {
   calls: Call[];
-  sums: { calls: number; known: number; expected: number; actual: number; used: number; lost: number; lost_usd: number | null; why: { name: string; calls: number; lost: number }[] };
+  sums: { calls: number; known: number; expected: number; actual: number; used: number; lost: number; lost_usd: number | null; why: { name: string; calls: number; lost: number; lost_usd: number }[] };
   reasons: Record<string, string>;
 }
 
@@ -38,7 +39,7 @@ const NAMES: Record<string, string> = {
 };
 const FINE = ["cached", "first"];
 
-export function CacheDoctor({ session }: { sessions: Session[]; session: string | null }) {
+export function CacheDoctor({ session }: { session: string | null }) {
   const found = useMemo(() => load<Loaded>(() => (session ? { view: "cache", fields: { session } } : null)), [session]);
   useEffect(() => found.stop, [found]);
   const { value, problem, loading } = found.state.value;
@@ -54,18 +55,20 @@ export function CacheDoctor({ session }: { sessions: Session[]; session: string 
     );
   if (!value) return <Waiting />;
   const only = params.value.get("why");
+  const inOrder = params.value.get("order") === "steps";
   const rows = value.calls.filter((call) => !only || call.why === only);
-  const number = Number(params.value.get("call") ?? NaN);
-  const one = value.calls.find((call) => call.number === number);
+  if (!inOrder) rows.sort((a, b) => (b.lost_usd ?? 0) - (a.lost_usd ?? 0) || b.lost - a.lost || b.step - a.step);
+  const step = Number(params.value.get("call") ?? NaN);
+  const one = value.calls.find((call) => call.step === step);
   const { sums } = value;
   return (
     <>
       <Head title={value.id}>
         <p class="lead">
           {sums.known
-            ? `${n(sums.actual)} of ${n(sums.expected)} ${value.status.unit} that could be cached were found (${share(sums.actual, sums.expected)}), in ${n(sums.known)} calls`
-            : `${n(sums.calls)} calls; no cached tokens were reported`}
-          {sums.lost > 0 && ` · not cached: ${n(sums.lost)} ${value.status.unit}, ${dollars(sums.lost_usd)}`}
+            ? `${n(sums.actual)} ${value.status.unit} were read from the cache${sums.expected ? `, of ${n(sums.expected)} that it had (${share(sums.actual, sums.expected)})` : ""}, in ${plural(sums.known, "step")}`
+            : `${plural(sums.calls, "step")}; the provider reported no cached tokens`}
+          {sums.lost > 0 && ` · missed: ${n(sums.lost)} ${value.status.unit}, ${dollars(sums.lost_usd)}`}
         </p>
       </Head>
       <section class="card" aria-label="Reasons">
@@ -74,29 +77,36 @@ export function CacheDoctor({ session }: { sessions: Session[]; session: string 
           {sums.why.map((each) => (
             <li key={each.name}>
               <button aria-pressed={only === each.name} onClick={() => go("cache", { why: only === each.name ? null : each.name, call: null }, true)}>
-                {NAMES[each.name] ?? each.name} <small>{n(each.calls)} {each.calls === 1 ? "call" : "calls"}{each.lost > 0 ? `, ${n(each.lost)} not cached` : ""}</small>
+                {NAMES[each.name] ?? each.name} <small>{plural(each.calls, "step")}{each.lost > 0 ? `, ${n(each.lost)} missed, ${dollars(each.lost_usd)}` : ""}</small>
               </button>
             </li>
           ))}
         </ul>
       </section>
-      {one && <One call={one} />}
-      <section class="card" aria-label="Calls">
+      {one && <One call={one} session={value.id} />}
+      <section class="card" aria-label="Steps">
+        <div class="tools">
+          <h2>Each step</h2>
+          <select aria-label="Order" value={inOrder ? "steps" : ""} onChange={(event) => go("cache", { order: event.currentTarget.value }, true)}>
+            <option value="">most money lost first</option>
+            <option value="steps">newest first</option>
+          </select>
+        </div>
         <Long
           items={rows}
           height={52}
-          label="Calls"
+          label="Steps"
           row={(call) => (
-            <button class={`row${call.number === number ? " on" : ""}`} aria-pressed={call.number === number} onClick={() => go("cache", { call: call.number === number ? null : String(call.number) }, true)}>
+            <button data-row class={`row${call.step === step ? " on" : ""}`} aria-pressed={call.step === step} onClick={() => go("cache", { call: call.step === step ? null : String(call.step) }, true)}>
               <span class="what">
                 <div>
-                  <span class={`badge ${FINE.includes(call.why) ? "good" : "warn"}`}>{NAMES[call.why] ?? call.why}</span> <b>prompt {call.number}</b>
+                  <span class={`badge ${FINE.includes(call.why) ? "good" : "warn"}`}>{NAMES[call.why] ?? call.why}</span> <b>step {call.step}</b>
                 </div>
-                <span class="clip soft">{when(call.at)} · {call.text}</span>
+                <span class="clip soft">{value.kind === "file" ? "" : `${when(call.at)} · `}{call.text}</span>
               </span>
               <Bar part={call.actual ?? 0} whole={call.used} colour="var(--cached)" />
               <span class="num">
-                {n(call.actual)}<small> of {n(call.expected)} expected</small>
+                {call.lost > 0 ? dollars(call.lost_usd) : ""} <small>{call.actual === null ? "not reported" : call.expected ? `${n(call.actual)} of ${n(call.expected)} read` : `${n(call.actual)} read`}</small>
               </span>
             </button>
           )}
@@ -106,16 +116,21 @@ export function CacheDoctor({ session }: { sessions: Session[]; session: string 
   );
 }
 
-function One({ call }: { call: Call }) {
+function One({ call, session }: { call: Call; session: string }) {
   return (
-    <section class="card" aria-label="One call">
-      <h2>Prompt {call.number}</h2>
+    <section class="card" aria-label="One step">
+      <div class="tools">
+        <h2>Step {call.step}</h2>
+        <a class="button" href={promptLink(session, call.step)}>See its prompt</a>
+        {call.step > 1 && <a class="button" href={promptLink(session, call.step, { diff: call.step - 1 })}>What changed since step {call.step - 1}</a>}
+      </div>
       <p>{call.text}</p>
       <dl class="facts many">
         <div><dt>prompt</dt><dd>{n(call.used)}</dd></div>
-        <div><dt>same as the one before</dt><dd>{n(call.expected)}</dd></div>
-        <div><dt>cached</dt><dd>{n(call.actual)}</dd></div>
-        <div><dt>not cached</dt><dd>{n(call.lost)}</dd></div>
+        <div><dt>same as the step before</dt><dd>{n(call.same)}</dd></div>
+        <div><dt>the cache had</dt><dd>{n(call.expected)}</dd></div>
+        <div><dt>read from it</dt><dd>{n(call.actual)}</dd></div>
+        <div><dt>missed</dt><dd>{n(call.lost)}</dd></div>
         <div><dt>extra cost</dt><dd>{dollars(call.lost_usd)}</dd></div>
       </dl>
       {call.difference ? (

@@ -1,22 +1,17 @@
 // Context now: what fills the window, what each part costs, and what makes it smaller.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { changed, get, load } from "./api";
-import { Bar, dollars, Empty, Failed, Head, Long, n, Problem, share, Waiting } from "./parts";
-import { params, go, link } from "./route";
-import type { Context, Piece, Session } from "./types";
+import { get, load } from "./api";
+import { Bar, dollars, Empty, Failed, Head, Long, n, plural, Problem, share, Waiting } from "./parts";
+import { params, go, link, promptLink } from "./route";
+import type { Context, Piece } from "./types";
 import { Chip, type Key, keys, Vessel } from "./vessel";
 
-const EVERY = 4000;
-
-export function ContextNow({ session }: { sessions: Session[]; session: string | null }) {
+export function ContextNow({ session }: { session: string | null }) {
   const found = useMemo(() => load<Context>(() => (session ? { view: "context", fields: { session } } : null)), [session]);
-  useEffect(() => {
-    const timer = setInterval(() => document.visibilityState === "visible" && (changed.value += 1), EVERY);
-    return () => (clearInterval(timer), found.stop());
-  }, [found]);
+  useEffect(() => found.stop, [found]);
   const { value, problem, loading } = found.state.value;
-  if (problem) return <Failed title="Context now" text={problem} />;
+  if (problem) return <Failed title="What fills it" text={problem} />;
   if (!session || (!loading && !value))
     return (
       <Empty>
@@ -45,7 +40,7 @@ function Shown({ loaded }: { loaded: Context }) {
         </p>
         {loaded.kind === "loop" && (
           <p class="lead">
-            Loop: {loaded.iterations ?? 0} iterations, {status.sub_ticks} sub-ticks, {loaded.ended ? `ended: ${loaded.ended}` : "not ended"}. {loaded.goal}
+            Loop: {plural(loaded.iterations ?? 0, "iteration")}, {plural(status.sub_ticks, "sub-tick")}, {loaded.ended ? `ended: ${loaded.ended}` : "not ended"}. {loaded.goal}
           </p>
         )}
       </Head>
@@ -134,7 +129,7 @@ function Categories({ loaded: { status, rows, pieces }, letters, chosen, choose 
           </tr>
         ))}
         <tr>
-          <th scope="row"><span class="chip free" aria-hidden="true">·</span> free</th>
+          <th scope="row"><span class="chip free" aria-hidden="true" /> free</th>
           <td class="num" data-name={status.unit}>{n(free)}</td>
           <td class="num" data-name="of the budget">{share(free, status.budget)}</td>
           <td />
@@ -152,7 +147,7 @@ function Sums({ loaded: { id, status, difference } }: { loaded: Context }) {
       {difference
         ? `The rows add up to ${n(status.used + difference)}: ${n(status.used)} by brim's count, and ${n(difference)} more that the provider counted for the last prompt.`
         : `The rows add up to ${n(status.used)}${difference === 0 ? ", and the provider counted the last prompt the same" : "; the provider reported no count for the last prompt"}.`}{" "}
-      This is the current size; the <a href={link("timeline")}>timeline</a> shows it for each call, and the <a href={link("sent_prompt")}>sent prompt</a> what was sent. To try another budget:{" "}
+      This is the current size; the <a href={link("timeline")}>timeline</a> shows it for each step, and the <a href={promptLink(id, null)}>last prompt</a> what was sent. To try another budget:{" "}
       <a href={link("lab", { source: `session:${id}` })}>open it in the budget lab</a>.
     </p>
   );
@@ -179,7 +174,7 @@ function Pieces({ session, pieces, letters, chosen, unit }: PiecesProps) {
     <section class="card" aria-label="Pieces">
       <div class="tools">
         <h2>
-          {n(shown.length)} pieces{chosen ? ` of ${chosen}` : ""}
+          {plural(shown.length, "piece")}{chosen ? ` of ${chosen}` : ""}
         </h2>
         <input
           type="search"
@@ -200,7 +195,7 @@ function Pieces({ session, pieces, letters, chosen, unit }: PiecesProps) {
         height={48}
         label="Pieces of the context"
         row={(piece) => (
-          <button class="row" onClick={() => (open.value = open.value === piece.at ? null : piece.at)} aria-expanded={open.value === piece.at}>
+          <button class="row" data-row onClick={() => (open.value = open.value === piece.at ? null : piece.at)} aria-expanded={open.value === piece.at}>
             <Chip at={letters.get(piece.category)} />
             <span class="what">
               <b>{piece.category}</b> <span class="soft">{age(piece)}</span>
@@ -217,7 +212,7 @@ function Pieces({ session, pieces, letters, chosen, unit }: PiecesProps) {
 }
 
 const age = (piece: Piece): string =>
-  typeof piece.at === "string" ? "in every prompt" : piece.age === 0 ? "newest turn" : piece.age === 1 ? "1 turn ago" : `${piece.age} turns ago`;
+  typeof piece.at === "string" ? (piece.at.startsWith("row ") ? "" : "in every prompt") : piece.age === 0 ? "newest turn" : piece.age === 1 ? "1 turn ago" : `${piece.age} turns ago`;
 
 function Whole({ session, piece, unit, close }: { session: string; piece: Piece; unit: string; close: () => void }) {
   const rest = useSignal<string | null>(null);

@@ -1,8 +1,7 @@
 // Doctor: problems and advice with the commands that fix them, and facts about this studio.
 import { useEffect, useMemo } from "preact/hooks";
 import { load } from "./api";
-import { Head, Problem, Waiting } from "./parts";
-import type { Session } from "./types";
+import { Copied, Head, plural, Problem, Waiting } from "./parts";
 
 interface Finding {
   check: string;
@@ -22,7 +21,7 @@ interface Loaded {
   facts: { name: string; text: string }[];
 }
 
-export function Doctor(_: { sessions: Session[]; session: string | null }) {
+export function Doctor() {
   const found = useMemo(() => load<Loaded>(() => ({ view: "doctor" })), []);
   useEffect(() => found.stop, [found]);
   const { value, problem } = found.state.value;
@@ -32,7 +31,7 @@ export function Doctor(_: { sessions: Session[]; session: string | null }) {
     <>
       <Head title="Doctor">
         <p class="lead">
-          <span class={`badge ${value.healthy ? "good" : "dropped"}`}>{value.healthy ? "healthy" : "problems found"}</span> {value.checks.length} checks over {value.files.length} settings files and {value.receipts} receipts
+          <span class={`badge ${value.healthy ? "good" : "dropped"}`}>{value.healthy ? "healthy" : "problems found"}</span> {plural(value.checks.length, "check")} over {plural(value.files.length, "settings file")} and {plural(value.receipts, "receipt")}
         </p>
       </Head>
       {value.findings.map((finding) => (
@@ -41,7 +40,12 @@ export function Doctor(_: { sessions: Session[]; session: string | null }) {
           <p>{finding.seen}</p>
           <p class="soft">{finding.why}</p>
           <p>{finding.do}</p>
-          {finding.commands.map((line) => <pre key={line} tabIndex={0}>{line}</pre>)}
+          {finding.commands.map((line) => (
+            <div class="command" key={line}>
+              <pre tabIndex={0}>{line}</pre>
+              <Copied text={line} />
+            </div>
+          ))}
         </section>
       ))}
       {value.findings.length === 0 && <section class="card"><p>No problems found.</p></section>}

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { changed, load, post } from "./api";
 import { dollars, Empty, Head, n, Problem, shown, Waiting } from "./parts";
 import { params, link } from "./route";
-import type { Flows as Loaded, PackRow, PackSide, Plan, Preview, Session, Setting, Side, Sums } from "./types";
+import type { Flows as Loaded, PackRow, PackSide, Plan, Preview, Setting, Side, Sums } from "./types";
 
 const BUDGETS = ["context_budget_chars", "history_max_recent_chars", "history_max_older_chars"];
 const TITLES: Record<string, string> = {
@@ -19,7 +19,7 @@ interface Settings {
   warnings: string[];
 }
 
-export function Flows(_: { sessions: Session[]; session: string | null }) {
+export function Flows() {
   const found = useMemo(() => load<Loaded>(() => ({ view: "flows" })), []);
   useEffect(() => found.stop, [found]);
   const { value, problem } = found.state.value;

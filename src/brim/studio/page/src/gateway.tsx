@@ -1,10 +1,8 @@
 // Gateway: the traffic of the gateways that write to this store, read from the store.
-import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { changed, load } from "./api";
-import { Bar, Empty, Head, Long, n, Problem, shown, Waiting, when } from "./parts";
-import { params, go, link } from "./route";
-import type { Session } from "./types";
+import { load } from "./api";
+import { Bar, Empty, Head, Long, n, plural, Problem, shown, Waiting, when } from "./parts";
+import { params, go, promptLink } from "./route";
 
 interface Request {
   gateway: string;
@@ -28,9 +26,12 @@ interface Request {
   retried?: boolean;
   overhead_ms?: number;
   first_ms?: number;
+  /** The step of its conversation, if its prompt was recorded. */
+  step?: number | null;
 }
 
 interface One {
+  running: boolean;
   address: string;
   since: number;
   written: number;
@@ -58,18 +59,11 @@ interface Loaded {
   settings: Record<string, unknown>;
 }
 
-const EVERY = 2000;
 const ms = (value: number | null | undefined) => (value === null || value === undefined ? "unknown" : `${value.toFixed(value < 10 ? 2 : 0)} ms`);
 
-export function Gateway(_: { sessions: Session[]; session: string | null }) {
+export function Gateway() {
   const found = useMemo(() => load<Loaded>(() => ({ view: "gateway" })), []);
   useEffect(() => found.stop, [found]);
-  const live = useSignal(true);
-  useEffect(() => {
-    if (!live.value) return;
-    const timer = setInterval(() => document.visibilityState === "visible" && (changed.value += 1), EVERY);
-    return () => clearInterval(timer);
-  }, [live.value]);
   const { value, problem } = found.state.value;
   if (problem) return <Problem text={problem} />;
   if (!value) return <Waiting />;
@@ -95,11 +89,11 @@ export function Gateway(_: { sessions: Session[]; session: string | null }) {
     <>
       <Head title="Gateway">
         <p class="lead">
-          {value.gateways.map((each) => each.address).join(", ") || "a gateway"} · policy {shown(value.settings.policy)}
+          {value.gateways.map((each) => `${each.address} (${each.running ? "running" : "stopped"})`).join(", ") || "a gateway"} · policy {shown(value.settings.policy)}
         </p>
-        <label class="check"><input type="checkbox" checked={live.value} onChange={(event) => (live.value = event.currentTarget.checked)} /> update every two seconds</label>
       </Head>
       {value.gateways.map((each) => <Sums one={each} key={each.address} />)}
+      {one && <Detail each={one} />}
       {value.sessions.length > 0 && <Talks talks={value.sessions} />}
       <section class="card" aria-label="Newest requests">
         <div class="tools">
@@ -115,12 +109,12 @@ export function Gateway(_: { sessions: Session[]; session: string | null }) {
           height={52}
           label="Requests"
           row={(each) => (
-            <button class={`row${each.id === open ? " on" : ""}`} aria-pressed={each.id === open} onClick={() => go("gateway", { request: each.id === open ? null : each.id }, true)}>
+            <button data-row class={`row${each.id === open ? " on" : ""}`} aria-pressed={each.id === open} onClick={() => go("gateway", { request: each.id === open ? null : each.id }, true)}>
               <span class="what">
                 <div>
                   <span class={`badge ${each.status < 400 ? "good" : "dropped"}`}>{each.refused ? "refused " : ""}{each.status}</span>{" "}
                   <b>{each.route}</b> {each.model}{" "}
-                  {!!each.edits && <span class="badge warn">{each.edits} edits</span>}{" "}
+                  {!!each.edits && <span class="badge warn">{plural(each.edits, "edit")}</span>}{" "}
                   {!!each.cut && <span class="badge warn">cut {each.cut}</span>}{" "}
                   {each.stream && <span class="badge">stream</span>}
                 </div>
@@ -133,7 +127,6 @@ export function Gateway(_: { sessions: Session[]; session: string | null }) {
         />
         {rows.length === 0 && <p class="soft">None of the newest {n(value.requests.length)}.</p>}
       </section>
-      {one && <Detail each={one} />}
     </>
   );
 }
@@ -144,7 +137,7 @@ function Sums({ one }: { one: One }) {
   return (
     <section class="card" aria-label={one.address}>
       <dl class="facts">
-        <div><dt>listens on</dt><dd>{one.address}</dd></div>
+        <div><dt>{one.running ? "listens on" : "stopped; it listened on"}</dt><dd>{one.address} <span class={`badge ${one.running ? "good" : "dropped"}`}>{one.running ? "running" : "stopped"}</span></dd></div>
         <div><dt>requests since {when(one.since)}</dt><dd>{n(all)}</dd></div>
         <div><dt>succeeded</dt><dd>{n(one.ends.ok ?? 0)}</dd></div>
         <div><dt>failed</dt><dd>{wrong.length ? wrong.map(([name, count]) => `${n(count)} ${name.replaceAll("_", " ")}`).join(", ") : "none"}</dd></div>
@@ -170,7 +163,7 @@ function Talks({ talks }: { talks: Talk[] }) {
             {talks.map((each) => (
               <tr key={each.id}>
                 <th scope="row">
-                  <a href={link("receipts", { text: each.id, kind: "prompt" })} title={`The receipts of ${each.id}`}>{short(each.id)}</a>
+                  <a href={promptLink(each.id, null)} title={`The last prompt of ${each.id}`}>{short(each.id)}</a>
                   {each.key && <span class="soft"> {each.key}</span>}
                 </th>
                 <td data-name="model">{each.model || "unknown"}</td>
@@ -214,7 +207,11 @@ function Detail({ each }: { each: Request }) {
   ];
   return (
     <section class="card" aria-label="One request">
-      <h2>Request</h2>
+      <div class="tools">
+        <h2>Request</h2>
+        {each.session && each.step != null && <a class="button" href={promptLink(each.session, each.step)}>See its prompt, step {each.step}</a>}
+      </div>
+      {each.session && each.step == null && <p class="soft">Its prompt was not recorded: only requests that are cut are, and their texts only with <code>session.capture: true</code>.</p>}
       <dl class="facts many">{facts.map(([name, loaded]) => <div key={name}><dt>{name}</dt><dd>{loaded}</dd></div>)}</dl>
     </section>
   );

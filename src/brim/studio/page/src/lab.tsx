@@ -5,13 +5,14 @@ import { bench, type Bench, type Shown } from "./bench";
 import { Failed, Head, n, Problem, Waiting } from "./parts";
 import { Kept } from "./pieces";
 import { params, go } from "./route";
-import type { Fit, Preset, Session, Sources } from "./types";
+import type { Fit, Preset, Sources } from "./types";
 
-export function Lab(_: { sessions: Session[]; session: string | null }) {
+export function Lab({ session }: { session: string | null }) {
   const sources = useMemo(() => load<Sources>(() => ({ view: "sources" })), []);
   useEffect(() => sources.stop, [sources]);
   const found = sources.state.value;
-  const source = params.value.get("source") ?? found.value?.sources[0]?.id ?? null;
+  const carried = session && found.value?.sources.some((each) => each.id === `session:${session}`) && params.value.get("session") ? `session:${session}` : null;
+  const source = params.value.get("source") ?? carried ?? found.value?.sources[0]?.id ?? null;
   if (found.problem) return <Failed title="Budget lab" text={found.problem} />;
   if (!source) return <Waiting />;
   return (

@@ -2,13 +2,13 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { changed, get, load, post } from "./api";
-import { Empty, Head, n, Problem, share, Waiting, when } from "./parts";
-import { params, go, link } from "./route";
+import { Empty, Head, n, plural, Problem, share, Waiting, when } from "./parts";
+import { params, go, link, promptLink } from "./route";
 import type { Edit, Found, Removed, Session } from "./types";
 
 const NAMES: Record<string, string> = { compaction: "Compaction", sub_tick: "Sub-tick", restart: "Restart", shortened: "Result shortened", dropped: "Turns dropped" };
 
-export function Ledger({ session }: { sessions: Session[]; session: string | null }) {
+export function Ledger({ session }: { session: string | null }) {
   const found = useMemo(() => load<Session & { edits: Edit[]; pins: Removed[] }>(() => (session ? { view: "ledger", fields: { session } } : null)), [session]);
   useEffect(() => found.stop, [found]);
   const { value, problem, loading } = found.state.value;
@@ -26,7 +26,7 @@ export function Ledger({ session }: { sessions: Session[]; session: string | nul
   return (
     <>
       <Head title={value.id}>
-        <p class="lead">{value.edits.length} edits. Dropped texts are stored, and can be restored.</p>
+        <p class="lead">{plural(value.edits.length, "change")} of the context. Texts that were left out are stored, and can be restored.</p>
       </Head>
       {value.pins.length > 0 && (
         <section class="card" aria-label="Pinned">
@@ -34,7 +34,7 @@ export function Ledger({ session }: { sessions: Session[]; session: string | nul
           <p class="soft">Every prompt of this session includes these texts until they are unpinned.</p>
           <ul class="texts">
             {value.pins.map((each) => (
-              <Text key={each.handle} handle={each.handle} excerpt={each.excerpt} chars={each.chars} session={value.id} pinned />
+              <Text key={each.handle} handle={each.handle} excerpt={each.excerpt} tokens={each.tokens} session={value.id} pinned />
             ))}
           </ul>
         </section>
@@ -42,17 +42,17 @@ export function Ledger({ session }: { sessions: Session[]; session: string | nul
       <Search session={value.id} pins={value.pins} />
       {value.edits.length === 0 ? (
         <Empty>
-          <h2>This session has dropped nothing</h2>
+          <h2>Nothing was left out of this session</h2>
         </Empty>
       ) : (
         <section class="split ledger">
           <ul class="card picks" aria-label="Edits">
             {value.edits.map((each) => (
               <li key={each.number}>
-                <a href={`#edit-${each.number}`} aria-current={each.number === number ? "true" : undefined} onClick={(event) => (event.preventDefault(), go("ledger", { edit: String(each.number) }))}>
-                  <b>{NAMES[each.kind] ?? each.kind}</b> <span class="soft">{when(each.at)}</span>
+                <a data-row href={link("ledger", { edit: each.number })} aria-current={each.number === number ? "true" : undefined}>
+                  <b>{NAMES[each.kind] ?? each.kind}</b> <span class="soft">step {each.step ?? "?"} · {when(each.at)}</span>
                   <br />
-                  <span class="num">{each.before !== null ? `${n(each.before)} → ${n(each.after)}` : `${n(each.texts[0]?.chars)} characters`}</span>
+                  <span class="num">{each.before !== null ? `${n(each.before)} → ${n(each.after)}` : `${n(each.texts[0]?.tokens)} tokens`}</span>
                 </a>
               </li>
             ))}
@@ -86,16 +86,16 @@ function Search({ session, pins }: { session: string; pins: Removed[] }) {
   return (
     <section class="card" aria-label="Search">
       <div class="tools">
-        <input type="search" class="grow" data-search placeholder="Search dropped texts  ( / )" aria-label="Search dropped texts" value={words.value} onInput={(event) => ((words.value = event.currentTarget.value), go("ledger", { words: words.value }, true))} />
+        <input type="search" class="grow" data-search placeholder="Search what was left out  ( / )" aria-label="Search what was left out" value={words.value} onInput={(event) => ((words.value = event.currentTarget.value), go("ledger", { words: words.value }, true))} />
         <label class="check"><input type="checkbox" checked={wide.value} onChange={(event) => (wide.value = event.currentTarget.checked)} /> in all sessions</label>
       </div>
       {problem.value && <Problem text={problem.value} />}
       {found.value && (
         <ul class="texts" aria-live="polite">
           {found.value.map((each) => (
-            <Text key={each.handle} handle={each.handle} excerpt={each.excerpt} session={each.session} of={each.session === session ? undefined : each.session} pinned={pins.some((pin) => pin.handle === each.handle)} />
+            <Text key={each.handle} handle={each.handle} excerpt={each.excerpt} step={each.step} session={each.session} of={each.session === session ? undefined : each.session} pinned={pins.some((pin) => pin.handle === each.handle)} />
           ))}
-          {found.value.length === 0 && <li class="soft">No dropped text of {wide.value ? "any session" : "this session"} has these words.</li>}
+          {found.value.length === 0 && <li class="soft">No text that was left out of {wide.value ? "any session" : "this session"} has these words.</li>}
         </ul>
       )}
     </section>
@@ -108,7 +108,10 @@ function Detail({ edit, session, pins }: { edit: Edit; session: string; pins: Re
   const freed = edit.before !== null && edit.after !== null ? edit.before - edit.after : null;
   return (
     <div class="card">
-      <h2>{NAMES[edit.kind] ?? edit.kind}</h2>
+      <div class="tools">
+        <h2>{NAMES[edit.kind] ?? edit.kind}</h2>
+        {edit.step !== null && <a class="button" href={promptLink(session, edit.step)}>See its prompt, step {edit.step}</a>}
+      </div>
       <p>{edit.reason}</p>
       <dl class="facts many">
         <div><dt>when</dt><dd>{when(edit.at)}</dd></div>
@@ -116,14 +119,14 @@ function Detail({ edit, session, pins }: { edit: Edit; session: string; pins: Re
         {edit.before !== null && <div><dt>before</dt><dd>{n(edit.before)}</dd></div>}
         {edit.after !== null && <div><dt>after</dt><dd>{n(edit.after)}</dd></div>}
         {freed !== null && freed > 0 && <div><dt>freed</dt><dd>{n(freed)} ({share(freed, edit.before!)})</dd></div>}
-        {edit.replaced !== null && <div><dt>replaced by the summary</dt><dd>{n(edit.replaced)} messages</dd></div>}
+        {edit.replaced !== null && <div><dt>{edit.summary ? "replaced by the summary" : "replaced by excerpts"}</dt><dd>{plural(edit.replaced, "message")}</dd></div>}
       </dl>
       <div class="beside">
         <div>
-          <h3>Removed</h3>
+          <h3>Left out: {plural(edit.texts.length + edit.more, "text")}</h3>
           <ul class="texts">
             {edit.texts.map((each) => (
-              <Text key={each.handle} handle={each.handle} excerpt={each.excerpt} chars={each.chars} session={session} pinned={pins.some((pin) => pin.handle === each.handle)} />
+              <Text key={each.handle} handle={each.handle} excerpt={each.excerpt} tokens={each.tokens} session={session} pinned={pins.some((pin) => pin.handle === each.handle)} />
             ))}
             {edit.more > 0 && <li class="soft">and {n(edit.more)} more: search finds them.</li>}
           </ul>
@@ -142,14 +145,16 @@ function Detail({ edit, session, pins }: { edit: Edit; session: string; pins: Re
 interface TextProps {
   handle: string;
   excerpt: string;
-  chars?: number;
+  tokens?: number;
   session: string;
   /** The session of the text, if it is another one. */
   of?: string | undefined;
   pinned?: boolean;
+  /** The step whose prompt left it out. */
+  step?: number | null | undefined;
 }
 
-function Text({ handle, excerpt, chars, session, of, pinned }: TextProps) {
+function Text({ handle, excerpt, tokens, session, of, pinned, step }: TextProps) {
   const text = useSignal<string | null>(null);
   const notice = useSignal<string | null>(null);
   const asking = useSignal(false);
@@ -172,12 +177,13 @@ function Text({ handle, excerpt, chars, session, of, pinned }: TextProps) {
   };
   return (
     <li>
-      <button class="plain clip" aria-expanded={text.value !== null} onClick={() => void open()}>
+      <button class="plain clip" data-row aria-expanded={text.value !== null} onClick={() => void open()}>
         {excerpt || "(blank)"}
       </button>
       <div class="tools">
         <code>{handle.slice(0, 11)}</code>
-        {chars !== undefined && <span class="soft">{n(chars)} characters</span>}
+        {tokens !== undefined && <span class="soft">{plural(tokens, "token")}</span>}
+        {step != null && <a href={promptLink(of ?? session, step)}>step {step}</a>}
         {of && <a href={link("ledger", { session: of, edit: null })}>{of}</a>}
         {asking.value ? (
           <>

@@ -1,31 +1,39 @@
-// The frame around the screens: navigation, workspace, session, theme.
+// The frame around the screens: navigation, workspace, session, theme, keys.
 import { signal } from "@preact/signals";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
-import { get, load } from "./api";
+import { changed, get, load } from "./api";
 import { CacheDoctor } from "./cache";
 import { ContextNow } from "./context";
 import { Doctor } from "./doctor";
 import { Flows } from "./flows";
 import { Gateway } from "./gateway";
+import { Home } from "./home";
 import { Lab } from "./lab";
 import { Ledger } from "./ledger";
 import { Models } from "./models";
+import { follow, OpenButton, OpenPanel, takeDrops } from "./open";
+import { Palette, palette } from "./palette";
 import { Problem, Waiting } from "./parts";
+import { Prompt } from "./prompt";
 import { Receipts } from "./receipts";
-import { params, first, workspace, go, link, screen, SCREENS } from "./route";
+import { params, first, workspace, go, GROUPS, link, screen, SCREENS } from "./route";
+import { Search } from "./search";
 import { Timeline } from "./timeline";
-import { SentPrompt } from "./sent_prompt";
-import type { Session } from "./types";
+import type { Home as Listed } from "./types";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
 
-const sessions = load<{ sessions: Session[]; store: string }>(() => ({ view: "sessions" }), true).state;
+/** Milliseconds between two looks at what is new. */
+const EVERY = 4000;
+const sessions = load<Listed>(() => ({ view: "sessions" }), true).state;
 const theme = signal(localStorage.getItem("brim-theme") ?? "auto");
 
-const VIEWS: Record<string, (props: { sessions: Session[]; session: string | null }) => preact.JSX.Element> = {
+const VIEWS: Record<string, (props: { session: string | null }) => preact.JSX.Element> = {
+  home: Home,
   context: ContextNow,
-  sent_prompt: SentPrompt,
+  prompt: Prompt,
+  search: Search,
   lab: Lab,
   timeline: Timeline,
   ledger: Ledger,
@@ -36,44 +44,59 @@ const VIEWS: Record<string, (props: { sessions: Session[]; session: string | nul
   gateway: Gateway,
   doctor: Doctor,
 };
-const OF_SESSIONS = ["context", "sent_prompt", "timeline", "ledger", "cache"];
+const OF_SESSIONS = ["context", "timeline", "ledger", "cache", "prompt"];
+/** Screens that read their values again as long as they are open. */
+const LIVE = ["home", "context", "timeline", "ledger", "cache", "receipts", "gateway"];
 
 function Studio() {
   const found = sessions.value;
-  const all = found.value?.sessions ?? [];
-  const session = params.value.get("session") ?? all[0]?.id ?? null;
+  const all = (found.value?.sessions ?? []).filter((row) => row.kind !== "gateway" || screen.value === "prompt");
+  const session = params.value.get("session") ?? all.find((row) => row.kind !== "gateway")?.id ?? null;
   const View = VIEWS[screen.value];
-  const named = SCREENS.find(([name]) => name === screen.value)?.[1];
+  const here = SCREENS.find((each) => each.name === screen.value);
+  const live = found.value?.all !== undefined;
   useEffect(() => {
-    document.title = `${named ?? "Not found"} · brim studio`;
+    document.title = `${here?.title ?? "Not found"} · brim studio`;
     document.querySelector(".rail [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
-  }, [named]);
+  }, [here]);
+  useEffect(() => {
+    if (!LIVE.includes(screen.value)) return;
+    const timer = setInterval(() => document.visibilityState === "visible" && (changed.value += 1), EVERY);
+    return () => clearInterval(timer);
+  }, [screen.value]);
+  const missing = session !== null && !all.some((row) => row.id === session);
   return (
     <div class="frame">
       <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.getElementById("main")?.focus())}>
         Skip to the content
       </a>
       <nav class="rail" aria-label="Screens">
-        <a class="brand" href={link("context")}>
+        <a class="brand" href={link("home", { session: null })}>
           <img src="/icon.svg" alt="" width="26" height="26" />
           <span>brim</span>
         </a>
-        <ul>
-          {SCREENS.map(([name, title]) => (
-            <li key={name}>
-              <a href={link(name)} aria-current={screen.value === name ? "page" : undefined}>
-                {title}
-              </a>
-            </li>
-          ))}
-        </ul>
+        {GROUPS.map(([group, screens]) => (
+          <div key={group} class="group">
+            <h2>{group}</h2>
+            <ul>
+              {screens.map((each) => (
+                <li key={each.name}>
+                  <a href={link(each.name)} title={each.about} aria-current={screen.value === each.name ? "page" : undefined}>
+                    {each.title}
+                  </a>
+                </li>
+              ))}
+            </ul>
+          </div>
+        ))}
       </nav>
       <div class="side">
         <div class="top">
-          {OF_SESSIONS.includes(screen.value) && all.length > 0 && (
+          {OF_SESSIONS.includes(screen.value) && session && (
             <label>
               <span>Session</span>
-              <select value={session ?? ""} onChange={(event) => go(screen.value, { session: event.currentTarget.value })}>
+              <select value={session} onChange={(event) => go(screen.value, { session: event.currentTarget.value, step: null, id: null, diff: null, find: null, call: null, edit: null })}>
+                {missing && <option value={session}>{session}</option>}
                 {all.map((row) => (
                   <option key={row.id} value={row.id}>
                     {row.id} ({row.kind})
@@ -83,13 +106,13 @@ function Studio() {
             </label>
           )}
           <span class="grow" />
+          <OpenButton />
+          <button class="quiet" onClick={() => (palette.value = true)} title="Ctrl+K" aria-label="Commands">
+            ⌘K
+          </button>
           <div class="switch" role="group" aria-label="Workspace">
             {["mine", "demo"].map((name) => (
-              <button
-                key={name}
-                aria-pressed={workspace.value === name}
-                onClick={() => go(screen.value, { workspace: name, session: null, source: null, id: null, flow: null, step: null })}
-              >
+              <button key={name} aria-pressed={workspace.value === name} onClick={() => (location.hash = `#/${["prompt", "lab"].includes(screen.value) ? "home" : screen.value}?workspace=${name}`)}>
                 {name === "mine" ? "My project" : "Demo"}
               </button>
             ))}
@@ -109,32 +132,51 @@ function Studio() {
             </select>
           </label>
         </div>
+        <OpenPanel />
         <main id="main" tabIndex={-1}>
+          {here && live && <p class="about">{here.about}</p>}
           {found.problem && <Problem text={found.problem} />}
           {found.loading ? (
             <Waiting />
           ) : View ? (
-            <View key={`${screen.value} ${workspace.value}`} sessions={all} session={session} />
+            <View key={`${screen.value} ${workspace.value}`} session={session} />
           ) : (
             <Problem text={`There is no screen called ${screen.value}.`} />
           )}
         </main>
       </div>
+      <Palette />
     </div>
   );
 }
 
 addEventListener("keydown", (event) => {
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+    event.preventDefault();
+    palette.value = !palette.value;
+    return;
+  }
   const typing = event.target instanceof HTMLElement && event.target.matches("input:not([type=range], [type=checkbox]), select, textarea");
-  if (event.key !== "/" || typing) return;
-  const box = document.querySelector<HTMLInputElement>("[data-search]");
-  if (box) event.preventDefault();
-  box?.focus();
+  if (typing || event.ctrlKey || event.metaKey || event.altKey || palette.value) return;
+  if (event.key === "/") {
+    const box = document.querySelector<HTMLInputElement>("[data-search]");
+    if (box) event.preventDefault();
+    box?.focus();
+  } else if (event.key === "?") palette.value = true;
+  else if (event.key === "j" || event.key === "k") {
+    const rows = [...document.querySelectorAll<HTMLElement>("main [data-row]")];
+    const at = rows.indexOf(document.activeElement as HTMLElement);
+    rows[at < 0 ? 0 : Math.max(0, Math.min(rows.length - 1, at + (event.key === "j" ? 1 : -1)))]?.focus();
+  }
 });
 theme.subscribe((value) => {
   if (value === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = value;
 });
-get<{ first: string }>("about", { workspace: "mine" })
-  .then((about) => (first.value = about.first))
+takeDrops();
+get<{ first: string; file: string | null }>("about", { workspace: "mine" })
+  .then((about) => {
+    first.value = about.first;
+    if (about.file && !location.hash) void follow(about.file);
+  })
   .finally(() => render(<Studio />, document.getElementById("studio")!));

@@ -4,7 +4,6 @@ import { useEffect, useMemo } from "preact/hooks";
 import { load } from "./api";
 import { Head, Long, n, Problem, Waiting } from "./parts";
 import { params, workspace, go } from "./route";
-import type { Session } from "./types";
 
 interface Model {
   id: string;
@@ -28,7 +27,7 @@ interface Model {
 const percent = (part: number): string => `${(100 * part).toFixed(part < 0.1 ? 2 : 1)} %`;
 const yes = (value: boolean | null | undefined): string => (value === null || value === undefined ? "unknown" : value ? "yes" : "no");
 
-export function Models(_: { sessions: Session[]; session: string | null }) {
+export function Models() {
   const found = useMemo(() => load<{ models: Model[] }>(() => ({ view: "models" })), []);
   useEffect(() => found.stop, [found]);
   const only = useSignal(false);

@@ -2,10 +2,13 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { workspace, go, screen } from "./route";
+import { workspace, screen } from "./route";
 
 export const n = (value: number | null | undefined): string =>
   value === null || value === undefined ? "unknown" : value.toLocaleString("en");
+
+/** A number with its noun, in the singular or the plural. */
+export const plural = (count: number, noun: string): string => `${n(count)} ${noun}${count === 1 ? "" : "s"}`;
 
 export const share = (part: number, whole: number): string =>
   whole ? `${((100 * part) / whole).toFixed(1)} %` : "unknown";
@@ -40,8 +43,9 @@ export function Empty({ children }: { children: ComponentChildren }) {
         <path class="brim" d="M8 20h48" />
       </svg>
       <div>{children}</div>
+      <p>Drop a file with a request, a log or a trace anywhere on this page, and it opens.</p>
       {workspace.value !== "demo" && (
-        <button class="main" onClick={() => go(screen.value, { workspace: "demo", session: null })}>
+        <button class="main" onClick={() => (location.hash = `#/${screen.value}?workspace=demo`)}>
           Open the demo
         </button>
       )}
@@ -64,6 +68,21 @@ export function Failed({ title, text }: { title: string; text: string }) {
       <Head title={title} />
       <Problem text={text} />
     </>
+  );
+}
+
+/** A button that copies a text. */
+export function Copied({ text, label = "Copy" }: { text: string; label?: string }) {
+  const said = useSignal(label);
+  const copy = () =>
+    navigator.clipboard.writeText(text).then(
+      () => (said.value = "Copied"),
+      () => (said.value = "Select it and copy by hand"),
+    );
+  return (
+    <button class="copy" onClick={() => void copy()} aria-live="polite">
+      {said.value}
+    </button>
   );
 }
 

@@ -2,9 +2,9 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { load } from "./api";
-import { Bar, Empty, Head, Long, n, Problem, share, shown, Waiting, when } from "./parts";
-import { params, go, link } from "./route";
-import type { Part, Receipt, Session } from "./types";
+import { Bar, Empty, Head, Long, n, Problem, share, Waiting, when } from "./parts";
+import { params, go, link, promptLink } from "./route";
+import type { Part, Receipt } from "./types";
 
 interface Listed {
   receipts: Receipt[];
@@ -14,7 +14,7 @@ interface Listed {
   models: string[];
 }
 
-export function Receipts(_: { sessions: Session[]; session: string | null }) {
+export function Receipts() {
   const query = () => {
     const loaded: Record<string, string> = {};
     for (const name of ["text", "kind", "lost", "model", "status", "start"]) if (params.value.get(name)) loaded[name] = params.value.get(name)!;
@@ -31,22 +31,23 @@ export function Receipts(_: { sessions: Session[]; session: string | null }) {
   if (value.all === 0)
     return (
       <Empty>
-        <h1>No receipts yet</h1>
+        <h1>No prompts yet</h1>
         <p>Sessions write one for each prompt, <code>brim flow run</code> one for each step.</p>
       </Empty>
     );
   const set = (change: Record<string, string | null>) => go("receipts", { start: null, ...change }, true);
+  const at = (each: string) => value.receipts.find((row) => row.id === each)?.at ?? 0;
   const pick = (each: string) => (picked.value = picked.value.includes(each) ? picked.value.filter((one) => one !== each) : [...picked.value, each].slice(-2));
   return (
     <>
-      <Head title="Receipts">
+      <Head title="All prompts">
         <p class="lead">
           {n(value.found)} of {n(value.all)}
         </p>
       </Head>
       <section class="card">
         <div class="tools">
-          <input type="search" class="grow" data-search placeholder="Session, flow, agent, model  ( / )" aria-label="Search receipts" value={params.value.get("text") ?? ""} onInput={(event) => set({ text: event.currentTarget.value })} />
+          <input type="search" class="grow" data-search placeholder="Session, flow, agent, model  ( / )" aria-label="Search prompts" value={params.value.get("text") ?? ""} onInput={(event) => set({ text: event.currentTarget.value })} />
           <select aria-label="Kind" value={params.value.get("kind") ?? ""} onChange={(event) => set({ kind: event.currentTarget.value })}>
             <option value="">prompts and steps</option>
             <option value="prompt">prompts</option>
@@ -62,20 +63,23 @@ export function Receipts(_: { sessions: Session[]; session: string | null }) {
             <option value="failed">failed steps</option>
           </select>
           <label class="check">
-            <input type="checkbox" checked={params.value.get("lost") === "1"} onChange={(event) => set({ lost: event.currentTarget.checked ? "1" : null })} /> shortened or dropped
+            <input type="checkbox" checked={params.value.get("lost") === "1"} onChange={(event) => set({ lost: event.currentTarget.checked ? "1" : null })} /> shortened or left out
           </label>
-          <button disabled={picked.value.length !== 2} onClick={() => go("receipts", { id: picked.value[0]!, beside: picked.value[1]! })}>
+          <button disabled={picked.value.length !== 2} onClick={() => {
+              const [older, newer] = [...picked.value].sort((a, b) => at(a) - at(b));
+              go("receipts", { id: older!, beside: newer! });
+            }}>
             Compare {picked.value.length} of 2
           </button>
         </div>
         <Long
           items={value.receipts}
           height={50}
-          label="Receipts"
+          label="Prompts"
           row={(row) => (
-            <div class={`row receipt${row.id === id ? " on" : ""}`}>
+            <div class="row receipt">
               <input type="checkbox" aria-label={`Pick ${row.title}`} checked={picked.value.includes(row.id)} onChange={() => pick(row.id)} />
-              <a class="what" href={link("receipts", { id: row.id, beside: null })}>
+              <a class="what" data-row href={row.session ? promptLink(row.session, row.step) : link("prompt", { id: row.id, session: null, step: null })}>
                 <div>
                   <b>{row.title}</b>{" "}
                   {row.truncated && <span class="badge warn">shortened</span>}
@@ -88,7 +92,7 @@ export function Receipts(_: { sessions: Session[]; session: string | null }) {
             </div>
           )}
         />
-        {value.found === 0 && <p class="soft">None of the {n(value.all)} receipts matches.</p>}
+        {value.found === 0 && <p class="soft">None of the {n(value.all)} prompts matches.</p>}
         {value.found > value.receipts.length && (
           <div class="tools">
             <button disabled={value.start === 0} onClick={() => go("receipts", { start: String(Math.max(0, value.start - 500)) })}>Newer</button>
@@ -97,58 +101,8 @@ export function Receipts(_: { sessions: Session[]; session: string | null }) {
           </div>
         )}
       </section>
-      {id && beside ? <Compare before={id} after={beside} key={id + beside} /> : id && <One id={id} key={id} />}
+      {id && beside && <Compare before={id} after={beside} key={id + beside} />}
     </>
-  );
-}
-
-function One({ id }: { id: string }) {
-  const found = useMemo(() => load<{ id: string; values: Record<string, unknown>; parts: Part[]; replayable: boolean }>(() => ({ view: "receipt", fields: { receipt: id } })), [id]);
-  useEffect(() => found.stop, [found]);
-  const { value, problem } = found.state.value;
-  if (problem) return <Problem text={problem} />;
-  if (!value) return <Waiting />;
-  const small = Object.entries(value.values).filter(([, each]) => each === null || typeof each !== "object");
-  return (
-    <section class="card" aria-label="Receipt">
-      <div class="tools">
-        <h2>{id}</h2>
-        {value.replayable && <a class="button" href={link("lab", { source: `receipt:${id}` })}>Open in the budget lab</a>}
-        <a class="button" href={link("receipts", { id: null })}>Close</a>
-      </div>
-      <dl class="facts many">
-        {small.filter(([, each]) => String(each).length < 90).map(([name, each]) => (
-          <div key={name}>
-            <dt>{name.replaceAll("_", " ")}</dt>
-            <dd>{shown(each)}</dd>
-          </div>
-        ))}
-      </dl>
-      {value.parts.length > 0 ? (
-        <div class="scroll" tabIndex={0} role="region" aria-label="Parts">
-          <table>
-            <thead><tr><th>part</th><th>state</th><th class="num">size</th><th class="num">used</th><th>why</th></tr></thead>
-            <tbody>
-              {value.parts.slice(0, 400).map((part) => (
-                <tr key={part.name}>
-                  <th scope="row">{part.name}</th>
-                  <td><span class={`badge ${part.state}`}>{part.state}</span></td>
-                  <td class="num">{n(part.size)}</td>
-                  <td class="num">{n(part.used)}</td>
-                  <td class="soft">{part.reason}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      ) : (
-        <p class="soft">Only the sums were recorded. A session with capture=True keeps the whole receipt of each prompt.</p>
-      )}
-      <details>
-        <summary>As JSON</summary>
-        <pre tabIndex={0}>{JSON.stringify(value.values, null, 2).slice(0, 60_000)}</pre>
-      </details>
-    </section>
   );
 }
 
@@ -168,7 +122,7 @@ function Compare({ before, after }: { before: string; after: string }) {
       </div>
       <div class="scroll" tabIndex={0} role="region" aria-label="Parts that differ">
         <table>
-          <thead><tr><th>part</th><th>{before}</th><th>{after}</th></tr></thead>
+          <thead><tr><th>part</th><th>before: {before}</th><th>after: {after}</th></tr></thead>
           <tbody>
             {rows.slice(0, 400).map((row) => (
               <tr key={row.name}><th scope="row">{row.name}</th><td>{cell(row.before)}</td><td>{cell(row.after)}</td></tr>

@@ -2,16 +2,16 @@
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { load } from "./api";
-import { dollars, Empty, Head, n, Problem, share, Waiting, when } from "./parts";
-import { params, go } from "./route";
-import type { Mark, Point, Session, Timeline as Loaded } from "./types";
+import { dollars, Empty, Head, n, plural, Problem, share, Waiting, when } from "./parts";
+import { params, go, promptLink } from "./route";
+import type { Mark, Point, Timeline as Loaded } from "./types";
 import { Chip, keys } from "./vessel";
 
 const ORDER = ["system", "tools", "memory", "summary", "user", "assistant", "tool results", "framing"];
 const SIGNS: Record<string, string> = { compaction: "C", sub_tick: "S", warning: "W", overflow: "!", iteration: "I" };
 const NAMES: Record<string, string> = { compaction: "compaction", sub_tick: "sub-tick", warning: "warning line", overflow: "overflow", iteration: "iteration" };
 
-export function Timeline({ session }: { sessions: Session[]; session: string | null }) {
+export function Timeline({ session }: { session: string | null }) {
   const found = useMemo(() => load<Loaded>(() => (session ? { view: "timeline", fields: { session } } : null)), [session]);
   useEffect(() => found.stop, [found]);
   const { value, problem, loading } = found.state.value;
@@ -43,12 +43,13 @@ function Shown({ loaded }: { loaded: Loaded }) {
     <>
       <Head title={loaded.id}>
         <p class="lead">
-          {loaded.points.length} prompts · {loaded.status.compactions} compactions · {loaded.status.sub_ticks} sub-ticks · peak {n(loaded.status.peak)} of {n(loaded.lines.budget)} {loaded.status.unit} · cost {dollars(spent)}
+          {plural(loaded.points.length, "step")} · {plural(loaded.status.compactions, "compaction")}
+          {loaded.status.sub_ticks > 0 && ` · ${plural(loaded.status.sub_ticks, "sub-tick")}`} · peak {n(loaded.status.peak)} of {n(loaded.lines.budget)} {loaded.status.unit} · cost {dollars(spent)}
         </p>
       </Head>
       <section class="card" aria-label="Over time">
         <div class="tools">
-          <h2>{view === "call" ? "Tokens of each call, as the provider reported them" : view === "sum" ? "Tokens of all calls so far" : "Context size at each prompt"}</h2>
+          <h2>{view === "call" ? "Tokens of each call, as the provider reported them" : view === "sum" ? "Tokens of all calls so far" : "Context size at each step"}</h2>
           <div class="switch" role="group" aria-label="Chart">
             {VIEWS.map(([name, title]) => (
               <button key={name} aria-pressed={view === name} onClick={() => go("timeline", { view: name === "context" ? null : name }, true)}>
@@ -74,7 +75,7 @@ function Shown({ loaded }: { loaded: Loaded }) {
             {loaded.kind === "loop" && <Lane loaded={loaded} />}
             {reported > 0 && (
               <>
-                <h2>Share of each prompt that was cached</h2>
+                <h2>Share of each step that was cached</h2>
                 <Cached loaded={loaded} />
               </>
             )}
@@ -95,29 +96,31 @@ function Shown({ loaded }: { loaded: Loaded }) {
         <ol class="marks">
           {loaded.marks.map((mark) => (
             <li key={`${mark.kind}${mark.number}`}>
-              <span class={`sign ${mark.kind}`} aria-hidden="true">{SIGNS[mark.kind] ?? "·"}</span>
-              <span>
-                <b>{NAMES[mark.kind] ?? mark.kind}</b> <span class="soft">at prompt {mark.prompt}, {when(mark.at)}</span>
-                <br />
-                {mark.text}
-              </span>
+              <a data-row class="mark" href={promptLink(loaded.id, mark.step)}>
+                <span class={`sign ${mark.kind}`} aria-hidden="true">{SIGNS[mark.kind] ?? "·"}</span>
+                <span>
+                  <b>{NAMES[mark.kind] ?? mark.kind}</b> <span class="soft">at step {mark.step}{loaded.kind === "file" ? "" : `, ${when(mark.at)}`}</span>
+                  <br />
+                  {mark.text}
+                </span>
+              </a>
             </li>
           ))}
         </ol>
         {!loaded.marks.length && <p class="soft">No events so far.</p>}
       </section>
       <details class="card">
-        <summary>The prompts as a table</summary>
+        <summary>The steps as a table</summary>
         <div class="scroll" tabIndex={0} role="region" aria-label="Prompts">
           <table>
             <thead>
-              <tr><th class="num">prompt</th><th>when</th><th class="num">used</th><th class="num">of the budget</th><th class="num">reported</th><th class="num">cached</th><th class="num">answer</th><th class="num">cost</th></tr>
+              <tr><th class="num">step</th><th>when</th><th class="num">used</th><th class="num">of the budget</th><th class="num">reported</th><th class="num">cached</th><th class="num">answer</th><th class="num">cost</th></tr>
             </thead>
             <tbody>
-              {loaded.points.map((point, i) => (
+              {loaded.points.map((point) => (
                 <tr key={point.number}>
-                  <td class="num">{i + 1}</td>
-                  <td>{when(point.at)}</td>
+                  <td class="num"><a href={promptLink(loaded.id, point.step)}>{point.step}</a></td>
+                  <td>{loaded.kind === "file" ? "" : when(point.at)}</td>
                   <td class="num">{n(point.used)}</td>
                   <td class="num">{share(point.used, point.budget)}</td>
                   <td class="num">{n(point.input)}</td>
@@ -137,7 +140,7 @@ function Shown({ loaded }: { loaded: Loaded }) {
 /** A loop as one lane: its iterations, with a notch at each sub-tick. */
 function Lane({ loaded }: { loaded: Loaded }) {
   const total = Math.max(1, loaded.points.length);
-  const ends = loaded.marks.filter((mark) => mark.kind === "iteration").map((mark) => mark.prompt);
+  const ends = loaded.marks.filter((mark) => mark.kind === "iteration").map((mark) => mark.step);
   const open = (ends.at(-1) ?? 0) < total;
   const bounds = [0, ...ends, ...(open ? [total] : [])];
   const at = (prompt: number) => `${(100 * prompt) / total}%`;
@@ -149,7 +152,7 @@ function Lane({ loaded }: { loaded: Loaded }) {
         </span>
       ))}
       {loaded.marks.filter((mark) => mark.kind === "sub_tick").map((mark) => (
-        <span key={mark.number} class="notch" style={{ left: at(mark.prompt) }} title={mark.text}>S</span>
+        <span key={mark.number} class="notch" style={{ left: at(mark.step) }} title={mark.text}>S</span>
       ))}
     </div>
   );
@@ -177,8 +180,9 @@ function draw(marks: Mark[]): (plot: uPlot) => void {
     ctx.textAlign = "center";
     ctx.textBaseline = "middle";
     for (const mark of marks) {
-      if (mark.kind === "warning" || mark.kind === "iteration") continue;
-      const x = Math.round(plot.valToPos(mark.prompt + 0.5, "x", true));
+      if (mark.kind === "iteration") continue;
+      // A compaction comes before its step, a refusal after it; a warning stands at its step.
+      const x = Math.round(plot.valToPos(mark.step + (mark.kind === "compaction" ? -0.5 : mark.kind === "warning" ? 0 : 0.5), "x", true));
       ctx.strokeStyle = ctx.fillStyle = ink("--ink");
       ctx.setLineDash([2, 3]);
       ctx.beginPath();
@@ -188,7 +192,7 @@ function draw(marks: Mark[]): (plot: uPlot) => void {
       const y = bbox.top + 9 * devicePixelRatio;
       ctx.setLineDash([]);
       ctx.fillStyle = ink("--paper");
-      ctx.strokeStyle = ink(mark.kind === "sub_tick" ? "--spill" : mark.kind === "overflow" ? "--bad" : "--water");
+      ctx.strokeStyle = ink(mark.kind === "sub_tick" ? "--spill" : mark.kind === "overflow" ? "--bad" : mark.kind === "warning" ? "--warn" : "--water");
       ctx.lineWidth = 1.6 * devicePixelRatio;
       ctx.beginPath();
       ctx.arc(x, y, 8 * devicePixelRatio, 0, 2 * Math.PI);
@@ -212,13 +216,16 @@ function Area({ loaded, names, letters }: { loaded: Loaded; names: string[]; let
       names.forEach((name, i) => stack[i]!.push((sum += point.categories[name] ?? 0)));
     }
     const budgets = loaded.points.map((point) => point.budget);
+    const columns = uPlot.paths.bars!({ size: [1, Infinity], gap: 0 });
     const series: uPlot.Series[] = [
       {},
-      ...[...names].reverse().map((name) => ({ label: name, fill: letters.get(name)!.colour, stroke: ink("--paper"), width: 0.6, points: { show: false } })),
-      { label: "budget", stroke: ink("--brim"), width: 2, points: { show: false } },
+      ...[...names].reverse().map((name) => ({ label: name, fill: letters.get(name)!.colour, stroke: ink("--paper"), width: 0.6, points: { show: false }, paths: columns })),
+      { label: "budget", stroke: ink("--brim"), width: 2, points: { show: false }, paths: uPlot.paths.stepped!({ align: -1 }) },
       { label: "warning", stroke: ink("--warn"), width: 1.5, dash: [6, 5], points: { show: false } },
     ];
-    const top = Math.max(...budgets) * 1.08;
+    const most = Math.max(...loaded.points.map((point) => point.used));
+    // A prompt far below its budget fills the chart; the budget is written beside it then.
+    const top = most < 0.25 * Math.max(...budgets) ? most * 1.3 : Math.max(most, ...budgets) * 1.08;
     return [
       {
         width,
@@ -234,7 +241,8 @@ function Area({ loaded, names, letters }: { loaded: Loaded; names: string[]; let
       [prompts, ...stack.reverse(), budgets, prompts.map(() => loaded.lines.warning)],
     ];
   };
-  return <Plot make={make} loaded={loaded} label={`The context size of ${loaded.points.length} prompts by category`} />;
+  const tip = (point: Point) => [`${n(point.used)} of ${n(point.budget)}`, ...names.filter((name) => point.categories[name]).map((name) => `${name} ${n(point.categories[name])}`)];
+  return <Plot make={make} loaded={loaded} tip={tip} label={`The context size of ${plural(loaded.points.length, "step")} by category`} />;
 }
 
 const PARTS = [
@@ -267,7 +275,8 @@ function Tokens({ loaded, summed }: { loaded: Loaded; summed: boolean }) {
       [loaded.points.map((_, i) => i + 1), ...stack.reverse()],
     ];
   };
-  return <Plot make={make} loaded={loaded} label={summed ? "Tokens of all calls so far" : "Tokens of each call"} />;
+  const tip = (point: Point) => PARTS.map((part) => `${part.name} ${n(part.of(point))}`);
+  return <Plot make={make} loaded={loaded} tip={tip} label={summed ? "Tokens of all calls so far" : "Tokens of each call"} />;
 }
 
 function Cached({ loaded }: { loaded: Loaded }) {
@@ -278,17 +287,27 @@ function Cached({ loaded }: { loaded: Loaded }) {
       padding: [14, 12, 0, 0],
       scales: { x: frame(loaded, width, 120).x, y: { range: [0, 100] } },
       axes: axes(" %"),
-      series: [{}, { stroke: ink("--water"), fill: ink("--wash"), width: 1.5, points: { show: false } }],
+      series: [{}, { stroke: ink("--water"), fill: ink("--wash"), width: 1.5, points: { show: false }, paths: uPlot.paths.bars!({ size: [1, Infinity], gap: 0 }) }],
       legend: { show: false },
       cursor: { y: false },
     },
     [loaded.points.map((_, i) => i + 1), loaded.points.map((point) => (point.cached === null ? null : (100 * point.cached) / Math.max(1, point.input ?? point.used)))],
   ];
-  return <Plot make={make} loaded={loaded} label="The share of each prompt that was cached, in percent" />;
+  const tip = (point: Point) => [point.cached === null ? "not reported" : `${n(point.cached)} cached, ${share(point.cached, point.input ?? point.used)}`];
+  return <Plot make={make} loaded={loaded} tip={tip} label="The share of each prompt that was cached, in percent" />;
 }
 
-function Plot({ make, loaded, label }: { make: (width: number) => [uPlot.Options, uPlot.AlignedData]; loaded: Loaded; label: string }) {
+interface PlotProps {
+  make: (width: number) => [uPlot.Options, uPlot.AlignedData];
+  loaded: Loaded;
+  /** The lines about a step that are shown beside the pointer. */
+  tip: (point: Point) => string[];
+  label: string;
+}
+
+function Plot({ make, loaded, tip, label }: PlotProps) {
   const box = useRef<HTMLDivElement>(null);
+  const note = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const at = box.current;
     if (!at) return;
@@ -297,13 +316,35 @@ function Plot({ make, loaded, label }: { make: (width: number) => [uPlot.Options
     const again = () => {
       plot?.destroy();
       width = at.clientWidth;
-      plot = new uPlot(...make(width), at);
+      const [options, data] = make(width);
+      options.hooks = { ...options.hooks, setCursor: [(made) => tell(made)] };
+      plot = new uPlot(options, data, at);
+      plot.over.addEventListener("click", () => {
+        const point = plot?.cursor.idx == null ? undefined : loaded.points[plot.cursor.idx];
+        if (point) location.hash = promptLink(loaded.id, point.step);
+      });
     };
+    const tell = (made: uPlot) => {
+      const point = made.cursor.idx == null ? undefined : loaded.points[made.cursor.idx];
+      if (!note.current) return;
+      note.current.hidden = !point;
+      if (!point) return;
+      note.current.textContent = [`step ${point.step}`, ...tip(point)].join("\n");
+      const left = made.over.offsetLeft + (made.cursor.left ?? 0);
+      note.current.style.left = `${left > width / 2 ? left - note.current.offsetWidth - 14 : left + 14}px`;
+    };
+    const scheme = matchMedia("(prefers-color-scheme: dark)");
+    scheme.addEventListener("change", again);
     const seen = new ResizeObserver(() => at.clientWidth !== width && again());
     seen.observe(at);
     const theme = new MutationObserver(again);
     theme.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
-    return () => (seen.disconnect(), theme.disconnect(), plot?.destroy());
+    return () => (seen.disconnect(), theme.disconnect(), scheme.removeEventListener("change", again), plot?.destroy());
   }, [loaded]);
-  return <div class="plot" ref={box} role="img" aria-label={label} />;
+  return (
+    <div class="plot">
+      <div ref={box} role="img" aria-label={label} />
+      <div class="tip" ref={note} hidden />
+    </div>
+  );
 }

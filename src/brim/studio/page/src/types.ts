@@ -53,6 +53,7 @@ export interface Context extends Session {
 }
 
 export interface Point {
+  step: number;
   number: number;
   at: number;
   used: number;
@@ -70,7 +71,7 @@ export interface Mark {
   text: string;
   number: number;
   at: number;
-  prompt: number;
+  step: number;
 }
 
 export interface Timeline extends Session {
@@ -81,11 +82,12 @@ export interface Timeline extends Session {
 
 export interface Removed {
   handle: string;
-  chars: number;
+  tokens: number;
   excerpt: string;
 }
 
 export interface Edit {
+  step: number | null;
   number: number;
   at: number;
   kind: string;
@@ -100,6 +102,7 @@ export interface Edit {
 }
 
 export interface Found {
+  step?: number | null;
   handle: string;
   session: string;
   excerpt: string;
@@ -154,33 +157,81 @@ export interface Fit {
   choices?: Record<string, string[]>;
 }
 
-export interface SentRow {
+export interface HomeRow {
+  id: string;
+  kind: string;
+  source: string;
+  model: string;
+  updated: number;
+  unit: string;
+  prompts: number | null;
+  peak: number;
+  budget: number;
+  window: number;
+  warnings: number;
+  compactions: number;
+  overflows: number;
+  share: number;
+  problems: string[];
+  assumed: boolean;
+}
+
+export interface Home {
+  sessions: HomeRow[];
+  found: number;
+  all: number;
+  start: number;
+  totals: { recent: number; warned: number; refused: number; compactions: number; peak: { id: string; peak: number; budget: number; share: number } | null };
+  files: { id: string; name: string }[];
+  store: string;
+}
+
+export interface ToolUse {
+  tools: { tool: string; tokens: number; share: number; results: number; sessions: number; largest: { tokens: number; session: string; step: number | null } }[];
+  read: number;
+  of: number;
+}
+
+export interface PromptRow {
+  category: string;
   role: string;
+  name: string;
   state: string;
   units: number;
-  from: number | null;
-  why: string;
+  /** Tokens before it was shortened. */
+  was: number | null;
   text: string;
   chars: number;
-  summary: boolean;
-  sent: number | null;
+  why: string;
+  sent: boolean;
+  /** The lines of the original and of what was sent: `=` in both, `-` taken out, `+` put in. */
+  taken: [string, string][] | null;
   prefix: number | null;
 }
 
-export interface SentPrompt extends Session {
-  prompts: { number: number; at: number; used: number }[];
+export interface Prompt {
+  id: string;
+  session: string | null;
+  session_kind: string;
+  step: number | null;
+  steps: number;
+  at: number | null;
+  kind: "sent" | "refitted" | "recorded" | "sections" | "sums";
+  model: string | null;
   format: string | null;
-  number: number;
-  used: number;
-  budget: number;
+  used: number | null;
+  budget: number | null;
   unit: string;
   exact: boolean;
-  kept: boolean;
-  before: Record<string, number>;
-  rows: SentRow[];
+  window: number | null;
+  usage: { input: number | null; output: number | null; cached: number | null } | null;
+  cost_usd: number | null;
+  rows: PromptRow[];
   rulers: { after: number; units: number; text: string }[];
-  body: string;
-  curl: string;
+  answer: { text: string } | null;
+  marks: { kind: string; text: string }[];
+  facts?: Record<string, unknown>;
+  replayable: boolean;
 }
 
 export interface Preset {
@@ -202,6 +253,8 @@ export interface Export {
 
 export interface Receipt {
   id: string;
+  session: string | null;
+  step: number | null;
   kind: string;
   title: string;
   at: number;

@@ -1,30 +1,7 @@
-// The drawing of a budget: cells that rise to the brim. The letters and colours are those of the terminal.
-export const COLOURS = ["#56b4e9", "#e69f00", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#8fa8ff", "#c0c0c0"];
-const LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+// The drawing of a budget: cells that rise to the brim, in the colour and the pattern of their category.
+import { type Key, OTHER, PATTERNS } from "./categories";
 
-export interface Key {
-  letter: string;
-  colour: string;
-}
-
-/** Returns a letter and a colour for each name: a letter of the name if one is free. */
-export function keys(names: readonly string[]): Map<string, Key> {
-  const taken = new Map<string, Key>();
-  const used = new Set<string>();
-  names.forEach((name, i) => {
-    const wanted = name.toLowerCase() + name.toUpperCase() + LETTERS;
-    let letter = "#";
-    for (const each of wanted) {
-      if (LETTERS.includes(each) && !used.has(each)) {
-        letter = each;
-        break;
-      }
-    }
-    used.add(letter);
-    taken.set(name, { letter, colour: COLOURS[i % COLOURS.length]! });
-  });
-  return taken;
-}
+export { type Key, keys } from "./categories";
 
 export interface Share {
   name: string;
@@ -145,8 +122,6 @@ export function Vessel(props: Props) {
   );
 }
 
-const OTHER: Key = { letter: "+", colour: "#ffffff" };
-
 /** Returns the index of a name's pattern; names without a letter share the last. */
 function place(letters: Map<string, Key>, name: string): number {
   const found = [...letters.keys()].indexOf(name);
@@ -163,17 +138,13 @@ function Cell({ id, at, x, y, spilled }: { id: string; at: Key; x: number; y: nu
   return (
     <pattern id={id} class={spilled ? "spilled" : ""} x={x} y={y} width={CELL} height={CELL} patternUnits="userSpaceOnUse">
       <rect x={0.7} y={0.7} width={CELL - 1.4} height={CELL - 1.4} rx="2.5" fill={spilled ? "none" : at.colour} stroke={at.colour} />
-      <text x={CELL / 2} y={CELL / 2 + 3.3} text-anchor="middle">
-        {at.letter}
-      </text>
+      {PATTERNS[at.pattern]!.map((line) => (
+        <path key={line} class="hatch" d={line} transform={`translate(2.5 2.5) scale(${CELL - 5})`} vector-effect="non-scaling-stroke" />
+      ))}
     </pattern>
   );
 }
 
 export function Chip({ at }: { at: Key | undefined }) {
-  return (
-    <span class="chip" style={{ background: at?.colour ?? "#ffffff" }} aria-hidden="true">
-      {at?.letter ?? "+"}
-    </span>
-  );
+  return <span class={`chip p${at?.pattern ?? 0}`} style={{ backgroundColor: at?.colour ?? "#ffffff" }} aria-hidden="true" />;
 }

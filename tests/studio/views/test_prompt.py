@@ -1,4 +1,4 @@
-"""A sent prompt is shown as it was sent, with what was dropped or shortened, in every format."""
+"""A prompt is shown as it was sent, with what was left out or shortened, in every format, and its tokens add up."""
 
 import json
 import subprocess
@@ -7,7 +7,7 @@ import pytest
 
 import brim
 from brim.studio.views.context import context, piece
-from brim.studio.views.sent_prompt import sent_prompt
+from brim.studio.views.prompt import prompt, prompt_body
 from brim.studio.workspace import Workspace
 
 TOOL = {"name": "look", "description": "Look it up.", "parameters": {"type": "object", "properties": {}}}
@@ -53,10 +53,9 @@ def recorded(folder, format, *, turns=30, capture=True, budget=900, **asked):
 @pytest.mark.parametrize("format", list(TOOLS))
 def test_the_body_holds_the_messages_that_were_sent_to_the_byte(tmp_path, format):
     workspace, fitted = recorded(tmp_path, format)
-    told = sent_prompt(workspace, "s")
-    assert told["kept"]
-    assert told["format"] == format
-    body = json.loads(told["body"])
+    assert prompt(workspace, "s")["kind"] == "sent"
+    assert prompt(workspace, "s")["format"] == format
+    body = json.loads(prompt_body(workspace, "s")["body"])
     assert body["model"] == "gpt-4o"
     assert body["input" if format == "responses" else "messages"] == fitted.messages
     assert body["tools"] == TOOLS[format]
@@ -67,27 +66,29 @@ def test_the_body_holds_the_messages_that_were_sent_to_the_byte(tmp_path, format
 @pytest.mark.parametrize("format", list(TOOLS))
 def test_every_message_is_sent_or_left_out_with_a_reason_and_the_prefix_grows_to_the_whole(tmp_path, format):
     workspace, fitted = recorded(tmp_path, format)
-    told = sent_prompt(workspace, "s")
+    told = prompt(workspace, "s")
     came = [row for row in told["rows"] if row["from"] is not None]
     assert [row["from"] for row in came] == list(range(61))
-    gone = [row for row in came if row["state"] == "dropped"]
+    gone = [row for row in came if row["state"] == "left out"]
     assert gone
     assert all(row["why"] for row in gone)
-    sent = [row for row in told["rows"] if row["sent"] is not None]
-    assert [row["sent"] for row in sent] == list(range(len(fitted.messages)))
+    sent = [row for row in told["rows"] if row["sent"]]
+    messages = [row["at"] for row in sent if isinstance(row["at"], int)]
+    assert messages == list(range(len(fitted.messages)))
     assert {"note", "memory"} & {row["state"] for row in sent} or any(row["state"] == "extended" for row in sent)
-    assert told["used"] == fitted.used
-    assert 0 <= fitted.used - sent[-1]["prefix"] <= 3  # What primes the reply stands behind the last message.
+    assert told["used"] == fitted.used == sent[-1]["prefix"] == sum(row["units"] for row in sent)
+    assert {row["category"] for row in sent} >= {"tools", "system", "user", "assistant"}
     workspace.close()
 
 
 def test_a_shortened_message_is_distinct_from_a_dropped_one(tmp_path):
     workspace, fitted = recorded(tmp_path, "openai", turns=2, long=3_000)
-    rows = sent_prompt(workspace, "s")["rows"]
+    rows = prompt(workspace, "s")["rows"]
     last = [row for row in rows if row["from"] is not None][-1]
     assert last["state"] == "shortened"
     assert last["why"]
-    assert last["units"] < 3_000
+    assert last["units"] < 3_000 < last["was"]
+    assert "".join(text for sign, text in last["taken"] if sign == "-").count("word") > 2_000
     assert any("the last question" in str(message["content"]) for message in fitted.messages)
     workspace.close()
 
@@ -103,11 +104,12 @@ def test_rulers_stand_at_cache_marks_and_where_the_last_prompt_ends(tmp_path):
         session.add([said("anthropic", "assistant", "yes"), said("anthropic", "user", "and?")])
         session.prompt(system="Be brief.")
     workspace = Workspace(name="mine", url=url, config=str(tmp_path), runs=str(tmp_path))
-    told = sent_prompt(workspace, "s")
+    told = prompt(workspace, "s")
     rulers = {ruler["text"]: ruler for ruler in told["rulers"]}
-    first = told["rows"][0]
-    assert rulers["cache mark"] == {"after": 0, "units": first["prefix"], "text": "cache mark"}
-    assert rulers["byte-identical to the last prompt up to here"]["after"] == 0
+    first = told["rows"][1]
+    assert (told["rows"][0]["category"], first["category"]) == ("system", "user")
+    assert rulers["cache mark"] == {"after": 1, "units": first["prefix"], "text": "cache mark"}
+    assert rulers["same as the prompt before up to here"]["after"] == 1
     assert any(name.startswith("the provider caches from") for name in rulers)
     workspace.close()
 
@@ -121,7 +123,7 @@ def test_the_command_has_no_secret_and_a_shell_reads_the_body_back(tmp_path, for
         session.add(said(format, "user", f'it\'s $HOME `id` the key is {secret} \\ "quoted"\nnext'))
         session.prompt()
     workspace = Workspace(name="mine", url=url, config=str(tmp_path), runs=str(tmp_path))
-    told = sent_prompt(workspace, "s")
+    told = prompt_body(workspace, "s")
     assert secret in told["body"]
     assert secret not in told["curl"]
     assert "$API_KEY" in told["curl"]
@@ -133,16 +135,77 @@ def test_the_command_has_no_secret_and_a_shell_reads_the_body_back(tmp_path, for
     workspace.close()
 
 
-def test_a_session_without_capture_has_no_sent_prompt(tmp_path):
-    workspace, _ = recorded(tmp_path, "openai", capture=False)
-    assert sent_prompt(workspace, "s")["format"] is None
-    with pytest.raises(brim.UnknownName):
-        sent_prompt(workspace, "s", "999")
+def test_a_session_without_capture_has_its_sums_by_category(tmp_path):
+    workspace, fitted = recorded(tmp_path, "openai", capture=False)
+    told = prompt(workspace, "s")
+    assert (told["kind"], told["step"], told["steps"]) == ("sums", 1, 1)
+    assert sum(row["units"] for row in told["rows"]) == fitted.used
+    for wrong in ("0", "2", "999", "x"):
+        with pytest.raises(brim.UnknownName):
+            prompt(workspace, "s", wrong)
     with pytest.raises(brim.InvalidValue):
-        sent_prompt(
-            workspace, "s", str(max(entry.number for entry in workspace.store().entries("s", kinds=["prompt"])))
-        )
+        prompt_body(workspace, "s")
+    with pytest.raises(brim.InvalidValue):
+        prompt(workspace)
     workspace.close()
+
+
+def test_an_estimate_that_usage_corrected_has_a_row_of_its_own(tmp_path):
+    url = f"sqlite:///{tmp_path}/brim.db"
+    with brim.open_store(url) as store:
+        session = brim.Session(window=90_000, model="claude-sonnet-4-5", store=store, id="s", capture=True)
+        for i in range(12):
+            session.add(said("anthropic", "user", f"{i} " + "some words of a question " * 60))
+            fitted = session.prompt(system="Be brief.")
+            session.record_usage(input_tokens=int(fitted.used * 1.3), output_tokens=5)
+            session.add(said("anthropic", "assistant", "an answer"))
+    workspace = Workspace(name="mine", url=url, config=str(tmp_path), runs=str(tmp_path))
+    for step in range(1, 13):
+        told = prompt(workspace, "s", str(step))
+        assert sum(row["units"] for row in told["rows"] if row["sent"]) == told["used"]
+    extra = [row for row in told["rows"] if row["category"] == "correction"]
+    assert extra
+    assert extra[0]["units"] > 50
+    assert "estimates" in extra[0]["why"]
+    assert told["answer"] == {"text": "an answer"}
+    workspace.close()
+
+
+def test_the_warning_the_timeline_the_cache_and_the_list_name_the_same_step(served):
+    marks = served.get("timeline", session="orders-incident")[1]["marks"]
+    for mark in marks:
+        told = served.get("prompt", session="orders-incident", step=mark["step"])[1]
+        assert told["step"] == mark["step"]
+        if mark["kind"] == "warning":
+            assert any(each["kind"] == "warning" for each in told["marks"])
+    points = served.get("timeline", session="orders-incident")[1]["points"]
+    calls = served.get("cache", session="orders-incident")[1]["calls"]
+    rows = served.get("receipts", text="orders-incident", kind="prompt")[1]["receipts"]
+    by_step = {point["step"]: point for point in points}
+    assert len(points) == len(calls) == len(rows) == 69
+    assert {call["step"]: call["used"] for call in calls} == {step: point["used"] for step, point in by_step.items()}
+    assert {row["step"]: row["used"] for row in rows} == {step: point["used"] for step, point in by_step.items()}
+    for edit in served.get("ledger", session="orders-incident")[1]["edits"]:
+        assert edit["step"] in by_step
+
+
+def test_every_prompt_of_the_demo_adds_up_to_its_header_and_its_categories(served):
+    points = served.get("timeline", session="orders-incident")[1]["points"]
+    for point in points[::6]:
+        told = served.get("prompt", session="orders-incident", step=point["step"])[1]
+        sums = {}
+        for row in told["rows"]:
+            if row["sent"]:
+                sums[row["category"]] = sums.get(row["category"], 0) + row["units"]
+        assert sum(sums.values()) == told["used"] == point["used"]
+        assert sums == {name: units for name, units in point["categories"].items() if units}
+
+
+def test_the_step_of_a_flow_opens_as_a_prompt_of_sections(served):
+    row = served.get("receipts", kind="step")[1]["receipts"][0]
+    told = served.get("prompt", id=row["id"])[1]
+    assert told["used"] == row["used"]
+    assert all(each["category"] in ("section", "framing") for each in told["rows"])
 
 
 def test_what_the_provider_counts_beyond_the_rows_has_a_row_of_its_own(tmp_path):

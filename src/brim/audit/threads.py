@@ -1,0 +1,160 @@
+"""The conversations of one key, request by request, read again from where the index found their records.
+
+Requests with the same key need not be one conversation: a trace may have several agents, and two conversations may
+begin alike. Each request follows the thread whose messages it begins with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+from brim.audit.formats import found
+from brim.audit.index import Span, key_of
+from brim.audit.records import Recording, again
+from brim.audit.trace import Place, RecordedRequest, SessionLog, TraceItem, TraceStep, replies
+
+_THREADS = 16
+"""Conversations of one key that are open at a time."""
+_MOST = 64 * 1024 * 1024
+"""Bytes of a session after which it is restarted, so that no conversation fills the memory."""
+_CACHED = 4
+"""Parsed records that are cached, because several conversations may be in one."""
+
+
+class ConversationReader(Protocol):
+    """What takes the requests of one conversation."""
+
+    def step(self, step: TraceStep, place: Place) -> None:
+        """Take the next request; `place` is its record."""
+
+    def finish(self) -> None:
+        """End: no request follows."""
+
+
+class RecordReader:
+    """Reads records again, and caches the last ones."""
+
+    def __init__(self, recordings: Sequence[Recording]) -> None:
+        """Read from these files; a span names one by its index."""
+        self._recordings = recordings
+        self._cached: dict[Place, list[tuple[str, TraceItem]]] = {}
+
+    def items(self, spans: Sequence[Span]) -> Iterator[tuple[Place, int, TraceItem]]:
+        """Yield the items of a conversation, each with the position and the bytes of its record."""
+        for span in spans:
+            for place, length, items in self._records(span):
+                yield from ((place, length, item) for key, item in items if key == span.key)
+
+    def _records(self, span: Span) -> Iterator[tuple[Place, int, list[tuple[str, TraceItem]]]]:
+        """Yield the records of a span: the position, the bytes, and the items with their keys."""
+        start = Place(span.file, span.offset)
+        if start in self._cached:
+            yield start, span.length, self._cached[start]
+            return
+        for record in again(self._recordings[span.file], span.offset, span.length):
+            items = [
+                (key_of(item, span.file, record.offset, at), item)
+                for _, listed in found(record.value)
+                for at, item in enumerate(listed)
+            ]
+            items.sort(key=lambda each: each[1].when)
+            place = Place(span.file, record.offset)
+            if len({key for key, _ in items}) > 1:
+                while len(self._cached) >= _CACHED:
+                    del self._cached[next(iter(self._cached))]
+                self._cached[place] = items
+            yield place, record.length, items
+
+
+class ConversationThreads:
+    """The conversations of one key."""
+
+    def __init__(
+        self,
+        begin: Callable[[Place], ConversationReader],
+        *,
+        problem: Callable[[Place, str], Any],
+        parted: Callable[[], Any] = lambda: None,
+    ) -> None:
+        """Prepare to read.
+
+        Args:
+            begin: returns the reader of a new conversation.
+            problem: called with each record that cannot be understood.
+            parted: called when a session has become too long, and goes on as another conversation.
+        """
+        self._begin, self._problem, self._parted = begin, problem, parted
+        self._threads: list[tuple[list[Any], ConversationReader]] = []
+        self._session: tuple[SessionLog, ConversationReader] | None = None
+        self._size = 0
+
+    def run(self, items: Iterator[tuple[Place, int, TraceItem]]) -> None:
+        """Read the items of the key."""
+        for place, size, item in items:
+            try:
+                if item.session is not None:
+                    self._line(item, place, size)
+                elif item.request is not None:
+                    self._request(item.request, place)
+            except Exception as error:  # A record written by a stranger must not end the reading, whatever it holds.
+                self._problem(place, f"it cannot be understood: {type(error).__name__}: {error}")
+        if self._session is not None:
+            log, reader = self._session
+            for step in log.rest():
+                reader.step(step, place)
+            reader.finish()
+        for _, reader in self._threads:
+            reader.finish()
+
+    def _line(self, item: TraceItem, place: Place, size: int) -> None:
+        """Read the requests that a line of a session completes."""
+        if self._session is None and item.session is not None:
+            self._session = item.session(), self._begin(place)
+        assert self._session is not None
+        log, reader = self._session
+        self._size += size
+        if self._size > _MOST:
+            log.restart()
+            reader.finish()
+            reader = self._begin(place)
+            self._session, self._size = (log, reader), size
+            self._parted()
+        for step in log.feed(item.line):
+            reader.step(step, place)
+
+    def _request(self, request: RecordedRequest, place: Place) -> None:
+        messages = list(request.messages)
+        if request.whole:
+            reader, kept = self._begin(place), 0
+            for length in replies(messages):
+                reader.step(TraceStep(messages, length, kept, request), place)
+                kept = length
+            reader.finish()
+            return
+        at, kept = self._thread(messages)
+        reader = self._threads.pop(at)[1] if at is not None else self._begin(place)
+        if len(self._threads) >= _THREADS:
+            self._threads.pop(0)[1].finish()
+        reader.step(TraceStep(messages, len(messages), kept, request), place)
+        self._threads.append((messages, reader))
+
+    def _thread(self, messages: list[Any]) -> tuple[int | None, int]:
+        """Return the thread that messages follow, and how many they share with it.
+
+        A thread that they begin with comes first, then the one with which they share the most, then the newest.
+        """
+        best: tuple[int | None, int] = (None, 0)
+        rank = (False, 0)
+        for at, (before, _) in enumerate(self._threads):
+            kept = _shared(before, messages)
+            whole = kept == len(before)
+            if (whole or 2 * kept > len(before)) and (whole, kept) >= rank and kept:
+                best, rank = (at, kept), (whole, kept)
+        return best
+
+
+def _shared(before: Sequence[Any], now: Sequence[Any]) -> int:
+    """Return how many messages two conversations share at their start."""
+    differs = (i for i, (one, other) in enumerate(zip(before, now, strict=False)) if one != other)
+    return next(differs, min(len(before), len(now)))

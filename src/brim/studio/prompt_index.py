@@ -1,0 +1,182 @@
+"""The prompts of a workspace as rows, the newest first: those of sessions, and the steps of flows.
+
+Sessions and files are read once and checked for changes at most once a second, so ten thousand rows are listed and
+filtered in memory. The number of a prompt in its session, its step, is the same on every screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+from time import monotonic
+from typing import Any
+
+from brim.store.base import Store
+from brim.studio.costs import cost
+from brim.studio.receipt_files import ReceiptFile, ReceiptFiles
+
+_MOST_SESSIONS = 500
+_FRESH = 1.0
+"""Seconds for which the rows are returned without a look at the stores and the files."""
+_FIELDS = ("used", "budget", "unit")
+
+
+@dataclass(slots=True)
+class SessionPrompts:
+    """The prompts of one session, in their order."""
+
+    model: str | None = None
+    entries: int = 0
+    """Log entries that were read."""
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    counts: list[tuple[int, int]] = field(default_factory=list)
+    """Tokens that brim counted for a prompt, each with those that the provider reported."""
+    lock: Lock = field(default_factory=Lock, repr=False)
+
+    @property
+    def cost(self) -> float | None:
+        """What all prompts cost together; `None` if the cost of one is unknown."""
+        costs = [row["cost_usd"] for row in self.rows]
+        return round(sum(costs), 8) if costs and None not in costs else None
+
+    def step_after(self, number: int) -> int | None:
+        """Return the first step whose prompt was written after a log entry; the last step if there is none."""
+        found = next((row["step"] for row in self.rows if row["number"] >= number), None)
+        return found if found is not None else (self.rows[-1]["step"] if self.rows else None)
+
+
+class PromptIndex:
+    """The rows of one workspace."""
+
+    def __init__(self, stores: Callable[[], list[Store]], runs: str) -> None:
+        """Begin empty; `stores` returns the stores with sessions, `runs` is the directory of the flows' receipts."""
+        self.files = ReceiptFiles(runs)
+        self._stores = stores
+        self._lock = Lock()
+        self._sessions: dict[str, SessionPrompts] = {}
+        self._files: list[ReceiptFile] = []
+        self._rows: list[dict[str, Any]] = []
+        self._checked = -_FRESH
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each prompt, the newest first."""
+        with self._lock:
+            if monotonic() - self._checked >= _FRESH:
+                self._update()
+                self._checked = monotonic()
+            return self._rows
+
+    def session(self, store: Store, name: str, model: str | None = None) -> SessionPrompts:
+        """Return the prompts of one session as they are now."""
+        session = self._sessions.setdefault(name, SessionPrompts(model))
+        with session.lock:
+            _read(store, name, session)
+        return session
+
+    def known(self, name: str) -> SessionPrompts | None:
+        """Return the prompts of a session as far as they were read; `None` if they were not."""
+        return self._sessions.get(name)
+
+    def errors(self) -> dict[str, list[float]]:
+        """Return the relative error of brim's counts by model, one for each prompt that the provider counted."""
+        self.rows()
+        found: dict[str, list[float]] = {}
+        for session in self._sessions.values():
+            if session.model:
+                errors = [(counted - reported) / reported for counted, reported in session.counts if reported]
+                found.setdefault(session.model, []).extend(errors)
+        return found
+
+    def _update(self) -> None:
+        listed = [(store, row) for store in self._stores() for row in store.sessions(limit=_MOST_SESSIONS)]
+        gone = set(self._sessions) - {row.id for _, row in listed}
+        for name in gone:
+            del self._sessions[name]
+        changed = bool(gone)
+        for store, row in listed:
+            session = self._sessions.get(row.id)
+            if session is not None and row.entries == session.entries:
+                continue
+            changed = True
+            if session is None or row.entries < session.entries:
+                session = self._sessions[row.id] = SessionPrompts()
+            status = row.meta.get("status")
+            session.model = status.get("model") if isinstance(status, Mapping) else None
+            with session.lock:
+                _read(store, row.id, session)
+                session.entries = max(session.entries, row.entries)
+        files = self.files.receipts()
+        if changed or files is not self._files:
+            self._files = files
+            rows = [row for session in self._sessions.values() for row in session.rows]
+            self._rows = sorted([*rows, *map(_step_row, files)], key=lambda row: (-row["at"], row["id"]))
+
+
+def _read(store: Store, name: str, session: SessionPrompts) -> None:
+    for entry in store.entries(name, kinds=["prompt", "usage"], after=session.entries):
+        body = entry.body
+        session.entries = max(session.entries, entry.number)
+        if entry.kind == "usage":
+            if session.rows:
+                _report(session, body)
+            continue
+        model = body.get("model") or session.model
+        step = len(session.rows) + 1
+        session.rows.append(
+            {
+                "id": f"prompt:{name}:{entry.number}",
+                "kind": "prompt",
+                "title": f"{name} · step {step}",
+                "session": name,
+                "step": step,
+                "number": entry.number,
+                "at": entry.at,
+                **{key: body.get(key) for key in _FIELDS},
+                "truncated": bool(body.get("truncated")),
+                "cut": bool(body.get("cut")),
+                "whole": "receipt" in body or "recorded" in body,
+                "model": model,
+                "status": "",
+                "cost_usd": cost(model, body.get("unit"), body.get("used")),
+                "search": f"{name} {model}".casefold(),
+            }
+        )
+
+
+def _report(session: SessionPrompts, body: Mapping[str, Any]) -> None:
+    """Add what the provider reported to the last prompt."""
+    row, reported = session.rows[-1], body.get("input")
+    if isinstance(reported, int) and isinstance(row["used"], int):
+        session.counts.append((row["used"], reported))
+        spent = cost(row["model"], row["unit"], reported, body.get("cached"), body.get("output"))
+        row["cost_usd"] = spent if spent is not None else row["cost_usd"]
+
+
+def _step_row(file: ReceiptFile) -> dict[str, Any]:
+    values = file.values
+    title = f"{file.flow} / {values['step_id']} {values.get('agent') or ''}".strip()
+    cut = values.get("context_truncation")
+    truncated = isinstance(cut, Mapping) and bool(cut.get("truncated", cut.get("omitted")))
+    return {
+        "id": file.id,
+        "kind": "step",
+        "title": title,
+        "session": None,
+        "step": None,
+        "at": file.at,
+        "used": values.get("used_chars"),
+        "budget": values.get("budget_chars"),
+        "unit": "chars",
+        "truncated": truncated or any(section["state"] != "whole" for section in sections(values)),
+        "whole": True,
+        "model": values.get("model"),
+        "status": str(values.get("status", "")),
+        "search": f"{title} {values.get('model')} {values.get('status')}".casefold(),
+    }
+
+
+def sections(values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the sections in the receipt of a step."""
+    rows = values.get("sections")
+    yield from (row for row in rows if isinstance(row, Mapping) and "state" in row) if isinstance(rows, list) else ()

@@ -1,0 +1,366 @@
+"""The rows of one prompt: every part that was sent or left out, in its place, with its tokens, its text and why.
+
+The tokens of the rows that were sent add up to the tokens of the prompt. Where the provider's way of counting is not
+published, the whole is an estimate that reported usage corrects, and a row of its own has that correction.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from itertools import takewhile
+from typing import Any
+
+from brim.errors import BrimError
+from brim.history.compact import mark
+from brim.history.history import History
+from brim.history.note import is_note
+from brim.meter import catalogue
+from brim.receipts.receipt import Capture, Part
+from brim.sessions.context import Context
+from brim.sessions.fixed_parts import HEAD
+from brim.studio.prompt_source import PromptSource
+from brim.wire.message import Message
+
+_RANGE = re.compile(r"messages\[(\d+)(?::(\d+))?\]")
+_MOST_TEXT = 6_000_000
+"""Characters of all texts in one answer; over it, each long text is shortened and can be opened."""
+_SHORT = 4_000
+_MOST_LINES = 4_000
+"""Lines of a shortened text that are compared with the original."""
+_WORDS = {
+    "it fits whole": "It fits whole.",
+    "it always stays": "It always stays.",
+    "it was dropped": "It was left out.",
+}
+CORRECTION = "correction"
+
+
+class PromptRows:
+    """The rows of one prompt."""
+
+    def __init__(self, source: PromptSource) -> None:
+        """Read and count the messages of a prompt."""
+        self._source = source
+        self._sizes: dict[int, tuple[int, str]] = {}
+        self._context = Context(source.meter, stable=False, format=source.format)
+        self._history = History(meter=source.meter, format=source.format)
+        if source.before is not None:
+            for at, number in enumerate(source.before.numbers):
+                body = source.before.entries[number].body
+                self._sizes[at] = (body["units"], body["category"])
+        at, count = source.replaced
+        found = _reasons(source.receipt.parts if source.receipt is not None else ())
+        self._reasons = {i if i < at else i + count: why for i, why in found.items()} | dict(source.reasons)
+        self.clip: int | None = _SHORT if sum(map(_length, source.messages)) > _MOST_TEXT else None
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the rows, with the correction and the size of the prompt up to each."""
+        source = self._source
+        if source.kind == "sums":
+            rows = list(self._sums())
+        elif source.kind == "sections":
+            rows = list(self._sections())
+        else:
+            rows = [*self._fixed(), *self._messages(), *self._reply()]
+        total = sum(row["units"] for row in rows if row["sent"])
+        used = source.body["used"]
+        if total != used:
+            rows.append(self._correction(used - total))
+        prefix = 0
+        for row in rows:
+            prefix += row["units"] if row["sent"] else 0
+            row["prefix"] = prefix if row["sent"] else None
+        return rows
+
+    def rulers(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Return the places where a cached prefix may end: cache marks, the last prompt, and the provider's minimum."""
+        source = self._source
+        found: list[tuple[int, int, str]] = []
+        raws = {row["at"]: source.sent[row["at"]][1] for row in rows if isinstance(row["at"], int) and row["sent"]}
+        for i, row in enumerate(rows):
+            raw = raws.get(row["at"]) if isinstance(row["at"], int) else getattr(source, str(row["at"]), None)
+            if row["sent"] and _marked(raw):
+                found.append((i, row["prefix"], "cache mark"))
+        stable = source.body.get("stable_prefix")
+        if stable:
+            same = [i for i, row in enumerate(rows) if row["sent"] and row["prefix"] <= stable]
+            found.append((same[-1] if same else -1, stable, "same as the prompt before up to here"))
+        model = catalogue.lookup(source.model)
+        least = model.cache.minimum if model is not None and model.cache is not None else None
+        over = next((i for i, row in enumerate(rows) if row["sent"] and least and row["prefix"] >= least), None)
+        if over is not None:
+            found.append((over, rows[over]["prefix"], f"the provider caches from {least:,} tokens on"))
+        return [{"after": after, "units": units, "text": text} for after, units, text in found]
+
+    def _row(self, category: str, text: str, units: int, **more: Any) -> dict[str, Any]:
+        clipped = text if self.clip is None else text[: self.clip]
+        row = {"category": category, "role": category, "name": "", "state": "whole", "units": units, "was": units}
+        row |= {"text": clipped, "chars": len(text), "why": "", "at": None, "sent": True, "taken": None, "from": None}
+        return {**row, **more}
+
+    def _fixed(self) -> Iterator[dict[str, Any]]:
+        """Yield the tools, and the system prompt where it is not one of the messages."""
+        source = self._source
+        extra = self._extra()
+        if extra["tools"]:
+            names = ", ".join(filter(None, map(_tool_name, source.tools or ())))
+            yield self._row(
+                "tools", _pretty(source.tools), extra["tools"], at="tools", name=names, why="It always stays."
+            )
+        if extra["system"]:
+            text = source.system if isinstance(source.system, str) else _system_text(source.system)
+            yield self._row("system", text, extra["system"], at="system", why="It always stays.")
+
+    def _extra(self) -> dict[str, int]:
+        source = self._source
+        if source.kind == "recorded":
+            body = source.body["categories"]
+            inside = sum(self._size(at, raw)[0] for at, raw in source.sent if self._size(at, raw)[1] == "system")
+            reply = self._history.turns.chat.framing.reply
+            return {"tools": body.get("tools", 0), "system": body.get("system", 0) - inside, "reply": reply}
+        first = [raw for _, raw in source.sent[:1]]
+        try:
+            self._history.extend(first)
+            extra = self._history.extra_units(source.tools, source.system)[0]
+        except BrimError:
+            return {"tools": 0, "system": 0, "reply": 0}
+        if source.format == "openai":  # The system prompt is a message there, and counted with them.
+            extra["system"] = 0
+        return extra
+
+    def _reply(self) -> Iterator[dict[str, Any]]:
+        units = self._history.turns.chat.framing.reply
+        if units:
+            why = "What the chat format adds at the end, where the answer begins."
+            yield self._row("framing", "", units, role="start of the answer", why=why)
+
+    def _messages(self) -> Iterator[dict[str, Any]]:
+        """Yield every message that was sent or left out, in order."""
+        after = 0
+        for place, (at, raw) in enumerate(self._source.sent):
+            message = self._read(raw)
+            source, state = self._origin(place, at, message, after)
+            if source is not None:
+                yield from self._left_out(range(after, source))
+                after = source + 1
+            row = self._message(message, raw, at)
+            yield {**row, **self._change(source, state, message, row["units"]), "at": place, "from": source}
+        yield from self._left_out(range(after, len(self._source.messages)))
+
+    def _change(self, source: int | None, state: str, message: Message, units: int) -> dict[str, Any]:
+        """Return how a message was changed: its state, why, what it was, and what was taken out of it."""
+        why = self._reasons.get(source, "") if source is not None else ""
+        if source is None or state == "whole":
+            return {"state": state, "why": _worded(why) or _BECAUSE.get(state, ""), "was": units}
+        original = self._read(self._source.messages[source])
+        size = self._context.history.turns.chat.units(original)
+        return {"state": state, "why": _worded(why), "was": size, "taken": taken(original.text(), message.text())}
+
+    def _message(self, message: Message, raw: Any, at: int | None) -> dict[str, Any]:
+        units, category = self._size(at, raw)
+        if category not in ("summary", "framing") and message.text().startswith(HEAD):
+            category = "memory"
+        names = [piece.name for piece in message.pieces if piece.kind == "call" and piece.name]
+        return self._row(category, _shown(message), units, role=message.role, name=", ".join(names))
+
+    def _size(self, at: int | None, raw: Any) -> tuple[int, str]:
+        if at is not None and at in self._sizes:
+            return self._sizes[at]
+        try:
+            sums = self._context.categories_of([raw])
+        except BrimError:
+            return self._source.meter.count(json.dumps(raw)), "other"
+        size = (sum(sums.values()), max(sums, key=lambda name: sums[name]) if sums else "framing")
+        if at is not None:
+            self._sizes[at] = size
+        return size
+
+    def _left_out(self, places: range) -> Iterator[dict[str, Any]]:
+        for source in places:
+            raw = self._source.messages[source]
+            row = self._message(self._read(raw), raw, source)
+            why = _worded(self._reasons.get(source, "it was dropped"))
+            yield {**row, "state": "left out", "sent": False, "from": source, "why": why, "units": row["units"]}
+
+    def _origin(self, place: int, at: int | None, message: Message, after: int) -> tuple[int | None, str]:
+        """Return the index of the message that a sent one is or comes from, and how it was changed."""
+        if at is not None:
+            return at, "whole"
+        kind = _kind(message)
+        if kind != "added":
+            return None, kind
+        sent, messages = self._source.sent, self._source.messages
+        until = next((known for known, _ in sent[place + 1 :] if known is not None), len(messages))
+        text, best = message.text(), (0, -1, "")
+        for source in range(after, until):
+            original = self._read(messages[source])
+            if original.role == message.role and _ids(original) == _ids(message):
+                best = max(best, (_alike(original.text(), text), source, original.text()))
+        if best[1] < 0:
+            return None, kind
+        return best[1], "extended" if text.startswith(best[2]) else "shortened"
+
+    def _sections(self) -> Iterator[dict[str, Any]]:
+        """Yield the sections of a prompt, and what joins them."""
+        source = self._source
+        receipt = source.receipt
+        assert receipt is not None
+        given = receipt.capture
+        assert isinstance(given, Capture)
+        whole = {section.name: section.text for section in given.sections}
+        for part in receipt.parts:
+            text = source.texts.get(part.name, "") if part.present else whole.get(part.name, "")
+            state = {"cut": "shortened", "form": "shortened", "dropped": "left out"}.get(part.state, part.state)
+            more = {
+                "state": state,
+                "why": _worded(part.reason),
+                "was": part.size,
+                "sent": part.present,
+                "at": part.name,
+            }
+            if state in ("shortened", "summarised") and part.present:
+                more["taken"] = taken(whole.get(part.name, ""), text)
+            yield self._row("section", text, part.used if part.present else part.size, role=part.name, **more)
+        if receipt.joins:
+            why = "Separators, and how tokens join where texts meet."
+            yield self._row("framing", "", receipt.joins, role="between the sections", why=why)
+
+    def _sums(self) -> Iterator[dict[str, Any]]:
+        """Yield a row for each category of a prompt whose texts were not kept."""
+        receipt = self._source.receipt
+        if receipt is not None:
+            for part in receipt.parts:
+                sent, state = part.present, {"cut": "shortened", "dropped": "left out"}.get(part.state, part.state)
+                more = {"state": state, "why": _worded(part.reason), "was": part.size, "sent": sent, "at": part.name}
+                category = part.name if part.name in ("tools", "system", "memory") else "messages"
+                yield self._row(category, "", part.used if sent else part.size, role=part.name, **more)
+            return
+        for name, units in (self._source.body.get("categories") or {}).items():
+            yield self._row(name, "", units, why="")
+
+    def _correction(self, units: int) -> dict[str, Any]:
+        if self._source.kind == "sums" and not self._source.body.get("categories"):
+            return self._row("messages", "", units, why="Only the sum was recorded.")
+        why = "How this provider counts is not published: the parts are estimates, which its reported usage corrects."
+        if self._source.body.get("exact"):
+            why = "The whole is counted at once: tokens join where texts meet."
+        return self._row(CORRECTION, "", units, role="correction of the estimate", why=why)
+
+    def _read(self, raw: Any) -> Message:
+        try:
+            return self._context.history.turns.wire.read(raw, 0)
+        except BrimError:
+            return Message(role="other", pieces=(), raw=raw)
+
+
+_BECAUSE = {
+    "note": "brim says here what was left out.",
+    "memory": "The memory that the program passed; it stands at the end.",
+    "system prompt": "It always stays.",
+    "summary": "It stands for earlier messages.",
+    "added": "brim added it.",
+}
+
+
+def _worded(reason: str) -> str:
+    return _WORDS.get(reason, reason[:1].upper() + reason[1:])
+
+
+def _reasons(parts: Sequence[Part]) -> dict[int, str]:
+    """Return why a message is as it is, by its index."""
+    found: dict[int, str] = {}
+    for part in parts:
+        match = _RANGE.match(part.name)
+        if match:
+            start, stop = int(match[1]), int(match[2] or int(match[1]) + 1)
+            found |= dict.fromkeys(range(start, stop), part.reason)
+    return found
+
+
+def _shown(message: Message) -> str:
+    """Return the text of a message as it is shown: its texts, calls, results and thinking, media by their kind."""
+    lines = []
+    for piece in message.pieces:
+        if piece.kind in ("text", "output"):
+            lines.append(piece.text)
+        elif piece.kind == "call":
+            lines.append(f"{piece.name} {piece.text}")
+        elif piece.kind == "thinking":
+            lines.append("[sealed thinking]" if piece.name == "sealed" else piece.text)
+        elif piece.kind in ("image", "audio", "file"):
+            lines.append(f"[{piece.kind}, {len(piece.text):,} characters of its source]")
+        elif piece.kind == "opaque":
+            lines.append(piece.text)
+    return "\n".join(lines) if message.pieces else _pretty(message.raw)
+
+
+def taken(original: str, text: str) -> list[list[str]]:
+    """Return the lines of an original and of what was sent of it: `=` in both, `-` taken out, `+` put in."""
+    old, new = original.split("\n"), text.split("\n")
+    if len(old) + len(new) > _MOST_LINES or (len(old) < 3 and len(new) < 3):
+        start = len([*takewhile(lambda pair: pair[0] == pair[1], zip(original, text, strict=False))])
+        room = min(len(original), len(text)) - start
+        ends = zip(original[::-1][:room], text[::-1][:room], strict=False)
+        end = len([*takewhile(lambda pair: pair[0] == pair[1], ends)])
+        parts = [["=", text[:start]], ["-", original[start : len(original) - end]]]
+        parts += [["+", text[start : len(text) - end]], ["=", text[len(text) - end :] if end else ""]]
+        return [part for part in parts if part[1]]
+    found: list[list[str]] = []
+    for tag, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            found.append(["=", "\n".join(old[i:j])])
+        else:
+            found += [[sign, "\n".join(lines)] for sign, lines in (("-", old[i:j]), ("+", new[k:m])) if lines]
+    return found
+
+
+def _length(raw: Any) -> int:
+    content = raw.get("content") if isinstance(raw, Mapping) else None
+    return len(content) if isinstance(content, str) else len(str(raw))
+
+
+def _pretty(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False, default=str)
+
+
+def _system_text(system: Any) -> str:
+    blocks: list[Any] = [each.get("text") if isinstance(each, Mapping) else None for each in system or ()]
+    return "\n".join(blocks) if blocks and all(isinstance(each, str) for each in blocks) else _pretty(system)
+
+
+def _tool_name(tool: Any) -> str:
+    held = tool.get("function") if isinstance(tool, Mapping) and isinstance(tool.get("function"), Mapping) else tool
+    name = held.get("name") or held.get("type") if isinstance(held, Mapping) else ""
+    return name if isinstance(name, str) else ""
+
+
+def _alike(one: str, two: str) -> int:
+    """Return how many characters two texts share at their start and end, up to a hundred each."""
+    ends = ((one[:100], two[:100]), (one[:-101:-1], two[:-101:-1]))
+    return sum(sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False))) for texts in ends)
+
+
+def _ids(message: Message) -> tuple[Any, ...]:
+    return tuple(piece.id for piece in message.pieces if piece.id)
+
+
+def _kind(message: Message) -> str:
+    """Return the kind of a message that is not part of the session's history."""
+    if message.role == "system":
+        return "system prompt"
+    if is_note(message):
+        return "note"
+    if message.text().startswith(HEAD):
+        return "memory"
+    return "summary" if mark.piece_of(message) is not None else "added"
+
+
+def _marked(value: Any) -> bool:
+    """Return whether a part of a body has a cache mark."""
+    if isinstance(value, Mapping):
+        marks = [key for key in value if key == "cache_control" or "cache_breakpoint" in str(key)]
+        return bool(marks) or any(map(_marked, value.values()))
+    return isinstance(value, list | tuple) and any(map(_marked, value))

@@ -1,0 +1,238 @@
+"""Where one prompt comes from, and what is known of it: as it was sent, as a file recorded it, or its sums alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
+from typing import Any, Literal, cast
+
+from brim.errors import BrimError, InvalidType, UnknownName
+from brim.history.history import History
+from brim.meter import DEFAULT, BaseMeter, catalogue, meter
+from brim.receipts.history_input import HistoryInput
+from brim.receipts.receipt import Capture, Receipt
+from brim.replay import replay
+from brim.sessions.prompt_step import CUT
+from brim.sessions.sent_messages import unfolded
+from brim.store import META
+from brim.store.base import LogEntry, Store
+from brim.studio.prompt_index import SessionPrompts
+from brim.studio.workspace import Workspace
+from brim.wire import Format
+
+Kind = Literal["sent", "refitted", "recorded", "sections", "sums"]
+_LEFT_OUT = "The program sent this request without it."
+_REPLACED = "A compaction replaced it before this step."
+
+
+@dataclass(slots=True, kw_only=True)
+class PromptSource:
+    """One prompt of a session."""
+
+    id: str
+    session: str
+    step: int
+    """1 for the first prompt of the session."""
+    kind: Kind
+    """`sent` as it was captured, `refitted` from its input, `recorded` by another program, `sections`, or `sums`."""
+    entry: LogEntry
+    prompts: SessionPrompts
+    about: Mapping[str, Any]
+    """What the store's list of sessions shows of the session."""
+    messages: Sequence[Any] = ()
+    """The messages that there were, those that were left out included."""
+    sent: Sequence[tuple[int | None, Any]] = ()
+    """The messages that were sent, each with its index in `messages` if it is one of them."""
+    tools: Sequence[Any] | None = None
+    system: Any = None
+    format: Format = "openai"
+    model: str | None = None
+    meter: BaseMeter = field(default_factory=lambda: meter(DEFAULT))
+    receipt: Receipt | None = None
+    reasons: Mapping[int, str] = field(default_factory=dict)
+    """Why a message is as it is, by its index, where the receipt does not say."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """The text of each section that is present."""
+    before: PromptEntries | None = field(default=None, repr=False)
+    replaced: tuple[int, int] = (0, 0)
+    """Where messages that a compaction replaced were put in, and how many."""
+
+    @property
+    def body(self) -> Mapping[str, Any]:
+        """The log entry of the prompt."""
+        return self.entry.body
+
+    def capture(self) -> Capture | HistoryInput:
+        """Return the input of this prompt, with its tools and system prompt, to be fitted at another budget.
+
+        Raises:
+            InvalidType: its texts were not kept.
+        """
+        if self.kind == "recorded":
+            known = catalogue.lookup(self.model) is not None
+            named = {"model": self.model} if known else {"meter": DEFAULT}
+            history = History(meter=named.get("meter"), model=named.get("model"), format=self.format)
+            history.extend([raw for _, raw in self.sent])
+            fitted = history.fit(10**9, tools=cast("Any", self.tools), system=self.system, capture=True)
+            given = fitted.receipt.capture
+            assert isinstance(given, HistoryInput)
+            return replace(given, budget=int(self.body["budget"]))
+        if self.receipt is None or self.receipt.capture is None:
+            raise InvalidType("receipt.capture", None, "the texts of a prompt: a session with capture=True keeps them")
+        return self.receipt.capture
+
+
+@dataclass(frozen=True, slots=True)
+class PromptEntries:
+    """The log entries of the messages of a recorded prompt, each with its message."""
+
+    numbers: tuple[int, ...]
+    entries: Mapping[int, LogEntry] = field(repr=False)
+
+
+def opened_prompt(workspace: Workspace, session: str, step: str | None = None) -> PromptSource:
+    """Return a prompt of a session; without a step, the last one.
+
+    Raises:
+        UnknownName: there is no such session or step.
+    """
+    store = workspace.store_of(session)
+    metas = store.entries(session, kinds=[META])
+    about = metas[-1].body if metas else {}
+    prompts = workspace.index.session(store, session, _model(about))
+    if not prompts.rows:
+        raise UnknownName("session with a prompt", session, [row.id for row in store.sessions(limit=20)])
+    last = len(prompts.rows)
+    chosen = last if step is None else int(step) if step.isdigit() and len(step) < 9 else 0
+    if not 1 <= chosen <= last:
+        raise UnknownName("step", str(step), [], f"{session} has steps 1 to {last:,}")
+    row = prompts.rows[chosen - 1]
+    entry = store.entries(session, kinds=["prompt"], after=row["number"] - 1, limit=1)[0]
+    source = PromptSource(
+        id=row["id"],
+        session=session,
+        step=chosen,
+        kind="sums",
+        entry=entry,
+        prompts=prompts,
+        about=about,
+        model=entry.body.get("model") or _model(about),
+    )
+    if "recorded" in entry.body:
+        _fill_recorded(store, source)
+    elif isinstance(entry.body.get("receipt"), Mapping):
+        _fill_captured(source, entry.body)
+        if source.kind == "sent" and chosen > 1:
+            _add_replaced(store, source)
+    return source
+
+
+def _model(about: Mapping[str, Any]) -> str | None:
+    status = about.get("status")
+    model = status.get("model") if isinstance(status, Mapping) else None
+    return model if isinstance(model, str) and model else None
+
+
+def _fill_captured(source: PromptSource, body: Mapping[str, Any]) -> None:
+    """Add what the receipt of a prompt has."""
+    receipt = source.receipt = Receipt.from_dict(body["receipt"])
+    given = receipt.capture
+    if isinstance(given, Capture):
+        source.kind, source.meter = "sections", _meter(given)
+        source.texts = replay(given, budget=receipt.budget).texts
+    elif isinstance(given, HistoryInput):
+        source.format = cast("Format", str(given.options["format"]))
+        source.messages, source.tools, source.system = given.messages, given.tools, given.system
+        source.meter, source.model = _meter(given), source.model or given.model
+        if isinstance(body.get("sent"), list):
+            source.kind, source.sent = "sent", unfolded(body["sent"], given.messages)
+            return
+        source.kind = "refitted"  # Recorded before prompts were kept as sent, or a receipt alone.
+        again = replay(given, budget=given.budget).messages
+        places = {id(raw): at for at, raw in enumerate(given.messages)}
+        head = [{"role": "system", "content": given.system}] if given.system and source.format == "openai" else []
+        source.sent = [(places.get(id(raw)), raw) for raw in [*head, *again]]
+
+
+def _add_replaced(store: Store, source: PromptSource) -> None:
+    """Add the messages of the prompt before that a compaction replaced in between, in their place."""
+    start = source.prompts.rows[source.step - 2]["number"]
+    between = store.entries(source.session, kinds=["compaction"], after=start)
+    if not any(entry.number < source.entry.number and entry.body["trigger"] != CUT for entry in between):
+        return
+    body = store.entries(source.session, kinds=["prompt"], after=start - 1, limit=1)[0].body
+    given = body.get("receipt", {}).get("capture")
+    if not isinstance(given, Mapping) or not isinstance(body.get("sent"), list):
+        return
+    had = [raw for at, raw in unfolded(body["sent"], given["messages"]) if at is not None]
+    now = [json.dumps(raw, sort_keys=True) for raw in source.messages]
+    still = set(now)
+    gone = [raw for raw in had if json.dumps(raw, sort_keys=True) not in still]
+    at = next((i for i, raw in enumerate(had) if i >= len(now) or json.dumps(raw, sort_keys=True) != now[i]), len(now))
+    source.messages = [*source.messages[:at], *gone, *source.messages[at:]]
+    source.sent = [(i if i is None or i < at else i + len(gone), raw) for i, raw in source.sent]
+    source.reasons = dict.fromkeys(range(at, at + len(gone)), _REPLACED)
+    source.replaced = (at, len(gone))
+
+
+def _meter(given: Capture | HistoryInput) -> BaseMeter:
+    from brim.meter import meter_for
+
+    return meter_for(given.meter, given.model)
+
+
+def _fill_recorded(store: Store, source: PromptSource) -> None:
+    """Add the messages of a recorded request, and those of the request before that it does not have."""
+    body, rows = source.body, source.prompts.rows
+    attached = store.entries(source.session, kinds=["note"], after=body["attached"] - 1, limit=1)[0].body
+    now = _numbers(body["recorded"])
+    before: tuple[int, ...] = ()
+    if source.step > 1 and body.get("cut"):
+        previous = store.entries(source.session, kinds=["prompt"], after=rows[source.step - 2]["number"] - 1, limit=1)
+        before = _numbers(previous[0].body["recorded"])
+    first, last = min((*now, *before), default=1), max((*now, *before), default=0)
+    found = store.entries(source.session, kinds=["message"], after=first - 1, limit=last - first + 1)
+    entries = {entry.number: entry for entry in found}
+    merged, places, gone = _merged(before, now)
+    source.kind, source.tools, source.system = "recorded", attached.get("tools"), attached.get("system")
+    source.messages = [entries[number].body["message"] for number in merged]
+    source.sent = [(at, source.messages[at]) for at in places]
+    source.reasons = dict.fromkeys(gone, _LEFT_OUT)
+    source.format, source.before = _format(store, source), PromptEntries(merged, entries)
+    try:
+        source.meter = meter(source.model) if source.model and catalogue.lookup(source.model) else meter(DEFAULT)
+    except BrimError:
+        source.meter = meter(DEFAULT)
+
+
+def _format(store: Store, source: PromptSource) -> Format:
+    """Return the format of a recorded session, from the settings that held at its prompt."""
+    notes = store.entries(source.session, kinds=["note"])
+    known = [each.body["settings"] for each in notes if "settings" in each.body and each.number < source.entry.number]
+    return cast("Format", (known[-1].get("format") if known else None) or "openai")
+
+
+def _numbers(ranges: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    return tuple(number for start, stop in ranges for number in range(start, stop))
+
+
+def _merged(before: Sequence[int], now: Sequence[int]) -> tuple[tuple[int, ...], list[int], list[int]]:
+    """Return two lists of entries as one, the places of the second in it, and the places that only the first has."""
+    merged: list[int] = []
+    places: list[int] = []
+    gone: list[int] = []
+    if not before:
+        return tuple(now), list(range(len(now))), []
+    still = set(now)
+    for tag, i, j, k, m in SequenceMatcher(None, before, now, autojunk=False).get_opcodes():
+        if tag in ("delete", "replace"):
+            for number in before[i:j]:
+                if number not in still:
+                    gone.append(len(merged))
+                    merged.append(number)
+        for number in now[k:m]:
+            places.append(len(merged))
+            merged.append(number)
+    return tuple(merged), places, gone

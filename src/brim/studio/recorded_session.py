@@ -1,0 +1,257 @@
+"""One conversation of an opened file, written to a store as a session, so that every screen can show it.
+
+brim did not send these requests, so it cut nothing: a prompt is the list of messages that it was recorded with. Each
+message is written once, and a prompt names the entries of its messages. What a program itself left out of a request
+follows from the request before.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any
+
+from brim.audit.models import ModelFacts, facts_of
+from brim.audit.trace import Place, TraceStep, is_reply
+from brim.errors import BrimError
+from brim.history.history import History
+from brim.meter import DEFAULT, catalogue
+from brim.meter.window import Window
+from brim.sessions.context import Context
+from brim.sessions.counts import Counts
+from brim.sessions.settings import SessionSettings
+from brim.sessions.status import Status
+from brim.store import META
+from brim.store.base import Store
+from brim.wire import Format
+
+KIND = "file"
+"""The kind of a session that was read from a file."""
+ASSUMED = 128_000
+"""Tokens of the window of a model that the catalogue does not know."""
+_LINES = 400
+"""Entries that are written at once."""
+
+
+class RecordedSession:
+    """Writes the requests of one conversation to a store."""
+
+    def __init__(self, store: Store, name: str, file: str) -> None:
+        """Begin a session of this name, read from a file."""
+        self.name = name
+        self.prompts = 0
+        self._store, self._file = store, file
+        self._lines: list[tuple[str, dict[str, Any]]] = []
+        self._number = 0
+        self._known: dict[bytes, int] = {}
+        """The entry of each message, by a hash of the message."""
+        self._sizes: dict[int, tuple[int, str]] = {}
+        """The tokens and the category of each message, by its entry."""
+        self._now: list[int] = []
+        """The entries of the messages of the last request."""
+        self._before: tuple[Any, Any] = (None, None)
+        self._before_entry = 0
+        self._used = 0
+        self._counts = Counts()
+        self._model: str | None = None
+        self._facts = facts_of(None, None)
+        self._context = Context(self._facts.scale, stable=False)
+        self._format: Format = "openai"
+        self._settings: SessionSettings | None = None
+        self._last: TraceStep | None = None
+        self._categories: dict[str, int] = {}
+        self._exact = True
+
+    def step(self, step: TraceStep, place: Place) -> None:  # noqa: ARG002 - the protocol of the reader
+        """Write one request."""
+        if not step.length:
+            return
+        if self._settings is None or (step.request.model not in (None, self._model)):
+            self._begin(step)
+        self._last = step
+        self._request(step.messages, step.length, step)
+
+    def finish(self) -> None:
+        """Write what is left, and the status."""
+        step = self._last
+        if self._settings is None or step is None:
+            return
+        if step.request.whole and len(step.messages) > step.length:
+            # A file with messages and no model is a transcript; its last words may still wait for an answer.
+            if is_reply(step.messages[-1]):
+                self._entries(step.messages[step.length :])
+            else:
+                self._request(step.messages, len(step.messages), step._replace(kept=step.length))
+        self._write(META, {"kind": KIND, "status": self._status(), "file": self._file, "model": self._model})
+        self._flush()
+
+    def _begin(self, step: TraceStep) -> None:
+        """Write the settings: the model, its window and the format."""
+        request, first = step.request, self._settings is None
+        self._model = request.model or self._model
+        self._facts, self._format = facts_of(self._model, None), request.format or "openai"
+        self._context = Context(self._facts.scale, stable=False, format=self._format)
+        known = self._model if self._model and catalogue.lookup(self._model) is not None else None
+        window = self._window(self._facts, request.answer)
+        self._settings = SessionSettings.of(
+            window,
+            known,
+            meter=None if known else DEFAULT,
+            format=self._format,
+            stable=False,
+            compact_at="never",
+            tool_limit=10**9,
+        )
+        self._write("note", {"settings": self._settings.to_dict(), **({"calibration": None} if first else {})})
+
+    @staticmethod
+    def _window(facts: ModelFacts, answer: int) -> Window:
+        window = facts.window or Window(ASSUMED)
+        return Window(window.size, reserve=min(answer, window.size - 1), limit=window.limit)
+
+    def _request(self, messages: Sequence[Any], length: int, step: TraceStep) -> None:
+        request, before = step.request, self._now
+        now = self._now = [*before[: step.kept], *self._entries(messages[min(step.kept, len(before)) : length])]
+        attached = (request.tools, request.system if isinstance(request.system, str | list) else None)
+        same = attached == self._before
+        if not same or not self._before_entry:
+            self._before = attached
+            self._before_entry = self._write("note", {"tools": attached[0], "system": attached[1]})
+        extra, exact = self._extra(messages, *attached)
+        categories = {name: units for name, units in (("system", extra["system"]), ("tools", extra["tools"])) if units}
+        for entry in now:
+            units, category = self._sizes[entry]
+            categories[category] = categories.get(category, 0) + units
+        if extra["reply"]:
+            categories["framing"] = categories.get("framing", 0) + extra["reply"]
+        used, window = sum(categories.values()), self._window(self._facts, request.answer)
+        shared = next(
+            (i for i, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), min(map(len, (before, now)))
+        )
+        prefix = extra["tools"] + extra["system"] + sum(self._sizes[entry][0] for entry in now[:shared])
+        gone = len(set(before) - set(now))
+        cut = None
+        if gone and self.prompts:
+            self._counts.compactions += 1
+            reason = f"the program sent this request without {gone:,} of the messages before"
+            cut = {"before": self._used, "after": used, "replaced": gone, "reason": reason}
+        if self._counts.crosses(used, window.warning):
+            fields = {"used_tokens": used, "warning_tokens": window.warning, "window_tokens": window.size}
+            self._write("warning", fields)
+        self.prompts += 1
+        self._counts.prompts, self._counts.peak = self.prompts, max(self._counts.peak, used)
+        self._used, self._exact, self._categories = used, exact, categories
+        body = {
+            "used": used,
+            "budget": window.budget,
+            "unit": "tokens",
+            "exact": exact,
+            "messages": len(now),
+            "truncated": False,
+            "categories": categories,
+            "stable_prefix": prefix if same and before and self.prompts > 1 else 0,
+            "units": used,
+            "cut": cut,
+            "held": None,
+            "counts": self._counts.to_dict(),
+            "model": self._model,
+            "recorded": _ranges(now),
+            "attached": self._before_entry,
+        }
+        self._write("prompt", body)
+        self._usage(step)
+
+    def _usage(self, step: TraceStep) -> None:
+        """Write what the provider reported, and whether it refused the request."""
+        request = step.request
+        if request.overflowed:
+            self._counts.overflows += 1
+            fields = {"limit_tokens": None, "sent_tokens": None, "used_tokens": self._used, "retried": False}
+            self._write("event", {"event": "overflow", **fields, "counts": self._counts.to_dict()})
+        if request.usage is not None:
+            read, cached = request.usage
+            self._counts.reported = read
+            usage = {"input": read, "output": None, "cached": cached, "mix": None, "calibration": None}
+            self._write("usage", {**usage, "counts": self._counts.to_dict()})
+
+    def _entries(self, messages: Sequence[Any]) -> list[int]:
+        """Return the entry of each message; a message that is new is written."""
+        found = []
+        for raw in messages:
+            key = blake2b(json.dumps(raw, sort_keys=True).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+            entry = self._known.get(key)
+            if entry is None:
+                units, category = self._size(raw)
+                entry = self._write("message", {"message": raw, "units": units, "category": category})
+                self._known[key], self._sizes[entry] = entry, (units, category)
+                self._counts.messages += 1
+            found.append(entry)
+        return found
+
+    def _size(self, raw: Any) -> tuple[int, str]:
+        try:
+            sums = self._context.categories_of([raw])
+        except BrimError:  # A stranger's message: it counts as its text.
+            return self._facts.scale.count(json.dumps(raw, ensure_ascii=False)), "other"
+        return sum(sums.values()), max(sums, key=lambda name: sums[name]) if sums else "framing"
+
+    def _extra(self, messages: Sequence[Any], tools: Any, system: Any) -> tuple[dict[str, int], bool]:
+        """Return the tokens of a request besides its messages, and whether the whole count is exact."""
+        history = History(meter=self._facts.scale, format=self._format)
+        try:
+            history.extend(messages[:1])
+            extra, exact = history.extra_units(tools, system)
+        except BrimError:
+            extra, exact = History(meter=self._facts.scale, format=self._format).extra_units()[0], False
+            extra["tools"] = self._facts.scale.count(json.dumps(tools)) if tools else 0
+            extra["system"] = self._facts.scale.count(json.dumps(system)) if system else 0
+        return extra, exact and self._facts.scale.exact and not history.turns.chat.estimated
+
+    def _status(self) -> dict[str, Any]:
+        assert self._settings is not None
+        window = self._settings.window
+        status = Status(
+            session=self.name,
+            model=self._model,
+            unit="tokens",
+            exact=self._exact,
+            used=self._used,
+            budget=window.budget,
+            window=window.size,
+            warning=window.warning,
+            peak=self._counts.peak,
+            reported=self._counts.reported,
+            warnings=self._counts.warnings,
+            compactions=self._counts.compactions,
+            sub_ticks=0,
+            overflows=self._counts.overflows,
+            prompts=self.prompts,
+            messages=self._counts.messages,
+            categories=self._categories,
+        )
+        return {**status.to_dict(), "assumed": self._facts.window is None}
+
+    def _write(self, kind: str, body: dict[str, Any]) -> int:
+        """Add an entry, and return its number."""
+        self._lines.append((kind, body))
+        self._number += 1
+        if len(self._lines) >= _LINES:
+            self._flush()
+        return self._number
+
+    def _flush(self) -> None:
+        if self._lines:
+            self._store.append(self.name, self._lines)
+            self._lines = []
+
+
+def _ranges(numbers: Sequence[int]) -> list[list[int]]:
+    """Return numbers as ranges: the first, and one past the last."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and found[-1][1] == number:
+            found[-1][1] += 1
+        else:
+            found.append([number, number + 1])
+    return found

@@ -1,0 +1,228 @@
+"""One prompt: what was sent at a step, what was left out of it, and why, with tokens that add up.
+
+Only a session with capture=True keeps the texts that it sent; a file that was opened has its own.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from brim.errors import InvalidType
+from brim.files.json_strings import map_strings
+from brim.history.compact import secrets
+from brim.sessions.prompt_step import CUT
+from brim.store.base import Store
+from brim.studio.costs import cost
+from brim.studio.prompt_rows import PromptRows
+from brim.studio.prompt_source import PromptSource, opened_prompt
+from brim.studio.views.receipts import receipt
+from brim.studio.views.sessions import role_and_text
+from brim.studio.workspace import Workspace
+
+_PATHS = {"openai": "/chat/completions", "responses": "/responses", "anthropic": "/v1/messages"}
+_ANSWER = 1_024
+"""Tokens of the answer in the command to copy, where the format requires a number."""
+_AFTER = 40
+"""Log entries after a prompt in which its usage and its answer are looked for."""
+_STATES = {"cut": "shortened", "form": "shortened", "dropped": "left out"}
+
+
+def prompt(
+    workspace: Workspace, session: str | None = None, step: str | None = None, id: str | None = None
+) -> dict[str, Any]:
+    """Return one prompt with its parts.
+
+    Args:
+        workspace: where it is.
+        session: the session, for a prompt of a session.
+        step: its number in the session; `None` for the last.
+        id: the id of a receipt, for a step of a flow.
+
+    Raises:
+        UnknownName: there is no such prompt.
+        InvalidType: neither a session nor an id is given.
+    """
+    if session is None:
+        if id is None:
+            raise InvalidType("session", session, "a text that is not empty")
+        return _of_flow(workspace, id)
+    source = opened_prompt(workspace, session, step)
+    made = PromptRows(source)
+    rows = made.rows()
+    store = workspace.store_of(session)
+    body = source.body
+    usage, answer, marks = _after(store, source)
+    return {
+        "id": source.id,
+        "session": session,
+        "session_kind": str(source.about.get("kind", "session")),
+        "step": source.step,
+        "steps": len(source.prompts.rows),
+        "number": source.entry.number,
+        "at": source.entry.at,
+        "kind": source.kind,
+        "model": source.model,
+        "format": source.format,
+        **{name: body.get(name) for name in ("used", "budget", "unit", "exact", "truncated")},
+        "window": _window(source),
+        "usage": usage,
+        "cost_usd": source.prompts.rows[source.step - 1]["cost_usd"],
+        "spent_usd": cost(source.model, body.get("unit"), body.get("used")),
+        "rows": rows,
+        "rulers": made.rulers(rows),
+        "answer": answer,
+        "marks": marks,
+        "replayable": source.kind in ("sent", "refitted", "recorded", "sections"),
+    }
+
+
+def prompt_body(workspace: Workspace, session: str, step: str | None = None) -> dict[str, Any]:
+    """Return a prompt as the body of a request, and as the command that sends it again.
+
+    Raises:
+        UnknownName: there is no such prompt.
+        InvalidType: its texts were not kept.
+    """
+    source = opened_prompt(workspace, session, step)
+    if source.kind == "sections":
+        texts = "\n\n".join(source.texts.values())
+        body: dict[str, Any] = {"model": source.model, "messages": [{"role": "user", "content": texts}]}
+    elif source.kind == "sums":
+        raise InvalidType("prompt", source.id, "one whose texts were kept: a session with capture=True keeps them")
+    else:
+        body = body_of(source)
+    return {"body": json.dumps(body, indent=2, ensure_ascii=False), "curl": _curl(source.format, body)}
+
+
+def prompt_part(workspace: Workspace, session: str, step: str, at: str) -> dict[str, Any]:
+    """Return the whole text of one row, for a prompt whose texts are too long for one answer.
+
+    Raises:
+        UnknownName: there is no such prompt.
+        InvalidType: it has no such row.
+    """
+    made = PromptRows(opened_prompt(workspace, session, step))
+    made.clip = None
+    rows = made.rows()
+    if not at.isdigit() or len(at) > 7 or int(at) >= len(rows):
+        raise InvalidType("at", at, f"the number of a row below {len(rows):,}")
+    return {"at": int(at), "text": rows[int(at)]["text"]}
+
+
+def body_of(source: PromptSource) -> dict[str, Any]:
+    """Return the body of a request, as far as it is known."""
+    body: dict[str, Any] = {} if source.model is None else {"model": source.model}
+    field = {"anthropic": "system", "responses": "instructions"}.get(source.format)
+    if source.system is not None and (field is not None or source.kind == "recorded"):
+        body[field or "system"] = source.system
+    body["input" if source.format == "responses" else "messages"] = [raw for _, raw in source.sent]
+    return body if source.tools is None else {**body, "tools": list(source.tools)}
+
+
+def _window(source: PromptSource) -> int | None:
+    status = source.about.get("status")
+    window = status.get("window") if isinstance(status, Mapping) else None
+    return window if isinstance(window, int) else None
+
+
+def _after(store: Store, source: PromptSource) -> tuple[dict[str, Any] | None, dict[str, Any] | None, list[Any]]:
+    """Return the usage and the answer of a prompt, and the events at it."""
+    rows, number = source.prompts.rows, source.entry.number
+    until = rows[source.step]["number"] if source.step < len(rows) else number + _AFTER
+    before = rows[source.step - 2]["number"] if source.step > 1 else 0
+    usage: dict[str, Any] | None = None
+    said: list[str] = []
+    for entry in store.entries(source.session, kinds=["usage", "message"], after=number, limit=_AFTER):
+        if entry.number > until:
+            break
+        if entry.kind == "usage":
+            usage = usage or {name: entry.body.get(name) for name in ("input", "output", "cached")}
+            continue
+        role, text = role_and_text(entry.body["message"], source.format)
+        if role != "assistant":
+            break
+        said.append(text)
+    marks = []
+    for entry in store.entries(source.session, kinds=["warning", "compaction"], after=before, limit=_AFTER):
+        if entry.number >= number:
+            break
+        if entry.kind == "warning":
+            text = f"{entry.body['used_tokens']:,} tokens reached the warning line"
+            marks.append({"kind": "warning", "text": text})
+        elif (done := entry.body.get("compacted")) and entry.body["trigger"] != CUT:
+            text = f"{done['before']:,} to {done['after']:,} tokens: {done['reason']}"
+            marks.append({"kind": "compaction", "text": text})
+    if cut := source.body.get("cut"):
+        marks.append({"kind": "compaction", "text": f"{cut['before']:,} to {cut['after']:,} tokens: {cut['reason']}"})
+    return usage, {"text": "\n".join(said)} if said else None, marks
+
+
+def _of_flow(workspace: Workspace, id: str) -> dict[str, Any]:
+    """Return the receipt of a step of a flow as a prompt: its sections and their sizes, without their texts."""
+    found = receipt(workspace, id)
+    values, parts = found["values"], found["parts"]
+    rows = []
+    for part in parts:
+        sent = part["state"] != "dropped"
+        units = (part["used"] if sent else part["size"]) or 0
+        row = {
+            "category": "section",
+            "role": part["name"],
+            "name": "",
+            "state": _STATES.get(part["state"], part["state"]),
+        }
+        row |= {"units": units, "was": part["size"], "text": "", "chars": 0, "why": part["reason"], "at": part["name"]}
+        rows.append({**row, "sent": sent, "taken": None, "from": None, "prefix": None})
+    used = values.get("used_chars")
+    total = sum(row["units"] for row in rows if row["sent"])
+    if isinstance(used, int) and used != total and rows:
+        row = {
+            "category": "framing",
+            "role": "between the sections",
+            "name": "",
+            "state": "whole",
+            "units": used - total,
+        }
+        row |= {"was": used - total, "text": "", "chars": 0, "why": "Headings and separators.", "at": None}
+        rows.append({**row, "sent": True, "taken": None, "from": None, "prefix": None})
+    answer = values.get("output") if isinstance(values.get("output"), str) else None
+    facts = {key: each for key, each in values.items() if each is None or isinstance(each, str | int | float | bool)}
+    return {
+        "id": id,
+        "session": None,
+        "session_kind": "flow",
+        "step": None,
+        "steps": 0,
+        "number": None,
+        "at": None,
+        "kind": "sums",
+        "model": values.get("model"),
+        "format": None,
+        "unit": "chars",
+        "exact": True,
+        "used": used,
+        "budget": values.get("budget_chars"),
+        "truncated": any(row["state"] != "whole" for row in rows),
+        **dict.fromkeys(("window", "usage", "cost_usd", "spent_usd")),
+        "rows": rows,
+        "rulers": [],
+        "answer": {"text": answer} if answer else None,
+        "marks": [],
+        "facts": {key: each for key, each in facts.items() if len(str(each)) < 120},
+        "replayable": False,
+    }
+
+
+def _curl(format: str, body: Mapping[str, Any]) -> str:
+    """Return the command that sends a body again, with its secrets masked and the key in a variable."""
+    key = '-H "Authorization: Bearer $API_KEY"'
+    if format == "anthropic":
+        key = '-H "x-api-key: $API_KEY" -H "anthropic-version: 2023-06-01"'
+        body = {**body, "max_tokens": _ANSWER}
+    text = json.dumps(map_strings(body, secrets.redact), ensure_ascii=False)
+    return (
+        f'curl "$BASE_URL{_PATHS[format]}" {key} \\\n  -H "Content-Type: application/json" \\\n  -d {shlex.quote(text)}'
+    )

@@ -1,0 +1,83 @@
+"""Two prompts compared: which parts are in one of them alone, and which lines of a part differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Any
+
+from brim.studio.prompt_rows import PromptRows, taken
+from brim.studio.prompt_source import opened_prompt
+from brim.studio.workspace import Workspace
+
+_NEAR = 0.3
+"""How much of two texts must be alike for one to be shown as a change of the other."""
+_MOST = 20_000
+"""Characters of a text by which that is measured."""
+
+
+def prompt_diff(
+    workspace: Workspace, session: str, step: str, other: str, other_session: str | None = None
+) -> dict[str, Any]:
+    """Return the differences from one prompt to another, which is the older one as a rule.
+
+    Args:
+        workspace: where they are.
+        session: the session of the prompt.
+        step: its number.
+        other: the number of the prompt that it is compared with.
+        other_session: the session of that one, if it is another.
+
+    Raises:
+        UnknownName: one of them does not exist.
+    """
+    before, after = opened_prompt(workspace, other_session or session, other), opened_prompt(workspace, session, step)
+    old, new = ([row for row in PromptRows(each).rows() if row["sent"]] for each in (before, after))
+    had, has = ([(row["role"], row["name"], row["text"]) for row in rows] for rows in (old, new))
+    changes: list[dict[str, Any]] = []
+    for tag, i, j, k, m in SequenceMatcher(None, had, has, autojunk=False).get_opcodes():
+        if tag == "equal":
+            changes.append({"kind": "same", "parts": j - i, "units": sum(row["units"] for row in new[k:m])})
+        else:
+            changes += _paired(old[i:j], new[k:m])
+    kinds = [each["kind"] for each in changes]
+    return {
+        "before": {"session": before.session, "step": before.step, "used": before.body["used"]},
+        "after": {"session": after.session, "step": after.step, "used": after.body["used"]},
+        "unit": after.body.get("unit"),
+        "changes": changes,
+        "counts": {kind: kinds.count(kind) for kind in ("added", "removed", "changed")},
+    }
+
+
+def _paired(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the changes of a run of parts; a part that is like one of the same role there is a change of it."""
+    found: list[dict[str, Any]] = []
+    at = 0
+    for row in new:
+        match = next((i for i in range(at, len(old)) if _alike(old[i], row)), None)
+        if match is None:
+            found.append(_one("added", row, [["+", row["text"]]]))
+            continue
+        found += [_one("removed", each, [["-", each["text"]]]) for each in old[at:match]]
+        lines = taken(old[match]["text"], row["text"])
+        found.append({**_one("changed", row, lines), "was": old[match]["units"]})
+        at = match + 1
+    return found + [_one("removed", each, [["-", each["text"]]]) for each in old[at:]]
+
+
+def _one(kind: str, row: Mapping[str, Any], lines: list[list[str]]) -> dict[str, Any]:
+    values = {name: row[name] for name in ("category", "role", "name", "units")}
+    return {"kind": kind, **values, "lines": [line for line in lines if line[1]]}
+
+
+def _alike(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
+    if (one["role"], one["category"]) != (two["role"], two["category"]):
+        return False
+    if one["category"] in ("tools", "system", "framing", "correction", "summary", "memory"):
+        return True
+    texts = one["text"][:_MOST], two["text"][:_MOST]
+    if texts[0] == texts[1]:
+        return True
+    lines = SequenceMatcher(None, texts[0].split("\n"), texts[1].split("\n"), autojunk=False)
+    return lines.ratio() >= _NEAR or SequenceMatcher(None, texts[0][:400], texts[1][:400]).ratio() >= 1 - _NEAR

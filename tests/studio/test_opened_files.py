@@ -1,0 +1,166 @@
+"""A file of any format that the audit reads opens as sessions, with its texts and tokens; a broken one says why."""
+
+import base64
+import gzip
+import json
+
+import pytest
+
+import brim
+from audit import traces
+from brim.meter import meter
+from brim.studio.views import cache, context, prompt, prompt_diff, search, sessions, timeline, tool_use
+from brim.studio.workspace import Workspace
+
+MAKERS = {maker.__name__: maker for makers in traces.ALL.values() for maker in makers}
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    made = Workspace(
+        name="mine", url=f"sqlite:///{tmp_path}/brim.db", config=str(tmp_path), runs=str(tmp_path / "runs")
+    )
+    yield made
+    made.close()
+
+
+def opened(workspace, path):
+    file = workspace.files.open(str(path), wait=60)
+    assert (file.finished, file.problem) == (True, "")
+    return file
+
+
+@pytest.mark.parametrize("name", list(MAKERS))
+def test_every_format_of_the_audit_opens_and_its_numbers_agree_on_every_screen(workspace, tmp_path, name):
+    file = opened(workspace, traces.write(tmp_path / f"{name}.jsonl", MAKERS[name]()))
+    assert (len(file.sessions), file.prompts) == (1, 2)
+    session = file.sessions[0]
+    points = timeline.timeline(workspace, session)["points"]
+    listed = sessions.sessions(workspace, file=file.name)["sessions"][0]
+    calls = {call["step"]: call for call in cache.cache(workspace, session)["calls"]}
+    for step in (1, 2):
+        told = prompt.prompt(workspace, session, str(step))
+        total = sum(row["units"] for row in told["rows"] if row["sent"])
+        assert total == told["used"] == points[step - 1]["used"] == calls[step]["used"]
+        assert sum(points[step - 1]["categories"].values()) == told["used"]
+    now = context.context(workspace, session)
+    assert sum(piece["units"] for piece in now["pieces"]) == now["status"]["used"] == told["used"] == listed["peak"]
+    texts = " ".join(row["text"] for row in told["rows"])
+    assert traces.TASK in texts
+    assert traces.RESULT.strip() in texts
+
+
+@pytest.mark.parametrize("maker", [traces.openai_bodies, traces.anthropic_bodies, traces.responses_bodies])
+def test_the_body_of_a_request_is_the_one_in_the_file(workspace, tmp_path, maker):
+    bodies = maker()
+    session = opened(workspace, traces.write(tmp_path / "log.jsonl", bodies)).sessions[0]
+    for step, body in enumerate(bodies, 1):
+        shown = json.loads(prompt.prompt_body(workspace, session, str(step))["body"])
+        assert shown == {key: value for key, value in body.items() if key != "max_tokens"}
+
+
+def test_a_chat_is_counted_as_the_meter_counts_the_whole_of_it(workspace, tmp_path):
+    session = opened(workspace, traces.write(tmp_path / "log.jsonl", traces.openai_bodies())).sessions[0]
+    assert prompt.prompt(workspace, session)["used"] == meter("gpt-4o").count_messages(traces.CHAT[:4])
+
+
+def test_one_request_over_many_lines_is_one_prompt_and_a_packed_file_too(workspace, tmp_path):
+    path = tmp_path / "request.json.gz"
+    path.write_bytes(gzip.compress(json.dumps(traces.openai_bodies()[1], indent=2).encode()))
+    assert opened(workspace, path).prompts == 1
+
+
+def test_a_request_without_a_model_ends_with_the_question_that_waits(workspace, tmp_path):
+    messages = [*traces.CHAT, {"role": "user", "content": "and where is it read?"}]
+    path = tmp_path / "request.json"
+    path.write_text(json.dumps({"messages": messages}))
+    session = opened(workspace, path).sessions[0]
+    assert prompt.prompt(workspace, session)["rows"][-1]["text"] == "and where is it read?"
+
+
+def test_what_a_program_left_out_of_a_request_is_shown_in_its_place(workspace, tmp_path):
+    roles = ("user", "assistant")
+    turns = [{"role": role, "content": f"{role} {i} " + "word " * 30} for i in range(6) for role in roles]
+    start = [{"role": "system", "content": "Be brief."}]
+    shorter = start + turns[:8] + turns[10:]
+    bodies = [{"model": "gpt-4o", "messages": messages} for messages in (start + turns, shorter)]
+    session = opened(workspace, traces.write(tmp_path / "log.jsonl", bodies)).sessions[0]
+    rows = prompt.prompt(workspace, session, "2")["rows"]
+    assert [row["text"] for row in rows if row["text"]] == [each["content"] for each in start + turns]
+    assert [row["sent"] for row in rows][:12] == [True] * 9 + [False] * 2 + [True]
+    assert all("without it" in row["why"] for row in rows if not row["sent"])
+    found = prompt_diff.prompt_diff(workspace, session, "2", "1")
+    assert found["counts"] == {"added": 0, "removed": 2, "changed": 0}
+    call = {each["step"]: each for each in cache.cache(workspace, session)["calls"]}[2]
+    assert call["why"] == "compacted"
+    assert call["difference"]["index"] == 9
+
+
+def test_a_receipt_opens_as_a_prompt_with_what_was_taken_out(workspace, tmp_path):
+    sections = [
+        brim.Section("plan", "Do it now. " * 20, priority="high"),
+        brim.Section("docs", "\n".join(f"line {i} of the docs" for i in range(400)), priority="low"),
+        brim.Section("gone", "zebra " * 500, priority="low"),
+    ]
+    fitted = brim.fit(sections, budget=400, model="gpt-5", capture=True)
+    path = tmp_path / "receipt.json"
+    path.write_text(fitted.receipt.to_json())
+    told = prompt.prompt(workspace, opened(workspace, path).sessions[0])
+    assert sum(row["units"] for row in told["rows"] if row["sent"]) == fitted.receipt.used == told["used"]
+    states = {row["role"]: row["state"] for row in told["rows"]}
+    assert states == {"plan": "whole", "docs": "shortened", "gone": "left out"}
+    docs = next(row for row in told["rows"] if row["role"] == "docs")
+    assert docs["text"] in fitted.text
+    assert any(sign == "-" and "line 399" in text for sign, text in docs["taken"])
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "it is empty"),
+        (b'{"model": ', "not JSON"),
+        (b'{"hello": 1}', "none of the recording formats"),
+        (b"\x00\xff\x00binary", "not UTF-8|not JSON"),
+        (b"plain words\nof a log\n", "not JSON"),
+        (b"SQLite format 3\x00....", "this is a store"),
+    ],
+)
+def test_a_broken_file_says_what_is_wrong_in_one_sentence(workspace, tmp_path, content, said):
+    path = tmp_path / "broken.json"
+    path.write_bytes(content)
+    with pytest.raises(brim.SourceError, match=said) as caught:
+        workspace.files.open(str(path), wait=60)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(brim.SourceError, match="no such file"):
+        workspace.files.open(str(tmp_path / "absent.json"))
+
+
+def test_a_file_comes_in_parts_over_http_and_leaves_nothing_behind(alone):
+    content = "".join(json.dumps(record) + "\n" for record in traces.openai_log()).encode()
+    halves = [base64.b64encode(content[:700]).decode(), base64.b64encode(content[700:]).decode()]
+    status, told = alone.post("open_file", "mine", name="log.jsonl", data=halves[0], last=False)
+    assert (status, told["file"]) == (200, None)
+    told = alone.post("open_file", "mine", name="log.jsonl", data=halves[1], upload=told["upload"], last=True)[1]
+    for _ in range(400):
+        file = alone.get("files", "mine")[1]["files"][0]
+        if file["finished"]:
+            break
+    assert (file["problem"], file["prompts"]) == ("", 2)
+    assert alone.get("sessions", "mine")[1]["sessions"][0]["source"] == "log.jsonl"
+    assert alone.post("open_file", "mine", name="x", data="***", last=True)[0] == 400
+    assert alone.post("open_file", "mine", name="x", data="aaaa", upload="../../x", last=True)[0] == 404
+    assert not (alone.folder / "brim.db").exists()
+
+
+def test_tools_and_words_are_found_over_all_sources(workspace, tmp_path):
+    opened(workspace, traces.write(tmp_path / "a.jsonl", traces.anthropic_bodies()))
+    opened(workspace, traces.write(tmp_path / "b.jsonl", traces.openai_bodies()))
+    row = tool_use.tool_use(workspace)["tools"][0]
+    assert (row["tool"], row["results"], row["sessions"]) == ("look", 2, 2)
+    assert row["largest"]["step"] == 2
+    found = search.search(workspace, "class window", None)["sent"]
+    assert {(hit["session"], hit["step"]) for hit in found} == {("a.jsonl:1", 2), ("b.jsonl:1", 2)}
+    assert search.search(workspace, "absent words", None)["sent"] == []
+    totals = sessions.sessions(workspace)["totals"]
+    assert (totals["recent"], totals["warned"]) == (2, 0)
+    assert sessions.sessions(workspace, text="claude")["found"] == 1

@@ -1,0 +1,182 @@
+"""Any file opens in one action: by argument, dropped, chosen or pasted, in a real Chromium. `make test-ui` runs this."""
+
+import base64
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+import brim
+from audit import traces
+from studio.browser import crowd, tab
+
+pytestmark = pytest.mark.ui
+MAKERS = [maker for makers in traces.ALL.values() for maker in makers]
+
+
+def drop(page, name, content):
+    """Drop a file on the page."""
+    page.evaluate(
+        """([name, data]) => {
+            const bytes = Uint8Array.from(atob(data), each => each.charCodeAt(0));
+            const held = new DataTransfer();
+            held.items.add(new File([bytes], name));
+            document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: held, bubbles: true, cancelable: true }));
+        }""",
+        [name, base64.b64encode(content).decode()],
+    )
+
+
+def choose(page, name, content):
+    """Choose a file with the button."""
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Open a file").first.click()
+    chooser.value.set_files([{"name": name, "mimeType": "application/json", "buffer": content}])
+
+
+def paste(page, name, content):
+    """Paste the content of a file into the box for it."""
+    page.get_by_role("button", name="Paste", exact=True).first.click()
+    page.get_by_label("The text to open").fill(content.decode())
+    page.get_by_role("button", name="Open", exact=True).click()
+
+
+def text(records):
+    return "".join(json.dumps(record) + "\n" for record in records).encode()
+
+
+@pytest.mark.parametrize("way", [drop, choose, paste], ids=lambda way: way.__name__)
+def test_a_file_of_each_format_opens(chromium, alone, way):
+    with tab(chromium, alone) as at:
+        for maker in MAKERS:
+            at.go("home", workspace="mine")
+            way(at.page, f"{maker.__name__}.jsonl", text(maker()))
+            at.page.wait_for_selector(".rail a[aria-current][href^='#/timeline']", timeout=30_000)
+            at.page.wait_for_selector("text=2 steps")
+            at.page.go_back()
+
+
+@pytest.mark.parametrize("way", [drop, choose, paste], ids=lambda way: way.__name__)
+def test_one_request_opens_as_its_prompt_and_a_receipt_too(chromium, alone, way):
+    fitted = brim.fit([brim.Section("plan", "Do it. " * 900)], budget=300, model="gpt-5", capture=True)
+    one = json.dumps(traces.openai_bodies()[1], indent=2).encode()
+    with tab(chromium, alone) as at:
+        for content, used in ((one, 134), (fitted.receipt.to_json().encode(), fitted.receipt.used)):
+            at.go("doctor", workspace="mine")
+            way(at.page, "request.json", content)
+            at.page.wait_for_selector(".part", timeout=30_000)
+            assert at.page.locator("[data-used]").first.get_attribute("data-used") == str(used)
+
+
+def test_a_log_opens_as_its_sessions(chromium, alone):
+    bodies = [{"model": "gpt-4o", "messages": [{"role": "user", "content": f"question {i}"}]} for i in range(5)]
+    with tab(chromium, alone) as at:
+        at.go("home", workspace="mine")
+        drop(at.page, "log.jsonl", text(bodies))
+        at.page.wait_for_selector("h1 >> text=log.jsonl")
+        assert at.page.locator(".row.session").count() == 5
+        at.page.locator(".row.session").first.click()
+        at.page.wait_for_selector(".part")
+        at.page.go_back()
+        at.page.wait_for_selector("h1 >> text=log.jsonl")
+
+
+def test_a_broken_file_gets_one_clear_sentence(chromium, alone):
+    with tab(chromium, alone) as at:
+        for content, said in (
+            (b'{"model": ', "is not JSON"),
+            (b'{"hello": 1}', "none of the recording formats"),
+            (b"", "is empty"),
+        ):
+            at.go("home", workspace="mine")
+            drop(at.page, "broken.json", content)
+            alert = at.page.get_by_role("alert")
+            alert.wait_for(timeout=30_000)
+            assert said in alert.inner_text()
+            assert "broken.json" in alert.inner_text()
+            alert.get_by_role("button", name="Close").click()
+
+
+def command(tmp_path, *arguments):
+    environ = {key: value for key, value in os.environ.items() if not key.startswith("BRIM_")}
+    line = [sys.executable, "-m", "brim", "studio", *arguments, "--no-open", "--port", "0"]
+    return subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ)
+
+
+def test_the_argument_of_the_command_opens(chromium, tmp_path):
+    (tmp_path / "request.json").write_text(json.dumps(traces.openai_bodies()[1]))
+    with command(tmp_path, "request.json") as process:
+        try:
+            line = next(line for line in process.stdout if "token=" in line)
+            page = chromium.new_page()
+            page.goto(next(word for word in line.split() if "token=" in word))
+            page.wait_for_selector(".part", timeout=60_000)
+            assert "#/prompt" in page.url
+            assert traces.TASK in page.locator(".parts").inner_text()
+            page.close()
+        finally:
+            process.terminate()
+
+
+def test_a_broken_argument_ends_the_command_with_one_sentence(tmp_path):
+    (tmp_path / "broken.json").write_text('{"hello": 1}')
+    with command(tmp_path, "broken.json") as process:
+        told = process.communicate(timeout=120)[1]
+    assert process.returncode != 0
+    assert "none of the recording formats" in told
+    assert "Traceback" not in told
+
+
+def test_a_trace_of_200_mb_opens_with_progress_within_a_gigabyte(chromium, tmp_path, capsys):
+    path = tmp_path / "trace.jsonl"
+    words = "some words of a tool result that a long session has read, line by line\n" * 40
+    with path.open("w") as file:
+        size = talk = 0
+        while size < 200_000_000:
+            messages = [{"role": "user", "content": f"task {talk}"}]
+            for turn in range(12):
+                messages += [
+                    {"role": "assistant", "content": f"look {turn}"},
+                    {"role": "user", "content": f"{talk} {turn} {words}"},
+                ]
+                size += file.write(
+                    json.dumps({"model": "gpt-4o", "session_id": f"s{talk}", "messages": messages}) + "\n"
+                )
+            talk += 1
+    with command(tmp_path, "trace.jsonl") as process:
+        try:
+            line = next(line for line in process.stdout if "token=" in line)
+            page = chromium.new_page()
+            page.goto(next(word for word in line.split() if "token=" in word))
+            page.wait_for_selector("progress, .row.session", timeout=60_000)
+            began, frames = time.monotonic(), []
+            while not page.locator("h1 >> text=trace.jsonl").count() and time.monotonic() < began + 1_500:
+                frames.append(page.evaluate(_LONGEST_FRAME))
+            page.wait_for_selector(".row.session")
+            took, peak = time.monotonic() - began, _peak(process.pid)
+            page.close()
+        finally:
+            process.terminate()
+    with capsys.disabled():
+        print(f"\n200 MB in {took:.0f} s; at most {peak / 1e6:.0f} MB; longest frame {max(frames):.0f} ms")
+    assert peak < 1e9
+    assert max(frames) < 100 * crowd()
+
+
+_LONGEST_FRAME = """() => new Promise(done => {
+    let last = performance.now(), longest = 0, count = 0;
+    const next = now => {
+        longest = Math.max(longest, now - last);
+        last = now;
+        if (++count < 60) requestAnimationFrame(next); else done(longest);
+    };
+    requestAnimationFrame(next);
+})"""
+
+
+def _peak(process):
+    with open(f"/proc/{process}/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM"))
