@@ -60,7 +60,7 @@ SHOTS = (
         name="studio-flows",
         screen="flows",
         query={"flow": "build", "step": "code"},
-        click=("lean", "Preview on recorded sessions"),
+        click=("lean", "Preview on this flow"),
         waits=".budget",
         height=1_120,
     ),

@@ -18,6 +18,7 @@ from brim.store.base import Store
 from brim.studio.costs import cost
 from brim.studio.prompt_rows import PromptRows
 from brim.studio.prompt_source import PromptSource, opened_prompt
+from brim.studio.recorded_session import KIND
 from brim.studio.views.receipts import receipt
 from brim.studio.views.sessions import role_and_text
 from brim.studio.workspace import Workspace
@@ -49,8 +50,17 @@ def prompt(
         if id is None:
             raise InvalidType("session", session, "a text that is not empty")
         return _of_flow(workspace, id)
-    source = opened_prompt(workspace, session, step)
-    made = PromptRows(source)
+    kept = f"prompt {session} {step}"
+    if (known := workspace.cached(kept)) is not None:
+        return dict(known)
+    values = _of_session(workspace, opened_prompt(workspace, session, step))
+    if values["session_kind"] == KIND:  # A file that was read does not change.
+        workspace.cache(kept, values)
+    return values
+
+
+def _of_session(workspace: Workspace, source: PromptSource) -> dict[str, Any]:
+    made, session = PromptRows(source), source.session
     rows = made.rows()
     store = workspace.store_of(session)
     body = source.body

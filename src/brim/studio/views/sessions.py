@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Thread
 from time import monotonic
 from typing import Any
 
@@ -23,6 +25,8 @@ _FRESH = 1.0
 _SPARKS = 60
 """Prompts of a session that its small chart shows, the newest."""
 _LISTED = "list of sessions"
+_FIRST = 500
+"""Sessions that are listed at once; a store with more is read in the background."""
 _NUMBERS = ("warnings", "compactions", "overflows", "prompts", "peak", "budget", "window", "used")
 
 
@@ -45,7 +49,7 @@ def sessions(
         order: `peak`, `warnings` or `compactions` for the largest first.
         start: how many to leave out.
     """
-    rows = _listed(workspace)
+    rows, complete = _listed(workspace)
     words = (text or "").casefold().split()
     found = [
         row
@@ -62,6 +66,7 @@ def sessions(
         "sessions": shown,
         "found": len(found),
         "all": len(rows),
+        "complete": complete,
         "start": first,
         "totals": _totals(rows),
         "files": [each.to_dict() for each in workspace.files.files()],
@@ -87,16 +92,46 @@ def sparks(workspace: Workspace, ids: str) -> dict[str, Any]:
     return {"sparks": found}
 
 
-def _listed(workspace: Workspace) -> list[dict[str, Any]]:
-    """Return all sessions as rows, from memory if they were read just now."""
+def _listed(workspace: Workspace) -> tuple[list[dict[str, Any]], bool]:
+    """Return the sessions as rows, from memory if they were read just now, and whether these are all.
+
+    A large store is read in the background; until then the newest sessions are returned.
+    """
     with workspace.lock:
-        known = workspace.cached(_LISTED)
-        if known is None or monotonic() - known[0] > _FRESH:
-            rows = [_row(row) for store in workspace.stores() for row in store.sessions(limit=_MOST_SESSIONS)]
-            known = (monotonic(), [row for row in rows if row is not None])
+        known: SessionList | None = workspace.cached(_LISTED)
+        if known is None:
+            known = SessionList(_rows(workspace, _FIRST))
+            known.complete = len(known.rows) < _FIRST
             workspace.cache(_LISTED, known)
-        listed: list[dict[str, Any]] = known[1]
-        return listed
+        if not known.complete or monotonic() - known.read > _FRESH:
+            if known.complete and len(known.rows) < _FIRST:
+                known.update(workspace)
+            elif not known.reading:
+                known.reading = True
+                Thread(target=known.update, args=(workspace,), daemon=True).start()
+        return known.rows, known.complete
+
+
+@dataclass(slots=True)
+class SessionList:
+    """The rows of all sessions, as they were last read."""
+
+    rows: list[dict[str, Any]]
+    complete: bool = True
+    read: float = field(default_factory=monotonic)
+    reading: bool = False
+
+    def update(self, workspace: Workspace) -> None:
+        """Read the sessions again."""
+        try:
+            self.rows, self.complete = _rows(workspace, _MOST_SESSIONS), True
+        finally:
+            self.read, self.reading = monotonic(), False
+
+
+def _rows(workspace: Workspace, most: int) -> list[dict[str, Any]]:
+    rows = [_row(row) for store in workspace.stores() for row in store.sessions(limit=most)]
+    return [row for row in rows if row is not None]
 
 
 def _row(row: SessionRow) -> dict[str, Any] | None:

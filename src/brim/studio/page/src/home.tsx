@@ -35,7 +35,7 @@ export function Home() {
     <>
       <Head title={file ?? "All sessions"}>
         <p class="lead">
-          {n(value.found)} of {plural(value.all, "session")}
+          {n(value.found)} of {value.complete ? "" : "more than "}{plural(value.all, "session")}
         </p>
         {file && <a href={link("home", { file: null })}>show all</a>}
       </Head>

@@ -147,7 +147,7 @@ export function OpenPanel() {
         </div>
       )}
       {asking.value && (
-        <div class="over" onClick={(event) => event.target === event.currentTarget && (asking.value = false)}>
+        <div class="overlay" onClick={(event) => event.target === event.currentTarget && (asking.value = false)}>
           <div class="dialog" role="dialog" aria-modal="true" aria-label="Paste a prompt" onKeyDown={(event) => event.key === "Escape" && (asking.value = false)}>
             <h2>Paste a request, a log or a receipt</h2>
             <p class="soft">JSON, or one JSON object per line. It stays on this machine.</p>

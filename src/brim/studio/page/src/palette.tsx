@@ -42,7 +42,7 @@ export function Palette() {
   const chosen = Math.min(at.value, shown.length - 1);
   const run = (command: Command | undefined) => (close(), command?.run());
   return (
-    <div class="over" onClick={(event) => event.target === event.currentTarget && close()}>
+    <div class="overlay" onClick={(event) => event.target === event.currentTarget && close()}>
       <div class="dialog palette" role="dialog" aria-modal="true" aria-label="Commands">
         <input
           ref={box}
