@@ -18,8 +18,9 @@ from brim.errors import DoesNotFit, InvalidType, UnknownName
 from brim.history.compact import mark
 from brim.history.history import History
 from brim.meter import catalogue
+from brim.receipts.capture import Capture
 from brim.receipts.history_input import HistoryInput
-from brim.receipts.receipt import Capture, Part, Receipt
+from brim.receipts.receipt import Part, Receipt
 from brim.receipts.section import Priority
 from brim.replay import replay
 from brim.sessions.session import Session

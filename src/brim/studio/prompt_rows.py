@@ -18,7 +18,8 @@ from brim.history.compact import mark
 from brim.history.history import History
 from brim.history.note import is_note
 from brim.meter import catalogue
-from brim.receipts.receipt import Capture, Part
+from brim.receipts.capture import Capture
+from brim.receipts.receipt import Part
 from brim.sessions.context import Context
 from brim.sessions.fixed_parts import HEAD
 from brim.studio.prompt_source import PromptSource

@@ -11,8 +11,9 @@ from typing import Any, Literal, cast
 from brim.errors import BrimError, InvalidType, UnknownName
 from brim.history.history import History
 from brim.meter import DEFAULT, BaseMeter, catalogue, meter
+from brim.receipts.capture import Capture
 from brim.receipts.history_input import HistoryInput
-from brim.receipts.receipt import Capture, Receipt
+from brim.receipts.receipt import Receipt
 from brim.replay import replay
 from brim.sessions.prompt_step import CUT
 from brim.sessions.sent_messages import unfolded
