@@ -328,6 +328,8 @@ def _pretty(value: Any) -> str:
 
 
 def _system_text(system: Any) -> str:
+    if isinstance(system, Mapping):
+        system = system.get("parts")
     blocks: list[Any] = [each.get("text") if isinstance(each, Mapping) else None for each in system or ()]
     return "\n".join(blocks) if blocks and all(isinstance(each, str) for each in blocks) else _pretty(system)
 

@@ -113,7 +113,7 @@ class RecordedSession:
     def _request(self, messages: Sequence[Any], length: int, step: TraceStep) -> None:
         request, before = step.request, self._now
         now = self._now = [*before[: step.kept], *self._entries(messages[min(step.kept, len(before)) : length])]
-        attached = (request.tools, request.system if isinstance(request.system, str | list) else None)
+        attached = (request.tools, request.system if isinstance(request.system, str | list | dict) else None)
         same = attached == self._before
         if not same or not self._before_entry:
             self._before = attached

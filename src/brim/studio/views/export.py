@@ -19,13 +19,11 @@ from brim.receipts.section import Section
 from brim.sections.fit import fit
 from brim.studio.views.lab import checked
 from brim.studio.workspace import Workspace
-from brim.wire import plain
+from brim.wire import plain, wire
 
 _DEFAULTS = {slot.name: slot.default for slot in fields(Section) if slot.default is not MISSING}
 _OPTIONS = {option.name: option.default for option in signature(fit).parameters.values()}
 """The defaults of a fit, which are left out of the file."""
-_BODIES = {"openai": ("messages", None), "anthropic": ("messages", "system"), "responses": ("input", "instructions")}
-"""The fields of the messages and the system prompt in each format."""
 
 
 def export(workspace: Workspace, source: str, budget: object, choices: object) -> dict[str, Any]:
@@ -82,7 +80,8 @@ def _section(section: Section) -> dict[str, Any]:
 
 def _request(name: str, given: HistoryInput, choices: Mapping[str, Any]) -> dict[str, Any]:
     """Return a history as the body of a request."""
-    field, system_field = _BODIES[str(given.options["format"])]
+    keys = wire(str(given.options["format"]))
+    field, system_field = keys.list_key, keys.system_key or None
     messages: list[Any] = list(given.messages)
     body: dict[str, Any] = {} if given.model is None else {"model": given.model}
     if given.system and system_field is not None:

@@ -9,6 +9,7 @@ import json
 import shlex
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 from brim.errors import InvalidType
 from brim.files.json_strings import map_strings
@@ -22,8 +23,17 @@ from brim.studio.recorded_session import KIND
 from brim.studio.views.receipts import receipt
 from brim.studio.views.sessions import role_and_text
 from brim.studio.workspace import Workspace
+from brim.wire import wire
 
-_PATHS = {"openai": "/chat/completions", "responses": "/responses", "anthropic": "/v1/messages"}
+_PATHS = {
+    "openai": "/chat/completions",
+    "responses": "/responses",
+    "anthropic": "/v1/messages",
+    "gemini": "/v1beta/models/{model}:generateContent",
+    "bedrock": "/model/{model}/converse",
+}
+_IN_PATH = ("gemini", "bedrock")
+"""Formats whose model is part of the path."""
 _ANSWER = 1_024
 """Tokens of the answer in the command to copy, where the format requires a number."""
 _AFTER = 40
@@ -124,12 +134,18 @@ def prompt_part(workspace: Workspace, session: str, step: str, at: str) -> dict[
 
 def body_of(source: PromptSource) -> dict[str, Any]:
     """Return the body of a request, as far as it is known."""
+    keys = wire(source.format)
     body: dict[str, Any] = {} if source.model is None else {"model": source.model}
-    field = {"anthropic": "system", "responses": "instructions"}.get(source.format)
-    if source.system is not None and (field is not None or source.kind == "recorded"):
-        body[field or "system"] = source.system
-    body["input" if source.format == "responses" else "messages"] = [raw for _, raw in source.sent]
-    return body if source.tools is None else {**body, "tools": list(source.tools)}
+    if source.system is not None and (keys.system_key or source.kind == "recorded"):
+        body[keys.system_key or "system"] = source.system
+    body[keys.list_key] = [raw for _, raw in source.sent]
+    if source.tools is not None:
+        *outer, last = keys.tools_at
+        inner = body
+        for key in outer:
+            inner = inner.setdefault(str(key), {})
+        inner[str(last)] = list(source.tools)
+    return body
 
 
 def _window(source: PromptSource) -> int | None:
@@ -232,7 +248,10 @@ def _curl(format: str, body: Mapping[str, Any]) -> str:
     if format == "anthropic":
         key = '-H "x-api-key: $API_KEY" -H "anthropic-version: 2023-06-01"'
         body = {**body, "max_tokens": _ANSWER}
+    elif format == "gemini":
+        key = '-H "x-goog-api-key: $API_KEY"'
+    path = _PATHS[format].format(model=quote(str(body.get("model") or "MODEL"), safe=""))
+    if format in _IN_PATH:
+        body = {name: value for name, value in body.items() if name != "model"}
     text = json.dumps(map_strings(body, secrets.redact), ensure_ascii=False)
-    return (
-        f'curl "$BASE_URL{_PATHS[format]}" {key} \\\n  -H "Content-Type: application/json" \\\n  -d {shlex.quote(text)}'
-    )
+    return f'curl "$BASE_URL{path}" {key} \\\n  -H "Content-Type: application/json" \\\n  -d {shlex.quote(text)}'
