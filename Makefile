@@ -9,7 +9,7 @@ CRASH  ?= --kills 300
 # Frameworks that leave their sockets to the end of the process: pytest would make an error of that there.
 QUIET  := -W ignore::pytest.PytestUnraisableExceptionWarning -W ignore::ResourceWarning
 
-.PHONY: demo studio test-ui screenshots chromium docs pages test test-llm test-services test-hostile test-integrations test-audit-ray crash check prove prove-outages prove-audit prove-gateway prove-gateway-fuzz bench-gateway test-agents faults bench dist requirements clean
+.PHONY: demo studio test-ui screenshots chromium docs pages test test-llm test-services test-hostile test-integrations test-audit-ray crash check prove prove-outages prove-audit prove-gateway prove-gateway-fuzz bench-gateway test-agents faults bench try sbom dist requirements clean
 
 demo: $(VENV)/.core
 	@$(BIN)/brim demo
@@ -127,6 +127,15 @@ faults: $(VENV)/.test
 bench: .venv-bench/.bench
 	.venv-bench/bin/python -m bench $(BENCH)
 
+# The wheel as a new user gets it, in empty environments outside of the checkout; TRY="--extras all" tries each extra too.
+try: $(VENV)/.dist
+	$(BIN)/python scripts/trial.py $(TRY)
+
+# The packages that brim brings, with versions and licences: CycloneDX.
+sbom: $(VENV)/.test
+	@mkdir -p dist
+	$(BIN)/python scripts/licences.py --sbom dist/brim.cdx.json
+
 dist: $(VENV)/.dist
 	$(BIN)/python scripts/dist.py
 
@@ -146,6 +155,8 @@ pages: $(VENV)/.test
 	$(BIN)/python scripts/picture.py
 	$(BIN)/python scripts/conformance.py
 	$(BIN)/python scripts/comparison.py
+	$(BIN)/python scripts/licences.py
+	$(BIN)/python scripts/doors.py
 
 requirements: $(VENV)/.test
 	$(BIN)/python scripts/requirements.py

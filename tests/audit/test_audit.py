@@ -120,7 +120,7 @@ def test_the_cost_is_that_of_the_catalogue(tmp_path):
 def test_an_unknown_model_has_no_window_and_no_price(tmp_path):
     bodies = [{**body, "model": "nobody-knows-7b"} for body in interleaved(1)]
     report = audit([traces.write(tmp_path / "log", bodies)])
-    recorded, window = report.values["recorded"], report.policy("window")
+    recorded, window = report.values["recorded"], report.policy("wrap")
     assert recorded["unknown_window"] == recorded["requests"] == len(bodies)
     assert recorded["cost_usd"] is window["cost_usd"] is window["cost_saved_usd"] is None
     assert (window["changed"], window["overflows_avoided"]) == (0, 0)
@@ -133,7 +133,7 @@ def test_illegal_requests_are_counted_by_fault_and_save_nothing(tmp_path):
     dangling = good[:3]
     bodies = [{"model": MODEL, "messages": messages} for messages in (good, orphan, dangling)]
     report = audit([traces.write(tmp_path / "log", bodies)])
-    recorded, window = report.values["recorded"], report.policy("window")
+    recorded, window = report.values["recorded"], report.policy("wrap")
     assert recorded["illegal"] == 2
     assert recorded["units"] == sum(units(body["messages"]) for body in bodies), (
         "also of the messages that are left out"

@@ -155,3 +155,54 @@ def test_no_record_ends_the_audit_whatever_it_holds(tmp_path, records):
 def test_a_value_that_is_no_recording_is_in_no_format():
     values = [None, 3, "text", [], {}, [1], {"messages": []}, {"messages": "no"}, {"input": 3}, {"attributes": 3}, [[]]]
     assert [value for value in values if list(found(value))] == []
+
+
+@pytest.mark.parametrize("made", [traces.pi_session, traces.qwen_code_session])
+def test_a_session_log_counts_like_the_requests_that_were_sent(made, tmp_path):
+    bodies = [{"model": "gpt-4o", "messages": traces.CHAT[1:2]}, {"model": "gpt-4o", "messages": traces.CHAT[1:4]}]
+    plain = audit([traces.write(tmp_path / "plain", bodies)]).values["recorded"]
+    report = audit([traces.write(tmp_path / "log", made())]).values
+    assert report["recorded"]["units"] == plain["units"]
+    assert report["recorded"]["models"] == {"gpt-4o": 2}
+    assert report["recorded"]["reported"]["units"] == 40
+    assert report["records"]["silent"] == len(made()) - (4 if made is traces.qwen_code_session else 5)
+
+
+def test_a_compacted_session_of_pi_or_qwen_code_begins_with_its_summary(tmp_path):
+    stamp = {"timestamp": "2026-11-15T10:00:00Z"}
+    pi = [
+        *traces.pi_session(),
+        {"type": "compaction", "id": "f", "parentId": "e", "summary": "Found.", "firstKeptEntryId": "e", **stamp},
+        {"type": "message", "id": "g", "parentId": "f", "message": {"role": "user", "content": "Thanks."}, **stamp},
+        {
+            "type": "message",
+            "id": "h",
+            "parentId": "g",
+            "message": {"role": "assistant", "content": [], "model": "gpt-4o"},
+            **stamp,
+        },
+    ]
+    history = [{"role": "user", "parts": [{"text": "Found."}]}, {"role": "model", "parts": [{"text": "window.py"}]}]
+    shared = {"sessionId": "s", "uuid": "z"}
+    qwen = [
+        *traces.qwen_code_session(),
+        {**shared, "type": "system", "subtype": "chat_compression", "systemPayload": {"compressedHistory": history}},
+        {**shared, "type": "user", "message": {"role": "user", "parts": [{"text": "Thanks."}]}},
+        {**shared, "type": "assistant", "message": {"role": "model", "parts": [{"text": "Bye."}]}, "model": "gpt-4o"},
+    ]
+    sent = [
+        {"role": "user", "content": "Found."},
+        {"role": "assistant", "content": "window.py"},
+        {"role": "user", "content": "Thanks."},
+    ]
+    more = audit([traces.write(tmp_path / "sent", [{"model": "gpt-4o", "messages": sent}])]).values["recorded"]["units"]
+    for name, before, lines in (("pi", traces.pi_session(), pi), ("qwen", traces.qwen_code_session(), qwen)):
+        first = audit([traces.write(tmp_path / f"{name}-0", before)]).values["recorded"]
+        then = audit([traces.write(tmp_path / name, lines)]).values["recorded"]
+        assert (then["requests"], then["units"] - first["units"]) == (3, more), name
+
+
+def test_an_event_of_a_new_kind_is_no_unread_record(tmp_path):
+    event = {"type": "something-new", "sessionId": "s", "uuid": "9", "detail": {"a": 1}}
+    report = audit([traces.write(tmp_path / "log", [*traces.claude_code_session(), event, {"unknown": 1}])]).values
+    assert (report["records"]["silent"], report["records"]["bad"]) == (3, 1)

@@ -14,7 +14,7 @@ def test_a_policy_is_written_as_a_name_and_options():
 
 
 def test_without_any_policy_it_is_the_window_of_each_model():
-    assert policies_of((), None) == (Policy(name="window"),)
+    assert policies_of((), None) == (Policy(name="wrap", stable=True),) == policies_of(("wrap",), None)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,8 @@ def test_audit_as_json_is_the_report(brim, log):
     values = json.loads(done.out)
     assert values["version"] == 1
     assert values["recorded"]["models"] == {"gpt-5": 2}
-    assert values["plan"]["policies"][0]["name"] == "window"
+    assert values["plan"]["policies"][0]["name"] == "wrap"
+    assert values["plan"]["policies"][0]["stable"] is True
 
 
 def test_audit_writes_a_page(brim, log, here):

@@ -60,3 +60,28 @@ def test_missing_files_and_receipts_are_refused(brim, here):
     assert (none.code, none.err) == (2, "brim: nowhere: it has no receipts: they are in RUN_BASE/FLOW/receipts\n")
     (here / "brim.yaml").write_text("budgts: {}\n")
     assert brim("doctor").code == 2
+
+
+def test_fix_shows_the_diff_and_makes_the_change(brim, here):
+    (here / "brim.yaml").write_text(SMALL)
+    done = brim("doctor", "--fix")
+    assert done.code == 0
+    assert "-budgets: {context_budget_chars: 120000}" in done.out
+    assert brim("doctor").code == 0
+
+
+def test_a_symptom_of_one_step_is_mended_there(brim, here):
+    (here / "brim.yaml").write_text("flows: {build: {steps: [{id: a}, {id: b}, {id: c}]}}\n")
+    (here / "runs/build/receipts").mkdir(parents=True)
+    for name, included in (("a", 5), ("b", 2), ("c", 5)):
+        told = {"steps_included": included, "steps_total": 5, "chars_used": 9, "budget_chars": 200_000}
+        values = {"step_id": name, "flow": "build", "context_truncation": {**told, "truncated": included < 5}}
+        (here / f"runs/build/receipts/{name}.json").write_text(json.dumps(values))
+    found = json.loads(brim("doctor", "--receipts", "runs", "--json").out)["findings"]
+    early = next(each for each in found if each["check"] == "total budget is hit early")
+    assert early["commands"] == ["brim config set context_budget_chars 500000 --flow build --step b"]
+    brim("doctor", "--receipts", "runs", "--fix")
+    shown = json.loads(brim("config", "show", "--flow", "build", "--step", "b", "--json").out)
+    assert shown["values"]["context_budget_chars"]["value"] == 500_000
+    shown = json.loads(brim("config", "show", "--flow", "build", "--step", "a", "--json").out)
+    assert shown["values"]["context_budget_chars"]["value"] == 200_000

@@ -11,7 +11,7 @@ from functools import partial
 from brim.audit.comparison import ReplayPlan
 from brim.audit.executor import Engine, Executor, executor_of
 from brim.audit.index import ConversationIndex, Scan, Scanned, scanned
-from brim.audit.policy import WINDOW, Policy
+from brim.audit.policy import Policy, default_policy
 from brim.audit.records import Recording, lines_in, opened, ranges
 from brim.audit.replay import ReplayJob, replayed
 from brim.audit.report import AuditReport
@@ -58,7 +58,7 @@ def audit(
     """
     if not paths:
         raise InvalidValue("traces", [], "one file at least")
-    plan = ReplayPlan(policies=tuple(policies) or (Policy(name=WINDOW),), model=model, window=window)
+    plan = ReplayPlan(policies=tuple(policies) or (default_policy(),), model=model, window=window)
     report_progress = progress or (lambda *_: None)
     with (
         tempfile.TemporaryDirectory(prefix="brim-audit.", dir=spool) as folder,

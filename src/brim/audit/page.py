@@ -18,16 +18,16 @@ _STYLE = """
 color:var(--ink);background:var(--ground)}
 @media (prefers-color-scheme:dark){:root{--paper:#171d24;--ground:#0f1318;--ink:#e8edf2;--soft:#a3b0bd;--line:#2c3640;
 --water:#6cc0f2;--wash:#16384d;--brim:#ff8f45;--spill:#e29cc6;color-scheme:dark}}
-*{box-sizing:border-box}body{margin:0 auto;max-width:62rem;padding:1.6rem 1.2rem 4rem}
+*{box-sizing:border-box}body{margin:0 auto;max-width:74rem;padding:1.6rem 1.2rem 4rem}
 h1{font-size:1.45rem;margin:0;display:flex;gap:.6rem;align-items:center}h2{font-size:1.05rem;margin:0 0 .6rem}
 p{margin:.3rem 0}.soft{color:var(--soft)}code{font:.88em ui-monospace,Menlo,"DejaVu Sans Mono",monospace;
 overflow-wrap:anywhere}.card{background:var(--paper);border:1px solid var(--line);border-radius:10px;padding:1.1rem;
 margin:1.1rem 0;overflow-x:auto}
 .card>svg{min-width:34rem}.facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));gap:.8rem}
 .fact b{display:block;font-size:1.35rem;font-variant-numeric:tabular-nums}.fact.bad b{color:var(--brim)}
-.wide{overflow-x:auto}table{border-collapse:collapse;width:100%}th,td{padding:.32rem .6rem;text-align:right;
+.wide{overflow-x:auto}table{border-collapse:collapse;width:100%}th,td{padding:.32rem .45rem;text-align:right;
 border-top:1px solid var(--line);font-variant-numeric:tabular-nums;white-space:nowrap}th{border-top:0;color:var(--soft);
-font-weight:600}th:first-child,td:first-child{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:8rem}
+font-weight:600;white-space:normal;vertical-align:bottom}th:first-child,td:first-child{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:8rem}
 svg{width:100%;height:auto;display:block;margin:.3rem 0}h1 svg{width:30px}.in{fill:#56b4e9}.over{fill:var(--spill)}
 .brim{stroke:var(--brim);stroke-width:2.5;fill:none}.axis{stroke:var(--line);fill:none}
 text{font-size:12px;fill:var(--ink)}.tick{fill:var(--soft)}.name{font-weight:600}.in-bar{fill:#17202a}
@@ -73,6 +73,7 @@ def page(report: AuditReport) -> str:
     if problems := [*values["records"]["named"], *recorded["named"]]:
         listed = [(f"{each['file']}:{each['line']}", each["problem"]) for each in problems]
         parts.append(_card("Records that could not be read or replayed", _table(("position", "problem"), listed)))
+    parts.append(_card("Next", f"<p>{_NEXT}</p>"))
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -81,6 +82,11 @@ def page(report: AuditReport) -> str:
     )
 
 
+_NEXT = (
+    "Fit one of these requests: <code>brim fit REQUEST.json --capture --receipt receipt.json</code>. Then open the"
+    " budget lab on it, move the budget and see what drops: <code>brim studio</code>. Let every request fit from now"
+    " on: <code>brim gateway --upstream URL</code>, or <code>client = brim.wrap(client)</code>."
+)
 _CACHE_NOTE = (
     "The share of all tokens that a prompt shares with the start of the previous one, where that start is long enough"
     " for the provider to cache it."
@@ -96,7 +102,9 @@ def _of(values: Mapping[str, Any]) -> str:
     files, total = values["files"], sum(each["bytes"] for each in values["files"])
     formats = ", ".join(f"{name} {count:,}" for name, count in values["records"]["formats"].items())
     name = files[0]["name"] if len(files) == 1 else f"{len(files):,} files"
-    return f"{name}, {total:,} bytes; records: {formats or 'none'}"
+    silent, bad = values["records"]["silent"], values["records"]["bad"]
+    events = f"; {silent:,} of them are events and no requests" if silent else ""
+    return f"{name}, {total:,} bytes; records: {formats or 'none'}{events}" + (f"; {bad:,} not read" if bad else "")
 
 
 def _facts(recorded: Mapping[str, Any]) -> str:

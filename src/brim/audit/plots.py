@@ -30,7 +30,7 @@ ICON = (
 def sizes(title: str, counts: Sequence[int], tallest: int) -> str:
     """Return a histogram of the share of the window that requests fill; those right of the line are over it."""
     step = (_WIDE - _LEFT - 8) / _BINS
-    parts = [_text(_LEFT, 16, title, "name")]
+    parts = [_text(_LEFT, 16, f"{title}: {sum(counts):,} requests", "name")]
     for at, count in enumerate(counts):
         high = max(2, round(96 * count / tallest, 1)) if count else 0
         share = f"more than {at * 10} %" + (f" and up to {at * 10 + 10} %" if at < _BINS - 1 else "")
@@ -42,7 +42,8 @@ def sizes(title: str, counts: Sequence[int], tallest: int) -> str:
     parts.append(f'<path class="axis" d="M{_LEFT} {_BASE}H{_WIDE - 8}"/>')
     ticks = (0, 5, 15, 20)
     parts += [_text(_LEFT + at * step, _BASE + 22, f"{at * 10} %", "tick", anchor="middle") for at in ticks]
-    parts.append(_text(_LEFT - 6, _BASE - 90, f"{tallest:,}", "tick", anchor="end"))
+    heights = {0: "0", 96: f"{tallest:,}"} | ({48: f"{tallest // 2:,}"} if tallest % 2 == 0 and tallest else {})
+    parts += [_text(_LEFT - 6, _BASE + 4 - high, count, "tick", anchor="end") for high, count in heights.items()]
     label = f"{title}: {sum(counts):,} requests, {sum(counts[_BRIM:]):,} over the window"
     return _svg(_HIGH, label, parts)
 

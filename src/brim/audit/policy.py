@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from brim.settings.config import Config
     from brim.settings.resolved import Resolved
 
+WRAP = "wrap"
+"""The name of the default policy: what `brim.wrap` and the gateway do, which hold a cut for the provider's cache."""
 WINDOW = "window"
-"""The name of the default policy: each model's own window."""
+"""The name of the policy that cuts each request by itself to the window of its model."""
 _OPTIONS = ("select", "within", "recent", "older", "pin_first_user", "note")
 _SWITCH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -73,13 +75,13 @@ class Policy:
 
 
 def policies_of(written: Sequence[str], config: Config | None) -> tuple[Policy, ...]:
-    """Return the policies of the command line; without any, that of each model's own window.
+    """Return the policies of the command line; without any, what `brim.wrap` and the gateway do.
 
     Raises:
         InvalidValue: one is invalid, or two have the same name.
         UnknownName: no profile has the name.
     """
-    policies = tuple(policy_of(each, config) for each in written) or (Policy(name=WINDOW),)
+    policies = tuple(policy_of(each, config) for each in written) or (default_policy(),)
     names = [policy.name for policy in policies]
     for name in names:
         if names.count(name) > 1:
@@ -87,8 +89,13 @@ def policies_of(written: Sequence[str], config: Config | None) -> tuple[Policy, 
     return policies
 
 
+def default_policy() -> Policy:
+    """Return the policy of `brim.wrap` and the gateway: the window of each model, and a cut that is held."""
+    return Policy(name=WRAP, stable=True)
+
+
 def policy_of(written: str, config: Config | None) -> Policy:
-    """Return a policy: `NAME:key=value,key=value`, the name of a profile, or `window`.
+    """Return a policy: `NAME:key=value,key=value`, the name of a profile, `wrap` or `window`.
 
     Raises:
         InvalidValue: it is invalid.
@@ -98,6 +105,8 @@ def policy_of(written: str, config: Config | None) -> Policy:
     if not name.strip():
         raise InvalidValue("--policy", written, "written NAME:key=value,key=value")
     if not colon:
+        if name == WRAP:
+            return default_policy()
         if name == WINDOW or config is None:
             return Policy(name=name)
         return _of_settings(name, config.resolve(profile=name))

@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         called = next((word for word in words if not word.startswith("-")), "")
-        code = app((called,))(args=words, prog_name="brim", standalone_mode=False)
+        code = None if _plain_call(words) else app((called,))(args=words, prog_name="brim", standalone_mode=False)
         sys.stdout.flush()
     except BrimError as error:
         _complain(str(error))
@@ -64,6 +64,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain(f"this is an error of brim ({type(error).__name__}); please report the lines above")
         return REFUSED
     return code if isinstance(code, int) else DONE
+
+
+def _plain_call(words: Sequence[str]) -> bool:
+    """Run `brim status --line` or `brim count FILES`, and return whether one was called so.
+
+    They are called often, by status bars and in loops. Typer is passed by: it imports pydantic to read any argument,
+    which takes as long as all the rest.
+    """
+    command, *rest = words
+    if command == "status" and "--line" in rest and set(rest) <= {"--line", "--json"}:
+        from brim.cli import status
+
+        status.run(line=True, json="--json" in rest)
+        return True
+    if command == "count" and rest and not any(word.startswith("-") for word in rest):
+        from brim.cli import count
+
+        count.run(files=rest)
+        return True
+    return False
 
 
 def _complain(sentence: str) -> None:

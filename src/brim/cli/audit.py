@@ -69,8 +69,10 @@ def run(
     """Replay recorded traffic, and report what brim would have changed.
 
     Reads OpenAI and Anthropic requests as JSONL, OpenTelemetry GenAI spans, exports of LangSmith and Langfuse, and
-    the session logs of Claude Code and Codex; the format is detected. Without a policy, each request is fitted to the
-    window of its model. The exit code is 1 if a request does not fit under one of the policies.
+    the session logs of Claude Code, Codex, qwen-code and pi; the format is detected. Without a policy, it shows what
+    brim.wrap and the gateway would do: each conversation is cut to the window of its model, and the cut is held for the
+    provider's cache. The policy window cuts each request by itself. The exit code is 1 if a request does not fit under
+    one of the policies.
 
     Example: brim audit ~/.claude/projects --policy lean:budget=60000,stable=true --html report.html
     """
@@ -78,7 +80,7 @@ def run(
     from brim.meter import meter
     from brim.settings import load_config
 
-    named = config is not None or any(":" not in each and each != "window" for each in policy or ())
+    named = config is not None or any(":" not in each and each not in ("wrap", "window") for each in policy or ())
     policies = policies_of(list(policy or ()), load_config(config) if named else None)
     if not traces:
         raise InvalidValue("TRACES", [], "one file at least")
@@ -153,7 +155,9 @@ def _show(values: Mapping[str, Any]) -> None:
     out = console()
     formats = ", ".join(f"{name} {count:,}" for name, count in records["formats"].items())
     rows = {name: f"{count:,}" for name, count, _ in summary(recorded)}
-    out.print(fields({"files": f"{len(values['files']):,}", "records": formats, **rows}))
+    events = {"of them no requests": f"{records['silent']:,}"} if records["silent"] else {}
+    unread = {"not read": f"{records['bad']:,}"} if records["bad"] else {}
+    out.print(fields({"files": f"{len(values['files']):,}", "records": formats, **events, **unread, **rows}))
     if recorded["estimated"]:
         out.print(f"{counted(recorded['estimated'], 'request')} counted by an estimate", style="dim")
     if recorded["reported"]["ratio"]:

@@ -88,8 +88,10 @@ def _show(out: Console, prompt: Prompt, model: str) -> None:
     out.print("The same in Python", style="bold")
     out.print(_PYTHON.format(budget=f"{receipt.budget:_}", model=model), soft_wrap=True, end="")
     out.print()
-    out.print(f"Another budget:   brim demo --budget {max(1, receipt.budget // 2)}", style="dim")
-    out.print("Your own prompt:  brim fit SPEC.yaml", style="dim")
+    out.print("Next", style="bold")
+    out.print(f"  brim demo --budget {max(1, receipt.budget // 2):<10}  the same prompt at half the budget")
+    out.print("  brim count . --tree          the tokens of your own files")
+    out.print("  brim studio --demo           move the budget in a browser, and see what drops")
 
 
 def _draw(out: Console, receipt: Receipt, keys: dict[str, tuple[str, str]], wanted: int) -> None:

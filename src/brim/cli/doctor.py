@@ -1,14 +1,18 @@
-"""`brim doctor`: problems of the settings, also from the receipts of a run."""
+"""`brim doctor`: problems of the settings, also from the receipts of a run and the sessions of a store."""
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from brim.cli import options
-from brim.cli.output import console, counted, emit, masked, mute_settings
+from brim.cli.output import console, counted, emit, emit_text, masked, mute_settings
 from brim.cli.run_receipts import read_receipts
+from brim.cli.stores import open_existing
+from brim.errors import BrimError
 
 if TYPE_CHECKING:
     from brim.doctor.finding import Finding
@@ -22,14 +26,20 @@ def run(
         str | None,
         typer.Option("--receipts", metavar="DIR", help="The receipts of a run: RUN_BASE, or a directory of receipts."),
     ] = None,
+    store: Annotated[
+        str | None, typer.Option("--store", metavar="URL", help="The store of sessions and of a gateway to check too.")
+    ] = None,
+    fix: Annotated[bool, typer.Option("--fix", help="Show the proposed changes as a diff, and make them.")] = False,
     json: options.Json = False,
 ) -> None:
     """Find problems in the settings, and the commands that fix them.
 
-    With the receipts of a run it also finds budgets that were too small, and budgets that were never used. The exit
-    code is 1 if something is wrong; advice does not change it.
+    With the receipts of a run it also finds budgets that were too small, and budgets that were never used; a command
+    names the narrowest place that helps, a step before its flow. With a store it finds estimates that waste room,
+    sessions that compact too often and gateways that cut too often. The exit code is 1 if something is wrong; advice
+    does not change it.
 
-    Example: brim doctor --receipts runs
+    Example: brim doctor --receipts runs --fix
     """
     from brim.doctor.diagnosis import diagnose
     from brim.doctor.finding import CHECKS
@@ -39,15 +49,45 @@ def run(
     loaded = load_config(config)
     loaded.validate()
     read = [] if receipts is None else list(read_receipts(receipts, ("*", "receipts"), ("receipts",), ()))
-    found = diagnose(loaded, read, profile)
+    sessions = None
+    if store is not None:
+        from brim.sessions.overview import overview
+
+        with open_existing(store) as opened:
+            sessions = overview(opened)
+    found = diagnose(loaded, read, profile, sessions)
     wrong = sum(finding.level == "wrong" for finding in found)
     if json:
         values = {"healthy": not wrong, "findings": [finding.to_dict() for finding in found]}
         emit(masked({**values, "files": loaded.files, "receipts": len(read), "checks": list(CHECKS)}))
     else:
         _print(found, wrong, f"{counted(len(loaded.files), 'settings file')} and {counted(len(read), 'receipt')}")
-    if wrong:
+    if fix:
+        _fix(found, config, quiet=json)
+    elif wrong:
         raise typer.Exit(1)
+
+
+def _fix(found: Iterable[Finding], config: str | None, *, quiet: bool) -> None:
+    """Make the changes that the findings propose, each after its diff; one that is not possible is told and left."""
+    from brim.settings import load_config
+    from brim.settings.changes import plan
+
+    done: set[tuple[str, ...]] = set()
+    for line in (line for finding in found for line in finding.commands if line.startswith("brim config set ")):
+        key, value, *rest = shlex.split(line)[3:]
+        place = {name.removeprefix("--"): each for name, each in zip(rest[::2], rest[1::2], strict=True)}
+        if (key, *rest) in done:  # The first finding is the gravest.
+            continue
+        done.add((key, *rest))
+        try:
+            change = plan(load_config(config), {key: value}, **place)
+            if not quiet:
+                emit_text("\n" + masked(change.diff()))
+            change.make()
+        except BrimError as error:
+            console(error=True).print(masked(f"not changed: {line}: {error}"), soft_wrap=True)
+    console(error=True).print(f"{counted(len(done), 'change')} proposed; run brim doctor again to see what is left")
 
 
 def _print(found: list[Finding], wrong: int, read: str) -> None:

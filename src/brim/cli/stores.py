@@ -16,10 +16,21 @@ HERE = _FILE + "brim.db"
 
 def store_url(url: str | None, config: str | None = None) -> str | None:
     """Return the address of the store: the option, else `store.url` of the settings, else `None`."""
+    if url or (config is None and not _any_settings()):
+        return url
     from brim.settings import load_config
 
-    value = url or load_config(config).resolve().value("store.url")
+    value = load_config(config).resolve().value("store.url")
     return value if isinstance(value, str) else None
+
+
+def _any_settings() -> bool:
+    """Return whether anything but the defaults could set a store: a file, or a variable of the environment."""
+    from brim.settings import project
+
+    found = project.find(None)
+    named = any(name.startswith("BRIM_") for name in os.environ)
+    return bool(found.path or found.root or project.user_file(os.environ) or named)
 
 
 def open_existing(url: str | None) -> Store:

@@ -29,9 +29,14 @@ CHECKS = {
     "prompts are tiny": "With a budget far above the need, one long output costs much more than it should.",
     "curator fails": "The default selection was used, so nothing broke, but the call was paid for.",
     "answer cut off": "A truncated answer is a failure: whatever builds on it fails later.",
+    "margin on exact counts": "A margin is for estimates; with exact counts it has no effect.",
+    "cache not used": "Each prompt begins anew, so the provider bills all of it at the full price.",
+    "estimate wastes room": "Prompts are cut although the provider counts less: a closer count keeps more.",
+    "compacts often": "Each compaction changes the start of the prompt, and the provider's cache is lost.",
+    "gateway cuts often": "Each cut changes the start of the prompt, and what the client sent is not all read.",
     "prompt refused": "HTTP 400 is how a server refuses a prompt that is longer than its window: the call is wasted.",
 }
-"""Every check by its name, and why its finding matters; those from the eighth on need receipts."""
+"""Every check by its name, and why its finding matters; some need receipts or a store."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,10 +64,11 @@ class Finding:
         return {**asdict(self), "why": self.why, "commands": list(self.commands)}
 
 
-def commands(settings: Resolved, key: str, value: object) -> tuple[str, ...]:
+def commands(settings: Resolved, key: str, value: object, *, narrow: bool = False) -> tuple[str, ...]:
     """Return the command that sets a setting in the layer that decides it, if there is one.
 
-    The result is empty if that layer is a profile that comes with brim, which cannot be changed.
+    The result is empty if that layer is a profile that comes with brim, which cannot be changed. With `narrow` it is
+    set for the step of the settings alone, whichever layer decides it now.
     """
     full = BARE.get(key, key)
     known = settings[full]
@@ -70,7 +76,8 @@ def commands(settings: Resolved, key: str, value: object) -> tuple[str, ...]:
         return (f"export {SETTINGS[full].variable}={value}",)
     line = f"brim config set {name_of(full)} {value}"
     if settings.flow is not None:
-        step = f" --step {quote(str(settings.step))}" if known.origin == "step" else ""
+        own = settings.step is not None and (narrow or known.origin == "step")
+        step = f" --step {quote(str(settings.step))}" if own else ""
         return (f"{line} --flow {quote(settings.flow)}{step}",)
     if known.origin == "user":
         return (f"{line} --file {quote(known.where.rpartition(':')[0])}",)

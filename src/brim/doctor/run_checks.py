@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,18 +97,31 @@ def run_step(receipt: Mapping[str, Any], flow: str = "") -> RunStep:
     )
 
 
-def run_findings(settings: Resolved, run: Sequence[RunStep]) -> Iterator[Finding]:
-    """Yield the findings about the receipts of one flow, given its settings."""
-    for check in (_left_out, _one_large, _notes, _cut, _loader, _tiny, _curator, _ended):
+At = Callable[[str], Resolved | None]
+"""Returns the settings of a step; `None` if the flow has no such step."""
+
+
+def run_findings(settings: Resolved, run: Sequence[RunStep], at: At = lambda _: None) -> Iterator[Finding]:
+    """Yield the findings about the receipts of one flow, given its settings and those of its steps."""
+    yield from _left_out(settings, run, at)
+    yield from _cut(settings, run, at)
+    for check in (_one_large, _notes, _loader, _tiny, _curator, _ended):
         yield from check(settings, run)
 
 
-def _left_out(settings: Resolved, run: Sequence[RunStep]) -> Iterator[Finding]:
+def _scope(settings: Resolved, losing: Sequence[RunStep], run: Sequence[RunStep], at: At) -> Resolved:
+    """Return the narrowest settings that mend it: those of a step, if no other step of the run has the symptom."""
+    names = {step.step_id for step in losing}
+    alone = len(names) == 1 and any(step.step_id not in names for step in run)
+    return (at(names.pop()) if alone else None) or settings
+
+
+def _left_out(settings: Resolved, run: Sequence[RunStep], at: At) -> Iterator[Finding]:
     """Find the marker early in a flow: the total is too small."""
     early = [step for step in run if step.omitted and step.total < _EARLY]
     if not early:
         return
-    first = early[0]
+    first, settings = early[0], _scope(settings, early, run, at)
     if first.by_window:
         yield Finding(
             check="window is full",
@@ -126,7 +139,7 @@ def _left_out(settings: Resolved, run: Sequence[RunStep]) -> Iterator[Finding]:
         seen=f"{MARKER} in {len(early)} of {len(run)} packs of the flow {first.flow or '?'} already before step"
         f" {_EARLY}: {first.name} included {first.included} of {first.total} steps within {first.budget:,} chars",
         do=do,
-        commands=commands(settings, TOTAL, wanted) if wanted > now else (),
+        commands=commands(settings, TOTAL, wanted, narrow=True) if wanted > now else (),
     )
 
 
@@ -169,17 +182,19 @@ def _notes(_: Resolved, run: Sequence[RunStep]) -> Iterator[Finding]:
     )
 
 
-def _cut(settings: Resolved, run: Sequence[RunStep]) -> Iterator[Finding]:
+def _cut(settings: Resolved, run: Sequence[RunStep], at: At) -> Iterator[Finding]:
     """Find truncated outputs: the limit of the newest step or of the older ones is too small."""
-    newest = [step.steps[-1] for step in run if step.steps and step.steps[-1].get("state") == "cut"]
-    older = [row for step in run for row in step.steps[:-1] if row.get("state") == "cut"]
-    unlisted = sum(step.truncated and not step.omitted and not step.steps for step in run)
-    for key, which, rows, more in ((RECENT, "the newest step", newest, unlisted), (OLDER, "older steps", older, 0)):
+    newest = [(step, step.steps[-1]) for step in run if step.steps and step.steps[-1].get("state") == "cut"]
+    older = [(step, row) for step in run for row in step.steps[:-1] if row.get("state") == "cut"]
+    unlisted = [step for step in run if step.truncated and not step.omitted and not step.steps]
+    for key, which, cuts, unknown in ((RECENT, "the newest step", newest, unlisted), (OLDER, "older steps", older, [])):
+        rows, more = [row for _, row in cuts], len(unknown)
         if rows or more:
+            place = _scope(settings, [*(step for step, _ in cuts), *unknown], run, at)
             largest = max((_number(row.get("chars")) for row in rows), default=0)
             size = f", the largest output {largest:,} chars" if largest else ""
             seen = f"{STEP_MARKER!r} on {which}: {len(rows) + more} times in {len(run)} packs{size}"
-            yield _raise(settings, key, rounded(largest, 1_000), f"{which} cut", seen)
+            yield _raise(place, key, rounded(largest, 1_000), f"{which} cut", seen)
 
 
 def _loader(settings: Resolved, run: Sequence[RunStep]) -> Iterator[Finding]:
@@ -208,7 +223,7 @@ def _raise(settings: Resolved, key: str, wanted: int, check: str, seen: str) -> 
         do = f"{name_of(key)} is as large as the whole budget of {top:,}: raise context_budget_chars."
         return Finding(check=check, seen=seen, do=do)
     do = f"Raise {name_of(key)} from {now:,} to {wanted:,}."
-    return Finding(check=check, seen=seen, do=do, commands=commands(settings, key, wanted))
+    return Finding(check=check, seen=seen, do=do, commands=commands(settings, key, wanted, narrow=True))
 
 
 def _tiny(settings: Resolved, run: Sequence[RunStep]) -> Iterator[Finding]:

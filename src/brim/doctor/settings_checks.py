@@ -8,7 +8,9 @@ from shlex import quote
 
 from brim.doctor.finding import Finding, commands
 from brim.doctor.run_checks import RunStep
+from brim.errors import BrimError
 from brim.history.priority import PriorityClass
+from brim.meter import catalogue, meter
 from brim.settings.budgets import CHARS_A_TOKEN, LARGEST, OLDER, PRESETS, RECENT, TOTAL, Budgets, scaled
 from brim.settings.config import Config
 from brim.settings.flow import FlowStep
@@ -28,7 +30,8 @@ def settings_findings(config: Config, profile: str | None, runs: Mapping[str, Se
     places = list(config.places(profile))
     seen: set[str] = set()
     for settings in places:
-        for finding in (*_out_of_bounds(settings), *_window(settings, any_flow=bool(config.flows))):
+        window = _window(settings, any_flow=bool(config.flows))
+        for finding in (*_out_of_bounds(settings), *window, *_margin(settings), *_cache(settings)):
             if finding.seen not in seen:
                 seen.add(finding.seen)
                 yield finding
@@ -79,6 +82,40 @@ def _window(settings: Resolved, *, any_flow: bool) -> Iterator[Finding]:
             seen=f"the window has {size:,} tokens, and {where} sets budgets of {total.value:,} chars for a bigger one",
             do="Use the lean preset." if lean else f"Use {usual.context_budget_chars:,} chars in total.",
             commands=_set_lean(settings) if lean else _set_all(settings, usual),
+        )
+
+
+def _margin(settings: Resolved) -> Iterator[Finding]:
+    """Find a margin for estimates where counts are exact."""
+    margin, model = settings["safety_margin"], settings.value("meter") or settings.value("model")
+    if not margin.value or model is None:
+        return
+    try:
+        exact = meter(model).exact
+    except BrimError:
+        return
+    if exact:
+        yield Finding(
+            check="margin on exact counts",
+            level="advice",
+            seen=f"{margin.where or margin.origin}: safety_margin is {margin.value}, and {model} is counted exactly",
+            do="Remove the margin.",
+            commands=commands(settings, "safety_margin", 0),
+        )
+
+
+def _cache(settings: Resolved) -> Iterator[Finding]:
+    """Find a session that was told to keep no stable prefix, with a model whose cached tokens cost less."""
+    stable, model = settings["session.stable"], settings.value("model")
+    known = catalogue.lookup(model)
+    cheaper = known is not None and known.prices is not None and known.prices.cached_read is not None
+    if stable.value is False and cheaper:
+        yield Finding(
+            check="cache not used",
+            level="advice",
+            seen=f"{stable.where or stable.origin}: session.stable is false, and {model} reads cached tokens for less",
+            do="Keep the start of prompts the same.",
+            commands=commands(settings, "session.stable", "true"),
         )
 
 

@@ -91,7 +91,14 @@ _LINE = choice_or_share(("cap", "warning", "never"))
 _FAULT = choice(("pass", "refuse"))
 
 _SETTINGS = (
-    _row("profile", text(), None, "The active profile: a shipped one or one of `profiles`.", top=True),
+    _row(
+        "profile",
+        text(),
+        None,
+        "The active profile: `forge` (agents under one hard window), `ecology` (agents with budgets of their own),"
+        " `flow` (work in steps), `session` (a long-running assistant), `broker` (a simulation), or one of `profiles`.",
+        top=True,
+    ),
     _row("model", text(), None, "The model whose meter and window are used."),
     _row("meter", text(), None, "A meter instead of the model's: a unit, a vocabulary, an estimate, a tokenizer.json."),
     _row("unknown_model", text(), "error", "`error`, or the meter of a model that is not in the catalogue."),
@@ -103,11 +110,6 @@ _SETTINGS = (
     _row("window.cap", share(percent=True), None, "The largest share of the window to use."),
     _row("window.warn", share(percent=True), None, "The share of the window at which to warn."),
     _row("window.limit", whole(1), None, "An absolute limit on the input, in tokens."),
-    _row("budgets.preset", _PRESET, DEFAULT, "The budgets by name; a budget of its own overrides it.", null=True),
-    _row("budgets.context_budget_chars", whole(), 200_000, "Characters of a step's whole history."),
-    _row("budgets.history_max_recent_chars", whole(), 60_000, "Characters of the newest step."),
-    _row("budgets.history_max_older_chars", whole(), 10_000, "Characters of each older step."),
-    _row("budgets.timeout_seconds", number(86_400), 30, "Seconds that a step's model may take, and its curator."),
     _row("prompt.enabled", FLAG, True, "Whether prompts are fitted; if not, the sections are joined as they are."),
     _row("prompt.total", whole(1), None, "Tokens of the prompt; null takes the budget of the window."),
     _row("prompt.reserve", whole(), 0, "Tokens of that total reserved for the answer and for calls within the turn."),
@@ -131,6 +133,11 @@ _SETTINGS = (
     _row("prompt.stages", stages(), (), "What a prompt over its budget gives up first, in this order, until it fits."),
     _row("prompt.hard_marker", text(empty=True), None, "The marker of a cut after all stages; null: the section's."),
     _row("prompt.log", FLAG, False, "Whether a prompt over its budget is logged as a warning, with its agent."),
+    _row("budgets.preset", _PRESET, DEFAULT, "The budgets by name; a budget of its own overrides it.", null=True),
+    _row("budgets.context_budget_chars", whole(), 200_000, "Characters of a step's whole history, in a flow."),
+    _row("budgets.history_max_recent_chars", whole(), 60_000, "Characters of the newest step, in a flow."),
+    _row("budgets.history_max_older_chars", whole(), 10_000, "Characters of each older step, in a flow."),
+    _row("budgets.timeout_seconds", number(86_400), 30, "Seconds that a step's model may take, and its curator."),
     _row("sections.*.priority", PRIORITY, "medium", "How essential it is."),
     _row("sections.*.required", FLAG, False, "Whether the prompt is useless without it."),
     _row("sections.*.floor", amount(), 0, "The least that is worth including; with less, the section is dropped."),

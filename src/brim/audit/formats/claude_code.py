@@ -15,12 +15,11 @@ from brim.audit.formats.bodies import usage_of
 from brim.audit.trace import RecordingFormat, SessionLog, TraceItem, TraceStep, refused
 
 _NAME = "claude-code"
-_EVENTS = (
-    *("summary", "system", "progress", "queue-operation", "file-history-snapshot", "pr-link", "permission-mode"),
-    *("attachment", "last-prompt", "custom-title", "ai-title", "agent-name", "tag", "mode"),
-)
-"""Types of lines that are not sent to the model."""
+_EVENTS = ("summary", "system", "progress", "queue-operation", "file-history-snapshot", "pr-link", "permission-mode")
+"""Types of lines that are not sent to the model, also where they do not name their session."""
 _MARKS = ("sessionId", "leafUuid", "messageId", "parentUuid")
+_BODIES = ("message", "messages", "input", "request", "body", "params", "response")
+"""Fields of records that hold a request: they are no events of a session."""
 
 
 def _items(record: Any) -> list[TraceItem] | None:
@@ -30,7 +29,7 @@ def _items(record: Any) -> list[TraceItem] | None:
     if record.get("type") in ("user", "assistant"):
         if not isinstance(record.get("message"), Mapping) or not ("sessionId" in record or "parentUuid" in record):
             return None
-    elif record.get("type") not in _EVENTS or not any(key in record for key in _MARKS):
+    elif not _is_event(record):
         return None
     elif record.get("subtype") != "compact_boundary":
         return []
@@ -38,6 +37,14 @@ def _items(record: Any) -> list[TraceItem] | None:
     return [
         TraceItem(key=f"{_NAME} {text(record.get('sessionId')) or ''} {agent}", session=ClaudeCodeSession, line=record)
     ]
+
+
+def _is_event(record: Mapping[str, Any]) -> bool:
+    """Return whether a line is an event of a session: new versions write types that are not known here."""
+    if record.get("type") in _EVENTS:
+        return any(key in record for key in _MARKS)
+    typed = isinstance(record.get("type"), str) and "sessionId" in record
+    return typed and not any(key in record for key in _BODIES)
 
 
 class ClaudeCodeSession(SessionLog):

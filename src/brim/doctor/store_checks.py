@@ -1,0 +1,74 @@
+"""The checks of a store: estimates that waste room, sessions that compact too often, gateways that cut too often."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from brim.doctor.finding import Finding, commands
+from brim.sessions.overview import Overview
+from brim.settings.resolved import Resolved
+
+_WASTE = 1.25
+"""How many times the provider's count an estimate may be before it is a finding."""
+_ENOUGH = 5
+"""Prompts of a session that show what is usual."""
+_OFTEN = 3
+"""Prompts for one compaction, at the least."""
+_CUTS = 10
+"""Cuts of one conversation from which on its window is too small for its work."""
+
+
+def store_findings(settings: Resolved, found: Overview) -> Iterator[Finding]:
+    """Yield the findings about the sessions of a store and the conversations of its gateway."""
+    yield from _estimates(found)
+    yield from _compactions(settings, found)
+    yield from _cuts(found)
+
+
+def _estimates(found: Overview) -> Iterator[Finding]:
+    for row in found.recent:
+        status = row.status
+        reported, used = status.get("reported"), status["used"]
+        if status["exact"] or not reported or status["prompts"] < _ENOUGH or used < _WASTE * reported:
+            continue
+        yield Finding(
+            check="estimate wastes room",
+            level="advice",
+            seen=f"session {row.id} counts {used:,} tokens for {status['model'] or 'its model'}, and the provider"
+            f" reported {reported:,}",
+            do="Pass the reported usage to record_usage after each call, or count exactly: name the vocabulary of the"
+            " model in brim.models.yaml, or install an extra with it (open, claude).",
+        )
+
+
+def _compactions(settings: Resolved, found: Overview) -> Iterator[Finding]:
+    for row in found.recent:
+        status = row.status
+        prompts, compactions = status["prompts"], status["compactions"]
+        if compactions < 2 or prompts < _ENOUGH or compactions * _OFTEN <= prompts:
+            continue
+        cap = settings.value("window.cap")
+        yield Finding(
+            check="compacts often",
+            level="advice",
+            seen=f"session {row.id} was compacted {compactions:,} times in {prompts:,} prompts, at a budget of"
+            f" {status['budget']:,} of a window of {status['window']:,} tokens",
+            do="Let prompts use more of the window, or pass shorter tool results."
+            if cap is not None
+            else "Use a model with a larger window, or pass shorter tool results and fewer tools.",
+            commands=commands(settings, "window.cap", "null") if cap is not None else (),
+        )
+
+
+def _cuts(found: Overview) -> Iterator[Finding]:
+    for row in found.gateway:
+        if row.cuts < _CUTS:
+            continue
+        window = f", in a window of {row.window:,}" if row.window else ""
+        yield Finding(
+            check="gateway cuts often",
+            level="advice",
+            seen=f"conversation {row.id} with {row.model or 'an unnamed model'} was cut {row.cuts:,} times{window}",
+            do="Use a model with a larger window, offer fewer tools, or let the client compact (gateway.policy:"
+            " refuse).",
+        )
