@@ -124,6 +124,12 @@ def _models(_: Sequence[str]) -> Iterable[str]:
     return [*catalogue.known_names(), *UNITS, *VOCABULARIES]
 
 
+def _formats(_: Sequence[str]) -> Iterable[str]:
+    from brim.wire.base import Format
+
+    return get_args(Format)
+
+
 def _settings(words: Sequence[str]) -> Config:
     from brim.cli.output import mute_settings
     from brim.settings import load_config
@@ -158,7 +164,6 @@ def _given(words: Sequence[str], *names: str) -> str | None:
 
 _CLOSED: dict[str, tuple[str, ...]] = {
     "SHELL": get_args(Shell),
-    "--format": ("openai", "responses", "anthropic"),
     "--select": ("recency", "priority", "relevance", "priority+relevance"),
     "--repair": ("drop", "error"),
     "--engine": ("processes", "ray"),
@@ -169,6 +174,7 @@ _OPEN: dict[str, Callable[[Sequence[str]], Iterable[str]]] = {
     "--model": _models,
     "--meter": _models,
     "PATTERN": _models,
+    "--format": _formats,
     "--profile": lambda words: _settings(words).profiles,
     "--flow": lambda words: _settings(words).flows,
     "--step": _steps,
