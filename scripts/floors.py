@@ -19,7 +19,7 @@ FLOORS = (
     ("page", ("__init__", "studio")),
     ("edges", ("gateway", "audit", "integrations", "flows", "doctor")),
     ("settings", ("settings",)),
-    ("sessions", ("sessions", "replay")),
+    ("sessions", ("sessions", "requests")),
     ("deciding", ("sections", "history", "testing")),
     ("records", ("truncate", "receipts", "store", "llm")),
     ("counting", ("meter",)),

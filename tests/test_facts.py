@@ -60,7 +60,7 @@ def test_completion_shows_the_public_names_and_nothing_else():
 
 def test_the_functions_are_not_hidden_by_the_modules_of_their_name():
     import brim.meter
-    import brim.replay
+    import brim.requests.replay
     import brim.sections.fit
 
     assert callable(brim.fit)

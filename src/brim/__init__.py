@@ -32,7 +32,9 @@ if _typing.TYPE_CHECKING:
     from brim.receipts.capture import Capture
     from brim.receipts.receipt import Change, Loss, Part, Receipt
     from brim.receipts.section import Priority, Section
-    from brim.replay import replay
+    from brim.requests.fit import fit_request
+    from brim.requests.replay import replay
+    from brim.requests.request import Request
     from brim.sections.fit import fit
     from brim.sections.section_fit import Prompt
     from brim.sections.stages import Stage
@@ -73,6 +75,7 @@ __all__ = [
     "Priority",
     "Prompt",
     "Receipt",
+    "Request",
     "Section",
     "Session",
     "Shares",
@@ -89,6 +92,7 @@ __all__ = [
     "cut",
     "fit",
     "fit_messages",
+    "fit_request",
     "is_overflow",
     "load_config",
     "meter",
@@ -114,7 +118,9 @@ _MODULES = {
     "receipts.capture": ("Capture",),
     "receipts.receipt": ("Change", "Loss", "Part", "Receipt"),
     "receipts.section": ("Priority", "Section"),
-    "replay": ("replay",),
+    "requests.fit": ("fit_request",),
+    "requests.replay": ("replay",),
+    "requests.request": ("Request",),
     "sections.fit": ("fit",),
     "sections.section_fit": ("Prompt",),
     "sections.stages": ("Stage",),

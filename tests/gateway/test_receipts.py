@@ -7,7 +7,7 @@ import pytest
 from brim import open_store
 from brim.cli import main
 from brim.receipts.receipt import Receipt
-from brim.replay import replay
+from brim.requests.replay import replay
 from brim.sessions.held_conversation import KIND
 from gateway.conftest import asked, conversation, post
 

@@ -66,7 +66,7 @@ def test_a_section_that_two_stages_took_from_still_has_its_whole_size_and_both_r
 )
 def test_a_stage_leaves_what_it_says(stage, content, left):
     section = Section("a", content, keep="newest" if isinstance(content, list) else "head", marker=">")
-    kept, told = stage.left(section, 60, 13, brim.meter("chars"))
+    kept, told, _ = stage.left(section, 60, 13, brim.meter("chars"))
     assert (kept if isinstance(kept, str) else "\n".join(kept)) == left
     assert told.startswith("its " if stage.to is stage.down_to else "cut to ")
 

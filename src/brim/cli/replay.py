@@ -15,7 +15,7 @@ from brim.cli.summary import noun
 from brim.errors import DoesNotFit, InvalidValue, UnknownName
 from brim.receipts.receipt import Change, Part, Receipt
 from brim.receipts.receipt_file import read_receipt
-from brim.replay import replay
+from brim.requests.replay import replay
 
 _PROMPT = "prompt:"
 """How the name of a receipt in a store begins; the studio shows the same names."""
@@ -52,7 +52,7 @@ def run(
     if why is not None:
         sentence = recorded.why(why)
         if json:
-            emit({"why": sentence, "part": recorded.part(why)._asdict()})
+            emit({"why": sentence, "part": recorded.part(why).to_dict()})
         else:
             console().print(sentence, soft_wrap=True)
     elif diff is not None:
@@ -172,8 +172,8 @@ def _cell(part: Part | None) -> str:
 def _change(change: Change) -> dict[str, object]:
     return {
         "name": change.name,
-        "before": change.before._asdict() if change.before else None,
-        "after": change.after._asdict() if change.after else None,
+        "before": change.before.to_dict() if change.before else None,
+        "after": change.after.to_dict() if change.after else None,
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -197,13 +197,28 @@ class History:
             DoesNotFit: the messages that always stay are bigger than the budget.
             InvalidValue: an argument is invalid.
         """
-        arguments, turns = locals(), self._turns
-        chosen = {name: arguments[name] for name in _OPTIONS}
-        if chosen != self._chosen:
-            self._options, self._chosen = Options(**chosen), chosen
+        arguments = locals()
         extra, exact = self.extra_units(tools, system)
+        fit = self.plan(budget_of(budget, self._model), extra, {name: arguments[name] for name in _OPTIONS})
+        return self.fitted(fit, {"tools": tools, "system": system}, exact=exact, capture=capture)
+
+    def plan(self, budget: int, extra: Mapping[str, int], options: Mapping[str, Any]) -> HistoryFit:
+        """Return what would be sent within a budget; nothing is remembered of it.
+
+        Args:
+            budget: tokens for everything.
+            extra: tokens besides the messages, as `extra_units` returns them.
+            options: the options of `fit`, by name.
+
+        Raises:
+            DoesNotFit: the messages that always stay are bigger than the budget.
+            InvalidValue: an option is invalid.
+        """
+        turns = self._turns
+        if options != self._chosen:
+            self._options, self._chosen = Options(**options), dict(options)
         made = (self._forms, self._excerpts, self._names, self._ranking)
-        common = (turns, *made, budget_of(budget, self._model), extra, self._options)
+        common = (turns, *made, budget, extra, self._options)
         fit: SelectionFit | StableFit = SelectionFit(*common)
         if self._stable is not None:
             fit = StableFit(*common, stable=self._stable)
@@ -211,9 +226,27 @@ class History:
         if turns.thinks and binds(turns.model):
             unbind(fit)
         fit.finish()
-        return self._fitted(fit, {"tools": tools, "system": system}, exact=exact, capture=capture)
+        return fit
 
-    def _fitted(self, fit: HistoryFit, before: Mapping[str, Any], *, exact: bool, capture: bool) -> Fitted:
+    def demand(self, options: Mapping[str, Any]) -> tuple[int, int, list[int]]:
+        """Return the tokens of all turns, those of the turns that always stay, and these turns.
+
+        Raises:
+            InvalidValue: an option is invalid.
+        """
+        made = (self._forms, self._excerpts, self._names, self._ranking)
+        fit = SelectionFit(self._turns, *made, 0, {}, Options(**options))
+        fit.prepare()
+        essential = fit.essential()
+        return sum(fit.weights), sum([fit.weights[turn] for turn in essential]), essential
+
+    def called(self, turns: Iterable[int]) -> set[str]:
+        """Return the names of the tools that some turns call."""
+        read = self._turns
+        messages = [read.messages[at] for turn in turns for at in range(*read.span(turn))]
+        return {piece.name for message in messages if message.calls for piece in message.pieces if piece.kind == "call"}
+
+    def fitted(self, fit: HistoryFit, before: Mapping[str, Any], *, exact: bool, capture: bool) -> Fitted:
         """Return the result of a fit.
 
         Args:

@@ -8,7 +8,7 @@ parts that every format has: each message, its texts, names and calls.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from brim.meter.model import Framing
 from brim.wire import format_of, instructions, wire
@@ -27,6 +27,9 @@ _CALL = 3
 """Tokens for each call, in addition to its id, name and arguments."""
 _SEALED = 4
 """Characters of encrypted thinking for each token."""
+
+if TYPE_CHECKING:
+    from brim.meter.schemas import ToolCounts
 
 Count = Callable[[str], int]
 
@@ -105,9 +108,18 @@ class RequestCounter:
         """
         if tools is None:
             return 0, True
-        from brim.meter.schemas import count_tools
+        counts = self.each_tool(tools, system=system)
+        return counts.total, counts.exact
 
-        return count_tools(tools, self.text, self.maker, model=self.model, system=system)
+    def each_tool(self, tools: Sequence[Mapping[str, Any]], *, system: bool = True) -> ToolCounts:
+        """Return the tokens of each tool of a request.
+
+        Raises:
+            InvalidValue: `tools` is not a list of tools, or a tool is invalid.
+        """
+        from brim.meter.schemas import tool_counts
+
+        return tool_counts(tools, self.text, self.maker, model=self.model, system=system)
 
 
 def _maker(model: str | None) -> str | None:

@@ -90,6 +90,22 @@ class _Tool(NamedTuple):
     raw: Mapping[str, Any]
 
 
+class ToolCounts(NamedTuple):
+    """The tokens of the tools of a request."""
+
+    once: int
+    """Tokens for offering any tools at all."""
+    each: list[int]
+    """Tokens of each tool."""
+    exact: bool
+    """Whether a published rule makes the numbers exact."""
+
+    @property
+    def total(self) -> int:
+        """Tokens of all tools."""
+        return self.once + sum(self.each)
+
+
 def count_tools(
     tools: Sequence[Mapping[str, Any]],
     count: Count,
@@ -99,6 +115,25 @@ def count_tools(
     system: bool = True,
 ) -> tuple[int, bool]:
     """Return the tokens of the tools of a request, and whether a published rule makes the number exact.
+
+    The arguments are those of `tool_counts`.
+
+    Raises:
+        InvalidValue: a tool or its schema is invalid; the message has its index and the path to the problem.
+    """
+    counts = tool_counts(tools, count, provider, model=model, system=system)
+    return counts.total, counts.exact
+
+
+def tool_counts(
+    tools: Sequence[Mapping[str, Any]],
+    count: Count,
+    provider: str,
+    *,
+    model: str | None = None,
+    system: bool = True,
+) -> ToolCounts:
+    """Return the tokens of each tool of a request.
 
     The formats of OpenAI (chat and responses), Anthropic and MCP are accepted for every provider. Without a model,
     OpenAI's rule is that of gpt-4o, and Anthropic's prompt is the longest one. `system` says whether the request has a
@@ -111,18 +146,16 @@ def count_tools(
         raise InvalidType("tools", tools, "a list of tools")
     read = [_tool(f"tools[{i}]", tool, provider) for i, tool in enumerate(definitions(tools))]
     if not read:
-        return 0, True
+        return ToolCounts(0, [], True)
     names = [fold(name) for name in spellings(model)] if model is not None else ["gpt-4o"]
     if provider != "openai":
         prompts = (_CLAUDE_PROMPTS[name] for name in names if name in _CLAUDE_PROMPTS)
         prompt = next(prompts, _CLAUDE_PROMPT) if provider == "anthropic" else _OTHER_PROMPT
-        return prompt + sum(_by_json(tool, count) for tool in read), False
+        return ToolCounts(prompt, [_by_json(tool, count) for tool in read], False)
     measured = next((_MEASURED[name] for name in names if name in _MEASURED), None)
-    total, exact = (_END, measured is not None) if system else (_END + _OWN_MESSAGE, False)
-    for tool in read:
-        units, flat = _by_rule(tool, count, _OLD_FUNCTION if measured is None else measured)
-        total, exact = total + units, exact and flat
-    return total, exact
+    by_rule = [_by_rule(tool, count, _OLD_FUNCTION if measured is None else measured) for tool in read]
+    exact = system and measured is not None and all(flat for _, flat in by_rule)
+    return ToolCounts(_END if system else _END + _OWN_MESSAGE, [units for units, _ in by_rule], exact)
 
 
 def _tool(place: str, tool: object, provider: str) -> _Tool:

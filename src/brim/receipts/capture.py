@@ -39,8 +39,8 @@ class Capture:
             if not isinstance(section.keep, str):
                 raise InvalidValue(f"section {section.name!r}: keep", section.keep, "a name, to be captured as JSON")
             row = {slot.name: getattr(section, slot.name) for slot in fields(section)}
-            content = section.content if isinstance(section.content, str) else list(section.content)
-            rows.append({**row, "content": content, "forms": list(section.forms)})
+            row = {key: list(value) if isinstance(value, tuple) else value for key, value in row.items()}
+            rows.append({key: value for key, value in row.items() if value is not None or key not in ("scores", "ids")})
         return {
             "sections": rows,
             "budget": self.budget,

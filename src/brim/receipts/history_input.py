@@ -92,6 +92,8 @@ def _restored(values: Mapping[str, Any]) -> HistoryInput:
 
 def whole_numbers(values: Any) -> Iterator[int]:
     """Yield the whole numbers in the caller's own JSON, of values that may be the input of a fit of a history."""
+    if isinstance(values, Mapping) and "request" in values:
+        values = values.get("history")
     free = [values.get(key) for key in _FREE] if isinstance(values, Mapping) else []
     for level in levels(free):
         yield from (value for value in level if type(value) is int)

@@ -7,7 +7,7 @@ at another budget. The JSON is versioned and described by `receipt.schema.json`.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple, get_args
@@ -17,6 +17,7 @@ from brim.meter.base import measured
 from brim.meter.memo import Memo
 from brim.receipts.capture import Capture
 from brim.receipts.history_input import HistoryInput, whole_numbers
+from brim.receipts.request_capture import RequestCapture
 from brim.receipts.schema import check
 from brim.receipts.section import Priority
 from brim.receipts.text_table import TextTable
@@ -50,8 +51,22 @@ _PRESENT = ("whole", "form", "cut", "summarised")
 _LESSENED = ("form", "cut", "summarised", "dropped")
 
 
+@dataclass(frozen=True, slots=True)
+class KeptEntry:
+    """An entry of a section that is in the prompt, whole or shortened; it unpacks into its index and its id."""
+
+    index: int
+    """Its index in the content of the section."""
+    id: str | int | None
+    """Its id, if the section has ids."""
+
+    def __iter__(self) -> Iterator[Any]:
+        yield self.index
+        yield self.id
+
+
 class Part(NamedTuple):
-    """The outcome of one section, or of one turn of a history."""
+    """The outcome of one section, of one turn of a history, or of the tools of a request."""
 
     name: str
     state: State
@@ -70,6 +85,27 @@ class Part(NamedTuple):
     handle: str
     """The hash of the whole content, by which a store finds it."""
     ceiling: int | None = None
+    entries: tuple[str, ...] = ()
+    """What happened to each entry, in the order given: `whole`, `shortened` or `dropped`."""
+    ids: tuple[str | int, ...] = ()
+    """The ids of the entries, if they have any."""
+
+    @property
+    def kept(self) -> tuple[KeptEntry, ...]:
+        """The entries that are in the prompt, whole or shortened, in the order given."""
+        ids = self.ids or [None] * len(self.entries)
+        pairs = enumerate(zip(self.entries, ids, strict=True))
+        return tuple([KeptEntry(index, each) for index, (state, each) in pairs if state != "dropped"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the part as JSON values, without entries and ids if it has none."""
+        row = self._asdict() | {"entries": list(self.entries), "ids": list(self.ids)}
+        return {key: value for key, value in row.items() if value or key not in ("entries", "ids")}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Part:
+        """Return the part that `to_dict` wrote."""
+        return cls(**{**values, **{key: tuple(values.get(key, ())) for key in ("entries", "ids")}})
 
     @property
     def present(self) -> bool:
@@ -137,8 +173,8 @@ class Receipt:
     planned: bool = False
     """Whether it was computed from sizes alone, without the texts."""
     version: int = VERSION
-    capture: Capture | HistoryInput | None = field(default=None, repr=False, compare=False)
-    """The input of the fit: sections, or messages. It is part of the JSON only if `captured` is true."""
+    capture: Capture | HistoryInput | RequestCapture | None = field(default=None, repr=False, compare=False)
+    """The input of the fit: sections, messages, or both. It is part of the JSON only if `captured` is true."""
     captured: bool = False
     """Whether `to_dict` writes the capture."""
 
@@ -259,7 +295,7 @@ class Receipt:
     def to_dict(self) -> dict[str, Any]:
         """Return the receipt as JSON values, in the versioned form that the schema describes."""
         return {slot.name: getattr(self, slot.name) for slot in fields(self)} | {
-            "parts": [part._asdict() for part in self.parts],
+            "parts": [part.to_dict() for part in self.parts],
             "losses": [loss._asdict() for loss in self.losses],
             "stages": list(self.stages),
             "truncated": self.truncated,
@@ -286,7 +322,7 @@ class Receipt:
         row: dict[str, Any] = {key: None if key == "capture" else value for key, value in values.items()}
         check("receipt", row)
         del row["truncated"]
-        row["parts"] = tuple(Part(**part) for part in row["parts"])
+        row["parts"] = tuple(Part.from_dict(part) for part in row["parts"])
         row["losses"] = tuple(Loss(**loss) for loss in row["losses"])
         row["stages"] = tuple(row.get("stages", ()))
         row["capture"] = None if capture is None else capture_of(capture, "receipt.capture")
@@ -329,12 +365,14 @@ def _restored(values: Mapping[str, Any]) -> Receipt:
     return Receipt(**values)
 
 
-def capture_of(values: Mapping[str, Any], place: str = "capture") -> Capture | HistoryInput:
-    """Return the input of a fit from its JSON values: sections, or the messages of a history.
+def capture_of(values: Mapping[str, Any], place: str = "capture") -> Capture | HistoryInput | RequestCapture:
+    """Return the input of a fit from its JSON values: sections, the messages of a history, or a whole request.
 
     Raises:
-        InvalidValue: it is neither.
+        InvalidValue: it is none of them.
     """
+    if isinstance(values, Mapping) and "request" in values:
+        return RequestCapture.from_dict(values, place)
     kind = HistoryInput if isinstance(values, Mapping) and "messages" in values else Capture
     return kind.from_dict(values, place)
 

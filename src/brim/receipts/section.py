@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from fractions import Fraction
+from math import isfinite
 from typing import Any, Literal, get_args
 
 from brim.amounts import Amount, units, units_or_share
@@ -67,12 +68,17 @@ class Section:
     most: int | None = None
     """At most this many entries, from the side that `keep` keeps; those of a text are its lines. The choice is made
     before anything is counted. The rest of a list is not reported as a loss, the rest of a text is."""
+    scores: Sequence[float] | None = None
+    """How good each entry is: with `best`, those of the highest scores are kept, in the order given."""
+    ids: Sequence[str | int] | None = None
+    """The name of each entry, by which the receipt reports it."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise InvalidType("section name", self.name, "a text that is not empty")
         where = f"section {self.name!r}"
         self._check_texts(where)
+        self._check_labels(where)
         self._check_choices(where)
         for field in ("required", "stable", "enabled"):
             if not isinstance(getattr(self, field), bool):
@@ -95,6 +101,25 @@ class Section:
         for name, value in (("marker", "" if self.marker is None else self.marker), ("joiner", self.joiner)):
             if not isinstance(value, str):
                 raise InvalidType(f"{where}: {name}", value, "a text")
+
+    def _check_labels(self, where: str) -> None:
+        """Check the scores and the ids: one for each entry."""
+        for name, kinds, expected in (("scores", (int, float), "a finite number"), ("ids", (str, int), "a text")):
+            values = getattr(self, name)
+            if values is None:
+                continue
+            if isinstance(values, str | bytes) or not isinstance(values, Sequence):
+                raise InvalidType(f"{where}: {name}", values, "a list, one for each entry")
+            if isinstance(self.content, str) or len(values) != len(self.content):
+                entries = "a text" if isinstance(self.content, str) else f"{len(self.content):,} entries"
+                raise InvalidValue(f"{where}: {name}", f"a list of {len(values):,}", f"one for each entry of {entries}")
+            for i, value in enumerate(values):
+                if isinstance(value, bool) or not isinstance(value, kinds) or not _is_finite(value):
+                    raise InvalidType(f"{where}: {name}[{i}]", value, expected)
+            object.__setattr__(self, name, tuple(values))
+        if self.ids is not None and len(set(self.ids)) < len(self.ids):
+            twice = next(each for i, each in enumerate(self.ids) if each in self.ids[:i])
+            raise InvalidValue(f"{where}: ids", twice, "different from the ids of the other entries")
 
     def _check_choices(self, where: str) -> None:
         expected = ", ".join(name.lower() for name in Priority.__members__) + " or a whole number"
@@ -120,21 +145,43 @@ class Section:
         return self.keep in ("tail", "newest")
 
     @property
+    def entry_order(self) -> Sequence[int]:
+        """The indexes of its entries in the order in which they are kept."""
+        if self.keeps_end:
+            return range(len(self.content) - 1, -1, -1)
+        if self.scores is None:
+            return range(len(self.content))
+        scores = self.scores
+        return sorted(range(len(scores)), key=lambda index: -scores[index])
+
+    @property
+    def chosen_indexes(self) -> Sequence[int]:
+        """The indexes of the entries that `most` allows, ascending."""
+        order = self.entry_order
+        return range(len(order)) if self.most is None or len(order) <= self.most else sorted(order[: self.most])
+
+    @property
     def chosen(self) -> str | Sequence[str]:
         """The content, or as much of it as `most` allows."""
         if self.most is None:
             return self.content
-        entries = text_entries(self.content) if isinstance(self.content, str) else self.content
+        if not isinstance(self.content, str):
+            return [self.content[index] for index in self.chosen_indexes]
+        entries = text_entries(self.content)
         if len(entries) <= self.most:
             return self.content
         chosen = entries[len(entries) - self.most :] if self.keeps_end else entries[: self.most]
-        return "\n".join(chosen).rstrip("\n") if isinstance(self.content, str) else chosen
+        return "\n".join(chosen).rstrip("\n")
 
     @property
     def text(self) -> str:
         """The chosen content as one text."""
         chosen = self.chosen
         return chosen if isinstance(chosen, str) else self.joiner.join(chosen)
+
+
+def _is_finite(value: object) -> bool:
+    return not isinstance(value, float) or isfinite(value)
 
 
 def _texts(place: str, value: object, expected: str) -> tuple[str, ...]:

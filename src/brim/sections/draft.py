@@ -6,10 +6,10 @@ a cut.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from brim.amounts import of_budget, units_or_share
 from brim.errors import DoesNotFit
@@ -21,7 +21,7 @@ from brim.truncate import truncator
 from brim.truncate.base import shrink
 
 if TYPE_CHECKING:
-    from brim.truncate.records import Records
+    from brim.truncate.records import Records, Selection
 
 Summarise = Callable[[str, int], str]
 """Gets a text and a limit in tokens, and returns a shorter text. A summary that does not fit is not used."""
@@ -35,7 +35,11 @@ def records(section: Section, marker: str | None) -> Records:
     from brim.truncate.records import Records
 
     marker = None if marker is None else marker.strip("\n")  # Each entry and the marker have a line of their own.
-    return Records(marker=marker, keep="newest" if section.keeps_end else "best", separator=section.joiner)
+    order = None
+    if section.scores is not None and not section.keeps_end:
+        at = {index: i for i, index in enumerate(section.chosen_indexes)}
+        order = tuple([at[index] for index in section.entry_order if index in at])
+    return Records(marker=marker, keep="newest" if section.keeps_end else "best", separator=section.joiner, order=order)
 
 
 @dataclass(slots=True, eq=False)
@@ -68,6 +72,22 @@ class Draft:
     """What the stages left of it, as the reason in the receipt."""
     before: tuple[int, str] | None = None
     """The count and the text of the whole content, if a stage took some of it."""
+    selected: Selection | None = None
+    """The entries that the last cut kept."""
+    places: Sequence[int] | None = None
+    """If a stage took some entries, the index of each that it left in the whole content; -1 for a marker."""
+    given: Section | None = None
+    """The section before any stage."""
+
+    @property
+    def name(self) -> str:
+        """The name of its section."""
+        return self.section.name
+
+    @property
+    def required(self) -> bool:
+        """Whether it must be present."""
+        return self.section.required
 
     def measure(self, count: int) -> None:
         """Set the size of the content, and how much of it is wanted."""
@@ -89,11 +109,20 @@ class Draft:
             side = "last" if self.section.keeps_end else "first"
             self.lessened = f"its {side} {self.section.most:,} entries"
 
-    def lessen(self, content: str | Sequence[str], reason: str) -> None:
-        """Use less content from now on."""
+    def lessen(self, content: str | Sequence[str], reason: str, left: Sequence[int] = ()) -> None:
+        """Use less content from now on; `left` are the indexes of entries among those chosen, -1 for a marker."""
         self.before = self.before or (self.count, self.text)
         self.lessened = f"{self.lessened}, then {reason}" if self.lessened else reason
-        self.section = replace(self.section, content=content, most=None)
+        self.given = self.given or self.section
+        section, labels = self.section, dict[str, Any]()
+        if not isinstance(content, str):
+            chosen = section.chosen_indexes
+            own = [chosen[index] if index >= 0 else -1 for index in left]
+            self.places = own if self.places is None else [self.places[i] if i >= 0 else -1 for i in own]
+            if section.scores is not None:
+                lowest = min(section.scores, default=0)
+                labels["scores"] = [section.scores[i] if i >= 0 else lowest for i in own]
+        self.section = replace(section, content=content, most=None, **{"scores": None, "ids": None, **labels})
         self.text = self.section.text
         self.measure(self.meter.count(self.text))
 
@@ -130,7 +159,7 @@ class Draft:
         A cut inside the text takes its whole grant, which it misses by a token or two at most, so that grants grow
         with the budget. A form, entries, lines or a shape take what they use.
         """
-        self.kept, self.load = "", 0
+        self.kept, self.load, self.selected = "", 0, None
         if grant >= self.size:
             self._keep(self.text, *(("cut", self.lessened) if self.lessened else ("whole", "it fits whole")))
         elif not self._take_form(grant) and (self.cuttable or (grant >= self.wanted and not self.section.stable)):
@@ -163,7 +192,26 @@ class Draft:
             self.reason,
             handle(text or section.text),
             self.ceiling,
+            self._entries(),
+            tuple((self.given or section).ids or ()),
         )
+
+    def _entries(self) -> tuple[str, ...]:
+        """Return what happened to each entry of the whole content."""
+        given = (self.given or self.section).content
+        if isinstance(given, str):
+            return ()
+        states = ["dropped"] * len(given)
+        if self.kept and self.state in ("whole", "cut"):
+            chosen, indexes = self.section.chosen, self.section.chosen_indexes
+            kept: Iterable[tuple[int, str]] = enumerate(chosen)
+            if self.selected is not None:
+                kept = zip(self.selected.kept, self.selected.entries, strict=True)
+            for i, text in kept:
+                index = indexes[i] if self.places is None else self.places[indexes[i]]
+                if index >= 0:
+                    states[index] = "whole" if text == given[index] else "shortened"
+        return tuple(states)
 
     @property
     def marked(self) -> int:
@@ -206,7 +254,8 @@ class Draft:
         section, chosen = self.section, self.section.chosen
         if isinstance(chosen, str):
             return truncator(section.keep, section.marker).truncate(self.text, limit, self.meter).text
-        return records(section, section.marker).select(chosen, limit, self.meter).text
+        self.selected = records(section, section.marker).select(chosen, limit, self.meter)
+        return self.selected.text
 
     def _cause(self, grant: int) -> str:
         unit = self.meter.unit

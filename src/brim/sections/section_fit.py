@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from brim.errors import DoesNotFit
 from brim.meter.base import BaseMeter
@@ -20,6 +20,36 @@ from brim.sections.allocation import Claim, allocate, essential
 from brim.sections.draft import Draft, Summarise
 from brim.sections.layout import Layout, layout
 from brim.sections.stages import HARD, bordered, staged
+
+
+class Bidder(Protocol):
+    """What takes a share of a budget: a section, and in a request also its history and its tools."""
+
+    rank: int
+    size: int
+    """Tokens of all of it."""
+    ceiling: int | None
+    grant: int
+    load: int
+    """Tokens that are planned for what it keeps."""
+    reason: str
+
+    @property
+    def name(self) -> str:
+        """What the receipt calls it."""
+
+    @property
+    def required(self) -> bool:
+        """Whether it must be present."""
+
+    def claim(self, toll: int) -> Claim:
+        """Return its claim on the budget."""
+
+    def take(self, grant: int) -> int:
+        """Use at most `grant` tokens, and return how many of them it takes."""
+
+    def drop(self, reason: str) -> None:
+        """Use nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,45 +179,53 @@ class SectionFit:
                 return draft.size
         return max(0, self._count(self._kept(), self.longest) - self.budget)
 
+    def bidders(self) -> Sequence[Bidder]:
+        """Return what shares the budget, in the order given."""
+        return self.live
+
+    def room(self) -> int:
+        """Return the tokens that the bidders share, the separator of each included."""
+        fixed = self.meter.load(self.page.fixed) if self.page.fixed else 0
+        return self.budget - fixed + (self.toll if self.longest is None else -self.meter.load(self.longest))
+
     def _serve(self) -> None:
-        """Allocate the budget and cut each section to its grant."""
-        claims = [draft.claim(self.toll) for draft in self.live]
-        room = self.budget - (self.meter.load(self.page.fixed) if self.page.fixed else 0)
-        room += self.toll if self.longest is None else -self.meter.load(self.longest)
-        room = self._enough(claims, room)
+        """Allocate the budget and cut each bidder to its grant."""
+        bidders = self.bidders()
+        claims = [bidder.claim(self.toll) for bidder in bidders]
+        room = self._enough(bidders, claims)
 
         def spend(index: int, grant: int) -> int:
-            draft = self.live[index]
-            used = draft.take(grant)
-            if not used and draft.section.required:
-                raise self._uncut(draft, grant, f"cannot be cut to the {grant:,} {self.meter.unit} left for it")
+            bidder = bidders[index]
+            used = bidder.take(grant)
+            if not used and bidder.required:
+                raise self._uncut(bidder, grant, f"cannot be cut to the {grant:,} {self.meter.unit} left for it")
             return used
 
         grants = allocate(claims, room, fill=self.options["fill"], policy=self.options["policy"], spend=spend)
-        for draft, claim, grant in zip(self.live, claims, grants, strict=True):
-            draft.grant = grant
-            if not grant and (draft.kept or not draft.reason):
-                draft.drop(self._why_nothing(draft, claim))
+        for bidder, claim, grant in zip(bidders, claims, grants, strict=True):
+            bidder.grant = grant
+            if not grant and (bidder.load or not bidder.reason):
+                bidder.drop(self._why_nothing(bidder, claim))
 
-    def _enough(self, claims: Sequence[Claim], room: int) -> int:
-        """Return the room to allocate: all of it, or the sum of the required sections if joined they still fit.
+    def _enough(self, bidders: Sequence[Bidder], claims: Sequence[Claim]) -> int:
+        """Return the room to allocate: all of it, or the sum of what is required if joined that still fits.
 
         Raises:
-            DoesNotFit: the required sections alone are bigger than the budget.
+            DoesNotFit: what is required is alone bigger than the budget.
         """
-        required = [(draft, claim) for draft, claim in zip(self.live, claims, strict=True) if claim.required]
-        for draft, claim in required:
+        required = [(bidder, claim) for bidder, claim in zip(bidders, claims, strict=True) if claim.required]
+        for bidder, claim in required:
             if not claim.wanted:
-                ceiling = draft.ceiling or 0
-                raise self._uncut(draft, ceiling, f"cannot be cut to its ceiling of {ceiling:,} {self.meter.unit}")
-        needed = essential(claims)
+                ceiling = bidder.ceiling or 0
+                raise self._uncut(bidder, ceiling, f"cannot be cut to its ceiling of {ceiling:,} {self.meter.unit}")
+        needed, room = essential(claims), self.room()
         if needed <= room:
             return room
-        texts = {draft.section.name: draft.text for draft, _ in required}
-        whole = all(claim.least == claim.wanted == draft.size for draft, claim in required)
+        texts = {draft.name: draft.text for draft in self.live if draft.required}
+        whole = all(claim.least == claim.wanted == bidder.size for bidder, claim in required)
         if whole and self._count(texts, self.longest) <= self.budget:
             return needed
-        raise self._does_not_fit(claims)
+        raise self._does_not_fit(bidders, claims)
 
     def _settle(self) -> tuple[dict[str, str], int]:
         """Return the texts of the prompt and their count as a whole, after taking back any excess."""
@@ -199,25 +237,26 @@ class SectionFit:
             if used <= self.budget:
                 return texts, used
             if not self._take_back(used - self.budget):
-                raise self._does_not_fit([draft.claim(0) for draft in self.live])
+                bidders = self.bidders()
+                raise self._does_not_fit(bidders, [bidder.claim(0) for bidder in bidders])
 
     def _take_back(self, over: int) -> bool:
         """Free `over` tokens, the least essential first; return whether anything was freed."""
         freed = 0
         cuts = self.options["policy"].startswith("truncate")
-        for draft in sorted(self.live, key=lambda draft: (not draft.section.required, draft.rank))[::-1]:
-            if not draft.kept:
+        for bidder in sorted(self.bidders(), key=lambda bidder: (not bidder.required, bidder.rank))[::-1]:
+            if not bidder.load:
                 continue
-            before, claim = draft.load, draft.claim(self.toll)
+            before, claim = bidder.load, bidder.claim(self.toll)
             limit = before - (over - freed)
-            if (cuts or claim.required) and limit >= claim.least and draft.take(limit):
-                draft.reason += ", and texts count more joined than apart"
-                freed += before - draft.load
-            elif not draft.section.required:
-                draft.drop("the sections count more joined than apart, and it was the least essential")
+            if (cuts or claim.required) and limit >= claim.least and bidder.take(limit):
+                bidder.reason += ", and texts count more joined than apart"
+                freed += before - bidder.load
+            elif not bidder.required:
+                bidder.drop("the sections count more joined than apart, and it was the least essential")
                 freed += before + self.toll
             else:
-                draft.take(before)
+                bidder.take(before)
             if freed >= over:
                 break
         return freed > 0
@@ -247,39 +286,42 @@ class SectionFit:
     def _limit(self, draft: Draft) -> int:
         return self.budget if draft.ceiling is None else draft.ceiling
 
-    def _why_nothing(self, draft: Draft, claim: Claim) -> str:
+    def _why_nothing(self, bidder: Bidder, claim: Claim) -> str:
         unit = self.meter.unit
         if not claim.wanted:
-            return f"it has {draft.size:,} {unit}, and its ceiling is {draft.ceiling:,}"
+            return f"it has {bidder.size:,} {unit}, and its ceiling is {bidder.ceiling or 0:,}"
         if self.options["policy"] in ("stop", "truncate_then_stop"):
             return f"the policy {self.options['policy']} ends the prompt where something does not fit"
         if claim.least > 1:
             return f"fewer than the {claim.least:,} {unit} that it needs were left"
         return "nothing was left for it"
 
-    def _uncut(self, draft: Draft, limit: int, problem: str) -> DoesNotFit:
+    def _uncut(self, bidder: Bidder, limit: int, problem: str) -> DoesNotFit:
         """Return the error for a required section that cannot be made small enough."""
-        name, short = draft.section.name, draft.size - limit
+        name, short = bidder.name, bidder.size - limit
         return DoesNotFit(
-            f"the prompt does not fit: the required section {name!r} has {draft.size:,} {self.meter.unit}"
+            f"the prompt does not fit: the required section {name!r} has {bidder.size:,} {self.meter.unit}"
             f" and {problem}."
             f" Give it {short:,} more, or a shorter form.",
-            needed=draft.size,
+            needed=bidder.size,
             available=limit,
-            parts={name: draft.size},
+            parts={name: bidder.size},
         )
 
-    def _does_not_fit(self, claims: Sequence[Claim]) -> DoesNotFit:
-        """Return the error with every number: what is needed, by part, and what would help."""
-        required = [(draft, claim) for draft, claim in zip(self.live, claims, strict=True) if claim.required]
-        texts = {draft.section.name: draft.text for draft, _ in required}
-        parts = {draft.section.name: claim.least if claim.wanted else draft.size for draft, claim in required}
+    def _beside(self, texts: Mapping[str, str]) -> dict[str, int]:
+        """Return the tokens besides the texts of these sections, by name."""
         rest = self._count(dict.fromkeys(texts, ""), self.longest)
-        if rest:
-            alone = not self.longest and not self.page.fixed
-            parts["separators" if alone else "separators, template and budget section"] = rest
+        alone = not self.longest and not self.page.fixed
+        return {"separators" if alone else "separators, template and budget section": rest} if rest else {}
+
+    def _does_not_fit(self, bidders: Sequence[Bidder], claims: Sequence[Claim]) -> DoesNotFit:
+        """Return the error with every number: what is needed, by part, and what would help."""
+        required = [(bidder, claim) for bidder, claim in zip(bidders, claims, strict=True) if claim.required]
+        texts = {draft.name: draft.text for draft in self.live if draft.required}
+        parts = {bidder.name: claim.least if claim.wanted else bidder.size for bidder, claim in required}
+        parts |= self._beside(texts)
         needed = sum(parts.values())
-        if all(claim.least >= draft.size for draft, claim in required):
+        if all(claim.least >= bidder.size for bidder, claim in required):
             needed = self._count(texts, self.longest)
         needed = max(needed, self.budget + 1)
         short = needed - self.budget
@@ -288,7 +330,8 @@ class SectionFit:
             f"the prompt does not fit: its essential parts need {needed:,} {self.meter.unit} and the budget is"
             f" {self.budget:,}, {short:,} short ({sums}). Raise the budget to {needed:,}"
         )
-        able = [draft.section.name for draft, claim in required if claim.least > short and draft.cuttable]
+        cuttable = {draft.name for draft in self.live if draft.cuttable}
+        able = [bidder.name for bidder, claim in required if claim.least > short and bidder.name in cuttable]
         if able:
             name = min(able, key=lambda name: parts[name])
             message += f", or let {name!r} be cut by giving it a floor of {parts[name] - short:,} or less"

@@ -79,8 +79,10 @@ class Stage:
 
     def left(
         self, section: Section, budget: int, over: int, meter: BaseMeter
-    ) -> tuple[str | Sequence[str], str] | None:
-        """Return what is left of a section, and a sentence that says so; `None` if that is all of it.
+    ) -> tuple[str | Sequence[str], str, Sequence[int]] | None:
+        """Return what is left of a section, a sentence that says so, and of a list the indexes of the entries left.
+
+        It is `None` if all of it is left. The index of a marker is -1.
 
         `over` is by how many tokens the prompt is over its budget, for a stage that goes down only as far as needed.
         """
@@ -99,32 +101,38 @@ class Stage:
                     cut = truncator(section.keep, section.marker).truncate(text, limit, meter).text
                 except DoesNotFit:
                     return None
-                return (cut, reason) if cut != text else None
-            kept = self._fewer(section, entries, limit, meter)
-            return (kept, reason) if list(kept) != entries else None
-        kept = entries[-self.last :] if self.last is not None else entries[: self.first]
+                return (cut, reason, ()) if cut != text else None
+            kept, left = self._fewer(section, entries, limit, meter)
+            return (kept, reason, left) if list(kept) != entries else None
+        left = range(len(entries))[-self.last :] if self.last is not None else range(len(entries))[: self.first]
+        kept = [entries[index] for index in left]
         side = "last" if self.last is not None else "first"
         reason = f"its {side} {len(kept):,} of {len(entries):,} {'lines' if isinstance(chosen, str) else 'entries'}"
         if len(kept) == len(entries):
             return None
-        return ("\n".join(kept) if isinstance(chosen, str) else kept), reason
+        return ("\n".join(kept) if isinstance(chosen, str) else kept), reason, left
 
-    def _fewer(self, section: Section, entries: Sequence[str], limit: int, meter: BaseMeter) -> Sequence[str]:
-        """Return as many entries as count at most the limit, from the side that is kept, and at least `leave`."""
-        whole = set(entries)
+    def _fewer(
+        self, section: Section, entries: Sequence[str], limit: int, meter: BaseMeter
+    ) -> tuple[Sequence[str], Sequence[int]]:
+        """Return as many entries as count at most the limit, at least `leave`, and their indexes."""
+        whole, fitting, left = set(entries), tuple[str, ...](), tuple[int, ...]()
         try:
-            fitting = records(section, "").select(entries, limit, meter).entries
+            selected = records(section, "").select(entries, limit, meter)
+            fitting, left = selected.entries, selected.kept
             if section.marker and not whole.issuperset(fitting):
                 marker = section.marker.strip("\n")
-                fitting = records(section, "").select(entries, limit - meter.count(marker) - 1, meter).entries
+                selected = records(section, "").select(entries, limit - meter.count(marker) - 1, meter)
+                fitting, left = selected.entries, selected.kept
                 at = next((i for i, entry in enumerate(fitting, 1) if entry not in whole), len(fitting))
-                fitting = (*fitting[:at], marker, *fitting[at:])
+                fitting, left = (*fitting[:at], marker, *fitting[at:]), (*left[:at], -1, *left[at:])
         except DoesNotFit:
             fitting = ()
         n = min(self.leave, len(entries))
         if fitting and (n == 1 or len(whole.intersection(fitting)) >= n):
-            return fitting
-        return entries[len(entries) - n :] if section.keeps_end else entries[:n]
+            return fitting, left
+        least = range(len(entries))[len(entries) - n :] if section.keeps_end else range(n)
+        return [entries[index] for index in least], least
 
 
 def staged(rows: Sequence[Stage | Mapping[str, Any]]) -> tuple[Stage, ...]:

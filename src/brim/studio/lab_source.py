@@ -21,8 +21,9 @@ from brim.meter import catalogue
 from brim.receipts.capture import Capture
 from brim.receipts.history_input import HistoryInput
 from brim.receipts.receipt import Part, Receipt
+from brim.receipts.request_capture import RequestCapture
 from brim.receipts.section import Priority
-from brim.replay import replay
+from brim.requests.replay import replay
 from brim.sessions.session import Session
 from brim.settings.spec import read_spec
 from brim.studio.prompt_source import opened_prompt
@@ -237,8 +238,10 @@ def _last(workspace: Workspace, name: str) -> Capture | HistoryInput | None:
         return None
 
 
-def of_capture(source: str, title: str, capture: Capture | HistoryInput) -> LabSource:
+def of_capture(source: str, title: str, capture: Capture | HistoryInput | RequestCapture) -> LabSource:
     """Return the input of a fit, to be fitted again; each message of a history is counted once."""
+    if isinstance(capture, RequestCapture):
+        return _of_request(source, title, capture)
     model = capture.model or (capture.meter if catalogue.lookup(capture.meter) else None)
     values: dict[str, Any] = {"id": source, "title": title, "budget": capture.budget, "model": model}
     if isinstance(capture, HistoryInput):
@@ -251,6 +254,18 @@ def of_capture(source: str, title: str, capture: Capture | HistoryInput) -> LabS
         return replay(changed, budget=budget).receipt
 
     return LabSource(**values, kind="sections", refit=fit, text=lambda name: texts.get(name, ""))
+
+
+def _of_request(source: str, title: str, capture: RequestCapture) -> LabSource:
+    """Return the input of a fit of a request; the choices are those of its history."""
+    own, history = of_capture(source, title, capture.sections), of_capture(source, title, capture.history)
+    sections = {section.name for section in capture.sections.sections}
+
+    def fit(budget: int, choices: Mapping[str, Any]) -> Receipt:
+        options = {**capture.history.options, **choices}
+        return replay(replace(capture, history=replace(capture.history, options=options)), budget=budget).receipt
+
+    return replace(history, refit=fit, text=lambda name: (own if name in sections else history).text(name))
 
 
 def _refit(given: HistoryInput) -> Callable[[int, Mapping[str, Any]], Receipt]:

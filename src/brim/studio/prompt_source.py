@@ -14,7 +14,7 @@ from brim.meter import DEFAULT, BaseMeter, catalogue, meter
 from brim.receipts.capture import Capture
 from brim.receipts.history_input import HistoryInput
 from brim.receipts.receipt import Receipt
-from brim.replay import replay
+from brim.requests.replay import replay
 from brim.sessions.prompt_step import CUT
 from brim.sessions.sent_messages import unfolded
 from brim.store import META

@@ -56,6 +56,8 @@ class Records(BaseTruncator):
     """Which entries are kept: the last (`newest`) or the first (`best`)."""
     separator: str = "\n"
     """Joins the entries, and the marker to them."""
+    order: tuple[int, ...] | None = None
+    """The indexes of the entries in the order in which to keep them, if it is not the order of `keep`."""
 
     def __post_init__(self) -> None:
         if self.keep not in _MARKERS:
@@ -73,7 +75,7 @@ class Records(BaseTruncator):
             return Selection(text=text, before=before, after=before, kept=tuple(range(count)), entries=tuple(entries))
         parts = Parts(sizes=self._sizes(entries, limit, meter), build=lambda n: self._joined(entries, n), total=before)
         n, cut = most(text, limit, meter, parts)
-        following = entries[count - 1 - n] if self.keep == "newest" else entries[n]
+        following = entries[self._order(count)[n]]
         if cut is None or meter.count(following) * _BIG > limit:
             run = (n, 0) if cut is None else (n, cut.after)
             shortened = self._around_big(entries, run, limit, meter)
@@ -81,9 +83,15 @@ class Records(BaseTruncator):
                 return shortened
         if cut is None:
             raise refusal(text, meter.count(self._joined(entries, 1)), limit, meter)
-        kept = range(count - n, count) if self.keep == "newest" else range(n)
+        kept = tuple(sorted(self._order(count)[:n]))
         chosen = tuple(entries[index] for index in kept)
-        return Selection(text=cut.text, before=before, after=cut.after, kept=tuple(kept), entries=chosen)
+        return Selection(text=cut.text, before=before, after=cut.after, kept=kept, entries=chosen)
+
+    def _order(self, count: int) -> Sequence[int]:
+        """Return the indexes of the entries in the order in which they are kept."""
+        if self.order is not None:
+            return self.order
+        return range(count - 1, -1, -1) if self.keep == "newest" else range(count)
 
     def _around_big(self, entries: Sequence[str], run: tuple[int, int], limit: int, meter: Meter) -> Selection | None:
         """Return a selection that goes on where an entry is too big; `None` if it has no more than the run.
@@ -110,7 +118,7 @@ class Records(BaseTruncator):
 
         What is left in the end goes to the first entry that was shortened.
         """
-        order = range(len(entries) - 1, -1, -1) if self.keep == "newest" else range(len(entries))
+        order = self._order(len(entries))
         join = meter.count(self.separator)
         whole, used = run if run[1] <= room else (0, 0)
         kept = {index: entries[index] for index in order[:whole]}
@@ -172,9 +180,8 @@ class Records(BaseTruncator):
         sizes: list[int] = []
         total = 0
         # Without the last one: if every entry were kept, there would be nothing for the marker to report.
-        ordered = reversed(entries[1:]) if self.keep == "newest" else iter(entries[:-1])
-        for entry in ordered:
-            sizes.append(meter.count(entry) + join)
+        for index in self._order(len(entries))[:-1]:
+            sizes.append(meter.count(entries[index]) + join)
             total += sizes[-1]
             if total > _JOINS_SAVE * (limit + join):
                 break
@@ -184,9 +191,8 @@ class Records(BaseTruncator):
         """Return the `n` entries of the kept side and the marker."""
         marker = self._marker(len(entries) - n)
         note = [marker] if marker else []
-        if self.keep == "newest":
-            return self.separator.join([*note, *entries[len(entries) - n :]])
-        return self.separator.join([*entries[:n], *note])
+        kept = [entries[index] for index in sorted(self._order(len(entries))[:n])]
+        return self.separator.join([*note, *kept] if self.keep == "newest" else [*kept, *note])
 
     def _marker(self, dropped: int) -> str:
         return filled(_MARKERS[self.keep] if self.marker is None else self.marker, dropped)

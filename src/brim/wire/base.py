@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from base64 import b64encode
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 from brim.errors import InvalidType, InvalidValue
@@ -94,6 +94,18 @@ class Wire(ABC):
         if isinstance(content, list):
             return changed(raw, {("content",): [*content, {"type": self.text_type, "text": text}]})
         return changed(raw, {("content",): f"{content}\n\n{text}" if content else text})
+
+    def body(
+        self, messages: Sequence[Any], *, system: str = "", tools: Sequence[Any] | None = None, model: str | None = None
+    ) -> dict[str, Any]:
+        """Return the provider's own arguments of a request; what is empty is left out."""
+        told = [{"role": "system", "content": system}] if system else []
+        return given(model=model, messages=[*told, *messages], tools=tools)
+
+
+def given(**arguments: Any) -> dict[str, Any]:
+    """Return the arguments of a request that have a value; the messages stay, even if there are none."""
+    return {key: value for key, value in arguments.items() if value or key in (*MESSAGE_KEYS, "contents")}
 
 
 def plain(raw: Any) -> Any:

@@ -40,7 +40,7 @@ def export(workspace: Workspace, source: str, budget: object, choices: object) -
     made = [_receipt(f"{name}.receipt.json", receipt)]
     if isinstance(receipt.capture, HistoryInput):
         made.insert(0, _request(f"{name}.json", receipt.capture, chosen))
-    elif receipt.capture is not None:
+    elif isinstance(receipt.capture, Capture):
         made.insert(0, _spec(f"{name}.yaml", receipt.capture))
     return {"used": receipt.used, "budget": receipt.budget, "files": made}
 

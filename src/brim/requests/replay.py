@@ -12,6 +12,7 @@ from brim.meter.window import Window, budget_of
 from brim.receipts.capture import Capture
 from brim.receipts.history_input import HistoryInput
 from brim.receipts.receipt import Part, Receipt, capture_of, losses
+from brim.receipts.request_capture import RequestCapture
 from brim.sections.allocation import Claim, allocate, essential
 from brim.sections.fit import check
 from brim.sections.section_fit import Prompt, SectionFit
@@ -19,6 +20,7 @@ from brim.sections.section_fit import Prompt, SectionFit
 if TYPE_CHECKING:
     from brim.history.result import Fitted
     from brim.history.stable import Stable
+    from brim.requests.request import Request
 
 Measure = Meter | str | Callable[[str], int]
 Functions = Mapping[str, Callable[..., Any]]
@@ -41,17 +43,23 @@ def replay(source: HistoryInput | Fitted, **options: Unpack[ReplayOptions]) -> F
 
 
 @overload
-def replay(source: Receipt | Mapping[str, Any] | str, **options: Unpack[ReplayOptions]) -> Prompt | Fitted: ...
+def replay(source: RequestCapture | Request, **options: Unpack[ReplayOptions]) -> Request: ...
+
+
+@overload
+def replay(
+    source: Receipt | Mapping[str, Any] | str, **options: Unpack[ReplayOptions]
+) -> Prompt | Fitted | Request: ...
 
 
 def replay(
-    source: Receipt | Capture | HistoryInput | Prompt | Fitted | Mapping[str, Any] | str,
+    source: Receipt | Capture | HistoryInput | RequestCapture | Prompt | Fitted | Request | Mapping[str, Any] | str,
     *,
     budget: int | Window | None = None,
     meter: Measure | None = None,
     functions: Functions | None = None,
-) -> Prompt | Fitted:
-    """Return what the same fit would return at another budget, or with another meter: a prompt, or fitted messages.
+) -> Prompt | Fitted | Request:
+    """Return what the same fit would return at another budget, or with another meter: a prompt, messages or a request.
 
     **Sections.** A receipt without texts, such as one read from JSON without a capture, is replayed from its sizes: the
     text of the prompt is empty, and its receipt says `planned`. A ceiling that was a percentage of the budget keeps its
@@ -79,6 +87,8 @@ def replay(
     else:
         recorded, captured = source, True
     tokens = source.budget if budget is None else budget_of(budget)
+    if isinstance(recorded, RequestCapture):
+        return _request(recorded, tokens, meter, functions or {}, captured=captured)
     if isinstance(recorded, HistoryInput):
         return _messages(recorded, tokens, meter, functions or {}, captured=captured)
     if recorded is not None:
@@ -88,13 +98,13 @@ def replay(
     raise InvalidType("receipt.capture", None, "the messages of the fit, kept by capture=True: sizes are not enough")
 
 
-def _receipt_or_input(source: object) -> Receipt | Capture | HistoryInput:
+def _receipt_or_input(source: object) -> Receipt | Capture | HistoryInput | RequestCapture:
     if isinstance(source, str):
         return Receipt.from_json(source)
     if isinstance(source, Mapping):
         return Receipt.from_dict(source) if "version" in source else capture_of(source)
     found = getattr(source, "receipt", source)
-    if not isinstance(found, Receipt | Capture | HistoryInput):
+    if not isinstance(found, Receipt | Capture | HistoryInput | RequestCapture):
         raise InvalidType("source", source, "a receipt, an object with one, a capture, or the JSON of one")
     return found
 
@@ -118,22 +128,57 @@ def _messages(
 ) -> Fitted:
     from brim.history.history import fit_messages
 
-    options = {**recorded.options, **_functions(recorded, functions)}
-    options["embed"] = options["embed"] or None
-    measure: dict[str, Any] = {"model": recorded.model}
-    if meter is not None or recorded.model is None:
-        # By its name, so that the new receipt has the name too; the same name is the same meter.
-        measure = {"meter": meter if meter is not None else recorded.meter or _meter(recorded)}
     return fit_messages(
         recorded.messages,
         budget,
-        **measure,
+        **_measure(recorded, meter),
         tools=recorded.tools,
         system=recorded.system,
         stable=_stable(recorded, same=budget == recorded.budget),
         capture=captured,
+        **_options(recorded, functions),
+    )
+
+
+def _request(
+    recorded: RequestCapture, budget: int, meter: Measure | None, functions: Functions, *, captured: bool
+) -> Request:
+    from brim.requests.fit import fit_request
+
+    own, history, summaries = recorded.sections, recorded.history, recorded.sections.summaries
+    options = _options(history, functions)
+    known = options.pop("summarise", None)
+    sections = [*own.sections]
+    return fit_request(
+        system=sections[: recorded.leading],
+        messages=history.messages,
+        user=sections[recorded.leading :],
+        tools=history.tools,
+        budget=budget,
+        **{**_measure(own, meter), "model": recorded.model},
+        summarise=known or ((lambda text, _: summaries.get(text, "")) if summaries else None),
+        separator=own.options["separator"],
+        fill=own.options["fill"],
+        policy=own.options["policy"],
+        capture=captured,
+        **recorded.terms,
         **options,
     )
+
+
+def _options(recorded: HistoryInput, functions: Functions) -> dict[str, Any]:
+    """Return the options of the history, with the functions of the caller."""
+    options = {**recorded.options, **_functions(recorded, functions)}
+    options["embed"] = options["embed"] or None
+    return options
+
+
+def _measure(recorded: Capture | HistoryInput, meter: Measure | None) -> dict[str, Any]:
+    """Return the meter and the model of a replay."""
+    if meter is not None or recorded.model is None:
+        # By its name, so that the new receipt has the name too; the same name is the same meter.
+        return {"meter": meter if meter is not None else recorded.meter or _meter(recorded)}
+    return {"model": recorded.model}
 
 
 def _functions(recorded: HistoryInput, functions: Functions) -> dict[str, Any]:

@@ -1,0 +1,164 @@
+"""Sections, a history, tools and a budget in; a request in the provider's own format and its receipt out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, TypedDict, Unpack
+
+from brim.amounts import Amount
+from brim.errors import InvalidType, InvalidValue
+from brim.history.history import History, Tools
+from brim.history.options import Embed, Options, Pin, Select, Summarise, Within
+from brim.history.turns import RepairMode
+from brim.meter import DEFAULT, Meter, name_of
+from brim.meter.window import Window, budget_of
+from brim.receipts.receipt import Fill, Policy
+from brim.receipts.section import Section
+from brim.requests.request import Request
+from brim.requests.request_fit import RequestFit
+from brim.requests.terms import KeepTools, RequestTerms
+from brim.sections.fit import check
+from brim.wire import Format
+
+SectionsOrText = Sequence[Section] | str | None
+
+
+class TurnOptions(TypedDict, total=False):
+    """The options of the history; `fit_messages` describes each."""
+
+    select: Select
+    within: Within
+    recent: int | None
+    older: int | None
+    query: str | None
+    pin_first_user: bool
+    pin: Pin
+    excerpts: bool
+    note: bool
+    classify: Callable[[Any], Any] | None
+    embed: Embed | bool | None
+
+
+def fit_request(
+    *,
+    system: SectionsOrText = None,
+    messages: Sequence[Any] | History = (),
+    user: SectionsOrText = None,
+    tools: Tools | None = None,
+    keep_tools: KeepTools = "all",
+    budget: int | Window | None = None,
+    meter: Meter | str | Callable[[str], int] | None = None,
+    model: str | None = None,
+    format: Format | None = None,
+    history_priority: str | int = "high",
+    history_floor: Amount = 0,
+    history_ceiling: Amount | None = None,
+    tools_priority: str | int = "low",
+    tools_floor: Amount = "20%",
+    tools_ceiling: Amount | None = None,
+    separator: str = "\n\n",
+    fill: Fill = "order",
+    policy: Policy = "truncate_then_continue",
+    summarise: Summarise | None = None,
+    repair: RepairMode = "drop",
+    capture: bool = False,
+    **turns: Unpack[TurnOptions],
+) -> Request:
+    """Return a request of sections, a history and tools that counts at most the budget, with one receipt.
+
+    What one part does not use, the next one gets. With sections alone it is `fit`, with messages alone `fit_messages`,
+    whose other options (`select`, `query`, `recent`, `older`, `pin` and so on) are accepted too.
+
+    Args:
+        system: the system prompt: a text that is required, or sections.
+        messages: the conversation so far, in one provider's format, or a `History` of it.
+        user: the message of the user that ends the request: a text that is required, or sections.
+        tools: the tool definitions.
+        keep_tools: `all`, or `relevant`: those that the messages call, then the best for the question.
+        budget: tokens, or a window with a budget; by default the window of `model`.
+        meter: what counts: a meter, the name of one, or a function from text to a number.
+        model: the model whose meter is used, and that the body names.
+        format: the provider's format; without it that of the messages, or the model's.
+        history_priority: how essential the turns are that do not always stay; with a floor and a ceiling as a section.
+        tools_priority: for `relevant`, how essential tools are that no message calls; with a floor and a ceiling.
+        separator: the text between two sections; `fill` and `policy` are those of `fit`.
+        summarise: shortens sections that overflow so, and turns that are left out: from a text and a limit to a text.
+        repair: whether messages that no provider accepts are left out, or refused.
+        capture: whether the receipt's JSON holds texts and messages, so that the fit can be replayed from it.
+        turns: the options of `fit_messages`.
+
+    Raises:
+        DoesNotFit: what is required is bigger than the budget.
+        InvalidValue: an argument or a message is invalid, or a name is unknown; the error names it.
+    """
+    return _fit(locals()).request()
+
+
+def _fit(given: Mapping[str, Any]) -> RequestFit:
+    """Return the fit of the arguments of `fit_request`."""
+    pages = [_sections("system", given["system"]), _sections("user", given["user"])]
+    sections = (*pages[0], *pages[1])
+    options = {name: given[name] for name in ("separator", "fill", "policy")}
+    options |= {"order": "given", "template": None, "show_budget": False, "direction": "lower"}
+    check(sections, options)
+    meter, model, summarise = given["meter"], given["model"], given["summarise"]
+    history = _history(given["messages"], meter, model, given["format"], given["repair"])
+    return RequestFit(
+        sections=sections,
+        budget=budget_of(given["budget"], model),
+        meter=history.turns.meter,
+        named={"meter": DEFAULT if meter is None and model is None else name_of(meter), "model": model},
+        options=options,
+        summarise=summarise,
+        captured=given["capture"],
+        history=history,
+        leading=len(pages[0]),
+        tools=given["tools"],
+        terms=RequestTerms(**{slot.name: given[slot.name] for slot in fields(RequestTerms)}),
+        turn_options=_turn_options(given["turns"], summarise if len(history) else None),
+        model=model,
+    )
+
+
+def _sections(name: str, given: SectionsOrText) -> Sequence[Section]:
+    """Return the sections of a page; a text is a required section with the name of the page."""
+    if given is None:
+        return ()
+    if isinstance(given, str):
+        return (Section(name, given, priority="required"),)
+    sections = [each for each in given if isinstance(each, Section)] if isinstance(given, Sequence) else []
+    if not isinstance(given, Sequence) or len(sections) < len(given):
+        raise InvalidType(name, given, "a text or a list of Section")
+    return sections
+
+
+def _history(
+    messages: Sequence[Any] | History,
+    meter: Meter | str | Callable[[str], int] | None,
+    model: str | None,
+    format: Format | None,
+    repair: RepairMode,
+) -> History:
+    """Return the history of the messages; one that is given is used as it is."""
+    if isinstance(messages, History):
+        if meter is not None or format is not None:
+            name, value = ("meter", meter) if meter is not None else ("format", format)
+            raise InvalidValue(name, value, "left out: the history has its own")
+        return messages
+    history = History(meter, model=model, format=format, repair=repair)
+    history.extend(messages)
+    return history
+
+
+def _turn_options(given: Mapping[str, Any], summarise: Summarise | None) -> dict[str, Any]:
+    """Return all options of the history.
+
+    Raises:
+        InvalidValue: one is invalid.
+    """
+    for name in given:
+        if name not in TurnOptions.__annotations__:
+            raise TypeError(f"fit_request() got an unexpected keyword argument {name!r}")
+    options = Options(**given, summarise=summarise)
+    return {name: getattr(options, name) for name in (*TurnOptions.__annotations__, "summarise")}

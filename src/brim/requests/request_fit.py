@@ -1,0 +1,293 @@
+"""The course of one fit of a request: sections, a history and tools share one budget.
+
+It is a fit of sections with two pages, the system prompt and the message of the user, and with more bidders. What a
+bidder does not use goes to the next one; the whole is counted in the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from brim.errors import BrimError
+from brim.history.history import History
+from brim.history.result import Fitted
+from brim.meter.schemas import ToolCounts
+from brim.receipts.capture import Capture
+from brim.receipts.history_input import HistoryInput
+from brim.receipts.receipt import Part, Receipt, losses
+from brim.receipts.request_capture import RequestCapture
+from brim.requests.history_share import HistoryShare
+from brim.requests.request import Request
+from brim.requests.terms import RequestTerms
+from brim.requests.tool_relevance import relevant_order, tool_names
+from brim.requests.tool_share import ToolShare
+from brim.sections.layout import Layout, layout
+from brim.sections.section_fit import Bidder, SectionFit
+from brim.wire import wire
+from brim.wire.base import json_of
+
+_PAGES = ("system", "user")
+
+
+@dataclass(slots=True, kw_only=True)
+class RequestFit(SectionFit):
+    """One fit of a request to a budget."""
+
+    history: History
+    leading: int
+    """How many of the sections are the system prompt's; the others are the user's."""
+    tools: Sequence[Any] | None
+    terms: RequestTerms
+    turn_options: Mapping[str, Any]
+    """The options of the history, by name."""
+    model: str | None
+    """The model that the body names."""
+    pages: dict[str, Layout] = field(init=False)
+    frames: dict[str, int] = field(init=False)
+    """Tokens of the framing of each page."""
+    counts_of_tools: ToolCounts | None = field(init=False, default=None)
+    share: HistoryShare = field(init=False)
+    whole: bool = field(init=False, default=False)
+    """Whether nothing had to be shared."""
+
+    def __post_init__(self) -> None:
+        SectionFit.__post_init__(self)
+        chat = self.history.turns.chat
+        self.frames = {page: chat.frame(page) for page in _PAGES}
+        names = [section.name for section in self.sections]
+        separator = self.options["separator"]
+        rows = {"system": names[: self.leading], "user": names[self.leading :]}
+        self.pages = {page: layout(row, separator=separator, template=None) for page, row in rows.items()}
+        system = bool(self.history.turns.system) or any(self._lives("system"))
+        if self.tools is not None:
+            self.counts_of_tools = chat.each_tool(self.tools, system=system)
+
+    def request(self) -> Request:
+        """Return the request with its receipt.
+
+        Raises:
+            DoesNotFit: what is required is bigger than the budget.
+        """
+        self.whole = self._all_whole()
+        if not self.whole:
+            self.share = self._share(relevant=self.terms.keep_tools == "relevant" and bool(self.tools))
+            self._serve()
+            if self.share.fit is None:
+                self.share.within(self.share.pinned.load - self.share.pinned_tools)
+        texts, used = self._settle()
+        return self._result(texts, used)
+
+    def bidders(self) -> Sequence[Bidder]:
+        """Return what shares the budget, in the order of the page."""
+        share = self.share
+        turns = [share.pinned] if share.essential else []
+        others = [share.others] if share.total > share.essential else []
+        tools = [] if share.tools is None or not share.tools.claim(0).wanted else [share.tools]
+        return [*self._lives("system"), *tools, *turns, *others, *self._lives("user")]
+
+    def room(self) -> int:
+        """Return the tokens that the bidders share, the separator of each section included."""
+        room = self.budget - self.share.fixed
+        if self.share.tools is not None:
+            room -= self.share.tools.counts.once
+        alone = len(self.live) == len(self.bidders())
+        for page in _PAGES:
+            if lives := self._lives(page):
+                frame = self.frames[page]
+                sure = any(draft.required for draft in lives) or (alone and len(lives) == len(self.live))
+                # A page that may stay empty has no separator to save, but its framing is saved then.
+                room += (self.toll if sure else min(self.toll, frame)) - frame
+        return room
+
+    def _lives(self, page: str) -> list[Any]:
+        """Return the drafts of a page that have any content."""
+        ours = self.drafts[: self.leading] if page == "system" else self.drafts[self.leading :]
+        return [draft for draft in ours if draft.size]
+
+    def _share(self, *, relevant: bool) -> HistoryShare:
+        """Return the history as bidders; `relevant` says whether tools are chosen."""
+        counts = self.counts_of_tools
+        reply = self.history.turns.chat.framing.reply
+        extra = {"tools": 0 if relevant or counts is None else counts.total, "system": 0, "reply": reply}
+        tools = self._tool_share() if relevant else None
+        share = HistoryShare(
+            history=self.history,
+            options=self.turn_options,
+            extra=extra,
+            terms=self.terms,
+            budget=self.budget,
+            tools=tools,
+        )
+        self.share = share
+        must = sum(draft.wanted + self.toll for draft in self.live if draft.required)
+        share.tight = must + share.essential + share.pinned_tools > self.room()
+        return share
+
+    def _tool_share(self) -> ToolShare:
+        tools, counts = self.tools or (), self.counts_of_tools
+        assert counts is not None
+        return ToolShare(
+            names=tool_names(tools),
+            counts=counts,
+            order=relevant_order(tools, self.history, self._question(), self.turn_options["embed"]),
+            terms=self.terms,
+            budget=self.budget,
+            written=json_of(list(tools), "tools"),
+        )
+
+    def _question(self) -> str | None:
+        """Return the question by which tools are chosen; `None` if only the history has one."""
+        query: str | None = self.turn_options["query"]
+        if query is not None:
+            return query
+        asked = self._lives("user")
+        texts = [draft.text for draft in asked if draft.required] or [draft.text for draft in asked[-1:]]
+        return "\n".join(texts) or None
+
+    def _all_whole(self) -> bool:
+        """Keep everything whole if no ceiling is exceeded and the whole counts at most the budget."""
+        self.share = share = self._share(relevant=False)
+        if share.wanted < share.total or any(draft.wanted < draft.size for draft in self.live):
+            return False
+        if self._above_ceiling(self.terms.tools_ceiling):
+            return False
+        texts = {draft.name: draft.text for draft in self.live}
+        apart = self._pages_count(texts, self.budget)
+        if apart + share.fixed + share.total > self.budget:
+            return False
+        share.fit = self.history.plan(self.budget - apart, share.extra, self.turn_options)
+        if self._count(texts) > self.budget:
+            return False
+        for draft in self.live:
+            draft.grant = draft.size
+            draft.take(draft.size)
+        return True
+
+    def _count(self, texts: Mapping[str, str], budget_text: str | None = None, enough: int | None = None) -> int:  # noqa: ARG002
+        tools = self.share.tools
+        return self.share.used + (0 if tools is None else tools.used) + self._pages_count(texts, enough)
+
+    def _pages_count(self, texts: Mapping[str, str], enough: int | None = None) -> int:
+        """Return the tokens of the system prompt and the message of the user."""
+        total = 0
+        for page in _PAGES:
+            pieces = self.pages[page].pieces(texts)
+            if any(pieces):
+                total += self._page_count(page, pieces, enough)
+        return total
+
+    def _page_count(self, page: str, pieces: list[str], enough: int | None) -> int:
+        turns = self.history.turns
+        if page == "user" and (last := self._joined_message()) is not None:
+            joined = turns.wire.append(last, "".join(pieces))
+            return turns.chat.units(turns.wire.read(joined, 0)) - turns.chat.units(turns.wire.read(last, 0))
+        if self.meter.loads_are_counts:
+            return self.frames[page] + self.meter.count_joined(pieces, enough, self.counts)
+        return self.frames[page] + turns.chat.text("".join(pieces))
+
+    def _joined_message(self) -> Any | None:
+        """Return the last message of the history if the user's text belongs into it: roles have to alternate."""
+        turns, fit = self.history.turns, self.share.fit
+        if not turns.wire.pairs or fit is None or not turns.messages or turns.messages[-1].role != "user":
+            return None
+        sent = fit.sent_messages().messages
+        return sent[-1] if sent and turns.wire.read(sent[-1], 0).role == "user" else None
+
+    def _above_ceiling(self, ceiling: Any) -> bool:
+        return self.terms.keep_tools == "relevant" and ceiling is not None and bool(self.tools)
+
+    def _beside(self, texts: Mapping[str, str]) -> dict[str, int]:
+        share, counts = self.share, self.counts_of_tools
+        named = {
+            "tools": share.extra["tools"] or (counts.once if counts is not None and share.tools is not None else 0),
+            "system messages": self.history.turns.fixed,
+            "framing": share.extra["reply"] + self._pages_count(dict.fromkeys(texts, " ")),
+        }
+        return {name: units for name, units in named.items() if units}
+
+    def _result(self, texts: Mapping[str, str], used: int) -> Request:
+        share, turns, fit = self.share, self.history.turns, self.share.fit
+        if used > self.budget or fit is None:
+            raise BrimError(f"a bug in brim: {used:,} tokens for a budget of {self.budget:,}; please report it")
+        system, asked = ("".join(self.pages[page].pieces(texts)) for page in _PAGES)
+        tools = self.tools
+        if share.tools is not None:
+            tools = [tool for index, tool in enumerate(self.tools or ()) if index in share.tools.kept]
+        last = self._joined_message() if asked else None
+        exact = self.counts_of_tools is None or self.counts_of_tools.exact
+        fitted = self.history.fitted(
+            fit, {"tools": self.tools if share.tools is None else None, "system": None}, exact=exact, capture=False
+        )
+        messages = list(fitted.messages)
+        if asked and last is not None:
+            messages[-1] = turns.wire.append(last, asked)
+        elif asked:
+            messages.append(turns.wire.say(asked))
+        body = wire(turns.wire.name).body(messages, system=system, tools=tools, model=self.model)
+        return Request(
+            body=body,
+            messages=next((body[key] for key in ("messages", "input", "contents") if key in body), messages),
+            system=system,
+            tools=None if tools is None else list(tools),
+            used=used,
+            budget=self.budget,
+            texts=dict(texts),
+            _write=lambda: self._written(fitted, texts, used),
+        )
+
+    def _written(self, fitted: Fitted, texts: Mapping[str, str], used: int) -> Receipt:
+        """Return the receipt: the parts in the order of the page."""
+        share, told = self.share, fitted.receipt
+        rank = self.terms.history_rank
+        turns = [part if part.required else part._replace(priority=rank) for part in told.parts]
+        tools = [] if share.tools is None else [share.tools.part()]
+        drafts = [draft.part() for draft in self.drafts]
+        parts = (*drafts[: self.leading], *tools, *turns, *drafts[self.leading :])
+        more = 0 if self.meter.exact else sum(self.meter.upper(t) - self.meter.count(t) for t in texts.values())
+        history = None
+        if len(self.history.turns.source):
+            history = {**(told.history or {}), "granted": share.total if self.whole else share.granted}
+        return replace(
+            told,
+            budget=self.budget,
+            used=used,
+            upper=used + more,
+            joins=used - sum(part.used for part in parts),
+            parts=parts,
+            losses=losses(parts),
+            policy=self.options["policy"],
+            fill=self.options["fill"],
+            stable_prefix=self._stable_prefix(drafts[: self.leading]),
+            history=history,
+            capture=self._input(told),
+            captured=self.captured,
+        )
+
+    def _stable_prefix(self, parts: Sequence[Part]) -> int:
+        """Return the tokens of the leading sections of the system prompt that are stable and whole."""
+        prefix = 0
+        for section, part in zip(self.sections, parts, strict=False):
+            if part.present and not (section.stable and part.state == "whole"):
+                break
+            prefix += part.used
+        return prefix
+
+    def _input(self, told: Receipt) -> RequestCapture:
+        """Return the input of the fit; it refers to the messages and does not copy them."""
+        summaries = {draft.text: draft.summary for draft in self.drafts if draft.summary is not None}
+        own = Capture(
+            sections=self.sections,
+            budget=self.budget,
+            **self.named,
+            measure=self.meter,
+            options=self.options,
+            summaries=summaries,
+        )
+        given = told.capture
+        assert isinstance(given, HistoryInput)
+        history = replace(given, budget=self.budget, tools=self.tools)
+        return RequestCapture(
+            sections=own, history=history, leading=self.leading, terms=self.terms.to_dict(), model=self.model
+        )

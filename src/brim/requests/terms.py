@@ -1,0 +1,48 @@
+"""The terms on which a history and tools share the budget of a request with its sections."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+from brim.amounts import Amount, units_or_share
+from brim.errors import check_choice
+from brim.receipts.section import Section
+
+KeepTools = Literal["all", "relevant"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RequestTerms:
+    """The priority, floor and ceiling of the history and of the tools; `fit_request` describes each."""
+
+    history_priority: str | int = "high"
+    history_floor: Amount = 0
+    history_ceiling: Amount | None = None
+    keep_tools: str = "all"
+    tools_priority: str | int = "low"
+    tools_floor: Amount = "20%"
+    tools_ceiling: Amount | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("keep_tools", self.keep_tools, get_args(KeepTools))
+        for name in ("history", "tools"):
+            Section(name, "", priority=getattr(self, f"{name}_priority"))
+            units_or_share(f"{name}_floor", getattr(self, f"{name}_floor"))
+            ceiling = getattr(self, f"{name}_ceiling")
+            if ceiling is not None:
+                units_or_share(f"{name}_ceiling", ceiling)
+
+    @property
+    def history_rank(self) -> int:
+        """The priority of the history as a number."""
+        return Section("history", "", priority=self.history_priority).rank
+
+    @property
+    def tools_rank(self) -> int:
+        """The priority of the tools as a number."""
+        return Section("tools", "", priority=self.tools_priority).rank
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the terms as JSON values."""
+        return asdict(self)

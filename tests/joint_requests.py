@@ -1,0 +1,325 @@
+"""Generated requests of sections, a history and tools, and the promise checked on each: for the suite and `make prove`.
+
+A case comes from one seed. Sections are those of `promise.py`, histories those of `traffic.py`, and messages are counted
+by the tally there, which shares nothing with brim but the meter of single texts.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import brim
+import promise
+import traffic
+from brim.receipts.receipt import FILLS, POLICIES
+
+_KINDS = ("all", "all", "all", "all", "sections", "messages", "system and messages", "messages and user")
+_TOOL_WORDS = ["get", "find", "list", "search", "create", "update", "delete", "order", "flight", "user", "weather", "file", "invoice", "report"]
+
+
+@dataclass
+class Case:
+    """One generated call of `brim.fit_request`."""
+
+    seed: int
+    kind: str
+    history: traffic.Case
+    system: list[brim.Section]
+    user: list[brim.Section]
+    tools: list[dict[str, Any]] | None
+    budget: int
+    bigger: int
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, seed: int) -> Case:
+        """Return the case of a seed."""
+        rng = random.Random(f"request {seed}")
+        kind = rng.choice(_KINDS)
+        history = traffic.Case.of(seed)
+        names = [f"s{i}" for i in range(rng.choice((1, 2, 3, 4, 6)))]
+        sections = [_section(rng, name) for name in names]
+        leading = rng.randrange(len(sections) + 1)
+        if kind in ("messages", "messages and user"):
+            leading = 0
+        elif kind == "system and messages":
+            leading = len(sections)
+        elif kind == "sections":
+            leading = rng.choice((0, len(sections)))
+        if kind == "messages":
+            sections = []
+        messages = [] if kind == "sections" else history.messages
+        history.messages = messages
+        if not messages:
+            history.options.pop("pin", None)
+        tools = None if rng.random() < 0.4 else _tools(rng, messages, history.format)
+        count = traffic.plain(history.meter)
+        size = sum(count(section.text) for section in sections) + sum(count(json.dumps(m)) for m in messages)
+        size += sum(count(json.dumps(tool)) for tool in tools or ())
+        budget = int(size * rng.choice((0.1, 0.25, 0.5, 0.75, 1.0, 1.3)) * rng.uniform(0.8, 1.2)) + rng.randrange(60)
+        options = {
+            "separator": rng.choice(("\n\n", "\n\n", "", "\n---\n")),
+            "fill": rng.choice(FILLS),
+            "policy": rng.choice((*[POLICIES[0]] * 4, *POLICIES)),
+            "history_priority": rng.choice(("high", "medium", "low", rng.randrange(6))),
+            "history_floor": rng.choice((0, 0, 0, rng.randrange(200), f"{rng.randrange(60)}%")),
+            "history_ceiling": rng.choice((None, None, None, 30 + rng.randrange(300), f"{20 + rng.randrange(80)}%")),
+            "keep_tools": rng.choice(("all", "relevant")),
+            "tools_priority": rng.choice(("high", "low", "low")),
+        }
+        if kind in ("messages", "sections"):
+            options |= {"history_ceiling": None, "keep_tools": "all"}
+        bigger = budget + rng.choice((1, 1, 2, 5, rng.randrange(1, 200)))
+        return cls(seed, kind, history, sections[:leading], sections[leading:], tools, budget, bigger, options)
+
+    def fit(self, budget: int | None = None, **extra: Any) -> brim.Request:
+        """Run the fit."""
+        return brim.fit_request(
+            system=self.system,
+            messages=self.history.messages,
+            user=self.user,
+            tools=self.tools,
+            budget=self.budget if budget is None else budget,
+            meter=self.history.meter,
+            format=self.history.format,
+            **self.history.options,
+            **self.options,
+            **extra,
+        )
+
+    @property
+    def shares(self) -> bool:
+        """Whether anything is a share of the budget."""
+        own = (self.options["history_floor"], self.options["history_ceiling"])
+        sections = [amount for s in (*self.system, *self.user) for amount in (s.floor, s.ceiling)]
+        return any(isinstance(amount, str) for amount in (*own, *sections)) or self.options["keep_tools"] == "relevant"
+
+
+def _section(rng: random.Random, name: str) -> brim.Section:
+    section = promise._section(rng, name)
+    if isinstance(section.content, str) or rng.random() < 0.5:
+        return section
+    scores = [rng.choice((0, 1, 2.5, -3)) for _ in section.content]
+    return brim.Section(
+        name,
+        section.content,
+        priority=section.priority,
+        required=section.required,
+        floor=section.floor,
+        ceiling=section.ceiling,
+        keep="best",
+        scores=scores,
+        ids=[f"id{i}" for i in range(len(scores))],
+    )
+
+
+def _tools(rng: random.Random, messages: list[dict[str, Any]], format: str) -> list[dict[str, Any]]:
+    called = {name for m in messages for name in called_in(m)}
+    others = {f"{rng.choice(_TOOL_WORDS)}_{rng.choice(_TOOL_WORDS)}_{i}" for i in range(rng.randrange(8))}
+    return [_tool(rng, name, format) for name in sorted(called | others)]
+
+
+def _tool(rng: random.Random, name: str, format: str) -> dict[str, Any]:
+    properties = {word: {"type": "string", "description": word * 2} for word in rng.sample(_TOOL_WORDS, 2)}
+    schema = {"type": "object", "properties": properties}
+    about = " ".join(rng.choices(_TOOL_WORDS, k=rng.randrange(1, 30)))
+    if format == "anthropic":
+        return {"name": name, "description": about, "input_schema": schema}
+    function = {"name": name, "description": about, "parameters": schema}
+    return {"type": "function", **function} if format == "responses" else {"type": "function", "function": function}
+
+
+def called_in(m: dict[str, Any]) -> list[str]:
+    """Return the names of the tools that a message calls."""
+    if m.get("type") == "function_call":
+        return [m["name"]]
+    content = m.get("content")
+    blocks = [part["name"] for part in content if part.get("type") == "tool_use"] if isinstance(content, list) else []
+    return [call["function"]["name"] for call in m.get("tool_calls") or []] + blocks
+
+
+def counted(case: Case, request: brim.Request) -> int:
+    """Count a body by means of our own; only tools are counted by the meter."""
+    tally = traffic.Tally(case.history.meter, case.history.format)
+    body = request.body
+    messages = body["input"] if "input" in body else body["messages"]
+    total = sum(map(tally.message, messages)) + tally.reply
+    apart = body.get("system") or body.get("instructions")
+    if apart:
+        total += tally.frame("system") + tally.count(apart)
+    if request.tools:
+        told = [m for m in messages if m.get("role") in ("system", "developer")] or apart
+        chat = brim.meter(case.history.meter).counter("anthropic" if case.history.format == "anthropic" else "openai")
+        had = any(s.enabled and s.text for s in case.system) or _leads(case.history.messages)
+        assert bool(told) <= had
+        total += chat.tools(request.tools, system=had)[0]
+    return total
+
+
+def _leads(messages: list[dict[str, Any]]) -> bool:
+    return bool(messages) and messages[0].get("role") in ("system", "developer")
+
+
+def check(case: Case) -> str:
+    """Check every line of the promise on one case; return how the fit ended.
+
+    Raises:
+        AssertionError: a line does not hold.
+    """
+    before = copy.deepcopy(case.history.messages)
+    try:
+        request = case.fit()
+    except brim.DoesNotFit as error:
+        assert error.needed > error.available, error
+        _check_alone(case, None)
+        return "refused"
+    assert case.history.messages == before, "the input was changed"
+    used = counted(case, request)
+    assert used <= case.budget, f"{used} > {case.budget}"
+    assert request.used == used == request.receipt.used, f"said {request.used}, counted {used}"
+    _check_legal(case, request)
+    _check_accounts(case, request)
+    _check_tools(case, request)
+    again = case.fit(capture=True)
+    assert again.body == request.body, "not the same twice"
+    assert replace(again.receipt, captured=False) == request.receipt, "not the same receipt twice"
+    replayed = brim.replay(json.loads(again.receipt.to_json()))
+    assert replayed.body == request.body, "not the same replayed"
+    assert replayed.receipt == again.receipt, "not the same receipt replayed"
+    _check_alone(case, request)
+    _check_bigger(case, request)
+    return "cut" if request.receipt.truncated else "whole"
+
+
+def _check_legal(case: Case, request: brim.Request) -> None:
+    messages, history = request.messages, case.history
+    assert not traffic.illegal(messages, history.format), traffic.illegal(messages, history.format)
+    if history.format == "anthropic" and not history.broken and traffic.alternates(history.messages):
+        assert traffic.alternates(messages), "two of the user's in a row"
+    own = {id(m) for m in history.messages}
+    texts = [text for m in messages if id(m) not in own and m.get("content") for text in traffic.texts(m)]
+    present = [s.name for s in case.user if s.name in request.texts]
+    if present:
+        asked = case.options["separator"].join(request.texts[name] for name in present)
+        assert texts[-1].endswith(asked), "the message of the user is not the last"
+
+
+def _check_accounts(case: Case, request: brim.Request) -> None:
+    receipt = request.receipt
+    assert receipt.used == receipt.joins + sum(part.used for part in receipt.parts)
+    assert len({part.name for part in receipt.parts}) == len(receipt.parts), "two parts of one name"
+    for section in (*case.system, *case.user):
+        part, text = receipt.part(section.name), request.texts.get(section.name, "")
+        assert bool(text) == part.present
+        assert part.used == brim.meter(case.history.meter).count(text)
+        assert part.ceiling is None or part.used <= part.ceiling
+        assert not section.required or text or not section.text or not section.enabled
+        if not isinstance(section.content, str):
+            assert len(part.entries) == len(section.content)
+            whole = {i for i, state in enumerate(part.entries) if state == "whole"}
+            assert all(section.content[i] in text for i in whole)
+            assert [kept.id for kept in part.kept] == [
+                (section.ids or {}) and section.ids[k.index] for k in part.kept
+            ] or (section.ids is None)
+            if part.state == "whole" and section.most is None:
+                assert len(whole) == len(section.content)
+            if section.scores is not None and part.state == "cut" and whole and "shortened" not in part.entries:
+                gone = [section.scores[i] for i, state in enumerate(part.entries) if state == "dropped"]
+                assert min(section.scores[i] for i in whole) >= max(gone), "a worse entry stayed"
+
+
+def _check_tools(case: Case, request: brim.Request) -> None:
+    if case.tools is None:
+        assert request.tools is None
+        return
+    kept = [tool for tool in case.tools if any(tool is each for each in request.tools or ())]
+    assert kept == request.tools, "tools are not in the order given"
+    if case.options["keep_tools"] == "all":
+        assert kept == case.tools
+        return
+    names = {(tool.get("function") or tool)["name"] for tool in kept}
+    known = {(tool.get("function") or tool)["name"] for tool in case.tools}
+    called = {name for m in request.messages for name in called_in(m)} & known
+    assert called <= names, f"called, and not defined: {called - names}"
+    part = request.receipt.part("tools") if case.tools else None
+    if part is not None and part.entries:
+        assert [each.id for each in part.kept] == [(tool.get("function") or tool)["name"] for tool in kept]
+
+
+def _check_alone(case: Case, request: brim.Request | None) -> None:
+    """With sections alone it is `fit`, with messages alone `fit_messages`, to the byte."""
+    if case.kind == "messages":
+        try:
+            fitted = case.history.fit(budget=case.budget, tools=case.tools)
+        except brim.DoesNotFit:
+            assert request is None
+            return
+        assert request is not None, "refused, and fit_messages fits"
+        assert request.messages == fitted.messages
+        assert request.used == fitted.used
+    if case.kind == "sections" and not case.tools and case.history.meter != "chars/4":
+        tally = traffic.Tally(case.history.meter, case.history.format)
+        frame = tally.frame("user" if case.user else "system") + tally.reply
+        if frame and case.shares:
+            return
+        options = {name: case.options[name] for name in ("separator", "fill", "policy")}
+        try:
+            prompt = brim.fit(
+                [*case.system, *case.user], max(0, case.budget - frame), meter=case.history.meter, **options
+            )
+        except brim.DoesNotFit:
+            assert request is None
+            return
+        if request is None:
+            assert case.budget < frame, "refused, and fit fits"
+            return
+        assert "".join(request.texts.values()) == "".join(prompt.texts.values())
+        said = request.system if case.system else "".join(t for m in request.messages for t in traffic.texts(m))
+        assert said == prompt.text
+        if case.budget >= frame:
+            assert request.receipt.parts == prompt.receipt.parts
+
+
+def _check_bigger(case: Case, request: brim.Request) -> None:
+    """At the first class whose grants differ, the bigger budget has more."""
+    try:
+        bigger = case.fit(case.bigger)
+    except brim.DoesNotFit as error:
+        if not case.shares:
+            raise AssertionError(f"a bigger budget is refused: {error}") from error
+        return
+    small, large = request.receipt, bigger.receipt
+    sections = {s.name: s for s in (*case.system, *case.user)}
+    toll = traffic.plain(case.history.meter)(case.options["separator"])
+    for part in small.parts:
+        if part.name in sections and bool(part.wanted) != bool(large.part(part.name).wanted):
+            return  # a ceiling in percent lets it in for the first time
+    required = [s for s in sections.values() if s.required]
+    if case.shares and (required or case.options["keep_tools"] == "relevant"):
+        return
+    ranks = {s.rank for s in sections.values() if not s.required} | {_history_rank(case)}
+    for level in sorted(ranks):
+        sums, steps = [], False
+        for receipt in (small, large):
+            total = receipt.history["granted"] if receipt.history and level == _history_rank(case) else 0
+            for name, section in sections.items():
+                part = receipt.part(name)
+                if section.required or section.rank != level:
+                    continue
+                total += part.granted + toll if part.granted else 0
+                smooth = section.keep in ("head", "tail", "ends") and isinstance(section.content, str)
+                steps |= part.state in ("form", "summarised") or (part.state == "cut" and not smooth)
+            sums.append(total)
+        if steps:
+            return
+        if sums[0] != sums[1]:
+            assert sums[1] > sums[0], f"the bigger budget {case.bigger} gives less at {level}: {sums}"
+            return
+
+
+def _history_rank(case: Case) -> int:
+    return brim.Section("history", "", priority=case.options["history_priority"]).rank

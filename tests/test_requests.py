@@ -1,0 +1,226 @@
+"""Whole requests: sections, a history and tools under one budget."""
+
+import pytest
+
+import brim
+import joint_requests
+import traffic
+
+M = brim.meter("o200k_base")
+CHATS = {
+    "openai": lambda role, text: {"role": role, "content": text},
+    "anthropic": lambda role, text: {"role": role, "content": [{"type": "text", "text": text}]},
+    "responses": lambda role, text: {
+        "type": "message",
+        "role": role,
+        "content": [{"type": "input_text" if role == "user" else "output_text", "text": text}],
+    },
+}
+
+
+def chat(format="openai", turns=30):
+    """Return a conversation about nothing in particular."""
+    say = CHATS[format]
+    messages = []
+    for i in range(turns):
+        messages += [say("user", f"question {i} " + "why so " * 12), say("assistant", f"answer {i} " + "because " * 20)]
+    return messages
+
+
+def documents(count=20):
+    return [f"document {i}: " + f"fact {i} " * 30 for i in range(count)]
+
+
+def rag(budget, format="openai", **options):
+    """Fit the request of a chat over documents."""
+    return brim.fit_request(
+        system=[
+            brim.Section("rules", "Answer from the documents. " * 4, priority="required"),
+            brim.Section("memory", [f"memory {i} " * 8 for i in range(20)], keep="newest", ceiling="15%"),
+        ],
+        messages=chat(format),
+        user=[
+            brim.Section("documents", documents(), keep="best", scores=[i % 7 for i in range(20)], floor="20%"),
+            brim.Section("question", "What is fact 13?", priority="required"),
+        ],
+        budget=budget,
+        model="gpt-4o",
+        format=format,
+        **options,
+    )
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_the_promise_holds_for_generated_requests(block):
+    ends = [joint_requests.check(joint_requests.Case.of(seed)) for seed in range(block * 12, block * 12 + 12)]
+    assert "cut" in ends
+
+
+@pytest.mark.parametrize("format", CHATS)
+@pytest.mark.parametrize("budget", [300, 900, 2_000, 5_000, 50_000])
+def test_a_chat_over_documents_fits_and_fills_its_budget(budget, format):
+    request = rag(budget, format)
+    body = request.body
+    messages = body["input"] if format == "responses" else body["messages"]
+    apart = {"anthropic": "system", "responses": "instructions"}.get(format)
+    told = [{"role": "system", "content": body[apart]}] if apart else []
+    counted = traffic.size([*told, *messages], format, "gpt-4o")
+    assert counted == request.used == request.receipt.used <= budget
+    if request.receipt.truncated and budget >= 900:
+        assert request.used >= 0.95 * budget
+    assert body["model"] == "gpt-4o"
+    assert request.system.startswith("Answer from the documents.")
+    assert "What is fact 13?" in str(messages[-1])
+
+
+def test_what_the_history_does_not_use_goes_to_the_documents():
+    short, long = (
+        brim.fit_request(
+            messages=chat(turns=turns),
+            user=[brim.Section("documents", documents(200)), brim.Section("question", "Why?", priority="required")],
+            budget=4_000,
+            meter=M,
+        )
+        for turns in (2, 60)
+    )
+    used = [request.receipt.part("documents").used for request in (short, long)]
+    assert used[0] > 3_500
+    assert used[1] < 400
+    assert min(short.used, long.used) > 3_800
+
+
+def test_a_floor_and_a_ceiling_of_the_history_hold():
+    def turns(request):
+        return sum(part.used for part in request.receipt.parts if part.name.startswith("messages"))
+
+    user = [brim.Section("documents", documents(200), priority="high")]
+    common = {"messages": chat(turns=60), "user": user, "budget": 4_000, "meter": M, "history_priority": "low"}
+    assert turns(brim.fit_request(**common)) < 600
+    assert turns(brim.fit_request(**common, history_floor="40%")) >= 1_500
+    common["history_priority"] = "high"
+    assert turns(brim.fit_request(**common)) > 3_500
+    assert turns(brim.fit_request(**common, history_ceiling=1_000)) <= 1_000
+
+
+def test_entries_are_reported_by_index_and_id_in_the_order_given():
+    section = brim.Section(
+        "documents", documents(6), keep="best", scores=[1, 5, 3, 9, 0, 2], ids=["a", "b", "c", "d", "e", "f"]
+    )
+    request = brim.fit_request(user=[section], budget=330, meter=M)
+    part = request.receipt.part("documents")
+    assert part.entries == ("dropped", "whole", "dropped", "whole", "dropped", "dropped")
+    assert [(entry.index, entry.id) for entry in part.kept] == [(1, "b"), (3, "d")]
+    assert request.texts["documents"].index("document 1:") < request.texts["documents"].index("document 3:")
+    back = brim.Receipt.from_json(request.receipt.to_json())
+    assert back.part("documents").kept == part.kept
+
+
+def test_an_entry_that_is_too_long_is_reported_as_shortened():
+    section = brim.Section("notes", ["short", "long " * 200, "tiny"], keep="best")
+    part = brim.fit([section], 60, meter=M).receipt.part("notes")
+    assert part.entries == ("whole", "shortened", "whole")
+    assert [entry.index for entry in part.kept] == [0, 1, 2]
+
+
+def test_stages_keep_the_indexes_of_entries():
+    entries = [f"entry {i} " * 20 for i in range(8)]
+    section = brim.Section("log", entries, keep="newest", ids=[f"e{i}" for i in range(8)])
+    stages = [{"section": "log", "last": 5}]
+    part = brim.fit([section], 340, meter=M, stages=stages).receipt.part("log")
+    assert [entry.id for entry in part.kept] == ["e3", "e4", "e5", "e6", "e7"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"scores": [1]}, "scores must be one for each entry of 2 entries"),
+        ({"scores": ["a", "b"]}, "scores[0] must be a finite number"),
+        ({"scores": [1, float("nan")]}, "scores[1] must be a finite number"),
+        ({"ids": ["a", "a"]}, "ids must be different"),
+        ({"ids": "ab"}, "ids must be a list"),
+    ],
+)
+def test_labels_are_one_for_each_entry(arguments, told):
+    with pytest.raises(brim.InvalidValue, match=told.replace("[", r"\[")):
+        brim.Section("a", ["x", "y"], **arguments)
+
+
+def test_scores_of_a_text_are_refused():
+    with pytest.raises(brim.InvalidValue, match="one for each entry of a text"):
+        brim.Section("a", "text", scores=[1])
+
+
+def tool(name, about):
+    return {"type": "function", "function": {"name": name, "description": about, "parameters": {"type": "object"}}}
+
+
+def test_tools_that_the_history_calls_stay_and_the_best_for_the_question():
+    tools = [tool(f"tool_{i}", f"does thing number {i} with " + "many words " * 20) for i in range(60)]
+    tools[40] = tool("get_weather", "Return the weather forecast of a city. " + "many words " * 20)
+    call = {"id": "c1", "type": "function", "function": {"name": "tool_7", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "hello"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "done"},
+    ]
+    request = brim.fit_request(
+        messages=messages,
+        user="What will the weather be in Rome?",
+        tools=tools,
+        keep_tools="relevant",
+        budget=800,
+        meter=M,
+    )
+    names = [each["function"]["name"] for each in request.tools]
+    assert {"tool_7", "get_weather"} <= set(names)
+    assert 4 < len(names) < 60
+    assert [entry.id for entry in request.receipt.part("tools").kept] == names
+    assert request.used == M.count_messages(request.messages, request.tools) <= 800
+    everything = brim.fit_request(messages=messages, tools=tools, budget=800_000, keep_tools="relevant", meter=M)
+    assert everything.tools == tools
+
+
+def test_a_request_that_cannot_fit_is_refused_with_every_number():
+    with pytest.raises(brim.DoesNotFit) as caught:
+        brim.fit_request(system="rule " * 300, messages=chat(), user="why " * 300, budget=500, meter=M)
+    error = caught.value
+    assert error.needed > error.available == 500
+    assert {"system", "user", "messages that always stay", "framing"} <= set(error.parts)
+    fitted = brim.fit_request(system="rule " * 300, messages=chat(), user="why " * 300, budget=error.needed, meter=M)
+    assert fitted.used <= error.needed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "place"),
+    [
+        ({"keep_tools": "some"}, "keep_tools"),
+        ({"history_floor": "x"}, "history_floor"),
+        ({"history_ceiling": -1}, "history_ceiling"),
+        ({"system": [1]}, "system"),
+        ({"user": 7}, "user"),
+        ({"format": "x"}, "format"),
+        ({"system": [brim.Section("a", "x")], "user": [brim.Section("a", "x")]}, "name"),
+    ],
+)
+def test_invalid_arguments_are_named(arguments, place):
+    with pytest.raises(brim.InvalidValue, match=place):
+        brim.fit_request(budget=100, meter=M, **arguments)
+
+
+def test_an_unknown_option_is_refused():
+    with pytest.raises(TypeError, match="frobnicate"):
+        brim.fit_request(user="x", budget=100, meter=M, frobnicate=1)
+
+
+def test_a_growing_history_may_be_given_instead_of_its_messages():
+    history = brim.History(M)
+    history.extend(chat())
+    given = {"user": "Why?", "budget": 700}
+    assert brim.fit_request(messages=history, **given).body == brim.fit_request(messages=chat(), meter=M, **given).body
+
+
+def test_a_replay_at_another_budget_is_the_fit_at_that_budget():
+    request = rag(1_000, capture=True)
+    again = brim.replay(request.receipt.to_json(), budget=2_500)
+    assert again.body == rag(2_500).body
+    assert brim.replay(request).body == request.body
