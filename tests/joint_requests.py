@@ -18,7 +18,22 @@ import traffic
 from brim.receipts.receipt import FILLS, POLICIES
 
 _KINDS = ("all", "all", "all", "all", "sections", "messages", "system and messages", "messages and user")
-_TOOL_WORDS = ["get", "find", "list", "search", "create", "update", "delete", "order", "flight", "user", "weather", "file", "invoice", "report"]
+_TOOL_WORDS = [
+    "get",
+    "find",
+    "list",
+    "search",
+    "create",
+    "update",
+    "delete",
+    "order",
+    "flight",
+    "user",
+    "weather",
+    "file",
+    "invoice",
+    "report",
+]
 
 
 @dataclass
@@ -174,7 +189,11 @@ def check(case: Case) -> str:
     try:
         request = case.fit()
     except brim.DoesNotFit as error:
-        assert error.needed > error.available, error
+        refusal = error
+    else:
+        refusal = None
+    if refusal is not None:
+        assert refusal.needed > refusal.available, refusal
         _check_alone(case, None)
         return "refused"
     assert case.history.messages == before, "the input was changed"

@@ -81,11 +81,11 @@ def test_what_the_history_does_not_use_goes_to_the_documents():
             budget=4_000,
             meter=M,
         )
-        for turns in (2, 60)
+        for turns in (2, 150)
     )
     used = [request.receipt.part("documents").used for request in (short, long)]
     assert used[0] > 3_500
-    assert used[1] < 400
+    assert used[1] < 800
     assert min(short.used, long.used) > 3_800
 
 

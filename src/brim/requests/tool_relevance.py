@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from operator import mul
 from typing import Any
 
+from brim.history.embedding import wordllama
 from brim.history.history import History
 from brim.history.options import Embed
 from brim.history.term_index import TermIndex
+from brim.requests.tool_words import related
+
+_RELATED = 0.5
+"""The weight of words that mean the same as those of the question, against these."""
+_NEWEST = 0.5
+"""The weight of the words of the newest messages."""
+_MEANING = 1.0
+"""The weight of meaning, with an embedding."""
+_CALLED = 0.5
+"""What it is worth that a tool was called before."""
+_MESSAGES = 3
+"""Messages that count as the newest."""
+_LONGEST = 2_000
+"""Characters of a message that are read."""
+_JOINT = re.compile(r"[._/-]+")
 
 
 def tool_names(tools: Sequence[Any]) -> list[str]:
@@ -22,15 +40,51 @@ def relevant_order(
 
     Args:
         tools: definitions in any provider's format.
-        history: the conversation so far.
+        history: the conversation so far; tools that it called are likely to be called again.
         question: the text to choose by; without it, the last words of the user.
         embed: whether meaning counts too, as in `fit_messages`.
     """
-    index = TermIndex()
+    names, index = [], TermIndex()
     for tool in tools:
-        index.add(_read(tool)[1])
-    scores = index.scores(question or history.turns.question()[1])
-    return sorted(range(len(tools)), key=lambda at: (-scores[at], at))
+        name, words = _read(tool)
+        names.append(name)
+        index.add(words)
+    asked = question or history.turns.question()[1]
+    parts = [(1.0, index.scores(asked)), (_RELATED, index.scores(related(asked)))]
+    if said := _newest(history):
+        parts.append((_NEWEST, index.scores(said)))
+    if embed is not None:
+        parts.append((_MEANING, _alike(tools, asked, embed)))
+    scores = [0.0] * len(tools)
+    for weight, found in parts:
+        most = max(found, default=0) or 1
+        scores = [score + weight * each / most for score, each in zip(scores, found, strict=True)]
+    again = history.called(range(len(history.turns.starts)))
+    scores = [score + (_CALLED if name in again else 0) for score, name in zip(scores, names, strict=True)]
+    # Rounded, so that the last bit of another machine's sum does not change an order.
+    return sorted(range(len(tools)), key=lambda at: (-round(scores[at], 6), at))
+
+
+def _newest(history: History) -> str:
+    """Return the texts of the newest messages, in which an agent finds what to do next."""
+    return "\n".join([message.text()[:_LONGEST] for message in history.turns.messages[-_MESSAGES:]])
+
+
+def _alike(tools: Sequence[Any], asked: str, embed: Embed | bool) -> list[float]:
+    """Return how near each tool is to the question in meaning."""
+    turn = wordllama() if embed is True else embed
+    if not callable(turn):
+        return [0.0] * len(tools)
+    vectors = turn([*(_about(tool) for tool in tools), asked])
+    wanted = vectors[-1]
+    near = [sum(map(mul, vector, wanted)) / ((sum(map(mul, vector, vector)) ** 0.5) or 1.0) for vector in vectors[:-1]]
+    return [max(0.0, each) for each in near]
+
+
+def _about(tool: Any) -> str:
+    """Return the name and the description of a tool, in words."""
+    name, words = _read(tool)
+    return _JOINT.sub(" ", name) + ". " + words.removeprefix(name).strip().partition("\n")[0]
 
 
 def _read(tool: Any) -> tuple[str, str]:
