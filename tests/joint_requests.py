@@ -167,10 +167,8 @@ def counted(case: Case, request: brim.Request) -> int:
     if apart:
         total += tally.frame("system") + tally.count(apart)
     if request.tools:
-        told = [m for m in messages if m.get("role") in ("system", "developer")] or apart
         chat = brim.meter(case.history.meter).counter("anthropic" if case.history.format == "anthropic" else "openai")
         had = any(s.enabled and s.text for s in case.system) or _leads(case.history.messages)
-        assert bool(told) <= had
         total += chat.tools(request.tools, system=had)[0]
     return total
 
@@ -247,8 +245,10 @@ def _check_accounts(case: Case, request: brim.Request) -> None:
             if part.state == "whole" and section.most is None:
                 assert len(whole) == len(section.content)
             if section.scores is not None and part.state == "cut" and whole and "shortened" not in part.entries:
-                gone = [section.scores[i] for i, state in enumerate(part.entries) if state == "dropped"]
-                assert min(section.scores[i] for i in whole) >= max(gone), "a worse entry stayed"
+                worst = min(section.scores[i] for i in whole)
+                better = [i for i, state in enumerate(part.entries) if state == "dropped" and section.scores[i] > worst]
+                count = traffic.plain(case.history.meter)
+                assert all(2 * count(section.content[i]) > part.used for i in better), "a worse entry stayed"
 
 
 def _check_tools(case: Case, request: brim.Request) -> None:
@@ -325,6 +325,8 @@ def _check_bigger(case: Case, request: brim.Request) -> None:
         sums, steps = [], False
         for receipt in (small, large):
             total = receipt.history["granted"] if receipt.history and level == _history_rank(case) else 0
+            turns = [part for part in receipt.parts if part.name.startswith("messages")]
+            steps |= level == _history_rank(case) and any(part.state != "whole" for part in turns)
             for name, section in sections.items():
                 part = receipt.part(name)
                 if section.required or section.rank != level:

@@ -94,7 +94,7 @@ def test_a_floor_and_a_ceiling_of_the_history_hold():
         return sum(part.used for part in request.receipt.parts if part.name.startswith("messages"))
 
     user = [brim.Section("documents", documents(200), priority="high")]
-    common = {"messages": chat(turns=60), "user": user, "budget": 4_000, "meter": M, "history_priority": "low"}
+    common = {"messages": chat(turns=150), "user": user, "budget": 4_000, "meter": M, "history_priority": "low"}
     assert turns(brim.fit_request(**common)) < 600
     assert turns(brim.fit_request(**common, history_floor="40%")) >= 1_500
     common["history_priority"] = "high"
@@ -106,7 +106,7 @@ def test_entries_are_reported_by_index_and_id_in_the_order_given():
     section = brim.Section(
         "documents", documents(6), keep="best", scores=[1, 5, 3, 9, 0, 2], ids=["a", "b", "c", "d", "e", "f"]
     )
-    request = brim.fit_request(user=[section], budget=330, meter=M)
+    request = brim.fit_request(user=[section], budget=240, meter=M)
     part = request.receipt.part("documents")
     assert part.entries == ("dropped", "whole", "dropped", "whole", "dropped", "dropped")
     assert [(entry.index, entry.id) for entry in part.kept] == [(1, "b"), (3, "d")]

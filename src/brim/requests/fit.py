@@ -80,9 +80,15 @@ def fit_request(
         meter: what counts: a meter, the name of one, or a function from text to a number.
         model: the model whose meter is used, and that the body names.
         format: the provider's format; without it that of the messages, or the model's.
-        history_priority: how essential the turns are that do not always stay; with a floor and a ceiling as a section.
-        tools_priority: for `relevant`, how essential tools are that no message calls; with a floor and a ceiling.
-        separator: the text between two sections; `fill` and `policy` are those of `fit`.
+        history_priority: how essential the turns are that do not always stay.
+        history_floor: tokens, or a share of the budget, reserved for the messages.
+        history_ceiling: the most that the messages get.
+        tools_priority: for `relevant`, how essential the tools are that no message calls.
+        tools_floor: for `relevant`, tokens or a share reserved for tools.
+        tools_ceiling: for `relevant`, the most that tools get, besides those that are called.
+        separator: the text between two sections.
+        fill: whether parts of one priority are served in `order` or in `fair` shares.
+        policy: what follows a part that did not fit, as in `fit`.
         summarise: shortens sections that overflow so, and turns that are left out: from a text and a limit to a text.
         repair: whether messages that no provider accepts are left out, or refused.
         capture: whether the receipt's JSON holds texts and messages, so that the fit can be replayed from it.
@@ -90,7 +96,7 @@ def fit_request(
 
     Raises:
         DoesNotFit: what is required is bigger than the budget.
-        InvalidValue: an argument or a message is invalid, or a name is unknown; the error names it.
+        InvalidValue: an argument or a message is invalid, or a name is unknown.
     """
     return _fit(locals()).request()
 

@@ -35,3 +35,19 @@ class Request:
         if self._receipt is None:
             self._receipt = self._write()
         return self._receipt
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Request):
+            return NotImplemented
+        return self.body == other.body and self.receipt == other.receipt
+
+    __hash__ = None  # type: ignore[assignment]  # its body may change
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The receipt takes the place of the fit that it would be written from.
+        values = {name: getattr(self, name) for name in ("body", "messages", "system", "tools", "used", "budget")}
+        return _restored, (values | {"texts": dict(self.texts)}, self.receipt)
+
+
+def _restored(values: dict[str, Any], receipt: Receipt) -> Request:
+    return Request(**values, _write=lambda: receipt)

@@ -7,7 +7,7 @@ bidder does not use goes to the next one; the whole is counted in the end.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from brim.errors import BrimError
@@ -18,17 +18,21 @@ from brim.receipts.capture import Capture
 from brim.receipts.history_input import HistoryInput
 from brim.receipts.receipt import Part, Receipt, losses
 from brim.receipts.request_capture import RequestCapture
-from brim.requests.history_share import HistoryShare
+from brim.requests.history_share import HistoryShare, OtherTurns
 from brim.requests.request import Request
 from brim.requests.terms import RequestTerms
 from brim.requests.tool_relevance import relevant_order, tool_names
 from brim.requests.tool_share import ToolShare
+from brim.sections.allocation import Claim
+from brim.sections.draft import SMOOTH, Draft
 from brim.sections.layout import Layout, layout
 from brim.sections.section_fit import Bidder, SectionFit
 from brim.wire import wire
 from brim.wire.base import json_of
 
 _PAGES = ("system", "user")
+_WORTH = 4
+"""The fewest tokens that are offered again."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,7 +81,52 @@ class RequestFit(SectionFit):
             if self.share.fit is None:
                 self.share.within(self.share.pinned.load - self.share.pinned_tools)
         texts, used = self._settle()
+        if not self.whole and self.live and self._top_up(self.budget - used):
+            texts, used = self._settle()
         return self._result(texts, used)
+
+    def _top_up(self, left: int) -> bool:
+        """Offer what is left over to what was cut, and return whether anything took some of it.
+
+        Entries, turns and tools come in steps, and leave tokens that the next in line may not need. They go to the
+        first class that comes in steps and to those behind it: what is more essential has all that it may have.
+        """
+        bidders = self.bidders()
+        steps = [bidder.rank for bidder in bidders if not bidder.required and self._in_steps(bidder)]
+        taken = False
+        for bidder in sorted(bidders, key=lambda bidder: bidder.rank):
+            if left < _WORTH or not steps or bidder.required or bidder.rank < min(steps):
+                continue
+            had, grant, claim = bidder.load, bidder.grant, bidder.claim(self.toll)
+            offer = min(claim.wanted, had + left - (0 if had else self.toll))
+            if not self._may_take(bidder, claim, offer):
+                continue
+            before = self._state(bidder)
+            if bidder.take(offer) <= had:
+                for owner, name, value in before:
+                    setattr(owner, name, value)
+                continue
+            left -= bidder.load - had + (0 if had else self.toll)
+            bidder.grant, taken = max(grant, bidder.load), True
+        return taken
+
+    def _state(self, bidder: Bidder) -> list[tuple[Any, str, Any]]:
+        """Return what an offer may change, to put it back."""
+        owners = [bidder, *((self.share, self.share.tools) if isinstance(bidder, OtherTurns) else ())]
+        return [(owner, slot.name, getattr(owner, slot.name)) for owner in owners if owner for slot in fields(owner)]
+
+    def _may_take(self, bidder: Bidder, claim: Claim, offer: int) -> bool:
+        """Return whether a bidder can use more than it has, under the policy."""
+        if self.options["policy"] != "truncate_then_continue":
+            return False
+        return bidder.load < claim.wanted and offer > bidder.grant and offer >= claim.least
+
+    def _in_steps(self, bidder: Bidder) -> bool:
+        """Return whether a bidder may have left some of its offer unused."""
+        if not isinstance(bidder, Draft):
+            return True
+        smooth = bidder.section.keep in SMOOTH and isinstance(bidder.section.content, str)
+        return bidder.state in ("form", "summarised") or (bidder.state == "cut" and not smooth)
 
     def bidders(self) -> Sequence[Bidder]:
         """Return what shares the budget, in the order of the page."""

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from brim.amounts import of_budget, units_or_share
 from brim.meter.schemas import ToolCounts
-from brim.receipts.receipt import Part, handle
+from brim.receipts.receipt import Part, State, handle
 from brim.requests.terms import RequestTerms
 from brim.sections.allocation import Claim
 
@@ -106,7 +106,7 @@ class ToolShare:
         """Return its part of the receipt: each tool is an entry."""
         kept, used = self.kept, self.used
         whole = len(kept) == len(self.names)
-        state = "whole" if whole else "cut" if kept else "dropped"
+        state: State = "whole" if whole else "cut" if kept else "dropped"
         entries = tuple(["whole" if index in kept else "dropped" for index in range(len(self.names))])
         wanted = self.size if self.ceiling is None else min(self.size, self.ceiling)
         reason = "all of them fit" if whole else self.reason

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Summarise = Callable[[str, int], str]
 """Gets a text and a limit in tokens, and returns a shorter text. A summary that does not fit is not used."""
 
-_SMOOTH = ("head", "tail", "ends")
+SMOOTH = ("head", "tail", "ends")
 """Ways to cut that use all of their grant but for a token or two."""
 
 
@@ -167,7 +167,7 @@ class Draft:
         if not self.kept:
             self.drop(f"{self._cause(grant)}, too few for it")
             return 0
-        if self.state == "cut" and self.section.keep in _SMOOTH and isinstance(self.section.content, str):
+        if self.state == "cut" and self.section.keep in SMOOTH and isinstance(self.section.content, str):
             return grant
         return max(self.load, min(int(self._floor), grant) if self.section.floor else 0)
 
