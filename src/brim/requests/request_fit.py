@@ -112,7 +112,7 @@ class RequestFit(SectionFit):
 
     def _state(self, bidder: Bidder) -> list[tuple[Any, str, Any]]:
         """Return what an offer may change, to put it back."""
-        owners = [bidder, *((self.share, self.share.tools) if isinstance(bidder, OtherTurns) else ())]
+        owners: list[Any] = [bidder, *((self.share, self.share.tools) if isinstance(bidder, OtherTurns) else ())]
         return [(owner, slot.name, getattr(owner, slot.name)) for owner in owners if owner for slot in fields(owner)]
 
     def _may_take(self, bidder: Bidder, claim: Claim, offer: int) -> bool:
