@@ -402,7 +402,7 @@ AREAS = (
         ),
     ),
     Area(
-        "replay.py",
+        "requests/replay.py",
         "tests/sections/test_fit.py tests/receipts/test_receipt.py",
         (
             (

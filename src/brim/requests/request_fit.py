@@ -21,13 +21,13 @@ from brim.receipts.request_capture import RequestCapture
 from brim.requests.history_share import HistoryShare, OtherTurns
 from brim.requests.request import Request
 from brim.requests.terms import RequestTerms
-from brim.requests.tool_relevance import relevant_order, tool_names
+from brim.requests.tool_relevance import functions_of, relevant_order
 from brim.requests.tool_share import ToolShare
 from brim.sections.allocation import Claim
 from brim.sections.draft import SMOOTH, Draft
 from brim.sections.layout import Layout, layout
 from brim.sections.section_fit import Bidder, SectionFit
-from brim.wire import wire
+from brim.wire import definitions
 from brim.wire.base import json_of
 
 _PAGES = ("system", "user")
@@ -66,7 +66,7 @@ class RequestFit(SectionFit):
         self.pages = {page: layout(row, separator=separator, template=None) for page, row in rows.items()}
         system = bool(self.history.turns.system) or any(self._lives("system"))
         if self.tools is not None:
-            self.counts_of_tools = chat.each_tool(self.tools, system=system)
+            self.counts_of_tools = _by_tool(self.tools, chat.each_tool(self.tools, system=system))
 
     def request(self) -> Request:
         """Return the request with its receipt.
@@ -178,7 +178,7 @@ class RequestFit(SectionFit):
         tools, counts = self.tools or (), self.counts_of_tools
         assert counts is not None
         return ToolShare(
-            names=tool_names(tools),
+            functions=functions_of(tools),
             counts=counts,
             order=relevant_order(tools, self.history, self._question(), self.turn_options["embed"]),
             terms=self.terms,
@@ -274,10 +274,10 @@ class RequestFit(SectionFit):
             messages[-1] = turns.wire.append(last, asked)
         elif asked:
             messages.append(turns.wire.say(asked))
-        body = wire(turns.wire.name).body(messages, system=system, tools=tools, model=self.model)
+        body = turns.wire.body(messages, system=system, tools=tools, model=self.model)
         return Request(
             body=body,
-            messages=next((body[key] for key in ("messages", "input", "contents") if key in body), messages),
+            messages=body[turns.wire.list_key],
             system=system,
             tools=None if tools is None else list(tools),
             used=used,
@@ -340,3 +340,13 @@ class RequestFit(SectionFit):
         return RequestCapture(
             sections=own, history=history, leading=self.leading, terms=self.terms.to_dict(), model=self.model
         )
+
+
+def _by_tool(tools: Sequence[Any], counts: ToolCounts) -> ToolCounts:
+    """Return the tokens of each tool; in some formats one holds several functions, or none."""
+    each, at = [], 0
+    for tool in tools:
+        stop = at + len(definitions([tool]))
+        each.append(sum(counts.each[at:stop]))
+        at = stop
+    return counts._replace(each=each)

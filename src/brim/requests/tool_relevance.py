@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import mul
 from typing import Any
 
@@ -12,6 +12,7 @@ from brim.history.history import History
 from brim.history.options import Embed
 from brim.history.term_index import TermIndex
 from brim.requests.tool_words import related
+from brim.wire import definitions
 
 _RELATED = 0.5
 """The weight of words that mean the same as those of the question, against these."""
@@ -28,8 +29,8 @@ _LONGEST = 2_000
 _JOINT = re.compile(r"[._/-]+")
 
 
-def tool_names(tools: Sequence[Any]) -> list[str]:
-    """Return the name of each tool; that of a tool without one is its type."""
+def functions_of(tools: Sequence[Any]) -> list[list[str]]:
+    """Return the names of the functions of each tool; that of a tool without one is its type."""
     return [_read(tool)[0] for tool in tools]
 
 
@@ -44,11 +45,9 @@ def relevant_order(
         question: the text to choose by; without it, the last words of the user.
         embed: whether meaning counts too, as in `fit_messages`.
     """
-    names, index = [], TermIndex()
+    index = TermIndex()
     for tool in tools:
-        name, words = _read(tool)
-        names.append(name)
-        index.add(words)
+        index.add(_read(tool)[1])
     asked = question or history.turns.question()[1]
     parts = [(1.0, index.scores(asked)), (_RELATED, index.scores(related(asked)))]
     if said := _newest(history):
@@ -60,7 +59,8 @@ def relevant_order(
         most = max(found, default=0) or 1
         scores = [score + weight * each / most for score, each in zip(scores, found, strict=True)]
     again = history.called(range(len(history.turns.starts)))
-    scores = [score + (_CALLED if name in again else 0) for score, name in zip(scores, names, strict=True)]
+    names = functions_of(tools)
+    scores = [score + (0 if again.isdisjoint(own) else _CALLED) for score, own in zip(scores, names, strict=True)]
     # Rounded, so that the last bit of another machine's sum does not change an order.
     return sorted(range(len(tools)), key=lambda at: (-round(scores[at], 6), at))
 
@@ -82,22 +82,30 @@ def _alike(tools: Sequence[Any], asked: str, embed: Embed | bool) -> list[float]
 
 
 def _about(tool: Any) -> str:
-    """Return the name and the description of a tool, in words."""
-    name, words = _read(tool)
-    return _JOINT.sub(" ", name) + ". " + words.removeprefix(name).strip().partition("\n")[0]
+    """Return the names and descriptions of a tool, in words."""
+    inner = map(_inner, definitions([tool]))
+    return "\n".join([f"{_JOINT.sub(' ', _name(each))}. {each.get('description') or ''}" for each in inner])
 
 
-def _read(tool: Any) -> tuple[str, str]:
-    """Return the name of a tool in any provider's format, and the words by which it is found."""
-    inner = tool
-    for key in ("function", "custom", "toolSpec"):
-        if isinstance(inner, dict) and isinstance(inner.get(key), dict):
-            inner = inner[key]
-    name = str(inner.get("name") or inner.get("type") or "")
-    words = [name, str(inner.get("description") or "")]
-    for key in ("parameters", "input_schema", "inputSchema"):
-        words += _schema_words(inner.get(key))
-    return name, "\n".join(words)
+def _read(tool: Any) -> tuple[list[str], str]:
+    """Return the names of the functions of a tool in any provider's format, and the words by which it is found."""
+    names, words = list[str](), list[str]()
+    for each in map(_inner, definitions([tool])):
+        names.append(_name(each))
+        words += [names[-1], str(each.get("description") or "")]
+        for key in ("parameters", "input_schema", "inputSchema"):
+            words += _schema_words(each.get(key))
+    return names, "\n".join(words)
+
+
+def _inner(tool: Any) -> Mapping[str, Any]:
+    """Return the definition inside a tool."""
+    found = next((tool[key] for key in ("function", "custom") if isinstance(tool.get(key), Mapping)), tool)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _name(tool: Mapping[str, Any]) -> str:
+    return str(tool.get("name") or tool.get("type") or "")
 
 
 def _schema_words(schema: Any) -> list[str]:

@@ -21,7 +21,8 @@ from brim.sections.allocation import Claim
 class ToolShare:
     """The tools of a request as a bidder for its budget."""
 
-    names: Sequence[str]
+    functions: Sequence[Sequence[str]]
+    """The names of the functions of each tool: one, but for formats in which a tool holds several."""
     counts: ToolCounts
     order: Sequence[int]
     """The tools, the most relevant first."""
@@ -70,8 +71,8 @@ class ToolShare:
         return sum([self.counts.each[index] for index in tools])
 
     def indexes(self, names: Collection[str]) -> frozenset[int]:
-        """Return the tools of these names."""
-        return frozenset([index for index, name in enumerate(self.names) if name in names])
+        """Return the tools with functions of these names, and those without a function, such as a mark of the cache."""
+        return frozenset([i for i, own in enumerate(self.functions) if not own or not set(own).isdisjoint(names)])
 
     def claim(self, toll: int) -> Claim:  # noqa: ARG002 - tools have no separator
         """Return its claim on the budget, besides the tools of messages that always stay."""
@@ -81,7 +82,7 @@ class ToolShare:
             wanted = min(wanted, max(0, self.ceiling - self.counts.once - self.cost(self.pinned)))
         floor: int | Fraction = of_budget(units_or_share("tools_floor", self.terms.tools_floor), self.budget)
         reserved = min(max(floor - self.counts.once - self.cost(self.pinned), 0), wanted)
-        return Claim(wanted, min([wanted or 1, *rest]), reserved, self.rank)
+        return Claim(wanted, max(1, min([wanted, *rest])), reserved, self.rank)
 
     def take(self, grant: int) -> int:
         """Offer the most relevant tools that have at most `grant` tokens, and return how many they have."""
@@ -94,8 +95,8 @@ class ToolShare:
                 left -= units
         self.chosen = frozenset(chosen)
         self.load = grant - left
-        unit = "tools" if len(self.names) > 1 else "tool"
-        self.reason = f"the {len(self.kept):,} of {len(self.names):,} {unit} that are called or the most relevant"
+        unit = "tools" if len(self.functions) > 1 else "tool"
+        self.reason = f"the {len(self.kept):,} of {len(self.functions):,} {unit} that are called or the most relevant"
         return self.load
 
     def drop(self, reason: str) -> None:
@@ -105,9 +106,9 @@ class ToolShare:
     def part(self) -> Part:
         """Return its part of the receipt: each tool is an entry."""
         kept, used = self.kept, self.used
-        whole = len(kept) == len(self.names)
+        whole = len(kept) == len(self.functions)
         state: State = "whole" if whole else "cut" if kept else "dropped"
-        entries = tuple(["whole" if index in kept else "dropped" for index in range(len(self.names))])
+        entries = tuple(["whole" if index in kept else "dropped" for index in range(len(self.functions))])
         wanted = self.size if self.ceiling is None else min(self.size, self.ceiling)
         reason = "all of them fit" if whole else self.reason
         return Part(
@@ -123,5 +124,5 @@ class ToolShare:
             handle(self.written),
             self.ceiling,
             entries,
-            tuple(self.names),
+            tuple([", ".join(own) for own in self.functions]),
         )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.wire.base import Wire, changed, fields_of, given, json_of, kinds_of, mapping_at, opaque, role_of, text_at
+from brim.wire.base import Wire, changed, fields_of, json_of, kinds_of, mapping_at, opaque, role_of, text_at
 from brim.wire.message import Message, Path, Piece
 
 ROLES = {"user": "user", "assistant": "assistant", "system": "system"}
@@ -53,12 +53,6 @@ class Anthropic(Wire):
         calls = tuple(piece.id for piece in pieces if piece.kind == "call" and piece.id)
         results = tuple(piece.id for piece in pieces if piece.kind == "result")
         return Message(role, tuple(pieces), raw, "", calls, results)
-
-    def body(
-        self, messages: Sequence[Any], *, system: str = "", tools: Sequence[Any] | None = None, model: str | None = None
-    ) -> dict[str, Any]:
-        """Return the provider's own arguments of a request; what is empty is left out."""
-        return given(model=model, system=system, messages=list(messages), tools=tools)
 
     def append(self, raw: Any, text: str) -> Any:
         """Return a copy of a message with this text added at its end."""

@@ -53,6 +53,8 @@ class Wire(ABC):
     """The key of the messages in a request body."""
     system_key: str = ""
     """The key of a system prompt that is not one of the messages; empty if there is none."""
+    model_key: str = "model"
+    """The key of the model in a request body."""
     tools_at: Path = ("tools",)
     """The place of the tool definitions in a request body."""
 
@@ -95,17 +97,23 @@ class Wire(ABC):
             return changed(raw, {("content",): [*content, {"type": self.text_type, "text": text}]})
         return changed(raw, {("content",): f"{content}\n\n{text}" if content else text})
 
+    def prompt(self, text: str) -> Any:
+        """Return a system prompt that is sent apart from the messages."""
+        return text
+
     def body(
         self, messages: Sequence[Any], *, system: str = "", tools: Sequence[Any] | None = None, model: str | None = None
     ) -> dict[str, Any]:
         """Return the provider's own arguments of a request; what is empty is left out."""
-        told = [{"role": "system", "content": system}] if system else []
-        return given(model=model, messages=[*told, *messages], tools=tools)
-
-
-def given(**arguments: Any) -> dict[str, Any]:
-    """Return the arguments of a request that have a value; the messages stay, even if there are none."""
-    return {key: value for key, value in arguments.items() if value or key in (*MESSAGE_KEYS, "contents")}
+        body: dict[str, Any] = {self.model_key: model} if model else {}
+        if system and self.system_key:
+            body[self.system_key] = self.prompt(system)
+        told = [{"role": "system", "content": system}] if system and not self.system_key else []
+        body[self.list_key] = [*told, *messages]
+        if tools:
+            first, *rest = self.tools_at
+            body[str(first)] = {str(rest[0]): list(tools)} if rest else list(tools)
+        return body
 
 
 def plain(raw: Any) -> Any:

@@ -33,6 +33,7 @@ class Bedrock(Wire):
     binds = True
     objects = True
     system_key = "system"
+    model_key = "modelId"
     tools_at = ("toolConfig", "tools")
 
     def read(self, raw: Any, index: int) -> Message:
@@ -51,6 +52,10 @@ class Bedrock(Wire):
     def say(self, text: str) -> Any:
         """Return a user message with this text."""
         return {"role": "user", "content": [{"text": text}]}
+
+    def prompt(self, text: str) -> Any:
+        """Return a system prompt that is sent apart from the messages."""
+        return [{"text": text}]
 
     def append(self, raw: Any, text: str) -> Any:
         """Return a copy of a message with this text added at its end."""

@@ -58,6 +58,10 @@ class Gemini(Wire):
         """Return a user message with this text."""
         return {"role": "user", "parts": [{"text": text}]}
 
+    def prompt(self, text: str) -> Any:
+        """Return a system prompt that is sent apart from the messages."""
+        return {"parts": [{"text": text}]}
+
     def append(self, raw: Any, text: str) -> Any:
         """Return a copy of a message with this text added at its end."""
         parts = fields_of(raw, 0).get("parts")

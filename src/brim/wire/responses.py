@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.wire.base import Wire, fields_of, given, json_of, kinds_of, mapping_at, opaque, role_of, text_at
+from brim.wire.base import Wire, fields_of, json_of, kinds_of, mapping_at, opaque, role_of, text_at
 from brim.wire.message import Message, Piece
 
 ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
@@ -63,12 +63,6 @@ class Responses(Wire):
     def say(self, text: str) -> Any:
         """Return a user message with this text."""
         return {"type": "message", "role": "user", "content": text}
-
-    def body(
-        self, messages: Sequence[Any], *, system: str = "", tools: Sequence[Any] | None = None, model: str | None = None
-    ) -> dict[str, Any]:
-        """Return the provider's own arguments of a request; what is empty is left out."""
-        return given(model=model, instructions=system, input=list(messages), tools=tools)
 
 
 WIRE = Responses()
