@@ -24,6 +24,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "reference" / "api.md"
 GROUPS: dict[str, tuple[str, ...]] = {
     "Fit a prompt": ("fit", "Section", "Priority", "Stage", "Prompt"),
     "Fit a history": ("fit_messages", "History", "Fitted", "Stable", "CachePrices"),
+    "Fit a request": ("fit_request", "Request"),
     "Count and cut": ("meter", "Meter", "Window", "cut", "Cut", "Truncator"),
     "What happened": ("Receipt", "Part", "Loss", "Change", "Capture", "replay"),
     "Over time": ("Session", "Conversations", "Status", "Shares", "Loop", "Tick", "Step", "Outcome", "open_store"),
