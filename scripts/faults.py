@@ -255,10 +255,14 @@ AREAS = (
                 "len(text) < self.over_chars",
             ),
             ("a stage forgets how many entries it is for", "or len(entries) <= self.over_entries", ""),
-            ("the first lines are left for the last", "entries[-self.last :]", "entries[: self.last]"),
+            (
+                "the first lines are left for the last",
+                "range(len(entries))[-self.last :]",
+                "range(len(entries))[: self.last]",
+            ),
             ("a stage goes down all the way", "meter.count(text) - over - _JOINS", "0"),
             ("entries that should stay go", "n = min(self.leave, len(entries))", "n = 1"),
-            ("the oldest entries are left", "if section.keeps_end else entries[:n]", "if False else entries[:n]"),
+            ("the oldest entries are left", "if section.keeps_end else range(n)", "if False else range(n)"),
             ("a stage for any section takes required ones", "and not section.required ", ""),
             ("a stage for any section takes stable ones", " and not section.stable", ""),
             ("a stage for any section takes named ones", "section.name not in named and ", ""),
@@ -271,14 +275,14 @@ AREAS = (
             ("the whole is not verified", "if used <= self.budget:", "if True:"),
             (
                 "the most essential is taken back first",
-                "(not draft.section.required, draft.rank))[::-1]:",
-                "(not draft.section.required, draft.rank)):",
+                "(not bidder.required, bidder.rank))[::-1]:",
+                "(not bidder.required, bidder.rank)):",
             ),
             ("nothing is taken back", "if not self._take_back(used - self.budget):", "if True:"),
             (
                 "a required section is taken back",
-                "elif not draft.section.required:\n                draft.drop",
-                "elif True:\n                draft.drop",
+                "elif not bidder.required:\n                bidder.drop",
+                "elif True:\n                bidder.drop",
             ),
             (
                 "separators are not planned for",
@@ -287,13 +291,13 @@ AREAS = (
             ),
             (
                 "the template's text is not planned for",
-                "room = self.budget - (self.meter.load(self.page.fixed) if self.page.fixed else 0)",
-                "room = self.budget",
+                "fixed = self.meter.load(self.page.fixed) if self.page.fixed else 0",
+                "fixed = 0",
             ),
             (
                 "the budget section is not planned for",
-                "room += self.toll if self.longest is None else -self.meter.load(self.longest)",
-                "room += self.toll",
+                "+ (self.toll if self.longest is None else -self.meter.load(self.longest))",
+                "+ self.toll",
             ),
             (
                 "sections are served in the order of a set",
@@ -687,8 +691,8 @@ AREAS = (
         (
             (
                 "the marker stands on the wrong side",
-                "join([*note, *entries[len(entries) - n :]])",
-                "join([*entries[len(entries) - n :], *note])",
+                "join([*note, *kept]",
+                "join([*kept, *note]",
             ),
             ("the marker counts what was kept", "self._marker(len(entries) - n)", "self._marker(n)"),
             ("an entry that is too big ends the run", "or meter.count(following) * _BIG > limit:", "or False:"),
@@ -701,8 +705,8 @@ AREAS = (
             ("a shortened entry has no marker", "elif marker and self.marker is not None:", "elif False:"),
             (
                 "the first are told as kept",
-                'range(count - n, count) if self.keep == "newest" else range(n)',
-                "range(n)",
+                "kept = tuple(sorted(self._order(count)[:n]))",
+                "kept = tuple(range(n))",
             ),
             (
                 "blank entries are a result",

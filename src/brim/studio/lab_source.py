@@ -230,7 +230,7 @@ def _session(workspace: Workspace, source: str, name: str) -> LabSource:
     return made
 
 
-def _last(workspace: Workspace, name: str) -> Capture | HistoryInput | None:
+def _last(workspace: Workspace, name: str) -> Capture | HistoryInput | RequestCapture | None:
     """Return the input of the last prompt of a session; `None` if it was not kept, or messages followed it."""
     try:
         return opened_prompt(workspace, name).capture()

@@ -14,6 +14,7 @@ from brim.meter import DEFAULT, BaseMeter, catalogue, meter
 from brim.receipts.capture import Capture
 from brim.receipts.history_input import HistoryInput
 from brim.receipts.receipt import Receipt
+from brim.receipts.request_capture import RequestCapture
 from brim.requests.replay import replay
 from brim.sessions.prompt_step import CUT
 from brim.sessions.sent_messages import unfolded
@@ -65,7 +66,7 @@ class PromptSource:
         """The log entry of the prompt."""
         return self.entry.body
 
-    def capture(self) -> Capture | HistoryInput:
+    def capture(self) -> Capture | HistoryInput | RequestCapture:
         """Return the input of this prompt, with its tools and system prompt, to be fitted at another budget.
 
         Raises:

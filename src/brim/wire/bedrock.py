@@ -55,7 +55,7 @@ class Bedrock(Wire):
 
     def prompt(self, text: str) -> Any:
         """Return a system prompt that is sent apart from the messages."""
-        return [{"text": text}]
+        return self.say(text)["content"]
 
     def append(self, raw: Any, text: str) -> Any:
         """Return a copy of a message with this text added at its end."""
