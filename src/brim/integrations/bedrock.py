@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Iterator
+from inspect import iscoroutinefunction
 from typing import Any
 
 from brim.integrations.calls import run
@@ -24,7 +25,8 @@ _BYTES = ("bytes", "redactedContent")
 def is_client(client: Any) -> bool:
     """Return whether a client is that of the service in `boto3` or `botocore`."""
     model = getattr(getattr(client, "meta", None), "service_model", None)
-    return getattr(model, "service_name", None) == _SERVICE and callable(getattr(client, "_make_api_call", None))
+    sent = getattr(client, "_make_api_call", None)
+    return getattr(model, "service_name", None) == _SERVICE and callable(sent) and not iscoroutinefunction(sent)
 
 
 def wrapped(client: Any, conversations: Conversations, session: str | None) -> Any:
