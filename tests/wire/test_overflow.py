@@ -115,7 +115,38 @@ REAL = {
     ),
     "kimi": (said("Invalid request: Your request exceeded model token limit: 8192 (requested: 9000)"), 8192, 9000),
     "copilot": (said("prompt token count of 130000 exceeds the limit of 128000"), 128_000, 130_000),
+    "vertex": (
+        {
+            "error": {
+                "code": 400,
+                "message": "Unable to submit request because the input token count is 1200000 but the model only supports"
+                " up to 1048576. Reduce the input token count and try again.",
+                "status": "INVALID_ARGUMENT",
+            }
+        },
+        1_048_576,
+        1_200_000,
+    ),
+    "vertex, a list": (
+        [
+            {
+                "error": {
+                    "code": 400,
+                    "message": "The input token count (9000) exceeds the maximum number of tokens allowed (8192).",
+                }
+            }
+        ],
+        8192,
+        9000,
+    ),
     "bedrock": ({"message": "Input is too long for requested model."}, None, None),
+    "bedrock, Claude": (
+        {"message": "The model returned the following errors: prompt is too long: 200251 tokens > 200000 maximum"},
+        200_000,
+        200_251,
+    ),
+    "bedrock, old models": ({"message": "ValidationException: too many total text bytes: 120000 > 100000"}, None, None),
+    "bedrock, at the end": ({"output": {"message": {}}, "stopReason": "model_context_window_exceeded"}, None, None),
     "bedrock, other": ({"message": "The model returned the following errors: Input Tokens Exceeded: 1"}, None, None),
     "tgi": (
         {
