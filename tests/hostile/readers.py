@@ -38,11 +38,9 @@ from brim.history.compact.deeds import deeds
 from brim.history.compact.facts import MessageText
 from brim.history.compact.running import running
 from brim.history.compact.secrets import redact
-from brim.history.forms import Forms
 from brim.history.priority import words
 from brim.history.superseded import access
 from brim.history.term_index import TermIndex
-from brim.history.turns import Turns
 from brim.hosts import host_name
 from brim.meter import meter_for
 from brim.meter.attachment import pages
@@ -54,6 +52,7 @@ from brim.meter.vocabularies import CLASSES, vocabulary
 from brim.meter.words import terms
 from brim.receipts.receipt import Receipt, handle
 from brim.receipts.text_entries import text_entries
+from brim.requests.tool_words import related
 from brim.sessions.memory.advice import SemanticMemory
 from brim.sessions.memory.lessons import distilled
 from brim.sessions.memory.working_memory import WorkingMemory
@@ -61,6 +60,7 @@ from brim.settings.spec import is_spec
 from brim.settings.yaml_editor import with_value
 from brim.store.address import without_secrets
 from brim.store.words import excerpt, query_words, text_words
+from brim.studio.prompt_rows import taken
 from brim.truncate import _CLASSES, cut
 from brim.truncate.code_python import outline
 from brim.truncate.failure import failure_lines, last_failure, reports_failure
@@ -71,6 +71,7 @@ from brim.truncate.json_tree import parse as parse_tree
 from brim.truncate.line_selection import LineSelection
 from brim.truncate.markdown_blocks import fence_of, holds_fence
 from brim.truncate.shape import kind_of
+from brim.wire import wire
 from brim.wire.base import Format
 from brim.wire.message import Piece
 from brim.wire.overflow import is_overflow
@@ -266,9 +267,11 @@ READERS: dict[str, Read] = {
     "history.excerpts.shortened_arguments": lambda text: excerpts.shortened_arguments(
         json.dumps({"a": text}), tuple((at, at + 40) for at in range(100, len(text), 200))
     ),
-    "history.forms.Forms.value": lambda text: Forms(Turns(CHARS, format="anthropic")).value(
+    "wire.base.Wire.value": lambda text: wire("anthropic").value(
         Piece("call", "", ("input",)), json.dumps({"a": text})
     ),
+    "requests.tool_words.related": related,
+    "studio.prompt_rows.taken": lambda text: taken(text, text[::2]),
     "history.names.names_in": lambda text: [*names.names_in(text)],
     "history.names.widened": lambda text: names.widened(text, len(text) // 2, len(text) // 2),
     "history.priority.words": words,

@@ -56,6 +56,7 @@ _PARTS = (
     *(
         "sessions.dropped_texts",
         "studio.views.ledger",
+        "studio.views.search",
         "store.base",
         "store.sql",
         "store.body",

@@ -244,7 +244,7 @@ from brim.studio.views import ledger
 
 class Opened:
     def __init__(self, store): self.kept = store
-    def store(self): return self.kept
+    def store_of(self, session): return self.kept
 
 with brim.open_store(sys.argv[1]) as store:
     handles = sys.stdin.read().split()

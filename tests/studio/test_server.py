@@ -51,7 +51,7 @@ def test_the_demo_is_ready_with_the_address_and_gone_at_the_end(tmp_path):
         bare, _, token = address.partition("?token=")
         asked = urllib.request.Request(f"{bare}api/sessions", headers={"Authorization": f"Bearer {token}"})
         with urllib.request.urlopen(asked, timeout=10) as answer:
-            assert len(json.load(answer)["sessions"]) == 2
+            assert len(json.load(answer)["sessions"]) == 4
         assert [path.name[:11] for path in tmp_path.iterdir()] == ["brim-studio"]
     assert list(tmp_path.iterdir()) == []
 

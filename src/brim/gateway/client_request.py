@@ -165,8 +165,8 @@ def with_answer(text: str, tokens: int) -> str:
         value, at = limits[place], body.starts[str(place[0])]
         if type(value) is int and value > tokens:
             # The value of the key, or that of a key inside its value.
-            found = re.compile(rf'"{place[1]}"\s*:\s*' if len(place) > 1 else "").search(text, at)
-            at = found.end() if found else at
+            if len(place) > 1:
+                at = text.index(":", text.index(f'"{place[1]}"', at))
             text = text[:at] + text[at:].replace(str(value), str(tokens), 1)
     return text
 

@@ -13,7 +13,7 @@ from brim.gateway.problem import BEDROCK, GEMINI
 
 _MODEL_PATHS = (
     (GEMINI, re.compile(r"/v1(?:alpha|beta)?\d*/(?:[\w.-]+/){1,7}(?P<model>[^/:]+):(?:streamG|g)enerateContent")),
-    (BEDROCK, re.compile(r"/model/(?P<model>.+)/converse(?:-stream)?")),
+    (BEDROCK, re.compile(r"/model/(?P<model>.{1,512})/converse(?:-stream)?")),
 )
 """Paths of requests that name their model there: `/v1beta/models/NAME:generateContent`, `/model/NAME/converse`."""
 METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "HEAD")

@@ -16,8 +16,9 @@ def unbind(fit: HistoryFit) -> None:
     for position in range(first_change(fit), fit.seen):
         if turns.messages[position].any("thinking") and turns.turn_of(position) in kept:
             form = edits.get(position) or fit.forms.whole(position)
-            if form.raw is not None:
-                edits[position] = fit.forms.without_thinking(position, form)
+            bare = fit.forms.without_thinking(position, form)
+            if bare is not form:
+                edits[position] = bare
 
 
 def first_change(fit: HistoryFit) -> int:

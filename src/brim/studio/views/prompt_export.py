@@ -32,6 +32,8 @@ COLOURS = {
 _AROUND = 24
 """Characters around a masked secret in the preview."""
 _MOST_SHOWN = 200
+_OTHERS = re.compile(r"[^A-Za-z0-9.-]+")
+"""What a file name does not have."""
 _STYLE = """
 :root{color-scheme:light dark;font:15px/1.5 system-ui,sans-serif}
 body{max-width:62rem;margin:2rem auto;padding:0 1rem}
@@ -66,7 +68,7 @@ def prompt_export(workspace: Workspace, session: str | None, step: str | None, i
     if values["answer"]:
         masked += [{"part": "answer", "category": "assistant", **each} for each in _masked(values["answer"]["text"])]
     shown = map_strings(values, redact)
-    name = re.sub(r"[^A-Za-z0-9.-]+", "-", f"{values['session'] or values['id']}-step-{values['step'] or 1}").strip("-")
+    name = _OTHERS.sub("-", f"{values['session'] or values['id']}-step-{values['step'] or 1}").strip("-")
     unique = {(each["part"], each["around"]): each for each in masked}
     return {
         "name": f"{name}.html",
