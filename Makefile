@@ -9,7 +9,7 @@ CRASH  ?= --kills 300
 # Frameworks that leave their sockets to the end of the process: pytest would make an error of that there.
 QUIET  := -W ignore::pytest.PytestUnraisableExceptionWarning -W ignore::ResourceWarning
 
-.PHONY: demo studio test-ui screenshots chromium docs pages test test-llm test-services test-hostile test-integrations test-audit-ray crash check prove prove-outages prove-audit prove-gateway prove-gateway-fuzz bench-gateway test-agents faults bench try sbom dist requirements clean
+.PHONY: demo studio test-ui screenshots chromium docs pages test test-llm test-services test-hostile test-integrations test-audit-ray crash check prove prove-counts prove-outages prove-audit prove-gateway prove-gateway-fuzz bench-gateway test-agents faults bench try sbom dist requirements clean
 
 demo: $(VENV)/.core
 	@$(BIN)/brim demo
@@ -83,6 +83,10 @@ check: $(VENV)/.check
 
 prove: $(VENV)/.test
 	$(BIN)/python scripts/prove.py $(PROVE)
+
+# A long text anywhere in 20,000 generated requests: the count rises, or the field is on the list of those that do not count.
+prove-counts: $(VENV)/.test
+	$(BIN)/python scripts/counted_requests.py $(COUNTS)
 
 # On real sockets, some minutes: overflows, leaked streams, byte identity, bombs, overhead.
 prove-gateway: $(VENV)/.test

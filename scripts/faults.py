@@ -925,7 +925,7 @@ AREAS = (
             ),
             ("a history that was changed is continued", "if had is None:", "if had is None and not messages:"),
             ("what fits is cut all the same", "room.fits if before <= room.fits else room.target", "room.target"),
-            ("extra tokens are not counted", "request.system, tools) + extra", "request.system, tools)"),
+            ("extra tokens are not counted", "fields=request.fields) + extra", "fields=request.fields)"),
             ("a longer system prompt is not counted", "return max(0, new - old)", "return 0"),
             ("a clock in the system prompt makes another conversation", "first = leading(known)", "first = 0"),
             ("any usage is that of the newest prompt", "if self._newest is request.fitted else None", ""),
@@ -1142,7 +1142,7 @@ AREAS = (
         "tests/sessions/test_engine.py tests/gateway/test_exchange.py",
         (
             ("the system prompt is not counted", 'if request.system and format.name != "openai":', "if False:"),
-            ("tools are not counted", "RequestSize(tokens + offered,", "RequestSize(tokens,"),
+            ("tools are not counted", "RequestSize(tokens + offered + other,", "RequestSize(tokens + other,"),
             (
                 "what is learned is not used",
                 "                found.calibration = calibration\n                found.recount()",

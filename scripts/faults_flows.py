@@ -226,8 +226,8 @@ AREAS = (
         (
             (
                 "S3.2, S3.13: the estimate forgets memory",
-                "self._state.estimate(self._parts(system, tools, memory))",
-                "self._state.estimate(self._parts(system, tools))",
+                "self._state.estimate(self._parts(system, tools, memory, fields))",
+                "self._state.estimate(self._parts(system, tools, None, fields))",
             ),
         ),
     ),

@@ -73,8 +73,8 @@ AREAS = (
             ("arguments are cut to any text", "        if self.takes_object(piece):\n", "        if False:\n"),
             (
                 "an image in a result costs nothing when it goes",
-                'return piece.kind in ("output", "opaque", *MEDIA) and',
-                'return piece.kind in ("output", "opaque") and',
+                'return piece.kind in ("output", "opaque", "remainder", *MEDIA) and',
+                'return piece.kind in ("output", "opaque", "remainder") and',
             ),
             (
                 "the longest text is spared",
@@ -388,8 +388,46 @@ AREAS = (
             ),
             (
                 "thinking alone is something to say",
-                '(bool(piece.text) and piece.kind != "thinking")',
-                "bool(piece.text)",
+                'bool(piece.text) and piece.kind not in ("thinking", "remainder")',
+                'bool(piece.text) and piece.kind != "remainder"',
+            ),
+            (
+                "an unknown field alone is something to say",
+                'bool(piece.text) and piece.kind not in ("thinking", "remainder")',
+                'bool(piece.text) and piece.kind != "thinking"',
+            ),
+            (
+                "a field that no format knows does not count",
+                "self.common(raw) or with_remainder(self.parse(raw, index), index)",
+                "self.common(raw) or self.parse(raw, index)",
+            ),
+        ),
+    ),
+    (
+        "wire/remainder.py",
+        "tests/wire/test_remainder.py",
+        (
+            (
+                "a long name of a field does not count",
+                "if state is _State.EMPTY and isinstance(name, str) and len(name) > LABEL:",
+                "if False:",
+            ),
+            (
+                "a label of any length is listed",
+                "if name in MESSAGE_LABELS and len(value) <= LABEL:",
+                "if name in MESSAGE_LABELS:",
+            ),
+            ("metadata counts", "return _EMPTY if _listed(at, BODY_FIELDS) else", "return"),
+        ),
+    ),
+    (
+        "wire/chat.py",
+        "tests/wire/test_remainder.py tests/wire/test_chat.py",
+        (
+            (
+                "a third key goes unseen",
+                'role, content = raw.get("role"), raw.get("content", raw)',
+                'role, content = raw.get("role"), raw.get("content")',
             ),
         ),
     ),

@@ -47,7 +47,7 @@ def test_json_has_every_part(brim):
     body = json.dumps({"messages": blocks, "system": "s" * 10}).encode()
     assert json.loads(brim("count", "--request", "-m", "chars", "--json", stdin=body).out) == {
         "total": 103,
-        "parts": {"system": 10, "user": 20, "assistant": 33, "tool_results": 40, "tools": 0, "framing": 0},
+        "parts": {"system": 10, "user": 20, "assistant": 33, "tool_results": 40, "tools": 0, "fields": 0, "framing": 0},
         "messages": 3,
         "upper": 103,
         "unit": "chars",

@@ -249,15 +249,15 @@ def test_an_estimate_has_the_bound_that_a_fit_keeps_to(read):
 def test_units_are_told_by_who_speaks(read):
     chat = [system("s" * 10), user("u" * 20), calling("c1", text="a" * 30), result("c1", "r" * 40)]
     told = {"system": 10, "user": 20, "assistant": 30 + len("f{}"), "tool results": 40}
-    assert read({"messages": chat}).tally("chars").parts == {**told, "tools": 0, "framing": 0}
+    assert read({"messages": chat}).tally("chars").parts == {**told, "tools": 0, "fields": 0, "framing": 0}
     blocks = [user("u" * 20), says(text("a" * 30), use("c1")), gives(answer("c1", "r" * 40), text("v" * 5))]
     told["user"] += 5
     body = {"messages": blocks, "system": [text("s" * 10)]}
-    assert read(body).tally("chars").parts == {**told, "tools": 0, "framing": 0}
+    assert read(body).tally("chars").parts == {**told, "tools": 0, "fields": 0, "framing": 0}
     items = [user("u" * 20), {"role": "assistant", "content": "a" * 30}, item_call("c1"), item_output("c1", "r" * 40)]
     told["user"] -= 5
     body = {"input": items, "instructions": "s" * 10}
-    assert read(body).tally("chars").parts == {**told, "tools": 0, "framing": 0}
+    assert read(body).tally("chars").parts == {**told, "tools": 0, "fields": 0, "framing": 0}
 
 
 def test_an_image_in_a_result_belongs_to_the_result(read):

@@ -45,8 +45,8 @@ class RecordedConversation:
         """The limit on the tokens of its answer."""
         self.room: int | None = None
         """Tokens that the model's window leaves for it; `None` if unknown."""
-        self.attached: tuple[Any, Any] = (None, None)
-        """The tools and the system prompt of the last request."""
+        self.attached: tuple[Any, Any, Any] = (None, None, None)
+        """The tools, the system prompt and the other fields of the last request."""
         self.extra: Mapping[str, int] = {}
         """Tokens in addition to the messages."""
         self.units = 0
@@ -54,7 +54,7 @@ class RecordedConversation:
         self.shared = 0
         """Tokens at its start that it shares with the previous request."""
         self.continued = False
-        """Whether it has the tools and the system prompt of the previous request."""
+        """Whether it has the tools, the system prompt and the other fields of the previous request."""
         self.faults: list[str] = []
         """The reasons for which a provider refuses it, each once."""
         self.roles: dict[str, list[int]] = {}
@@ -78,7 +78,7 @@ class RecordedConversation:
         last_length, last_units, last_attached = self.length, self.units, self.attached
         self.history.extend(step.messages[self.length : step.length])
         self.length = step.length
-        attached = (step.request.tools, step.request.system)
+        attached = (step.request.tools, step.request.system, step.request.fields)
         if attached != last_attached:
             self.attached = attached
         self.extra, _ = self.history.extra_units(*self.attached)
@@ -103,7 +103,7 @@ class RecordedConversation:
 
     @property
     def start(self) -> int:
-        """Tokens before the first message: the tools and the system prompt."""
+        """Tokens before the first message: the tools, the system prompt and the other fields."""
         return sum(self.extra.values()) - self.extra["reply"]
 
     def _count(self) -> None:

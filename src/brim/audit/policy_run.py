@@ -74,13 +74,13 @@ class PolicyRun:
 
     def _fitted(self, recorded: RecordedConversation) -> tuple[list[Any], int]:
         """Return the messages that fit, and their tokens; a budget in another unit holds as well as the window."""
-        policy, (tools, system) = self.policy, recorded.attached
+        policy, (tools, system, fields) = self.policy, recorded.attached
         room = recorded.facts.room(recorded.answer, policy)
         limits = (policy.budget, room if policy.meter is None else None, _UNBOUND)
         budget = min(each for each in limits if each is not None)
         history = self._own if self._own is not None else recorded.history
         while True:
-            fitted = history.fit(budget, tools=tools, system=system, **policy.options)
+            fitted = history.fit(budget, tools=tools, system=system, fields=fields, **policy.options)
             if policy.meter is None:
                 return fitted.messages, fitted.used
             units = sum(recorded.extra.values()) + sum(recorded.size(raw).units for raw in fitted.messages)

@@ -34,6 +34,8 @@ class RecordedRequest:
     model: str | None = None
     tools: Sequence[Any] | None = None
     system: Any = None
+    fields: Mapping[str, Any] | None = None
+    """The other fields of its body, if the recording has them."""
     answer: int = 0
     """The limit on the tokens of the answer; 0 if there is none."""
     usage: tuple[int, int] | None = None

@@ -127,7 +127,7 @@ def _fit_request(file: str, settings: Resolved | None, options: dict[str, Any]) 
         unknown = given.keys().isdisjoint({"budget", "model", "meter"}) and settings.window() is None
         if unknown and body.model is not None:
             given["model"] = body.model
-        apart = {"tools": body.tools, "system": body.system, "format": body.format}
+        apart = {"tools": body.tools, "system": body.system, "fields": body.fields, "format": body.format}
         fitted = settings.fit_messages(body.messages, **{**apart, **given})
     return body.written(fitted.messages), fitted.receipt
 

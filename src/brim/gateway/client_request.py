@@ -98,12 +98,18 @@ class ClientRequest:
             model=self.model,
             tools=request.tools if request is not None else None,
             system=request.system if request is not None and self.format != "openai" else None,
+            fields=self._fields(request) if request is not None else None,
             format=self.format,
             answer=self.answer,
             pin=pin,
             recall=recall,
             size=len(self.raw) + _EACH_VALUE * (self.raw.count(b'":') - self.raw.count(b'\\":')),
         )
+
+    def _fields(self, request: RequestBody) -> dict[str, Any]:
+        """Return the fields besides messages, system prompt and tools; Chat Completions has no field `system`."""
+        apart = {"system": request.system} if self.format == "openai" and request.system is not None else {}
+        return {**request.fields, **apart}
 
     @cached_property
     def strict(self) -> RequestBody:

@@ -168,7 +168,13 @@ def shortened(ask: ClientRequest, plan: GatewayPlan, given: RequestInput, size: 
     strict = ask.strict
     try:
         fitted = fit_messages(
-            strict.messages, target, meter=plan.scale, tools=given.tools, system=given.system, format=given.format
+            strict.messages,
+            target,
+            meter=plan.scale,
+            tools=given.tools,
+            system=given.system,
+            fields=given.fields,
+            format=given.format,
         )
     except DoesNotFit as error:
         raise too_long(ask, plan, error.needed, error.available) from error

@@ -19,8 +19,9 @@ from brim.history.repair import Repair
 from brim.history.turns import Turns
 from brim.truncate import Truncator, truncator
 from brim.truncate.base import shrink
-from brim.wire.base import MEDIA, changed, json_of
-from brim.wire.message import Message, Path, Piece
+from brim.wire.base import changed
+from brim.wire.message import MEDIA, Message, Path, Piece
+from brim.wire.values import json_of
 
 TWIN = "[the same as a later result]"
 SHOWN_HANDLE = 11
@@ -257,7 +258,7 @@ class Forms:
 
 def inside(piece: Piece, result: Piece) -> bool:
     """Return whether a piece is part of the content of a result."""
-    return piece.kind in ("output", "opaque", *MEDIA) and piece.at[: len(result.at)] == result.at
+    return piece.kind in ("output", "opaque", "remainder", *MEDIA) and piece.at[: len(result.at)] == result.at
 
 
 def level_of(sizes: Sequence[int], room: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields as fields_of
 from typing import Any
 
 from brim.errors import BrimError, InvalidType, InvalidValue
@@ -26,6 +26,7 @@ from brim.meter import DEFAULT, Meter, meter_for, name_of
 from brim.meter.window import Window, budget_of
 from brim.wire import Format, Wire, instructions
 from brim.wire.message import Message
+from brim.wire.remainder import shown_fields
 
 Tools = Sequence[Mapping[str, Any]]
 
@@ -38,6 +39,7 @@ def fit_messages(
     model: str | None = None,
     tools: Tools | None = None,
     system: Any = None,
+    fields: Mapping[str, Any] | None = None,
     select: Select = "recency",
     within: Within = "newest_first",
     recent: int | None = None,
@@ -60,13 +62,13 @@ def fit_messages(
     Leading system messages, the first and the last message of the user and the newest turn always stay, if need be cut.
 
     Args:
-        messages: a history in the format of OpenAI chat, OpenAI Responses items, Anthropic Messages, Gemini contents
-            or Bedrock Converse.
+        messages: a history of OpenAI chat, OpenAI Responses items, Anthropic Messages, Gemini or Bedrock Converse.
         budget: tokens, or a window whose budget to use; without it, the window of `model`.
         meter: a meter, the name of one, or a function from a text to a number.
         model: the model whose meter to use. If its count is an estimate, the upper bound stays within the budget.
         tools: the tool definitions of the request; they are counted.
         system: a system prompt that is sent apart from the messages; it is counted.
+        fields: the other fields of the request, such as `response_format`; what the model is shown is counted.
         select: which turns stay: the newest, those of the highest class, or those most relevant to the query.
         within: which turns of one class of priority are selected first.
         recent: the most tokens of the newest turn.
@@ -88,8 +90,7 @@ def fit_messages(
         DoesNotFit: the messages that always stay are bigger than the budget.
         InvalidValue: an argument or a message is invalid, or a name is unknown; the error names it.
     """
-    given = locals()
-    return _history(given).fit(**{name: given[name] for name in _FIT_ARGUMENTS})
+    return _fitted_once(locals())
 
 
 class History:
@@ -150,16 +151,20 @@ class History:
         """Forget the fits since a checkpoint: their prompts were not sent."""
         self._stable, self._last = to
 
-    def extra_units(self, tools: Tools | None = None, system: Any = None) -> tuple[dict[str, int], bool]:
+    def extra_units(
+        self, tools: Tools | None = None, system: Any = None, fields: Mapping[str, Any] | None = None
+    ) -> tuple[dict[str, int], bool]:
         """Return the tokens of a request besides its messages, by name, and whether they are exact.
 
         Raises:
-            InvalidType: the tools or the system prompt are invalid.
+            InvalidType: the tools, the system prompt or the other fields are invalid.
         """
         turns, message = self._turns, system_message(system, self._turns.wire)
         apart = 0 if message is None else turns.chat.units(message)
         offered, exact = turns.chat.tools(tools, system=bool(apart or turns.system))
-        return {"tools": offered, "system": apart, "reply": turns.chat.framing.reply}, exact
+        other, known = turns.chat.fields(fields)
+        shown = {"fields": other} if other else {}
+        return {"tools": offered, "system": apart, **shown, "reply": turns.chat.framing.reply}, exact and known
 
     def extend(self, messages: Sequence[Any]) -> None:
         """Add messages at the end.
@@ -177,6 +182,7 @@ class History:
         *,
         tools: Tools | None = None,
         system: Any = None,
+        fields: Mapping[str, Any] | None = None,
         select: Select = "recency",
         within: Within = "newest_first",
         recent: int | None = None,
@@ -197,10 +203,10 @@ class History:
             DoesNotFit: the messages that always stay are bigger than the budget.
             InvalidValue: an argument is invalid.
         """
-        arguments = locals()
-        extra, exact = self.extra_units(tools, system)
+        arguments, shown = locals(), shown_fields(fields) or None
+        extra, exact = self.extra_units(tools, system, shown)
         fit = self.plan(budget_of(budget, self._model), extra, {name: arguments[name] for name in _OPTIONS})
-        return self.fitted(fit, {"tools": tools, "system": system}, exact=exact, capture=capture)
+        return self.fitted(fit, {"tools": tools, "system": system, "fields": shown}, exact=exact, capture=capture)
 
     def plan(self, budget: int, extra: Mapping[str, int], options: Mapping[str, Any]) -> HistoryFit:
         """Return what would be sent within a budget; nothing is remembered of it.
@@ -251,7 +257,7 @@ class History:
 
         Args:
             fit: the fit, finished.
-            before: what stands before the messages: tools and system prompt.
+            before: what stands before the messages: tools, system prompt and other fields.
             exact: whether these were counted exactly.
             capture: whether the receipt's JSON holds the messages.
         """
@@ -281,11 +287,11 @@ class History:
         return Fitted(sent.messages, used, fit.budget, self._stable, record.receipt, _prefix=prefix)
 
 
-def _history(given: Mapping[str, Any]) -> History:
-    """Return the history of the arguments of `fit_messages`."""
+def _fitted_once(given: Mapping[str, Any]) -> Fitted:
+    """Return the fit of the arguments of `fit_messages`."""
     history = History(**{name: given[name] for name in ("meter", "model", "stable", "format", "repair")})
     history.extend(given["messages"])
-    return history
+    return history.fit(**{name: given[name] for name in _FIT_ARGUMENTS})
 
 
 def system_message(system: Any, wire: Wire) -> Message | None:
@@ -307,4 +313,4 @@ def system_message(system: Any, wire: Wire) -> Message | None:
 
 
 _FIT_ARGUMENTS = History.fit.__annotations__.keys() - {"return"}
-_OPTIONS = [option.name for option in fields(Options) if option.init]
+_OPTIONS = [option.name for option in fields_of(Options) if option.init]

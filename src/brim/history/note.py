@@ -77,7 +77,7 @@ def note_in(message: Message, count: Callable[[Piece], int]) -> int:
 
 def _note_of(message: Message) -> Piece | None:
     """Return the last piece of a message of the user if it is a note."""
-    last = message.pieces[-1] if message.role == "user" and message.pieces else None
+    last = message.last if message.role == "user" else None
     return last if last is not None and last.kind == "text" and is_written(last.text) else None
 
 

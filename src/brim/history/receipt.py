@@ -41,7 +41,7 @@ class HistoryRecord:
     stable: Stable | None
     """The lines, and the cut that was held before the fit."""
     before: Mapping[str, Any]
-    """The tools and the system prompt, which stand before the messages."""
+    """The tools, the system prompt and the other fields of the request, which stand before the messages."""
     exact: bool
     """Whether nothing but the meter makes the count an estimate."""
     captured: bool
@@ -94,6 +94,7 @@ class HistoryRecord:
             model=turns.model if self.meter is None else None,
             tools=self.before["tools"],
             system=self.before["system"],
+            fields=self.before.get("fields"),
             options={
                 "format": turns.wire.name,
                 "repair": turns.repair,

@@ -22,10 +22,10 @@ from brim.history.turns import Turns
 from brim.meter import DEFAULT, BaseMeter, meter, meter_for
 from brim.meter.window import Window
 from brim.wire import FORMATS, KEY_FORMATS, Format, format_of
-from brim.wire.base import MESSAGE_KEYS, answer_limits, value_at
+from brim.wire.base import MESSAGE_KEYS, answer_limits, value_at, without_fields
 from brim.wire.message import Message
 
-PARTS = ("system", "user", "assistant", "tool results", "tools", "framing")
+PARTS = ("system", "user", "assistant", "tool results", "tools", "fields", "framing")
 """The parts by which the tokens of a request are counted."""
 
 _OF_ANTHROPIC = ("system", "anthropic_version")
@@ -82,6 +82,13 @@ class RequestBody:
         return named
 
     @property
+    def fields(self) -> dict[str, Any]:
+        """The fields of the body besides its messages, system prompt and tools."""
+        values = self.body.values
+        tools = FORMATS["bedrock"].tools_at if values.get("tools") is None else ("tools",)
+        return without_fields(values, ((self.key,), (_system_key(self.key),), tools, ("functions",)))
+
+    @property
     def format(self) -> Format | None:
         """The format of the messages; `None` if neither they nor the body show it."""
         if self.key in KEY_FORMATS:
@@ -124,6 +131,7 @@ class RequestBody:
                 meter=meter,
                 tools=self.tools,
                 system=self.system,
+                fields=self.fields,
                 format=self.format if format is None else format,
                 **options,
             )
@@ -220,7 +228,8 @@ class RequestBody:
             parts[own] += chat.units(message) - framed - results
         instructed = any(message.role == "system" for message in messages)
         parts["tools"], exact = chat.tools(self.tools, system=instructed)
-        return parts, exact and not chat.estimated
+        parts["fields"], known = chat.fields(self.fields)
+        return parts, exact and known and not chat.estimated
 
 
 def read_request(path: str) -> RequestBody:
@@ -252,8 +261,13 @@ def request_of(body: JsonBody) -> RequestBody:
         if key != "input" or not isinstance(text, str):
             raise body.error(f"{key} must be a list of messages, not {shown(text)}", key)
         messages = [{"role": "user", "content": text}]
-    system = value_at(values, (FORMATS[KEY_FORMATS.get(key, "anthropic")].system_key,))
+    system = value_at(values, (_system_key(key),))
     return RequestBody(body=body, key=key, messages=messages, tools=_tools(body), system=system)
+
+
+def _system_key(key: str) -> str:
+    """Return the key of the system prompt in a body whose messages have this key."""
+    return FORMATS[KEY_FORMATS.get(key, "anthropic")].system_key
 
 
 def _tools(body: JsonBody) -> list[Any] | None:

@@ -21,8 +21,8 @@ from brim.history.repair import Repair
 from brim.history.rules import Pairs, rules_of
 from brim.meter.base import BaseMeter
 from brim.wire import Format, Wire, format_of, wire
-from brim.wire.base import MEDIA, without
-from brim.wire.message import Message
+from brim.wire.base import without
+from brim.wire.message import MEDIA, Message
 
 RepairMode = Literal["drop", "error"]
 """Whether messages that no provider accepts are left out, or refused."""
@@ -263,7 +263,7 @@ class Turns:
         """Register thinking: whether there is any that an edit invalidates, and messages that are only reasoning."""
         if self.wire.binds and not self.thinks:
             self.thinks = message.any("thinking")
-        if self.wire.batches and all(piece.kind == "thinking" for piece in message.pieces):
+        if self.wire.batches and all(piece.kind in ("thinking", "remainder") for piece in message.pieces):
             self._reasoning.append(at)
 
     def _find_note(self, message: Message, bond: int | None) -> None:

@@ -11,8 +11,8 @@ from typing import Any, Self
 
 from brim.integrations.calls import FittedCall
 from brim.sessions.conversations import Conversations
-from brim.wire import Format, plain, wire
-from brim.wire.base import answer_limits, changed, jsonable, place_of, value_at
+from brim.wire import Format, Wire, plain, wire
+from brim.wire.base import answer_limits, changed, jsonable, other_fields, place_of, value_at
 from brim.wire.message import Path
 from brim.wire.stateful import is_stateful
 
@@ -68,6 +68,7 @@ class ClientCall(FittedCall):
             model=model if isinstance(model, str) else None,
             tools=[*map(plain, _listed(value_at(values, chosen.tools_at))), *functions] or None,
             system=jsonable(_given(system)),
+            fields=_other(values, chosen),
             format=format,
             answer=max(self._limits.values(), default=None),
             session=session,
@@ -97,6 +98,12 @@ class ClientCall(FittedCall):
 def _given(value: Any) -> Any:
     """Return a value; `None` if it is an object by which a client marks a field that was left out."""
     return None if type(value).__name__ in ("NotGiven", "Omit") else value
+
+
+def _other(values: Mapping[str, Any], format: Wire) -> dict[str, Any]:
+    """Return the fields besides messages, system prompt and tools."""
+    given = {key: value for key in values if (value := _field(values, key)) is not None}
+    return {key: jsonable(value) for key, value in other_fields(given, format).items()}
 
 
 def _field(values: Mapping[str, Any], key: str) -> Any:

@@ -112,16 +112,20 @@ class BaseMeter(ABC):
         messages: Sequence[Any],
         tools: Sequence[Mapping[str, Any]] | None = None,
         *,
+        system: Any = None,
+        fields: Mapping[str, Any] | None = None,
         format: str | None = None,
     ) -> int:
         """Return the tokens of a request: its messages with their framing, its tools, and the start of the reply.
 
-        A meter made from the name of a model applies that model's rules for framing, tools and images.
+        A meter made from the name of a model applies that model's rules for framing, tools and images. `system` is a
+        system prompt that is sent apart from the messages, `fields` are the other fields of the request's body, such as
+        `response_format`: what is not shown to the model is left out.
 
         Raises:
             InvalidValue: a message or a tool is invalid; the error names its index and the problem.
         """
-        return request_counts(self.counter, messages, tools, format=format)
+        return request_counts(self.counter, messages, tools, system=system, fields=fields, format=format)
 
     def counter(self, provider: str, count: Callable[[str], int] | None = None) -> RequestCounter:
         """Return the counter of messages in a provider's format.

@@ -145,16 +145,17 @@ class Calibrated(BaseMeter):
         tools: Sequence[Mapping[str, Any]] | None = None,
         *,
         system: Any = None,
+        fields: Mapping[str, Any] | None = None,
         format: str | None = None,
     ) -> CallSize:
         """Return the size of a request, counted as `count_messages` counts it; `Calibration.record` takes it.
 
-        `system` is a system prompt that is not one of the messages.
+        `system` is a system prompt that is not one of the messages, `fields` are the other fields of the body.
 
         Raises:
             InvalidValue: a message or a tool is invalid.
         """
-        count = partial(request_counts, messages=messages, tools=tools, system=system, format=format)
+        count = partial(request_counts, messages=messages, tools=tools, system=system, fields=fields, format=format)
         fixed = count(partial(self.counter, count=lambda _: 0))
         return CallSize(estimate=count(partial(self.counter, count=self._estimate)) - fixed, fixed=fixed)
 

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from brim.meter.model import Framing
 from brim.wire import format_of, instructions, wire
-from brim.wire.base import MEDIA
-from brim.wire.message import Message, Piece
+from brim.wire.message import MEDIA, Message, Piece
+from brim.wire.remainder import shown_fields
+from brim.wire.uncounted_fields import LABEL
+from brim.wire.values import json_of
 
 FRAMING = Framing(per_message=3, per_name=1, reply=3)
 """OpenAI's published overhead; a role counts as text. For other providers it is an estimate."""
@@ -85,9 +87,9 @@ class RequestCounter:
         if kind in ("text", "output"):
             return count(piece.text)
         if kind == "call":
-            return count(piece.text) + count(piece.name) + self.call + (count(piece.id) if self.ids else 0)
+            return count(piece.text) + count(piece.name) + self.call + self._id(piece.id)
         if kind == "result":
-            return count(piece.name) + (count(piece.id) if self.ids else 0)
+            return count(piece.name) + self._id(piece.id)
         if kind in MEDIA:
             from brim.meter.image import count_media
 
@@ -95,8 +97,21 @@ class RequestCounter:
             self.estimated |= not told.exact
             return told.units
         sealed = kind == "thinking" and piece.name == "sealed"
-        self.estimated |= sealed or kind == "opaque"
+        self.estimated |= sealed or kind in ("opaque", "remainder")
         return -(-len(piece.text) // _SEALED) if sealed else count(piece.text)
+
+    def _id(self, id_: str) -> int:
+        """Return the tokens of the id of a call: no id is longer than a label, so a longer one is a text."""
+        return self.text(id_) if self.ids or len(id_) > LABEL else 0
+
+    def fields(self, fields: Mapping[str, Any] | None) -> tuple[int, bool]:
+        """Return the tokens of the other fields of a request, such as `response_format`, and whether they are exact.
+
+        Raises:
+            InvalidValue: `fields` is not a mapping of JSON values.
+        """
+        shown = shown_fields(fields) if fields else {}
+        return sum(self.text(json_of({key: value}, f"fields {key}")) for key, value in shown.items()), not shown
 
     def tools(self, tools: Sequence[Mapping[str, Any]] | None, *, system: bool = True) -> tuple[int, bool]:
         """Return the tokens of the tools of a request, and whether the number is exact.
@@ -148,11 +163,13 @@ def request_counts(
     tools: Sequence[Mapping[str, Any]] | None = None,
     *,
     system: Any = None,
+    fields: Mapping[str, Any] | None = None,
     format: str | None = None,
 ) -> int:
     """Return the tokens of a request: its messages, the tools that it offers, and the start of the reply.
 
-    `counter` makes the counter of a provider's messages. `system` is a system prompt that is not one of the messages.
+    `counter` makes the counter of a provider's messages. `system` is a system prompt that is not one of the messages,
+    `fields` are the other fields of the body.
 
     Raises:
         InvalidValue: a message or a tool is invalid; the error names its index and the problem.
@@ -163,4 +180,4 @@ def request_counts(
     if system:
         read.append(instructions(chosen, system))
     offered, _ = chat.tools(tools, system=any(message.role == "system" for message in read))
-    return sum(chat.units(message) for message in read) + offered + chat.framing.reply
+    return sum(chat.units(message) for message in read) + offered + chat.fields(fields)[0] + chat.framing.reply

@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 from brim.errors import InvalidType, InvalidValue
 from brim.meter.names import fold, spellings
 from brim.wire import definitions
-from brim.wire.base import json_of
+from brim.wire.remainder import shown_of_tool
+from brim.wire.uncounted_fields import LABEL
+from brim.wire.values import json_of
 
 Count = Callable[[str], int]
 
@@ -88,6 +90,8 @@ class _Tool(NamedTuple):
     key: str
     """The key of the schema."""
     raw: Mapping[str, Any]
+    around: Mapping[str, Any] = {}
+    """The fields around the function that count."""
 
 
 class ToolCounts(NamedTuple):
@@ -187,7 +191,8 @@ def _tool(place: str, tool: object, provider: str) -> _Tool:
     if key is None and provider == "anthropic" and not nested:
         raise InvalidValue(where, list(inner), "an object with name and input_schema")
     plain = key is None and (nested == "custom" or kind == "custom")
-    return _Tool(where, "custom" if plain else "function", name, told or "", schema, key or "", inner)
+    around = shown_of_tool({key: value for key, value in tool.items() if key != nested}) if nested else {}
+    return _Tool(where, "custom" if plain else "function", name, told or "", schema, key or "", inner, around)
 
 
 def _by_rule(tool: _Tool, count: Count, function: int) -> tuple[int, bool]:
@@ -195,18 +200,25 @@ def _by_rule(tool: _Tool, count: Count, function: int) -> tuple[int, bool]:
     if not tool.name:
         return _BUILT_IN + count(json_of(tool.raw, tool.place)), False
     reading = _Reading(tool, count)
+    taken = ("name", "description", tool.key)
+    other = {**shown_of_tool({key: value for key, value in tool.raw.items() if key not in taken}), **tool.around}
     units = function + count(f"{tool.name}:{tool.description.removesuffix('.')}") + reading.units
     if tool.kind == "custom":
         units += _PART + count(json_of(tool.raw, tool.place))
-    flat = reading.flat and tool.kind == "function" and bool(tool.description and tool.schema)
+        other = {**tool.around}
+    if other:
+        units += _PART + count(json_of(other, tool.place))
+    flat = reading.flat and not other and tool.kind == "function" and bool(tool.description and tool.schema)
     return max(units, reading.least), flat
 
 
 def _by_json(tool: _Tool, count: Count) -> int:
     """Return the tokens of a tool as JSON."""
     least = _Reading(tool, count).least
-    shown = {key: value for key, value in tool.raw.items() if key != "cache_control"}
-    units = _WRAPPING + count(json_of(shown, tool.place))
+    shown = {key: value for key, value in tool.raw.items() if key != "cache_control" or shown_of_tool({key: value})}
+    units = (
+        _WRAPPING + count(json_of(shown, tool.place)) + (count(json_of(tool.around, tool.place)) if tool.around else 0)
+    )
     if not tool.name:
         units += _BUILT_INS.get(tool.kind.partition("_")[0], _BUILT_IN)
     return max(units, least)
@@ -248,11 +260,13 @@ class _Reading:
             if not isinstance(node, Mapping):
                 raise InvalidType(place, node, "a JSON Schema object")
             self._add_line(name, node, place, root=node is schema)
+            self._add_long(node)
             for key, value in _mapping(place, node):
                 below = _below(place, key)
                 if key in _DEFINED:
                     self.flat = False
                     found += [(inner, part, _below(below, inner)) for inner, part in _mapping(below, value)]
+                    self._add(sum(self._count(inner) for inner in value if len(inner) > LABEL))
                 else:
                     stack += self._inside(key, value, below, root=node is schema)
         return found
@@ -278,6 +292,16 @@ class _Reading:
         self.least += self._count(told)
         line = ":".join(part for part in (name, kind, told.removesuffix(".")) if part)
         self._add(self._count(line) + _PART * (kind not in _KNOWN_TYPES))
+
+    def _add_long(self, node: Mapping[str, Any]) -> None:
+        """Add the texts of silent keywords that are longer than a label, and required names that are not defined."""
+        texts = [value for key in _SILENT if isinstance(value := node.get(key), str) and key != "description"]
+        needed, defined = node.get("required"), node.get("properties")
+        if isinstance(needed, list | tuple):
+            known = defined if isinstance(defined, Mapping) else {}
+            undefined = [name for name in needed if not isinstance(name, str) or name not in known]
+            texts += [name if isinstance(name, str) else json_of(name, "required") for name in undefined]
+        self._add(sum(self._count(text) for text in texts if len(text) > LABEL))
 
     def _inside(self, key: str, value: Any, place: str, *, root: bool) -> list[tuple[str | None, Any, str]]:
         """Add the tokens of a keyword; return the schemas inside it, with their names."""

@@ -16,7 +16,7 @@ from brim.files.depth import MOST_DEPTH, is_deep, levels
 from brim.receipts.schema import check
 from brim.wire.base import jsonable
 
-_FREE = ("messages", "tools", "system")
+_FREE = ("messages", "tools", "system", "fields")
 """Fields with any JSON of the caller's."""
 
 
@@ -38,6 +38,8 @@ class HistoryInput:
     """The other arguments of the fit that are plain values, by name; `format` is that of the messages."""
     stable: Mapping[str, Any] | None
     """The settings of stable mode, by name; `None` in any other mode."""
+    fields: Mapping[str, Any] | None = None
+    """The other fields of the request, if any."""
     functions: Mapping[str, Any] = field(default_factory=dict, compare=False)
     """The functions of the caller, by the name of the argument; `None` for one that was read from JSON."""
     measure: Any = field(default=None, repr=False, compare=False)
@@ -69,6 +71,8 @@ class HistoryInput:
             "stable": _copied(self.stable, "stable"),
             "functions": sorted(self.functions),
         }
+        if self.fields is not None:
+            values["fields"] = _copied(self.fields, "fields")
         _check("capture", values)
         return values
 
@@ -103,8 +107,8 @@ def _check(place: str, values: Any) -> None:
     """Check all but the content of messages, which the fit checks itself."""
     check(place, values, "history_input")
     for key in _FREE:
-        if is_deep(values[key]):
-            raise InvalidValue(f"{place}.{key}", values[key], f"nested at most {MOST_DEPTH} levels deep")
+        if is_deep(values.get(key)):
+            raise InvalidValue(f"{place}.{key}", values.get(key), f"nested at most {MOST_DEPTH} levels deep")
 
 
 def _copied(value: Any, place: str) -> Any:

@@ -134,6 +134,7 @@ def _messages(
         **_measure(recorded, meter),
         tools=recorded.tools,
         system=recorded.system,
+        fields=recorded.fields,
         stable=_stable(recorded, same=budget == recorded.budget),
         capture=captured,
         **_options(recorded, functions),

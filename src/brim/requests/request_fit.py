@@ -28,7 +28,7 @@ from brim.sections.draft import SMOOTH, Draft
 from brim.sections.layout import Layout, layout
 from brim.sections.section_fit import Bidder, SectionFit
 from brim.wire import definitions
-from brim.wire.base import json_of
+from brim.wire.values import json_of
 
 _PAGES = ("system", "user")
 _WORTH = 4

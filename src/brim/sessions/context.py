@@ -99,10 +99,11 @@ class Context:
         system: Any,
         capture: bool,
         query: str | None,
+        fields: Mapping[str, Any] | None = None,
         pin: Sequence[int] = (),
     ) -> Fitted:
         """Return the prompt that fits a budget; pinned messages stay, and so does a summary of earlier turns."""
-        asked: dict[str, Any] = {"tools": tools, "system": system, "capture": capture}
+        asked: dict[str, Any] = {"tools": tools, "system": system, "fields": fields, "capture": capture}
         if query:
             asked |= {"select": "recency+relevance", "query": query}
         if pin:

@@ -178,10 +178,12 @@ class LoggedConversation(Conversation):
             self._know(messages, had)
         session, tools = self.session, request.tools
         extra = request.extra + self._longer_start(messages)
-        count = session.estimate(request.system, tools) + extra
+        count = session.estimate(request.system, tools, fields=request.fields) + extra
         before = count + self.correction(count, messages)
         budget = self.budget(room.fits if before <= room.fits else room.target, messages)
-        fitted = self._newest = session.prompt(system=request.system, tools=tools, budget=max(0, budget - extra))
+        room_left = max(0, budget - extra)
+        fitted = session.prompt(system=request.system, tools=tools, fields=request.fields, budget=room_left)
+        self._newest = fitted
         sent = fitted.messages
         if request.system and session.format == "openai":
             sent = sent[1:]  # The caller sends it apart.

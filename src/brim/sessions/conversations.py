@@ -7,7 +7,7 @@ kept, and what a refusal or a reported usage teaches. `brim.wrap`, the framework
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 from uuid import uuid4
@@ -128,6 +128,7 @@ class Conversations:
         model: str | None = None,
         tools: Tools | None = None,
         system: Any = None,
+        fields: Mapping[str, Any] | None = None,
         format: Format | None = None,
         answer: int | None = None,
         session: str | None = None,
@@ -140,6 +141,7 @@ class Conversations:
             model: the model that is called.
             tools: the tool definitions that are sent along; they are counted.
             system: a system prompt that is sent apart from the messages; it is counted.
+            fields: the other fields of the body, such as `response_format`; what the model is shown is counted.
             format: `openai`, `responses` or `anthropic`; without it, the format is detected.
             answer: tokens that the answer may take.
             session: the name of the conversation; without it, the one that these messages continue.
@@ -154,6 +156,7 @@ class Conversations:
             model=model or self._model,
             tools=tools,
             system=system,
+            fields=fields,
             format=format,
             answer=answer,
             extra=extra_tokens,
@@ -269,9 +272,8 @@ class Conversations:
         sent, used = request.input, request.used
         if used is not None:
             apart = None if sent.format == "openai" else sent.system
-            counted = used - request.correction
-            prompt = SentPrompt(request.messages, sent.tools, apart, sent.format or "openai", counted)
-            self.meters.learn(sent.model, plan.chosen, prompt, tokens)
+            known = (apart, sent.format or "openai", used - request.correction, sent.fields)
+            self.meters.learn(sent.model, plan.chosen, SentPrompt(request.messages, sent.tools, *known), tokens)
 
     def refused(self, request: FittedRequest, overflow: Overflow, plan: RequestPlan) -> None:
         """Learn from a refusal how many tokens the model takes, and how it counts."""

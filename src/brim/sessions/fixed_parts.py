@@ -30,6 +30,8 @@ class FixedParts:
 
     system: Any = None
     tools: Tools | None = None
+    fields: Mapping[str, Any] | None = None
+    """The other fields of the request."""
     memory: str = ""
     size: int = 0
     """Tokens of all of the memory."""
@@ -38,7 +40,15 @@ class FixedParts:
 
     @classmethod
     def of(
-        cls, system: Any, tools: Tools | None, memory: Memory | None, limit: int, scale: BaseMeter, *, pinned: str = ""
+        cls,
+        system: Any,
+        tools: Tools | None,
+        memory: Memory | None,
+        limit: int,
+        scale: BaseMeter,
+        *,
+        fields: Mapping[str, Any] | None = None,
+        pinned: str = "",
     ) -> FixedParts:
         """Return the parts, with memory cut to a limit and pinned texts before it.
 
@@ -47,12 +57,12 @@ class FixedParts:
         """
         sections = _sections(memory)
         if not sections:
-            return cls(system=system, tools=tools, memory=pinned, size=scale.count(pinned))
+            return cls(system=system, tools=tools, fields=fields, memory=pinned, size=scale.count(pinned))
         room = max(0, limit - scale.load(HEAD + "\n\n"))
         whole = sum(scale.count(section.text) for section in sections) + scale.count(pinned)
         made = fit(sections, room, meter=scale)
         text = "\n\n".join([*([pinned] if pinned else []), *([HEAD, made.text] if made.text.strip() else [])])
-        return cls(system=system, tools=tools, memory=text, size=whole, cut=made.receipt.truncated)
+        return cls(system=system, tools=tools, fields=fields, memory=text, size=whole, cut=made.receipt.truncated)
 
     def room(self, context: Context) -> int:
         """Return the tokens to leave free for memory."""
@@ -61,7 +71,7 @@ class FixedParts:
 
     def units(self, context: Context) -> int:
         """Return the tokens of all parts, with what primes the reply."""
-        beside, _ = context.history.extra_units(self.tools, self.system)
+        beside, _ = context.history.extra_units(self.tools, self.system, self.fields)
         return sum(beside.values()) + self.room(context)
 
     def placed(self, fitted: Fitted, context: Context, budget: int) -> Fitted:

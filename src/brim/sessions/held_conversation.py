@@ -79,10 +79,10 @@ class HeldConversation(Conversation):
         """Return the request that fits, cut as the one before if that still fits."""
         context = self._context = self._shown(request)
         history = context.history
-        turns, (extra, _) = history.turns, history.extra_units(None, request.system)
+        turns, (extra, known) = history.turns, history.extra_units(None, request.system, request.fields)
         instructed = bool(extra["system"] or turns.system)
         offered, exact = self._meters.tools(turns.meter, turns.chat, request.tools, system=instructed)
-        exact = exact and turns.meter.exact and not turns.chat.estimated
+        exact = exact and known and turns.meter.exact and not turns.chat.estimated
         count = context.units + sum(extra.values()) + offered + request.extra
         correction = self.correction(count, request.messages)
         before = count + correction
@@ -104,6 +104,7 @@ class HeldConversation(Conversation):
             max(0, self.budget(target, request.messages) - request.extra),
             tools=tools,
             system=request.system,
+            fields=request.fields,
             capture=self._capture,
             query=None,
             pin=request.pin,

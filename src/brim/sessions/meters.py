@@ -146,7 +146,8 @@ class Meters:
             tokens += counter.units(instructions(format, request.system))
             instructed = True
         offered, exact = self.tools(scale, counter, request.tools, system=instructed)
-        return RequestSize(tokens + offered, exact and scale.exact and not counter.estimated)
+        other, known = counter.fields(request.fields)
+        return RequestSize(tokens + offered + other, exact and known and scale.exact and not counter.estimated)
 
     def _of(self, model: str, chosen: Any) -> ModelMeter:
         key = (model, chosen)

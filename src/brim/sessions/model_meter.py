@@ -33,6 +33,8 @@ class SentPrompt(NamedTuple):
     """The system prompt, if it is sent apart from the messages."""
     format: str
     used: int
+    fields: Mapping[str, Any] | None = None
+    """The other fields of the request."""
 
 
 class ModelMeter:
@@ -72,7 +74,7 @@ class ModelMeter:
         if not self.learns or sent is None:
             return None
         scale = self.meter if isinstance(self.meter, Calibrated) else Calibrated(self._estimate, self.calibration)
-        return scale.size_of(sent.messages, sent.tools, system=sent.system, format=sent.format)
+        return scale.size_of(sent.messages, sent.tools, system=sent.system, fields=sent.fields, format=sent.format)
 
     def record(self, size: CallSize, actual: int, used: int | None = None) -> bool:
         """Learn from one more call, and return whether the history should be counted again."""

@@ -177,6 +177,7 @@ class PromptStep:
             max(0, budget - parts.room(context)),
             tools=parts.tools,
             system=parts.system,
+            fields=parts.fields,
             capture=self.capture,
             query=self.query,
         )
@@ -190,9 +191,8 @@ class PromptStep:
         categories = state.spent(parts, fitted, placed, whole=not left)
         state.counts.prompts += 1
         state.counts.peak = max(state.counts.peak, placed.used)
-        state.last = Last(
-            placed.used, context.units, categories, context.history.extra_units(parts.tools, parts.system)[1]
-        )
+        _, exact = context.history.extra_units(parts.tools, parts.system, parts.fields)
+        state.last = Last(placed.used, context.units, categories, exact)
         self._report(placed, left=left, cut=cut)
         return placed
 

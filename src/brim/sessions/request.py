@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -29,6 +29,8 @@ class RequestInput:
     tools: Tools | None = None
     system: Any = None
     """The system prompt, if it is not one of the messages."""
+    fields: Mapping[str, Any] | None = None
+    """The other fields of the body, such as `response_format`."""
     format: Format | None = None
     """The format of the messages; `None` if it is to be detected."""
     answer: int | None = None

@@ -8,7 +8,7 @@ With a store, what a method was passed is durable before it returns.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal, Unpack
 from uuid import uuid4
@@ -233,6 +233,8 @@ class Session(Recall):
         memory: Memory | None = None,
         query: str | None = None,
         budget: int | None = None,
+        *,
+        fields: Mapping[str, Any] | None = None,
     ) -> Fitted:
         """Return the prompt for the next call: it fits the budget, and a provider accepts it.
 
@@ -246,6 +248,7 @@ class Session(Recall):
                 where it may change without changing the cached prefix.
             query: selects older turns by relevance, in a session that is not stable.
             budget: tokens that this one prompt may take, if fewer than the session's budget.
+            fields: the other fields of the request, such as `response_format`; what the model is shown is counted.
 
         Raises:
             DoesNotFit: what has to stay is larger than the budget.
@@ -256,18 +259,25 @@ class Session(Recall):
             raise InvalidValue("query", query, "left out in a stable session: stable=False selects turns by it")
 
         def step() -> Fitted:
-            work = self._work(self._parts(system, tools, memory), query, budget)
+            work = self._work(self._parts(system, tools, memory, fields), query, budget)
             fitted = work.run()
             apart = None if self.format == "openai" else system
-            work.state.model_meter.sent = SentPrompt(fitted.messages, tools, apart, self.format, fitted.used)
+            work.state.model_meter.sent = SentPrompt(fitted.messages, tools, apart, self.format, fitted.used, fields)
             self._done(work)
             return fitted
 
         return self._agreed(step)
 
-    def estimate(self, system: Any = None, tools: Tools | None = None, memory: Memory | None = None) -> int:
+    def estimate(
+        self,
+        system: Any = None,
+        tools: Tools | None = None,
+        memory: Memory | None = None,
+        *,
+        fields: Mapping[str, Any] | None = None,
+    ) -> int:
         """Return the tokens of the next prompt, with its memory, if nothing more is cut."""
-        return self._state.estimate(self._parts(system, tools, memory))
+        return self._state.estimate(self._parts(system, tools, memory, fields))
 
     def plan_compaction(self, system: Any = None, tools: Tools | None = None) -> CompactionPlan | None:
         """Return what a summary should replace now, for a caller who makes it; `None` if it would save nothing."""
@@ -373,7 +383,13 @@ class Session(Recall):
         """Give the user a notice, by `on_notice` and in `notices`."""
         self._notifier.notify(text)
 
-    def _parts(self, system: Any, tools: Tools | None, memory: Memory | None = None) -> FixedParts:
+    def _parts(
+        self,
+        system: Any,
+        tools: Tools | None,
+        memory: Memory | None = None,
+        fields: Mapping[str, Any] | None = None,
+    ) -> FixedParts:
         """Return the parts outside the history, with pinned texts."""
         pinned = pins.written(self._state.pins)
-        return FixedParts.of(system, tools, memory, self.settings.most_memory, self.meter, pinned=pinned)
+        return FixedParts.of(system, tools, memory, self.settings.most_memory, self.meter, fields=fields, pinned=pinned)

@@ -76,10 +76,10 @@ class SessionState:
     def spent(self, parts: FixedParts, fitted: Fitted, placed: Fitted, *, whole: bool) -> dict[str, int]:
         """Return the tokens of a prompt by category; they add up to all of it."""
         context = self.context
-        beside, _ = context.history.extra_units(parts.tools, parts.system)
+        beside, _ = context.history.extra_units(parts.tools, parts.system, parts.fields)
         sums = context.categories() if whole else context.categories_of(fitted.messages)
-        for name in ("system", "tools"):
-            sums[name] = sums.get(name, 0) + beside[name]
+        for name in ("system", "tools", "fields"):
+            sums[name] = sums.get(name, 0) + beside.get(name, 0)
         sums["memory"] = placed.used - fitted.used
         sums["framing"] = placed.used - sum(units for name, units in sums.items() if name != "framing")
         return {name: sums[name] for name in CATEGORIES if sums.get(name)}

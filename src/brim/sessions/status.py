@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-CATEGORIES = ("system", "tools", "memory", "summary", "user", "assistant", "tool results", "framing")
+CATEGORIES = ("system", "tools", "fields", "memory", "summary", "user", "assistant", "tool results", "framing")
 """What the tokens of a prompt are spent on, in the order in which they are shown."""
 
 

@@ -224,9 +224,8 @@ class Builder(PromptLimits):
             made = {"classify": self._classify(messages), **made}
 
         def tokens(result: Fitted) -> int:
-            system = made.get("system")
-            apart = [{"role": "system", "content": system}] if isinstance(system, str) and system else []
-            return self.token_meter().count_messages([*apart, *result.messages], made.get("tools"))
+            apart = {name: made.get(name) for name in ("tools", "system", "fields")}
+            return self.token_meter().count_messages(result.messages, **apart)
 
         try:
             return self._within_both(

@@ -7,8 +7,9 @@ from typing import Any
 
 from brim.errors import InvalidType, InvalidValue
 from brim.wire import anthropic, bedrock, chat, gemini, responses
-from brim.wire.base import Format, Wire, plain
+from brim.wire.base import Format, Wire
 from brim.wire.message import Message
+from brim.wire.values import plain
 
 __all__ = ["FORMATS", "KEY_FORMATS", "Format", "Wire", "definitions", "format_of", "instructions", "plain", "wire"]
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from base64 import b64encode
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from brim.errors import InvalidType, InvalidValue
-from brim.wire.message import Message, Path, Piece
+from brim.wire.message import MEDIA, Message, Path, Piece
+from brim.wire.remainder import with_remainder
+from brim.wire.values import encoded, json_of, plain
 
 GONE = object()
 """The new value of an edit that removes its place."""
-MEDIA = ("image", "audio", "file")
-"""Kinds of pieces that are not text."""
 
 Format = Literal["openai", "responses", "anthropic", "gemini", "bedrock"]
 """The names of the formats: Chat Completions, Responses items, Anthropic Messages, Gemini, Bedrock Converse."""
@@ -26,6 +25,9 @@ ANSWER_LIMITS: tuple[Path, ...] = (
     *(("generationConfig", "maxOutputTokens"), ("inferenceConfig", "maxTokens")),
 )
 """Places of a request body that hold the most tokens of the answer, of all formats."""
+
+_SPEAKERS = ("user", "assistant", "system")
+_CONTENT = ("content",)
 
 
 class Wire(ABC):
@@ -58,9 +60,21 @@ class Wire(ABC):
     tools_at: Path = ("tools",)
     """The place of the tool definitions in a request body."""
 
-    @abstractmethod
     def read(self, raw: Any, index: int) -> Message:
-        """Return the message of a caller's object.
+        """Return the message of a caller's object; every text of it counts, also where the format does not know it.
+
+        Raises:
+            InvalidValue: it is invalid; the error names its index and the problem.
+        """
+        return self.common(raw) or with_remainder(self.parse(raw, index), index)
+
+    def common(self, raw: Any) -> Message | None:  # noqa: ARG002
+        """Return a message of the most common kinds, of which every field is known; `None` for any other."""
+        return None
+
+    @abstractmethod
+    def parse(self, raw: Any, index: int) -> Message:
+        """Return the message of a caller's object, as far as the format knows its fields.
 
         Raises:
             InvalidValue: it is invalid; the error names its index and the problem.
@@ -116,17 +130,14 @@ class Wire(ABC):
         return body
 
 
-def plain(raw: Any) -> Any:
-    """Return a message as a mapping: itself, or the fields of a client library's object."""
-    if isinstance(raw, Mapping):
-        return raw
-    dump = getattr(raw, "model_dump", None) or getattr(raw, "to_dict", None)
-    if isinstance(raw, type) or not callable(dump):
-        return raw
-    try:
-        return dump(exclude_unset=True)
-    except TypeError:  # Another method of the same name.
-        return dump()
+def text_message(raw: Any) -> Message | None:
+    """Return a message that is a role and a text, as several formats write it; `None` for any other."""
+    if type(raw) is not dict or len(raw) != 2:
+        return None
+    role, content = raw.get("role"), raw.get("content")
+    if type(role) is not str or type(content) is not str or role not in _SPEAKERS:
+        return None
+    return Message(role, (Piece("text", content, _CONTENT),), raw)
 
 
 def snake(camel: str) -> str:
@@ -161,6 +172,18 @@ def answer_limits(values: Mapping[str, Any]) -> dict[Path, Any]:
     """Return the most tokens of the answer that a body asks for, by their places."""
     places = [place for path in ANSWER_LIMITS if (place := place_of(values, path)) is not None]
     return {place: value for place in places if (value := value_at(values, place)) is not None}
+
+
+def other_fields(values: Mapping[str, Any], format: Wire) -> dict[str, Any]:
+    """Return the fields of a body besides its messages, its system prompt and its tools."""
+    return without_fields(values, ((format.list_key,), (format.system_key,), format.tools_at, ("functions",)))
+
+
+def without_fields(values: Mapping[str, Any], paths: Iterable[Path]) -> dict[str, Any]:
+    """Return the fields of a body without those at some paths, in either spelling."""
+    places = [place_of(values, path) for path in paths]
+    made: dict[str, Any] = changed(values, {place: GONE for place in places if place})
+    return made
 
 
 def jsonable(value: Any) -> Any:
@@ -225,11 +248,6 @@ def text_at(values: Any, key: str, place: str) -> str:
     return found
 
 
-def encoded(data: Any) -> str:
-    """Return the data of an image or a file as base64, whether it came as bytes or as such a text."""
-    return b64encode(data).decode() if isinstance(data, bytes | bytearray) else str(data or "")
-
-
 def opaque(value: Any, at: Path, place: str) -> Piece:
     """Return a piece of unknown type, which is counted as its JSON.
 
@@ -237,23 +255,6 @@ def opaque(value: Any, at: Path, place: str) -> Piece:
         InvalidType: it cannot be written as JSON, so it cannot be sent either.
     """
     return Piece("opaque", json_of(value, place), at)
-
-
-def json_of(value: Any, place: str) -> str:
-    """Return a value as compact JSON.
-
-    Raises:
-        InvalidType: it cannot be written as JSON.
-    """
-    try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_written)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidType(place, value, f"JSON ({error})") from error
-
-
-def _written(value: Any) -> Any:
-    """Return what JSON has in place of an object of a client library."""
-    return encoded(value) if isinstance(value, bytes | bytearray) else plain(value)
 
 
 def changed(raw: Any, edits: Mapping[Path, Any]) -> Any:
@@ -277,7 +278,9 @@ def changed(raw: Any, edits: Mapping[Path, Any]) -> Any:
 
 def _says(piece: Piece) -> bool:
     """Return whether a message may consist of this piece alone; providers refuse thinking alone."""
-    return piece.kind in ("call", "result", *MEDIA) or (bool(piece.text) and piece.kind != "thinking")
+    return piece.kind in ("call", "result", *MEDIA) or (
+        bool(piece.text) and piece.kind not in ("thinking", "remainder")
+    )
 
 
 def without(message: Message, gone: Collection[Piece]) -> Any | None:

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.wire.base import Wire, changed, encoded, fields_of, json_of, mapping_at, opaque, plain, role_of, text_at
+from brim.wire.base import Wire, changed, fields_of, mapping_at, opaque, role_of, text_at
 from brim.wire.message import Message, Path, Piece
+from brim.wire.remainder import shown_of_tool
+from brim.wire.values import encoded, json_of, plain
 
 ROLES = {"user": "user", "assistant": "assistant", "system": "system"}
 _MEDIA = {"image": "image", "audio": "audio", "document": "file", "video": "file"}
@@ -36,8 +38,8 @@ class Bedrock(Wire):
     model_key = "modelId"
     tools_at = ("toolConfig", "tools")
 
-    def read(self, raw: Any, index: int) -> Message:
-        """Return the message of a caller's object.
+    def parse(self, raw: Any, index: int) -> Message:
+        """Return the message of a caller's object, as far as the format knows its fields.
 
         Raises:
             InvalidValue: it is invalid; the error names its index and the problem.
@@ -77,13 +79,16 @@ WIRE = Bedrock()
 def definitions(tool: Mapping[str, Any]) -> list[Any] | None:
     """Return a tool of this format as one that other formats write alike; `None` if it is not of this format."""
     if "cachePoint" in tool and len(tool) == 1:
-        return []
+        return [{**tool, "type": "cachePoint"}] if shown_of_tool(tool) else []
     body = tool.get("toolSpec")
     if not isinstance(body, Mapping):
         return None
     schema = body.get("inputSchema")
     inner = schema.get("json") if isinstance(schema, Mapping) else schema
-    return [{**body, **({} if schema is None else {"inputSchema": inner})}]
+    others = {key: value for key, value in tool.items() if key != "toolSpec"}
+    if isinstance(schema, Mapping) and len(schema) > 1:
+        others["schema"] = {key: value for key, value in schema.items() if key != "json"}
+    return [{**body, **others, **({} if schema is None else {"inputSchema": inner})}]
 
 
 def _key(block: Mapping[str, Any]) -> str:
@@ -109,7 +114,7 @@ def _block(block: Any, at: Path, kind: str, place: str) -> list[Piece]:
     if key == "text":
         return [Piece(kind, text_at(values, "text", place), (*at, "text"), place=at)]
     if key == "json":
-        return [Piece(kind, json_of(body, f"{place} json"), at)]
+        return [Piece(kind, json_of(body if len(values) == 1 else values, f"{place} json"), at)]
     if key == "cachePoint":
         return []
     if key in _MEDIA:

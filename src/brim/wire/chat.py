@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.wire.base import Wire, fields_of, kinds_of, mapping_at, opaque, role_of, text_at
+from brim.wire.base import Wire, fields_of, kinds_of, mapping_at, opaque, role_of, text_at, text_message
 from brim.wire.message import Message, Piece
 
 ROLES = {
@@ -35,14 +35,16 @@ class OpenAIChat(Wire):
 
     name = "openai"
 
-    def read(self, raw: Any, index: int) -> Message:
-        """Return the message of a caller's object.
+    def common(self, raw: Any) -> Message | None:
+        """Return a text, a result or a call without any other field; `None` for any other message."""
+        return text_message(raw) or (_common(raw) if type(raw) is dict and len(raw) == 3 else None)
+
+    def parse(self, raw: Any, index: int) -> Message:
+        """Return the message of a caller's object, as far as the format knows its fields.
 
         Raises:
             InvalidValue: it is invalid; the error names its index and the problem.
         """
-        if type(raw) is dict and (message := _common(raw)):
-            return message
         return _read(raw, fields_of(raw, index), index)
 
 
@@ -50,18 +52,12 @@ WIRE = OpenAIChat()
 
 
 def _common(raw: dict[str, Any]) -> Message | None:
-    """Return a message of the most common kinds, a text, a result or a call; `None` for any other."""
-    role, content = raw.get("role"), raw.get("content")
-    if type(role) is not str or not (type(content) is str or content is None):
-        return None
-    if len(raw) == 2 and content is not None and role in ("user", "assistant", "system"):
-        return Message(role, (Piece("text", content, _CONTENT),), raw)
-    if len(raw) != 3:
-        return None
-    if role == "tool" and content is not None and type(call := raw.get("tool_call_id")) is str:
+    """Return a result or a call of three fields, each of them known; `None` for any other message."""
+    role, content = raw.get("role"), raw.get("content", raw)
+    if role == "tool" and type(content) is str and type(call := raw.get("tool_call_id")) is str:
         return Message(role, (_result(call), Piece("output", content, _CONTENT)), raw, "", (), (call,))
     calls = raw.get("tool_calls")
-    if role != "assistant" or type(calls) is not list:
+    if role != "assistant" or type(calls) is not list or not (content is None or type(content) is str):
         return None
     made = [_usual_call(call, i) for i, call in enumerate(calls)]
     if None in made:
@@ -136,13 +132,13 @@ def _calls(values: Mapping[str, Any], index: int) -> list[Piece]:
 
 
 def _usual_call(call: Any, i: int) -> Piece | None:
-    """Return a complete function call; `None` for anything else."""
+    """Return a complete function call without any other field; `None` for anything else."""
     try:
-        body = call["function"]
+        body, kind = call["function"], call["type"]
         said, name, id_ = body["arguments"], body["name"], call["id"]
     except (TypeError, KeyError):
         return None
-    if type(said) is type(name) is type(id_) is str:
+    if type(said) is type(name) is type(id_) is str and kind == "function" and len(call) == 3 and len(body) == 2:
         return Piece("call", said, ("tool_calls", i, "function", "arguments"), id_, name, ("tool_calls", i))
     return None
 

@@ -10,13 +10,18 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.wire.base import Wire, changed, encoded, fields_of, json_of, mapping_at, opaque, plain, snake, text_at
+from brim.wire.base import Wire, changed, fields_of, mapping_at, opaque, snake, text_at
 from brim.wire.message import Message, Path, Piece
+from brim.wire.remainder import with_remainder
+from brim.wire.values import encoded, json_of, plain
 
 ROLES = {"user": "user", "model": "assistant", "function": "user", "tool": "user"}
 _TEXT_KEYS = ("output", "result", "error", "content")
 """The keys under which clients write a result that is a text."""
 _LISTED = ("thoughtSignature", "thought_signature", "thought")
+_TOOLS = ("googleSearch", "googleSearchRetrieval", "googleMaps", "codeExecution", "urlContext", "computerUse")
+_BUILT_IN = {name for tool in (*_TOOLS, "fileSearch", "enterpriseWebSearch") for name in (tool, snake(tool))}
+"""Tools of the provider, which are named by their key."""
 
 
 class Gemini(Wire):
@@ -30,8 +35,8 @@ class Gemini(Wire):
     list_key = "contents"
     system_key = "systemInstruction"
 
-    def read(self, raw: Any, index: int) -> Message:
-        """Return the message of a caller's object.
+    def parse(self, raw: Any, index: int) -> Message:
+        """Return the message of a caller's object, as far as the format knows its fields.
 
         Raises:
             InvalidValue: it is invalid; the error names its index and the problem.
@@ -52,7 +57,8 @@ class Gemini(Wire):
         parts = values.get("parts") if isinstance(values, Mapping) and "parts" in values else values
         listed = parts if isinstance(parts, list | tuple) else [parts]
         texts = [{"text": part} if isinstance(part, str) else part for part in listed]
-        return Message("system", tuple(_parts(texts, "messages[0] content")), system)
+        whole = {**(values if parts is not values else {}), "parts": texts}
+        return with_remainder(Message("system", tuple(_parts(texts, "messages[0] content")), whole), 0)
 
     def say(self, text: str) -> Any:
         """Return a user message with this text."""
@@ -101,10 +107,11 @@ def is_content(values: Mapping[str, Any]) -> bool:
 def definitions(tool: Mapping[str, Any]) -> list[Any] | None:
     """Return the functions of a tool of this format, as other formats write them; `None` if it is of another."""
     declared = next((tool[key] for key in ("functionDeclarations", "function_declarations") if key in tool), None)
-    if not isinstance(declared, list | tuple):
+    own = next((key for key in tool if key in _BUILT_IN), None)
+    if not isinstance(declared, list | tuple) and own is None:
         return None
     others = {key: value for key, value in tool.items() if value is not declared}
-    return [*map(_definition, declared), *([others] if others else [])]
+    return [*map(_definition, declared or ()), *([{**others, "type": own or "other"}] if others else [])]
 
 
 def _definition(function: Any) -> Any:

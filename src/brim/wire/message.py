@@ -13,6 +13,8 @@ Path = tuple[str | int, ...]
 
 ROLES = ("system", "user", "assistant", "tool")
 """The roles: instructions, the user, the model, and the results of its calls."""
+MEDIA = ("image", "audio", "file")
+"""Kinds of pieces that are not text."""
 _OTHER_ROLE = re.compile(rf"\n\n(?=(?:{'|'.join(ROLES)}): )")
 
 
@@ -20,7 +22,8 @@ class Piece(NamedTuple):
     """One part of a message."""
 
     kind: str
-    """`text`; `call` and its `result`; `output`, a text of a result; `thinking`; `image`, `audio`, `file`; `opaque`."""
+    """`text`; `call` and its `result`; `output`, a text of a result; `thinking`; `image`, `audio`, `file`;
+    `opaque`, a part of an unknown type; `remainder`, a field that the format does not know."""
     text: str
     """The counted text: a text, the arguments of a call, the JSON of an unknown part; for media, their source."""
     at: Path
@@ -52,6 +55,13 @@ class Message(NamedTuple):
     """The ids of its calls."""
     results: tuple[str, ...] = ()
     """The ids of the calls that it answers."""
+    whole: bool = False
+    """Whether its pieces are known to be all of it; otherwise the remainder is looked for."""
+
+    @property
+    def last(self) -> Piece | None:
+        """Its last piece in a known field; `None` if it has none."""
+        return next((piece for piece in reversed(self.pieces) if piece.kind != "remainder"), None)
 
     def text(self) -> str:
         """Return its texts, calls and results, without thinking and media."""

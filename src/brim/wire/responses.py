@@ -6,14 +6,24 @@ from collections.abc import Mapping
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.wire.base import Wire, fields_of, json_of, kinds_of, mapping_at, opaque, role_of, text_at
+from brim.wire.base import Wire, fields_of, kinds_of, mapping_at, opaque, role_of, text_at, text_message
 from brim.wire.message import Message, Piece
+from brim.wire.uncounted_fields import LABEL
+from brim.wire.values import json_of
 
 ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 _PART_TYPES = ("input_text", "output_text", "input_image", "input_file")
 _CALL_TEXTS = ("arguments", "input")
 _FREE_OUTPUTS = ("function_call_output", "custom_tool_call_output")
 _OUTPUT_SUFFIX = "_output"
+_LABELS = ("type", "call_id", "id", "status")
+_USUAL = {
+    "message": {"type", "role", "content", "id", "status"},
+    "function_call": {"type", "call_id", "name", "arguments", "id", "status"},
+    "function_call_output": {"type", "call_id", "output", "id", "status"},
+}
+"""The fields of the usual items: an item without any other has no remainder."""
+_USUAL_PART = {"type", "text", "annotations", "logprobs"}
 
 
 def is_item(values: Mapping[str, Any]) -> bool:
@@ -34,8 +44,12 @@ class Responses(Wire):
     batches = True
     adjacent = False
 
-    def read(self, raw: Any, index: int) -> Message:
-        """Return the message of one item.
+    def common(self, raw: Any) -> Message | None:
+        """Return a text, a function call or its output without any other field; `None` for any other item."""
+        return text_message(raw) or (_common(raw) if type(raw) is dict and "call_id" in raw else None)
+
+    def parse(self, raw: Any, index: int) -> Message:
+        """Return the message of one item, as far as the format knows its fields.
 
         Raises:
             InvalidValue: it is invalid; the error names its index and the problem.
@@ -47,14 +61,18 @@ class Responses(Wire):
             raise InvalidType(f"{place} type", kind, "a text")
         if kind == "message":
             role = role_of(values, index, ROLES)
-            return Message(role, tuple(_contents(values.get("content"), "content", "text", place)), raw)
+            pieces = tuple(_contents(values.get("content"), "content", "text", place))
+            return Message(role, pieces, raw, whole=_is_usual(values, kind))
         if kind == "reasoning":
             return Message("assistant", tuple(_reasoning(values, place)), raw)
         if kind.endswith(_OUTPUT_SUFFIX) and (answered := _answered(values, kind, place)):
-            return Message("tool", _result(values, kind, answered, place), raw, results=(answered,))
+            pieces = _result(values, kind, answered, place)
+            return Message("tool", pieces, raw, results=(answered,), whole=_is_usual(values, kind))
         if kind == "function_call" or values.get("call_id") is not None:
             call = text_at(values, "call_id", place)
-            return Message("assistant", (_call(values, call, place),), raw, calls=(call,))
+            return Message(
+                "assistant", (_call(values, call, place),), raw, calls=(call,), whole=_is_usual(values, kind)
+            )
         role = ROLES.get(str(values.get("role")), "assistant")
         if kind == "image_generation_call":
             return Message(role, (Piece("image", str(values.get("result") or ""), ()),), raw)
@@ -66,6 +84,40 @@ class Responses(Wire):
 
 
 WIRE = Responses()
+
+
+def _common(raw: dict[str, Any]) -> Message | None:
+    """Return a function call or its output of which every field is a known text; `None` for any other item."""
+    kind, call = raw.get("type"), raw["call_id"]
+    if type(call) is not str or not call:
+        return None
+    if kind == "function_call" and len(raw) == 4:
+        said, name = raw.get("arguments"), raw.get("name")
+        if type(said) is str and type(name) is str:
+            return Message("assistant", (Piece("call", said, ("arguments",), call, name, ()),), raw, "", (call,))
+    elif kind == "function_call_output" and len(raw) == 3 and type(said := raw.get("output")) is str:
+        result = Piece("result", "", ("output",), call, "", ())
+        return Message("tool", (result, Piece("output", said, ("output",))), raw, "", (), (call,))
+    return None
+
+
+def _is_usual(values: Mapping[str, Any], kind: str) -> bool:
+    """Return whether every field of an item that was read is one of the usual ones."""
+    if kind not in _USUAL or not values.keys() <= _USUAL[kind]:
+        return False
+    if len(str(values.get("id"))) > LABEL or len(str(values.get("status"))) > LABEL:
+        return False
+    if kind == "function_call":
+        return type(values.get("arguments")) is str
+    said = values.get("content" if kind == "message" else "output")
+    if type(said) is not list:
+        return said is None or type(said) is str
+    for part in said:
+        if type(part) is not dict or not part.keys() <= _USUAL_PART or part.get("annotations"):
+            return False
+        if type(part.get("text")) is not str or len(str(part.get("type"))) > LABEL:
+            return False
+    return True
 
 
 def _answered(values: Mapping[str, Any], kind: str, place: str) -> str:
@@ -86,8 +138,8 @@ def _result(values: Mapping[str, Any], kind: str, call: str, place: str) -> tupl
 
 
 def _rest(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an item without its type, ids and status."""
-    return {key: value for key, value in values.items() if key not in ("type", "call_id", "id", "status")}
+    """Return the fields of an item without its type, ids and status, unless these are longer than a label."""
+    return {key: value for key, value in values.items() if key not in _LABELS or len(str(value)) > LABEL}
 
 
 def _contents(content: Any, key: str, kind: str, place: str) -> list[Piece]:
@@ -123,8 +175,9 @@ def _call(values: Mapping[str, Any], call: str, place: str) -> Piece:
     if key is not None:
         return Piece("call", values[key], (key,), call, label, ())
     odd = next((key for key in _CALL_TEXTS if key in values), None)
-    said = json_of(_rest(values), place) if odd is None else json_of(values[odd], f"{place} {odd}")
-    return Piece("call", said, (), call, label, ())
+    if odd is not None:
+        json_of(values[odd], f"{place} {odd}")  # The error has the key.
+    return Piece("call", json_of(_rest(values), place), (), call, label, ())
 
 
 def _reasoning(values: Mapping[str, Any], place: str) -> list[Piece]:

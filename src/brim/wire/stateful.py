@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from brim.wire.base import plain
+from brim.wire.values import plain
 
 _NAMED = ("previous_response_id", "conversation", "cachedContent", "cached_content", "promptVariables")
 _KEYS = frozenset((*_NAMED, "prompt", "thread"))

@@ -15,12 +15,25 @@ from brim.errors import InvalidValue
 from brim.sessions.usage import reported, usage_in
 from brim.wire import KEY_FORMATS, Format, format_of, wire
 from brim.wire.base import MESSAGE_KEYS, answer_limits, value_at
+from brim.wire.remainder import shown_fields
 from brim.wire.stateful import is_stateful
 
 _BODIES = ("request", "body", "request_body", "requestBody", "params", "kwargs")
 """Fields in which a log keeps the request."""
 _ANSWERS = ("response", "completion", "output", "response_body", "responseBody", "result")
 """Fields in which it keeps the answer."""
+_SHOWN = (
+    "response_format",
+    "text",
+    "output_format",
+    "output_config",
+    "prediction",
+    "tool_choice",
+    "web_search_options",
+    "generationConfig",
+    "additionalModelRequestFields",
+)
+"""Fields that the model is shown. Programs write fields of their own beside them, so no other ones are counted."""
 _OF_ANTHROPIC = ("anthropic_version", "stop_sequences", "top_k")
 
 
@@ -66,6 +79,7 @@ def request_of(body: Mapping[str, Any], log: Mapping[str, Any]) -> RecordedReque
         model=_model(body) or _model(log),
         tools=_tools(body),
         system=system if isinstance(system, str | list | Mapping) else None,
+        fields=shown_fields({key: body[key] for key in _SHOWN if key in body}) or None,
         answer=max((count for limit in answer_limits(body).values() if (count := number(limit))), default=0),
         usage=usage_of(answer) or usage_of(log),
         overflowed=refused(log.get("error") or mapping(answer).get("error")),

@@ -59,7 +59,7 @@ def headed(text: str, replaced: int, index: str) -> str:
 
 def piece_of(message: Message, known: Summary | None = None) -> Piece | None:
     """Return the piece of a message that is a summary, if its last piece is one; `known` is as for `read`."""
-    last = message.pieces[-1] if message.role == "user" and message.pieces else None
+    last = message.last if message.role == "user" else None
     return last if last is not None and last.kind == "text" and read(last.text, known) is not None else None
 
 

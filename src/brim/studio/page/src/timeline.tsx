@@ -7,7 +7,7 @@ import { params, go, promptLink } from "./route";
 import type { Mark, Point, Timeline as Loaded } from "./types";
 import { Chip, keys } from "./vessel";
 
-const ORDER = ["system", "tools", "memory", "summary", "user", "assistant", "tool results", "framing"];
+const ORDER = ["system", "tools", "fields", "memory", "summary", "user", "assistant", "tool results", "framing"];
 const SIGNS: Record<string, string> = { compaction: "C", sub_tick: "S", warning: "W", overflow: "!", iteration: "I" };
 const NAMES: Record<string, string> = { compaction: "compaction", sub_tick: "sub-tick", warning: "warning line", overflow: "overflow", iteration: "iteration" };
 

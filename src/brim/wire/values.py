@@ -1,0 +1,45 @@
+"""The values of a message: mappings, a client library's own objects, and both as JSON."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any
+
+from brim.errors import InvalidType
+
+
+def plain(raw: Any) -> Any:
+    """Return a message as a mapping: itself, or the fields of a client library's object."""
+    if isinstance(raw, Mapping):
+        return raw
+    dump = getattr(raw, "model_dump", None) or getattr(raw, "to_dict", None)
+    if isinstance(raw, type) or not callable(dump):
+        return raw
+    try:
+        return dump(exclude_unset=True)
+    except TypeError:  # Another method of the same name.
+        return dump()
+
+
+def encoded(data: Any) -> str:
+    """Return the data of an image or a file as base64, whether it came as bytes or as such a text."""
+    return b64encode(data).decode() if isinstance(data, bytes | bytearray) else str(data or "")
+
+
+def json_of(value: Any, place: str) -> str:
+    """Return a value as compact JSON.
+
+    Raises:
+        InvalidType: it cannot be written as JSON.
+    """
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_written)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidType(place, value, f"JSON ({error})") from error
+
+
+def _written(value: Any) -> Any:
+    """Return what JSON has in place of an object of a client library."""
+    return encoded(value) if isinstance(value, bytes | bytearray) else plain(value)
