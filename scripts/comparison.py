@@ -10,6 +10,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,7 +59,7 @@ _GREEN, _GREY, _RED = "#009e73", "#c0c0c0", "#d55e00"
 def page() -> str:
     """Return the whole page."""
     parts = [_HEAD]
-    for make in (_conformance, _histories, _growth, _recall, _fitting, _engines):
+    for make in (_conformance, _need, _histories, _growth, _recall, _fitting, _engines):
         parts += make()
     parts += _others()
     return "\n".join(parts).rstrip() + "\n"
@@ -130,6 +131,25 @@ def _histories() -> Iterator[str]:
     yield from runs.markdown(["trimmer", *taken, *more], rows)
     yield ""
     yield from (f"{note}\n" for note in (*wrong["notes"], *worth["notes"]))
+
+
+def _need() -> Iterator[str]:
+    found = runs.record("need")
+    if not found:
+        return
+    told = (
+        "Recorded agent runs that no constant of brim was tuned on, with a budget of a quarter and of half of each run."
+        " Recall is the share of the things that the agent's next message names and that were said earlier which the"
+        " prompt still has, with what stood around them; deeds are the earlier calls that it shows. A trimmer that"
+        " sends too much keeps it all: see the last column. The cost with a prompt cache is compared to no trimming."
+    )
+    yield from _section("Trimming a history: is what the next step needs there?", told, found)
+    yield "![Recall against cost with a cache](pictures/need.svg)\n"
+    for measured in found["tables"]:
+        yield f"{measured['title']}:\n"
+        yield from runs.markdown(measured["columns"], measured["rows"])
+        yield ""
+        yield from (f"{note}\n" for note in measured["notes"])
 
 
 def _growth() -> Iterator[str]:
@@ -214,6 +234,8 @@ def plots() -> dict[Path, Callable[[], str]]:
         made[PICTURES / "fitting.svg"] = _fitting_plot
     if runs.record("engines"):
         made[PICTURES / "counting.svg"] = _engines_plot
+    if runs.record("need"):
+        made[PICTURES / "need.svg"] = _need_plot
     if runs.record("histories"):
         made[PICTURES / "cached-cost.svg"] = _cost_plot
     return made
@@ -230,6 +252,74 @@ def _conformance_plot() -> str:
     rows.sort(key=lambda row: -row[1][0])
     cases = len(found["details"]["cases"])
     return drawing.bars(f"Right prompts, of {cases} cases (grey: not applicable)", rows, (_GREEN, _GREY, _RED), cases)
+
+
+_PANEL = (60, 96, 400, 330)
+"""The left edge of the first plot of needs, its top, its width and its height."""
+_COSTS, _RECALLS = (0.5, 5.0), (0.5, 1.0)
+"""The ends of the axes; that of the costs is logarithmic."""
+
+
+def _need_plot() -> str:
+    found = runs.record("need")
+    assert found
+    ways, held = ({row[0]: row for row in table["rows"]} for table in found["tables"])
+    title = "Recall of what the next step needs, against the cost with a prompt cache (1 is no trimming)"
+    parts = [drawing.text(22, 32, title, "ink bold")]
+    parts += [drawing.dot(28, 53, _GREEN), drawing.text(38, 57, "brim, by the share that a held cut leaves", "soft")]
+    parts += [drawing.dot(328, 53, _GREY), drawing.text(338, 57, "others, if no prompt was too long", "soft")]
+    for panel, share in enumerate(("a quarter of the run", "half of the run")):
+        line = [(name, _point(row, panel)) for name, row in held.items()]
+        line.append(("nothing held", _point(ways["brim History"], panel)))
+        dots = [(name, _point(row, panel)) for name, row in ways.items() if _fits(name, row)]
+        parts += [*_axes(panel, f"budget: {share}"), *_dots(dots, _GREY), *_dots(line, _GREEN)]
+        parts.append(drawing.path("M" + "L".join(f"{x:.0f} {y:.0f}" for _, (x, y) in line), "water", 1.5))
+    left, top, width, height = _PANEL
+    return drawing.picture(2 * left + 2 * width + 60, top + height + 54, title, parts)
+
+
+def _fits(name: str, row: Sequence[Cell]) -> bool:
+    return not name.startswith("brim") and str(row[-1]) == "0 / 0"
+
+
+def _point(row: Sequence[Cell], panel: int) -> tuple[float, float]:
+    """Return where a way stands in a plot: its cost to the right, its recall upwards."""
+    cost, recall = (float(str(row[at]).split(" / ")[panel]) for at in (4, 1))
+    return _across(panel, cost), _upwards(recall)
+
+
+def _across(panel: int, cost: float) -> float:
+    left, _, width, _ = _PANEL
+    low, high = map(log, _COSTS)
+    return left + panel * (width + 60) + width * (log(cost) - low) / (high - low)
+
+
+def _upwards(recall: float) -> float:
+    _, top, _, height = _PANEL
+    low, high = _RECALLS
+    return top + height * (high - recall) / (high - low)
+
+
+def _axes(panel: int, title: str) -> Iterator[str]:
+    _, top, width, height = _PANEL
+    left = _across(panel, _COSTS[0])
+    yield drawing.text(left, top - 12, title, "ink")
+    for cost in (0.5, 1, 2, 4):
+        x = _across(panel, cost)
+        yield drawing.path(f"M{x:.0f} {top}V{top + height}", "line", 1)
+        yield drawing.text(x, top + height + 20, f"{cost:g}", "soft middle small")
+    for tenth in range(5, 11):
+        y = _upwards(tenth / 10)
+        yield drawing.path(f"M{left:.0f} {y:.0f}H{left + width:.0f}", "line", 1)
+        yield drawing.text(left - 8, y + 4, f"{tenth / 10:.1f}", "soft end small")
+    yield drawing.text(left + width, top + height + 38, "cost", "soft end small")
+
+
+def _dots(points: Sequence[tuple[str, tuple[float, float]]], fill: str) -> Iterator[str]:
+    for name, (x, y) in points:
+        label = name.removeprefix("reference: ").partition(" (")[0]
+        yield drawing.dot(x, y, fill)
+        yield drawing.text(x + 7, y + 4, label if fill == _GREEN else "", "ink small")
 
 
 def _fitting_plot() -> str:

@@ -64,6 +64,11 @@ def path(points: str, kind: str, width: float = 2) -> str:
     return f'<path class="none {kind}-line" d="{points}" stroke-width="{width:g}" stroke-linecap="round"/>'
 
 
+def dot(x: float, y: float, fill: str, radius: float = 4.5) -> str:
+    """Return a filled circle."""
+    return f'<circle fill="{fill}" cx="{x:g}" cy="{y:g}" r="{radius:g}"/>'
+
+
 def bars(title: str, rows: Sequence[tuple[str, Sequence[float], str]], fills: Sequence[str], most: float) -> str:
     """Return bars with names: each row is a name, its pieces from left to right, and what stands behind them."""
     left, right, step, top = 322, 96, 24, 58
