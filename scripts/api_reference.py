@@ -22,17 +22,20 @@ from generated import run
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "api.md"
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "Fit a prompt": ("fit", "Section", "Priority", "Stage", "Prompt"),
-    "Fit a history": ("fit_messages", "History", "Fitted", "Stable", "CachePrices"),
-    "Fit a request": ("fit_request", "Request"),
-    "Count and cut": ("meter", "Meter", "Window", "cut", "Cut", "Truncator"),
-    "What happened": ("Receipt", "Part", "Loss", "Change", "Capture", "replay"),
-    "Over time": ("Session", "Conversations", "Status", "Shares", "Loop", "Tick", "Step", "Outcome", "open_store"),
-    "Flows and settings": ("load_config", "Curator", "Pack"),
-    "Clients": ("wrap",),
+    "Core: clients": ("wrap",),
+    "Core: fit a prompt": ("fit", "Section", "Priority", "Stage", "Prompt"),
+    "Core: fit a history": ("fit_messages", "History", "Fitted", "Stable"),
+    "Core: fit a whole request": ("fit_request", "Request"),
+    "Core: count and cut": ("meter", "Meter", "Window", "cut", "Cut", "Truncator"),
+    "Core: what happened": ("Receipt", "Part", "Loss", "Change", "Capture", "replay"),
+    "Long-lived: conversations and loops": (
+        "Session", "Conversations", "Status", "Shares", "Loop", "Tick", "Step", "Outcome",
+    ),
+    "Flows: packs for steps": ("Curator", "Pack"),
+    "Operations: settings, stores, refusals": ("load_config", "open_store", "is_overflow", "Overflow"),
     "Errors": (
         "BrimError", "DoesNotFit", "InvalidValue", "InvalidType", "UnknownName", "SourceError", "NoProgress",
-        "ModelError", "StoreError", "Conflict", "LeaseLost", "is_overflow", "Overflow",
+        "ModelError", "StoreError", "Conflict", "LeaseLost",
     ),
 }  # fmt: skip
 """The public names in the order of the page; those in no group come last."""
@@ -42,8 +45,9 @@ _HEAD = """\
 
 <!-- Written by scripts/api_reference.py from the docstrings; do not edit. -->
 
-All public names of `import brim`. Names with a leading underscore, and modules that are not named here or in the
-guides, may change from release to release.
+All public names of `import brim`, in four tiers: the core, which most programs need alone; what lives longer than one
+call; flows of many agents; operations. [Which of these do I want?](../which.md) Names with a leading underscore, and
+modules that are not named here or in the guides, may change from release to release.
 """
 _FIELD_LIMIT = 90
 _LINE = 100
@@ -126,7 +130,8 @@ def _node(found: Any) -> Any:
         return None
     tree = ast.parse(Path(inspect.getfile(found)).read_text("utf-8"))
     kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    return next((each for each in tree.body if isinstance(each, kinds) and each.name == found.__name__), None)
+    # The last one: those before it are overloads.
+    return next((each for each in tree.body[::-1] if isinstance(each, kinds) and each.name == found.__name__), None)
 
 
 def _fields(node: ast.ClassDef) -> Iterator[str]:

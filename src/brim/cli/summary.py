@@ -21,7 +21,7 @@ _MOST_TURNS = 20
 
 def noun(receipt: Receipt) -> str:
     """Return the name of a part: section or turn."""
-    return "section" if receipt.history is None else "turn"
+    return "turn" if receipt.history else "section"
 
 
 def parts_table(receipt: Receipt, keys: Mapping[str, tuple[str, str]], out: Console) -> Table:
@@ -48,7 +48,7 @@ def losses_table(receipt: Receipt) -> Table:
     for justify in ("left", "left", "right"):
         made.add_column(justify=justify, no_wrap=True)
     made.add_column(overflow="fold")
-    listed = receipt.losses if receipt.history is None else receipt.losses[:_MOST_TURNS]
+    listed = receipt.losses[:_MOST_TURNS] if receipt.history else receipt.losses
     for loss in listed:
         made.add_row(loss.name, state_of(receipt.part(loss.name)), f"-{loss.units:,}", loss.reason)
     if rest := receipt.losses[len(listed) :]:

@@ -166,8 +166,8 @@ class Receipt:
     stable_prefix: int = 0
     """Tokens at the start of the prompt in sections that are stable and whole; for messages, those that are identical
     to the last prompt."""
-    history: Mapping[str, Any] | None = None
-    """For messages: how turns were selected, the note, the repairs, and `context_truncation`."""
+    history: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """For messages: how turns were selected, the note, the repairs, and `context_truncation`. Empty for sections."""
     stages: tuple[str, ...] = ()
     """What the stages took before anything else was cut, a sentence each."""
     planned: bool = False
@@ -191,23 +191,19 @@ class Receipt:
     @property
     def headline(self) -> str:
         """The fit in one line: what was used of the budget, how it was counted, how many parts are in the prompt."""
-        noun = "section" if self.history is None else "turn"
         present, total, repaired = sum(part.present for part in self.parts), len(self.parts), ""
-        if self.history is not None:
+        if self.history:
             steps, repairs = self.history["context_truncation"], len(self.history["repairs"])
             present, total = steps["steps_included"], steps["steps_total"]
             repaired = f", {repairs:,} repaired" if repairs else ""
         return (
             f"{self.used:,} of {self.budget:,} {self.unit} ({measured(self.meter, exact=self.exact)}),"
-            f" {present:,} of {total:,} {noun}{'' if total == 1 else 's'},"
+            f" {present:,} of {total:,} {'turn' if self.history else 'section'}{'' if total == 1 else 's'},"
             f" {len(self.losses):,} shortened or dropped{repaired}"
         )
 
     def table(self, most: int | None = _MOST_ROWS) -> str:
-        """Return the receipt as a table for people; `print(receipt)` prints it.
-
-        `most` is how many parts are listed: of a longer list the middle is left out. `None` lists all.
-        """
+        """Return a table for people, which `print` prints: at most `most` parts, of more the middle is left out."""
         return self._drawn(most).plain()
 
     def to_markdown(self, most: int | None = _MOST_ROWS) -> str:
@@ -222,7 +218,7 @@ class Receipt:
         return self.table()
 
     def _drawn(self, most: int | None) -> TextTable:
-        heads = ("section" if self.history is None else "turn", "state", "priority", *_NUMBERS, "why")
+        heads = ("turn" if self.history else "section", "state", "priority", *_NUMBERS, "why")
         rows = [
             (part.name, part.state, part.importance, *(f"{getattr(part, name):,}" for name in _NUMBERS), part.reason)
             for part in self.parts
@@ -243,7 +239,7 @@ class Receipt:
         for part in self.parts:
             if part.name == name:
                 return part
-        kind = "section" if self.history is None else "turn"
+        kind = "turn" if self.history else "section"
         raise UnknownName(kind, name, [part.name for part in self.parts])
 
     def why(self, name: str) -> str:
@@ -298,6 +294,7 @@ class Receipt:
             "parts": [part.to_dict() for part in self.parts],
             "losses": [loss._asdict() for loss in self.losses],
             "stages": list(self.stages),
+            "history": self.history or None,
             "truncated": self.truncated,
             "capture": self.capture.to_dict() if self.captured and self.capture else None,
         }
@@ -325,6 +322,7 @@ class Receipt:
         row["parts"] = tuple(Part.from_dict(part) for part in row["parts"])
         row["losses"] = tuple(Loss(**loss) for loss in row["losses"])
         row["stages"] = tuple(row.get("stages", ()))
+        row["history"] = row.get("history") or {}
         row["capture"] = None if capture is None else capture_of(capture, "receipt.capture")
         return cls(**row)
 

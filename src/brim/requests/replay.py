@@ -93,7 +93,7 @@ def replay(
         return _messages(recorded, tokens, meter, functions or {}, captured=captured)
     if recorded is not None:
         return _sections(recorded, tokens, meter, captured=captured)
-    if isinstance(source, Receipt) and source.history is None:
+    if isinstance(source, Receipt) and not source.history:
         return Prompt("", _planned(source, tokens))
     raise InvalidType("receipt.capture", None, "the messages of the fit, kept by capture=True: sizes are not enough")
 
