@@ -138,7 +138,7 @@ _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 
 
 class _Package(_ModuleType):
-    """The package: `brim.meter` and `brim.replay` are functions, although modules of these names are imported."""
+    """The package: `brim.meter` is a function, although a module of this name is imported."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if isinstance(value, _ModuleType) and name in _MODULES and name in _PLACES:

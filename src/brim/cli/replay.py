@@ -150,7 +150,7 @@ def _rows(recorded: Receipt, fits: list[Receipt | DoesNotFit]) -> list[tuple[Par
     """Return the parts with their cells; for a long history, the first parts that differ."""
     after = [{part.name: part for part in fit.parts} if isinstance(fit, Receipt) else None for fit in fits]
     rows = [(part, [_after(part, parts) for parts in after]) for part in recorded.parts]
-    if recorded.history is None or len(rows) <= _MOST_ROWS:
+    if not recorded.history or len(rows) <= _MOST_ROWS:
         return rows
     return [(part, cells) for part, cells in rows if any(cell[0] in "+-" for cell in cells)][:_MOST_ROWS]
 

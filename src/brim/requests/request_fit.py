@@ -295,9 +295,9 @@ class RequestFit(SectionFit):
         drafts = [draft.part() for draft in self.drafts]
         parts = (*drafts[: self.leading], *tools, *turns, *drafts[self.leading :])
         more = 0 if self.meter.exact else sum(self.meter.upper(t) - self.meter.count(t) for t in texts.values())
-        history = None
+        history: dict[str, Any] = {}
         if len(self.history.turns.source):
-            history = {**(told.history or {}), "granted": share.total if self.whole else share.granted}
+            history = {**told.history, "granted": share.total if self.whole else share.granted}
         return replace(
             told,
             budget=self.budget,
