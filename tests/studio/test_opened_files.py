@@ -59,6 +59,31 @@ def test_the_body_of_a_request_is_the_one_in_the_file(workspace, tmp_path, maker
         assert shown == {key: value for key, value in body.items() if key != "max_tokens"}
 
 
+@pytest.mark.parametrize(
+    ("maker", "answer"),
+    [
+        (traces.openai_bodies, {"choices": [{"message": {"role": "assistant", "content": "in window.py"}}]}),
+        (traces.anthropic_bodies, {"role": "assistant", "content": [{"type": "text", "text": "in window.py"}]}),
+        (
+            traces.responses_bodies,
+            {
+                "output": [
+                    {
+                        "type": "message",
+                        "role": "assistant",
+                        "content": [{"type": "output_text", "text": "in window.py"}],
+                    }
+                ]
+            },
+        ),
+    ],
+)
+def test_the_answer_of_a_log_stands_beside_its_request(workspace, tmp_path, maker, answer):
+    log = [{"request": maker()[1], "response": answer}]
+    session = opened(workspace, traces.write(tmp_path / "log.jsonl", log)).sessions[0]
+    assert prompt.prompt(workspace, session)["answer"] == {"text": "in window.py"}
+
+
 def test_a_chat_is_counted_as_the_meter_counts_the_whole_of_it(workspace, tmp_path):
     session = opened(workspace, traces.write(tmp_path / "log.jsonl", traces.openai_bodies())).sessions[0]
     assert prompt.prompt(workspace, session)["used"] == meter("gpt-4o").count_messages(traces.CHAT[:4])

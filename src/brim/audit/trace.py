@@ -40,6 +40,8 @@ class RecordedRequest:
     """The limit on the tokens of the answer; 0 if there is none."""
     usage: tuple[int, int] | None = None
     """The input tokens that the provider reported, and how many of them it read from its cache."""
+    reply: Sequence[Any] = ()
+    """The messages of the answer, if the recording has them, in the format of the request."""
     overflowed: bool = False
     """Whether the provider refused it as too long."""
     partial: bool = False

@@ -174,6 +174,7 @@ class RecordedSession:
             self._counts.reported = read
             usage = {"input": read, "output": None, "cached": cached, "mix": None, "calibration": None}
             self._write("usage", {**usage, "counts": self._counts.to_dict()})
+        self._entries(request.reply)
 
     def _entries(self, messages: Sequence[Any]) -> list[int]:
         """Return the entry of each message; a message that is new is written."""

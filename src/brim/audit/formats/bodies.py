@@ -82,6 +82,7 @@ def request_of(body: Mapping[str, Any], log: Mapping[str, Any]) -> RecordedReque
         fields=shown_fields({key: body[key] for key in _SHOWN if key in body}) or None,
         answer=max((count for limit in answer_limits(body).values() if (count := number(limit))), default=0),
         usage=usage_of(answer) or usage_of(log),
+        reply=_reply(mapping(answer)),
         overflowed=refused(log.get("error") or mapping(answer).get("error")),
         partial=is_stateful(body),
         whole=_model(body) is None and answer is None and bool(replies(messages)),
@@ -130,6 +131,18 @@ def _has_messages(values: Mapping[str, Any]) -> bool:
         return "model" in values
     start = mapping(content[0]) if isinstance(content, list) and content else {}
     return isinstance(start.get("role"), str) or isinstance(start.get("type"), str)
+
+
+def _reply(answer: Mapping[str, Any]) -> list[Any]:
+    """Return the messages of an answer as the next request has them; an unknown form has none."""
+    choices, candidates = rows(answer.get("choices")), rows(answer.get("candidates"))
+    if choices:
+        return [choices[0]["message"]] if isinstance(choices[0].get("message"), Mapping) else []
+    if candidates:
+        return [candidates[0]["content"]] if isinstance(candidates[0].get("content"), Mapping) else []
+    if isinstance(answer.get("content"), list) and answer.get("role") == "assistant":
+        return [{"role": "assistant", "content": answer["content"]}]
+    return list(rows(answer.get("output")))
 
 
 def _answer(log: Mapping[str, Any]) -> Any | None:

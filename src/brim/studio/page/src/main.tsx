@@ -107,8 +107,8 @@ function Studio() {
           )}
           <span class="grow" />
           <OpenButton />
-          <button class="quiet" onClick={() => (palette.value = true)} title="Ctrl+K" aria-label="Commands">
-            ⌘K
+          <button class="quiet" onClick={() => (palette.value = true)} title="Ctrl+K">
+            Commands
           </button>
           <div class="switch" role="group" aria-label="Workspace">
             {["mine", "demo"].map((name) => (

@@ -70,7 +70,7 @@ export function Share({ loaded }: { loaded: Loaded }) {
       <div class="tools">
         <h2>One HTML file, without scripts, that opens anywhere</h2>
         <button class="main" onClick={() => download(value.name, value.html, "text/html")}>
-          Save {value.name} <small>({n(Math.ceil(value.html.length / 1000))} kB)</small>
+          Save {value.name} ({n(Math.ceil(value.html.length / 1000))} kB)
         </button>
       </div>
       {value.count === 0 ? (
