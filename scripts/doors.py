@@ -86,6 +86,13 @@ def by_fit_messages(talk: Talk) -> Iterator[Prompt]:
         yield fitted.messages, fitted.used
 
 
+def by_fit_request(talk: Talk) -> Iterator[Prompt]:
+    """`fit_request`: system prompt, history, question and tools under one budget."""
+    for seen in before_each_call(talk):
+        request = brim.fit_request(system=seen[0]["content"], messages=seen[1:], budget=BUDGET, model="gpt-5")
+        yield request.messages, request.receipt.used
+
+
 def by_history(talk: Talk) -> Iterator[Prompt]:
     """`History`: a history that grows, with a cut that is held."""
     history, known = brim.History(model="gpt-5", stable=True), 0
@@ -131,6 +138,7 @@ DOORS: dict[str, Callable[[Talk], Iterator[Prompt]]] = {
     "`Session`": by_session,
     "`History`": by_history,
     "`fit_messages`": by_fit_messages,
+    "`fit_request`": by_fit_request,
     "`Loop`": by_loop,
     "`fit`": by_fit,
 }
