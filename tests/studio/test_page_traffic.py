@@ -121,7 +121,9 @@ def test_a_request_to_a_running_gateway_is_on_the_page_a_moment_later(chromium, 
             at.page.wait_for_function("document.querySelectorAll('.row').length === 1")
             assert "refused 400" in at.page.locator(".row").inner_text()
             talk.get_by_role("link").click()
-            at.page.locator(".part.out").first.wait_for()
+            at.page.locator(".part .badge").first.wait_for()
+            states = set(at.page.locator(".part .badge").all_inner_texts())
+            assert states & {"left out", "shortened"}
             assert at.page.locator("[data-step]").get_attribute("data-step") == "1"
 
 
