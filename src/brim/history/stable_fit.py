@@ -29,8 +29,8 @@ They are cached whatever is cut and keep the prompt full, so a deeper cut lasts 
 """
 _SYSTEM = 0.5
 """The same for system messages in the history."""
-_LEAST = 0.2
-"""The smallest share of the room that is left because of them."""
+_LEAST = (0.5, 0.2)
+"""The smallest share of the room that is left because of system messages, and because of both."""
 _MORE = 1.25
 """The factor by which the budget has to grow before the cut is made anew."""
 
@@ -191,7 +191,9 @@ class StableFit(HistoryFit):
         """Return the tokens of the turns that a cut leaves, those that always stay included."""
         beside = max(int(newest * _BESIDE), newest + deeds) if newest else 0
         low, before, system = self.stable.low, sum(self.extra.values()), self.turns.fixed
-        share = max(min(low, _LEAST), low - (_BEFORE * before + _SYSTEM * system) / (before + system + room))
+        whole = before + system + room
+        share = max(min(low, _LEAST[0]), low - _SYSTEM * system / whole)
+        share = max(min(low, _LEAST[1]), share - _BEFORE * before / whole)
         return need + max(int((room - need) * share), beside)
 
     def _newest(self, essential: Sequence[int], room: int) -> tuple[int, int]:
