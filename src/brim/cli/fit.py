@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from json import loads
+from json import dumps, loads
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,14 +17,18 @@ from brim.errors import InvalidValue
 from brim.history.request_body import read_request
 from brim.receipts.receipt import Receipt
 from brim.settings import load_config
-from brim.settings.spec import read_spec
+from brim.settings.spec import Spec, read_spec
 
 if TYPE_CHECKING:
     from brim.settings.resolved import Resolved
 
 _File = Annotated[
-    str,
+    str | None,
     typer.Argument(metavar="SPEC.yaml", help="The sections of a prompt, or a REQUEST.json; - is stdin."),
+]
+_Sections = Annotated[
+    str | None,
+    Option("--sections", metavar="SPEC.yaml", help="For a request: sections that share its budget."),
 ]
 _Out = Annotated[str | None, Option("--out", "-o", metavar="FILE", help="Write the prompt or the body to a file.")]
 _Receipt = Annotated[str | None, Option("--receipt", "-r", metavar="FILE", help="Write the receipt there, as JSON.")]
@@ -51,7 +55,8 @@ _Repair = Annotated[
 
 def run(
     *,
-    file: _File,
+    file: _File = None,
+    sections: _Sections = None,
     budget: options.Budget = None,
     model: options.Model = None,
     meter: options.Meter = None,
@@ -85,7 +90,14 @@ def run(
     Example: brim fit prompt.yaml --budget 8000 -r receipt.json > prompt.txt
 
     Example of a request: brim fit request.json --model gpt-5 > fitted.json
+
+    With --sections the sections of a file join the request: those with page: system its system prompt, the others
+    the last message of the user.
     """
+    if file is None and sections is not None:
+        file, receipt = receipt, None  # brim fit -r request.json --sections prompt.yaml
+    if file is None:
+        raise InvalidValue("SPEC.yaml", "nothing", "the name of a file")
     if out is not None and receipt is not None and os.path.realpath(out) == os.path.realpath(receipt):
         raise InvalidValue("--receipt", receipt, "another file than --out")
     if capture and receipt is None and not json:
@@ -95,26 +107,36 @@ def run(
     given = {"select": select, "query": query, **limits, "format": format, "repair": repair}
     only_request: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     settings = None if profile is None and config is None else load_config(config).resolve(profile)
-    if request or file.lower().endswith(".json"):
-        text, made = _fit_request(file, settings, common | only_request)
-        values = {"request": loads(text)} if json else {}
-    else:
-        for name, value in only_request.items():
-            raise InvalidValue(f"--{name}", value, "left out unless the file is a request (.json, or --request)")
-        text, made = _fit_sections(file, settings, common)
-        values = {"text": text}
+    text, made, is_body = _fitted(file, sections, settings, common, only_request, request=request)
+    values = {"request": loads(text)} if is_body and json else {} if is_body else {"text": text}
     contents = {} if out is None else {out: text}
     if receipt is not None:
         contents[receipt] = made.to_json() + "\n"
     _write(text, values, made, contents, json=json, printed=out is None)
 
 
-def _fit_sections(file: str, settings: Resolved | None, options: dict[str, Any]) -> tuple[str, Receipt]:
-    """Return the prompt that a file describes, and its receipt."""
+def _fitted(
+    file: str,
+    sections: str | None,
+    settings: Resolved | None,
+    common: dict[str, Any],
+    only_request: dict[str, Any],
+    *,
+    request: bool,
+) -> tuple[str, Receipt, bool]:
+    """Return the prompt or the body that a file describes, the receipt, and whether it is a body."""
+    if sections is not None:
+        return *_fit_joint(file, read_spec(sections), common | only_request), True
+    if request or file.lower().endswith(".json"):
+        return *_fit_request(file, settings, common | only_request), True
     spec = read_spec(file)
-    given = {name: value for name, value in options.items() if value is not None}
-    prompt = spec.fit(**options) if settings is None else spec.fit_with(settings, **given)
-    return prompt.text, prompt.receipt
+    if spec.messages is not None:
+        return *_fit_joint(spec.messages, spec, common | only_request), True
+    for name, value in only_request.items():
+        raise InvalidValue(f"--{name}", value, "left out unless the file is a request (.json, or --request)")
+    given = {name: value for name, value in common.items() if value is not None}
+    prompt = spec.fit(**common) if settings is None else spec.fit_with(settings, **given)
+    return prompt.text, prompt.receipt, False
 
 
 def _fit_request(file: str, settings: Resolved | None, options: dict[str, Any]) -> tuple[str, Receipt]:
@@ -130,6 +152,15 @@ def _fit_request(file: str, settings: Resolved | None, options: dict[str, Any]) 
         apart = {"tools": body.tools, "system": body.system, "fields": body.fields, "format": body.format}
         fitted = settings.fit_messages(body.messages, **{**apart, **given})
     return body.written(fitted.messages), fitted.receipt
+
+
+def _fit_joint(file: str, spec: Spec, options: dict[str, Any]) -> tuple[str, Receipt]:
+    """Return the body of a request with sections in it, and the receipt."""
+    body = read_request(file)
+    given = {name: value for name, value in options.items() if value is not None}
+    fitted = spec.fit_request(body, **given)
+    values = {**body.body.values, **fitted.body} if body.key else fitted.body
+    return dumps(values, ensure_ascii=False, indent=2) + "\n", fitted.receipt
 
 
 def _write(

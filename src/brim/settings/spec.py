@@ -8,29 +8,41 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from brim.amounts import units
-from brim.errors import InvalidValue, SourceError, UnknownName, shown
+from brim.errors import InvalidType, InvalidValue, SourceError, UnknownName, shown
 from brim.files.source import Source, load, place, text_of
 from brim.files.text_files import matching
 from brim.meter.window import Window
 from brim.receipts.section import Section
+from brim.requests.fit import fit_request
+from brim.requests.request import Request
+from brim.requests.terms import RequestTerms
 from brim.sections.fit import fit
 from brim.sections.section_fit import Prompt
 
 if TYPE_CHECKING:
+    from brim.history.request_body import RequestBody
     from brim.settings.resolved import Resolved
 
 _OPTIONS = (
     *("separator", "order", "fill", "policy", "template", "show_budget", "direction"),
     *("stages", "hard_marker"),
 )
-_KEYS = ("model", "meter", "budget", *_OPTIONS, "sections")
+_KEYS = ("model", "meter", "budget", *_OPTIONS, "sections", "messages", "tools")
+_TERMS = {"messages": ("file", "priority", "floor", "ceiling"), "tools": ("keep", "priority", "floor", "ceiling")}
+"""What a file says of the messages and the tools of a request."""
+_PAGES = ("system", "user")
 _CONTENTS = ("text", "file", "entries", "files")
 """The sources of a section's content, of which it has exactly one."""
-_SECTION_KEYS = ("name", *_CONTENTS, *(slot.name for slot in fields(Section) if slot.name not in ("name", "content")))
+_SECTION_KEYS = (
+    "name",
+    "page",
+    *_CONTENTS,
+    *(slot.name for slot in fields(Section) if slot.name not in ("name", "content")),
+)
 _WINDOW_KEYS = ("model", "size", "reserve", "cap", "warn", "limit")
 
 _LOOKS_LIKE_ONE = re.compile(r"^sections[ \t]*:", re.MULTILINE)
@@ -44,17 +56,63 @@ class Spec:
     source: Source
     arguments: Mapping[str, Any]
     """The keyword arguments of `brim.fit`."""
+    pages: Mapping[str, str] = field(default_factory=dict)
+    """The page of each section in a request, by name: `system` or `user`."""
+    terms: Mapping[str, Any] = field(default_factory=dict)
+    """The terms of the messages and tools of a request, as arguments of `brim.fit_request`."""
+    messages: str | None = None
+    """The file with the messages, or with the body of a request, if it names one."""
+
+    def fit_request(self, given: RequestBody, **options: Any) -> Request:
+        """Return a request of these sections and of the messages, the tools and the system prompt of a body.
+
+        Raises:
+            DoesNotFit: what is required is bigger than the budget.
+            SourceError: a value of the file is invalid.
+            InvalidValue: an argument or a message is invalid.
+        """
+        own = {key: self.arguments[key] for key in ("separator", "fill", "policy", "budget") if key in self.arguments}
+        if not options.keys() & {"model", "meter"}:
+            own |= {key: self.arguments[key] for key in ("model", "meter") if key in self.arguments}
+            own |= {"model": given.model} if not own.keys() & {"model", "meter"} and given.model else {}
+        sections: list[Section] = self.arguments["sections"]
+        pages = {page: [each for each in sections if self.pages.get(each.name, "user") == page] for page in _PAGES}
+        if given.system is not None and not isinstance(given.system, str):
+            raise InvalidType("system", given.system, "a text, to be joined by sections")
+        told = [Section("system", given.system, priority="required")] if given.system else []
+        arguments: dict[str, Any] = {**own, **self.terms, "format": given.format, **options}
+        try:
+            return fit_request(
+                system=[*told, *pages["system"]],
+                messages=given.messages,
+                user=pages["user"],
+                tools=given.tools,
+                **arguments,
+            )
+        except (InvalidValue, UnknownName) as error:
+            keys = _keys(error, own)
+            if not keys or keys[0] in options:
+                raise
+            raise self.source.error(str(error), *keys) from error
 
     @property
     def rows(self) -> list[tuple[Section, dict[str, Any]]]:
         """The sections, each with the options that the file sets for it."""
         sections: list[Section] = self.arguments["sections"]
-        names = ("name", *_CONTENTS)
+        names = ("name", "page", *_CONTENTS)
         given = (self.source.at("sections", i) for i in range(len(sections)))
         return [
             (section, {key: value for key, value in row.items() if key not in names})
             for section, row in zip(sections, given, strict=True)
         ]
+
+    def _only_sections(self) -> None:
+        """Raise an error if the file describes a request."""
+        for key in ("messages", "tools"):
+            if self.source.at().get(key) is not None:
+                raise self.source.error(
+                    f"{key} is for requests: brim fit REQUEST.json --sections {self.source.path}", key
+                )
 
     def fit_with(self, settings: Resolved, **options: Any) -> Prompt:
         """Return the prompt with the settings of a profile; the file overrides them, and options override both.
@@ -63,6 +121,7 @@ class Spec:
             DoesNotFit: the required sections are bigger than the budget.
             SourceError: a value of the file or of the settings is invalid.
         """
+        self._only_sections()
         contents = {section.name: settings.section(section.name, section.content, **own) for section, own in self.rows}
         own = {key: value for key, value in self.arguments.items() if key != "sections"}
         if options.keys() & {"model", "meter"}:
@@ -91,6 +150,7 @@ class Spec:
             InvalidValue: an argument is invalid.
             UnknownName: no model or meter has the name in an argument.
         """
+        self._only_sections()
         arguments = {"budget": budget, "model": model, "meter": meter}
         overrides = {key: value for key, value in arguments.items() if value is not None}
         own = dict(self.arguments)
@@ -143,7 +203,28 @@ def read_spec(path: str) -> Spec:
     arguments = {key: values[key] for key in ("model", "meter", *_OPTIONS) if key in values}
     if "budget" in values:
         arguments["budget"] = budget_at(source, "budget", model=values.get("model"))
-    return Spec(source, {"sections": [_section(source, i) for i in range(len(rows))], **arguments})
+    sections = [_section(source, i) for i in range(len(rows))]
+    pages = {section.name: row["page"] for section, row in zip(sections, rows, strict=True) if "page" in row}
+    terms, file = _terms(source, values)
+    return Spec(source, {"sections": sections, **arguments}, pages, terms, file)
+
+
+def _terms(source: Source, values: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
+    """Return the terms of the messages and the tools, and the file with the messages."""
+    terms: dict[str, Any] = {}
+    file = None
+    for key, name in (("messages", "history"), ("tools", "tools")):
+        row = dict(source.mapping(_TERMS[key], key)) if values.get(key) is not None else {}
+        if "keep" in row:
+            terms["keep_tools"] = row.pop("keep")
+        if "file" in row:
+            file = _path(source, str(row.pop("file")))
+        terms |= {f"{name}_{term}": value for term, value in row.items()}
+    try:
+        RequestTerms(**terms)
+    except InvalidValue as error:
+        raise source.error(str(error), "tools" if "tools" in error.place else "messages") from error
+    return terms, file
 
 
 def budget_at(source: Source, *keys: str | int, model: str | None = None) -> int | Window:
@@ -174,6 +255,9 @@ def budget_at(source: Source, *keys: str | int, model: str | None = None) -> int
 def _section(source: Source, index: int) -> Section:
     keys = ("sections", index)
     row = dict(source.mapping(_SECTION_KEYS, *keys))
+    page = row.pop("page", "user")
+    if page not in _PAGES:
+        raise source.error(f"{place(keys)}: page must be one of {', '.join(_PAGES)}, not {shown(page)}", *keys, "page")
     given = [key for key in _CONTENTS if key in row]
     if len(given) != 1:
         found = " and ".join(given) or "none"

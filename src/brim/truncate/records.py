@@ -76,7 +76,7 @@ class Records(BaseTruncator):
         parts = Parts(sizes=self._sizes(entries, limit, meter), build=lambda n: self._joined(entries, n), total=before)
         n, cut = most(text, limit, meter, parts)
         following = entries[self._order(count)[n]]
-        if cut is None or meter.count(following) * _BIG > limit:
+        if cut is None or self.order is not None or meter.count(following) * _BIG > limit:
             run = (n, 0) if cut is None else (n, cut.after)
             shortened = self._around_big(entries, run, limit, meter)
             if shortened is not None:
@@ -133,6 +133,8 @@ class Records(BaseTruncator):
                 left -= size
                 continue
             if size * _BIG <= room:
+                if self.order is not None:
+                    continue  # Of entries with scores, a smaller one may have the room.
                 break
             # The entry at the kept side is shortened even to a word, any other only to something useful.
             share, least = (left // 2, _USEFUL) if kept else (max(left // 2, min(left, _USEFUL)), 1)

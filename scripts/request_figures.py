@@ -1,0 +1,155 @@
+"""Prints what `fit_request` does on recorded conversations: the fill of chats over documents, the cost, the tools kept.
+
+Usage: python scripts/request_figures.py FOLDER [QUESTIONS], where FOLDER has the files that `bench` reads too:
+`locomo_dev.jsonl.gz`, `tau_airline.jsonl.gz` and `tau_retail.jsonl.gz`. The recordings have no tool definitions: each
+tool has the name and the arguments that were called.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+import brim
+
+_BUDGETS = (2_000, 4_000, 8_000)
+
+
+def lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the records of a file."""
+    with gzip.open(path, "rt", encoding="utf-8") as opened:
+        yield from map(json.loads, opened)
+
+
+def chats(path: Path, most: int) -> Iterator[dict[str, Any]]:
+    """Yield the arguments of chats over documents: the last session is the chat, those before are the documents."""
+    for record in lines(path):
+        sessions: dict[Any, list[Any]] = {}
+        for turn in record["turns"]:
+            sessions.setdefault(turn["session"], []).append(turn)
+        *older, last = sessions.values()
+        chunks = [
+            "\n".join(f"{turn['speaker']}: {turn['text']}" for turn in session[at : at + 6])
+            for session in older
+            for at in range(0, len(session), 6)
+        ]
+        roles = dict(zip(record["speakers"], ("user", "assistant"), strict=False))
+        messages = [{"role": roles.get(turn["speaker"], "user"), "content": turn["text"]} for turn in last]
+        for asked in record["qa"][:most]:
+            words = set(str(asked["question"]).lower().split())
+            scores = [len(words & set(chunk.lower().split())) for chunk in chunks]
+            yield {
+                "system": [brim.Section("rules", "Answer from the documents. Be brief.", priority="required")],
+                "messages": messages,
+                "user": [
+                    brim.Section("documents", chunks, keep="best", scores=scores, floor="20%"),
+                    brim.Section("question", str(asked["question"]), priority="required"),
+                ],
+            }
+
+
+def fill(path: Path, most: int) -> None:
+    """Print how full the budgets of chats over documents are."""
+    for budget in _BUDGETS:
+        shares = []
+        for given in chats(path, most):
+            request = brim.fit_request(**given, budget=budget, model="gpt-5")
+            assert request.used <= budget
+            if request.receipt.truncated:
+                shares.append(request.used / budget)
+        print(
+            f"fill at {budget:,}: mean {mean(shares):.3f}, least {min(shares):.3f}, {len(shares)} requests", flush=True
+        )
+
+
+def cost(path: Path) -> None:
+    """Print what a warm fit costs beside one pass of the tokenizer over the same texts."""
+    shares = []
+    for given in list(chats(path, 2))[:8]:
+        texts = [
+            text
+            for part in given["user"]
+            for text in ([part.content] if isinstance(part.content, str) else part.content)
+        ]
+        texts += [message["content"] for message in given["messages"]]
+        brim.fit_request(**given, budget=4_000, model="gpt-5")
+        history = brim.History(model="gpt-5")
+        history.extend(given["messages"])
+        warm = []
+        for _ in range(5):
+            began = time.process_time()
+            brim.fit_request(**{**given, "messages": history}, budget=4_000, model="gpt-5")
+            warm.append(time.process_time() - began)
+        scale = brim.meter("gpt-5")
+        began = time.process_time()
+        for text in texts:
+            scale.measure(text)
+        shares.append(min(warm) / (time.process_time() - began))
+    print(f"a warm fit costs {median(shares):.2f} of a tokenizer pass (median of {len(shares)})", flush=True)
+
+
+def tools_kept(path: Path, steps_each: int) -> None:
+    """Print how often the tool of the next call is among those that are kept, at several budgets for tools."""
+    records = list(lines(path))
+    called: dict[str, set[str]] = {}
+    for record in records:
+        for message in record["messages"]:
+            for call in message.get("tool_calls") or ():
+                arguments = json.loads(call["function"]["arguments"] or "{}")
+                called.setdefault(call["function"]["name"], set()).update(arguments)
+    tools = [
+        {
+            "type": "function",
+            "function": {
+                "name": name,
+                "description": name.replace("_", " "),
+                "parameters": {"type": "object", "properties": {key: {"type": "string"} for key in sorted(keys)}},
+            },
+        }
+        for name, keys in sorted(called.items())
+    ]
+    whole = brim.meter("gpt-4o").count_messages([], tools)
+    for share in (0.5, 0.75, 0.9):
+        hits = total = kept = 0
+        for record in records:
+            messages = record["messages"]
+            at = [i for i, message in enumerate(messages) if message.get("tool_calls") and i > 1][:steps_each]
+            for i in at:
+                history = messages[:i]
+                request = brim.fit_request(
+                    messages=history,
+                    tools=tools,
+                    keep_tools="relevant",
+                    tools_ceiling=int(whole * share),
+                    budget=100_000,
+                    model="gpt-4o",
+                )
+                names = {tool["function"]["name"] for tool in request.tools or ()}
+                hits += messages[i]["tool_calls"][0]["function"]["name"] in names
+                kept += len(names)
+                total += 1
+        print(
+            f"{path.name}: next tool kept in {hits / total:.3f} of {total} steps,"
+            f" {kept / total:.1f} of {len(tools)} tools in {share:.0%} of the tokens of all",
+            flush=True,
+        )
+
+
+def main() -> int:
+    """Read the arguments and print the figures."""
+    folder, most = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 20
+    fill(folder / "locomo_dev.jsonl.gz", most)
+    cost(folder / "locomo_dev.jsonl.gz")
+    for name in ("tau_airline", "tau_retail"):
+        tools_kept(folder / f"{name}.jsonl.gz", max(1, most // 4))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+"""`brim fit REQUEST.json --sections SPEC.yaml`: sections share the budget of a request."""
+
+import json
+
+import pytest
+
+from brim.meter import meter
+
+SPEC = """
+sections:
+  - {name: rules, text: "Be brief.", priority: required, page: system}
+  - {name: documents, entries: ["doc one", "doc two"], ids: [a, b], keep: best, scores: [1, 2]}
+  - {name: question, text: "Why?", priority: required}
+messages: {priority: high, ceiling: "60%"}
+"""
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    messages = [{"role": role, "content": f"{role} {i} " * 20} for i in range(30) for role in ("user", "assistant")]
+    body = {"model": "gpt-4o", "temperature": 0, "messages": messages}
+    (tmp_path / "body.json").write_text(json.dumps(body))
+    (tmp_path / "spec.yaml").write_text(SPEC)
+    return body
+
+
+@pytest.mark.parametrize("way", [["body.json"], ["-r", "body.json"]], ids=["argument", "option"])
+def test_sections_join_the_body_of_a_request(way, files, brim):
+    told = brim("fit", *way, "--sections", "spec.yaml", "--budget", "700")
+    body = json.loads(told.out)
+    assert body["temperature"] == 0
+    assert body["messages"][0] == {"role": "system", "content": "Be brief."}
+    assert body["messages"][-1]["content"] == "doc one\ndoc two\n\nWhy?"
+    assert 3 < len(body["messages"]) < len(files["messages"])
+    assert meter("gpt-4o").count_messages(body["messages"]) <= 700
+
+
+def test_a_file_may_name_its_messages(files, brim, tmp_path):
+    (tmp_path / "spec.yaml").write_text(SPEC.replace("priority: high,", "file: body.json,"))
+    body = json.loads(brim("fit", "spec.yaml", "--budget", "700").out)
+    assert body["messages"][-1]["content"].endswith("Why?")
+    assert body["model"] == files["model"]
+
+
+def test_a_file_with_messages_is_not_a_prompt(files, brim):
+    told = brim("fit", "spec.yaml", "--budget", "700")
+    assert "messages is for requests" in told.err
