@@ -695,7 +695,7 @@ AREAS = (
                 "join([*kept, *note]",
             ),
             ("the marker counts what was kept", "self._marker(len(entries) - n)", "self._marker(n)"),
-            ("an entry that is too big ends the run", "or meter.count(following) * _BIG > limit:", "or False:"),
+            ("an entry that is too big ends the run", "or meter.count(following) * _BIG > limit or", "or"),
             (
                 "an entry that is too big takes all that is left",
                 "share, least = (left // 2, _USEFUL) if kept",

@@ -1,7 +1,7 @@
 """Prints what `fit_request` does on recorded conversations: the fill of chats over documents, the cost, the tools kept.
 
 Usage: python scripts/request_figures.py FOLDER [QUESTIONS], where FOLDER has the files that `bench` reads too:
-`locomo_dev.jsonl.gz`, `tau_airline.jsonl.gz` and `tau_retail.jsonl.gz`. The recordings have no tool definitions: each
+`locomo_dev`, `swe_coding_tools`, `tau_airline` and `tau_retail`. The recordings have no tool definitions: each
 tool has the name and the arguments that were called.
 """
 
@@ -13,8 +13,10 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import mean, median
+from statistics import mean
 from typing import Any
+
+import toktok
 
 import brim
 
@@ -68,30 +70,25 @@ def fill(path: Path, most: int) -> None:
         )
 
 
-def cost(path: Path) -> None:
+def cost(chat: dict[str, Any], recorded: list[dict[str, Any]]) -> None:
     """Print what a warm fit costs beside one pass of the tokenizer over the same texts."""
-    shares = []
-    for given in list(chats(path, 2))[:8]:
-        texts = [
-            text
-            for part in given["user"]
-            for text in ([part.content] if isinstance(part.content, str) else part.content)
-        ]
-        texts += [message["content"] for message in given["messages"]]
-        brim.fit_request(**given, budget=4_000, model="gpt-5")
+    for name, messages in (("short chat", chat["messages"]), ("long run", recorded)):
+        texts = [*chat["user"][0].content, *(str(message.get("content") or "") for message in messages)]
         history = brim.History(model="gpt-5")
-        history.extend(given["messages"])
+        history.extend(messages)
         warm = []
-        for _ in range(5):
+        for _ in range(9):
             began = time.process_time()
-            brim.fit_request(**{**given, "messages": history}, budget=4_000, model="gpt-5")
+            brim.fit_request(**{**chat, "messages": history}, budget=8_000, model="gpt-5")
             warm.append(time.process_time() - began)
-        scale = brim.meter("gpt-5")
-        began = time.process_time()
-        for text in texts:
-            scale.measure(text)
-        shares.append(min(warm) / (time.process_time() - began))
-    print(f"a warm fit costs {median(shares):.2f} of a tokenizer pass (median of {len(shares)})", flush=True)
+        passes = []
+        for _ in range(3):
+            began = time.process_time()
+            toktok.batch_count(texts, "o200k_base", 1)
+            passes.append(time.process_time() - began)
+        fit, tokenized = min(warm[1:]) * 1e3, min(passes) * 1e3
+        told = f"a warm fit {fit:.1f} ms, a pass {tokenized:.1f} ms, {fit / tokenized:.2f}"
+        print(f"{name}, {sum(map(len, texts)):,} characters: {told}", flush=True)
 
 
 def tools_kept(path: Path, steps_each: int) -> None:
@@ -145,7 +142,8 @@ def main() -> int:
     """Read the arguments and print the figures."""
     folder, most = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 20
     fill(folder / "locomo_dev.jsonl.gz", most)
-    cost(folder / "locomo_dev.jsonl.gz")
+    longest = max(lines(folder / "swe_coding_tools.jsonl.gz"), key=lambda record: len(str(record["messages"])))
+    cost(next(chats(folder / "locomo_dev.jsonl.gz", 1)), longest["messages"])
     for name in ("tau_airline", "tau_retail"):
         tools_kept(folder / f"{name}.jsonl.gz", max(1, most // 4))
     return 0

@@ -76,7 +76,7 @@ class Records(BaseTruncator):
         parts = Parts(sizes=self._sizes(entries, limit, meter), build=lambda n: self._joined(entries, n), total=before)
         n, cut = most(text, limit, meter, parts)
         following = entries[self._order(count)[n]]
-        if cut is None or self.order is not None or meter.count(following) * _BIG > limit:
+        if cut is None or meter.count(following) * _BIG > limit or self.order is not None:
             run = (n, 0) if cut is None else (n, cut.after)
             shortened = self._around_big(entries, run, limit, meter)
             if shortened is not None:
