@@ -36,7 +36,7 @@ class Ends(BaseTruncator):
         """Return the two ends that count about `room` and the marker between them; empty if both are."""
         head = meter.head(text, int(room * self.head_share)) if self.head_share else ""
         rest = text[len(head) :]
-        tail = meter.tail(rest, room - meter.count(head)) if self.head_share < 1 else ""
+        tail = meter.tail(rest, max(0, room - meter.count(head))) if self.head_share < 1 else ""
         if len(tail) == len(rest):
             # The parts fit although the whole does not: something has to go, or the marker would be wrong.
             tail = rest[boundary_after(rest, 1) :]

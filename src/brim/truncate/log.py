@@ -91,7 +91,7 @@ def _around(page: LineSelection, line: int | None, limit: int, meter: Meter) -> 
         else:
             start = place - len(meter.tail(text[:place], left // 9))
             stop = start + len(meter.head(text[start:], left // 3))
-        third = (left - meter.count(text[start:stop])) // 2
+        third = max(0, left - meter.count(text[start:stop])) // 2
         head = len(meter.head(text[:start], third))
         tail = len(text) - len(meter.tail(text[stop:], third))
         parts = [text[:head], _gap(head, start), text[start:stop], _gap(stop, tail), text[tail:]]
