@@ -97,6 +97,20 @@ def run(
     skipped = f"; skipped {counted(len(tally.skipped), 'file')}: not text" if tally.skipped else ""
     total = _total(tally.total, tally.upper, scale.unit, exact=scale.exact)
     print(f"{total}{within} ({measured(scale.name, exact=scale.exact)}){skipped}")
+    _advise(tally.total, tally.upper, name)
+
+
+def _advise(total: int, upper: int, name: str | None) -> None:
+    """Say how to get an exact count, if a fit would keep far below the budget for lack of one."""
+    if upper * 5 <= total * 6:
+        return
+    own = "pip install 'brim[claude]'" if name and "claude" in name else "pip install 'brim[open]'"
+    more = (upper - total) * 100 // max(1, total)
+    advice = (
+        f"The bound is {more} % above the estimate, and a fit keeps to the bound. For an exact count: {own}, or "
+        "the path of a tokenizer.json as the model. In a session, the usage of the first answer tightens the bound."
+    )
+    print(advice, file=sys.stderr)
 
 
 def _total(total: int, upper: int, unit: str, *, exact: bool) -> str:
@@ -127,6 +141,7 @@ def _count_request(files: list[str], name: str | None, *, tree: bool, json: bool
     total = _total(found.total, found.upper, found.unit, exact=found.exact)
     within = f"{counted(found.messages, 'message')} ({measured(found.meter, exact=found.exact)})"
     out.print(f"{total} in {within}", soft_wrap=True)
+    _advise(found.total, found.upper, name)
 
 
 def _tree(unit: str, tally: _Tally, least: int) -> Table:
