@@ -173,7 +173,7 @@ AREAS = (
             ("the policy stop goes on inside a class", "if stops and short:", "if False:"),
             (
                 "the policy skip cuts",
-                'least=claim.least if policy.startswith("truncate") else claim.wanted',
+                "least=claim.least if cuts else claim.wanted",
                 "least=claim.least",
             ),
             (

@@ -208,7 +208,7 @@ class OtherTurns:
         share = self.share
         wanted = max(0, share.wanted - share.essential)
         wanted += share.calls if wanted else 0
-        return Claim(wanted, 1, min(share.floor, wanted), self.rank)
+        return Claim(wanted, 1, min(share.floor, wanted), self.rank, elastic=True)
 
     def take(self, grant: int) -> int:
         """Use at most `grant` tokens, and return how many of them it takes."""

@@ -82,7 +82,7 @@ class ToolShare:
             wanted = min(wanted, max(0, self.ceiling - self.counts.once - self.cost(self.pinned)))
         floor: int | Fraction = of_budget(units_or_share("tools_floor", self.terms.tools_floor), self.budget)
         reserved = min(max(floor - self.counts.once - self.cost(self.pinned), 0), wanted)
-        return Claim(wanted, max(1, min([wanted, *rest])), reserved, self.rank)
+        return Claim(wanted, max(1, min([wanted, *rest])), reserved, self.rank, elastic=True)
 
     def take(self, grant: int) -> int:
         """Offer the most relevant tools that have at most `grant` tokens, and return how many they have."""

@@ -36,6 +36,8 @@ class Claim(NamedTuple):
     """Its weight in fair shares, against the others of its rank."""
     toll: int = 0
     """Extra tokens that its presence costs, such as a separator."""
+    elastic: bool = False
+    """Whether it takes less under every policy: turns and tools are left out one by one."""
 
     @property
     def need(self) -> int | Fraction:
@@ -92,7 +94,8 @@ def essential(claims: Sequence[Claim]) -> int:
 
 def _under(policy: Policy, claim: Claim) -> Claim:
     """Return the claim under another policy than the default: no floor is reserved, `skip` and `stop` cut nothing."""
-    return claim._replace(reserved=0, least=claim.least if policy.startswith("truncate") else claim.wanted)
+    cuts = policy.startswith("truncate") or claim.elastic
+    return claim._replace(reserved=0, least=claim.least if cuts else claim.wanted)
 
 
 def _classes(claims: Sequence[Claim]) -> list[list[int]]:
