@@ -40,6 +40,7 @@ BENCHMARKS: dict[str, Callable[[Setting], Outcome]] = {
     "handoff": _later("handoff"),
     "continuation": _later("continuation"),
     "sessions": _later("sessions"),
+    "growth": _later("growth"),
 }
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from bench import growth, registry
+from bench import history_growth, registry
 from bench.outcome import Cell, Gate, Outcome, Setting, Table
 from bench.replay import Fit
 from bench.trimmers import Brim, BrimHistory, Peer, StableBrim, StableBrimHistory
@@ -54,7 +54,7 @@ def run(setting: Setting) -> Outcome:
     found = [_replayed(peer, setting) for peer in peers]
     measured = [each for each in found if each.fits]
     tables = [_verdicts(measured, found), _worth(measured), _margins(measured), _setups(peers)]
-    grown = growth.measured(setting)
+    grown = history_growth.measured(setting)
     gates = _gates({each.name: each for each in measured}, real=setting.traces is not None)
     return Outcome(
         name="histories",

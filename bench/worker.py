@@ -23,7 +23,8 @@ Job = Callable[..., Iterator[Answer]]
 
 JOBS = {
     "replay": "bench.replay",
-    "growth": "bench.growth",
+    "history_growth": "bench.history_growth",
+    "growth": "bench.growth.cases",
     "conformance": "bench.conformance",
     "engines": "bench.engines",
     "need": "bench.need",

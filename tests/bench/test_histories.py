@@ -16,7 +16,7 @@ from bench.replay import Fit, kind, replay
 from bench.suite import CASES, Judge, Verdict, judge
 from bench.trajectories import Trajectory
 
-from bench import conformance, growth, histories, peers, registry, trajectories, trimmers, worker
+from bench import conformance, histories, history_growth, peers, registry, trajectories, trimmers, worker
 from test_facts import script
 
 ROOT = Path(__file__).parents[2]
@@ -227,8 +227,8 @@ def test_the_cost_weighs_what_is_read_from_the_cache_against_what_is_new():
 
 def test_growth_is_that_of_the_first_fit():
     told = {1_000: {"first": 1.0, "once": 2.0}, 10_000: {"first": 6.0, "once": 10.0}}
-    assert growth.growth(told, 1_000, 10_000) == pytest.approx(6)
-    assert growth.growth({1_000: {}, 10_000: told[10_000]}, 1_000, 10_000) is None
+    assert history_growth.growth(told, 1_000, 10_000) == pytest.approx(6)
+    assert history_growth.growth({1_000: {}, 10_000: told[10_000]}, 1_000, 10_000) is None
 
 
 @pytest.mark.parametrize("peer", [*registry.own(), *registry.references()], ids=lambda peer: peer.name)

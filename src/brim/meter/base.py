@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Protocol, SupportsIndex, runtime_checkable
 
 from brim.amounts import units
@@ -15,6 +16,7 @@ from brim.errors import InvalidType
 from brim.meter.chat import RequestCounter, framing_of, request_counts
 from brim.meter.grapheme import boundary_after, boundary_before
 from brim.meter.memo import Memo
+from brim.meter.tool_memo import ToolMemo
 
 _WINDOW = 6
 """Characters per token of the limit that a search looks at first: English has about four."""
@@ -64,6 +66,11 @@ class BaseMeter(ABC):
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         return self.source or super().__reduce_ex__(protocol)
+
+    @cached_property
+    def _tool_memos(self) -> dict[Any, ToolMemo]:
+        """The tool definitions that were counted, by provider and model."""
+        return {}
 
     @property
     def name(self) -> str:
@@ -132,8 +139,9 @@ class BaseMeter(ABC):
 
         Texts are counted by `count`, by default as loads, because these add up to no less than the whole.
         """
+        memos = self._tool_memos if count is None else None
         count = count or (self.count if self.loads_are_counts else self.load)
-        return RequestCounter(count, provider, framing_of(self.unit, provider, self.model), self.model)
+        return RequestCounter(count, provider, framing_of(self.unit, provider, self.model), self.model, memos)
 
     def upper(self, text: str) -> int:
         """Return an upper bound on the true count; for an exact meter, the count itself."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from brim.meter.model import Framing
+from brim.meter.tool_memo import ToolMemo
 from brim.wire import format_of, instructions, wire
 from brim.wire.message import MEDIA, Message, Piece
 from brim.wire.remainder import shown_fields
@@ -39,9 +40,28 @@ Count = Callable[[str], int]
 class RequestCounter:
     """Counts messages with one meter, in one provider's format, for one model."""
 
-    __slots__ = ("_frames", "_tuned", "call", "estimated", "framing", "ids", "maker", "model", "provider", "text")
+    __slots__ = (
+        "_frames",
+        "_memo",
+        "_tuned",
+        "call",
+        "estimated",
+        "framing",
+        "ids",
+        "maker",
+        "model",
+        "provider",
+        "text",
+    )
 
-    def __init__(self, count: Count, provider: str, framing: Framing | None = None, model: str | None = None) -> None:
+    def __init__(
+        self,
+        count: Count,
+        provider: str,
+        framing: Framing | None = None,
+        model: str | None = None,
+        memos: dict[Any, ToolMemo] | None = None,
+    ) -> None:
         self.text = count
         """Returns the tokens of a text."""
         self.provider = provider
@@ -49,6 +69,8 @@ class RequestCounter:
         self.model = model
         self.maker = _maker(model) or provider
         """The provider whose rules for tools apply: the model's own, whatever the format of the messages."""
+        memos = {} if memos is None else memos
+        self._memo = memos.setdefault((self.maker, model), ToolMemo())
         self._tuned = model is not None and self.framing.per_message > 0
         self._frames: dict[str, int] = {}
         self.call = _CALL if self._tuned else 0
@@ -134,7 +156,7 @@ class RequestCounter:
         """
         from brim.meter.schemas import tool_counts
 
-        return tool_counts(tools, self.text, self.maker, model=self.model, system=system)
+        return tool_counts(tools, self.text, self.maker, model=self.model, system=system, memo=self._memo)
 
 
 def _maker(model: str | None) -> str | None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from brim.errors import InvalidType, InvalidValue
 from brim.meter.names import fold, spellings
+from brim.meter.tool_memo import Counted, ToolMemo
 from brim.wire import definitions
 from brim.wire.remainder import shown_of_tool
 from brim.wire.uncounted_fields import LABEL
@@ -117,6 +118,7 @@ def count_tools(
     *,
     model: str | None = None,
     system: bool = True,
+    memo: ToolMemo | None = None,
 ) -> tuple[int, bool]:
     """Return the tokens of the tools of a request, and whether a published rule makes the number exact.
 
@@ -125,7 +127,7 @@ def count_tools(
     Raises:
         InvalidValue: a tool or its schema is invalid; the message has its index and the path to the problem.
     """
-    counts = tool_counts(tools, count, provider, model=model, system=system)
+    counts = tool_counts(tools, count, provider, model=model, system=system, memo=memo)
     return counts.total, counts.exact
 
 
@@ -136,30 +138,42 @@ def tool_counts(
     *,
     model: str | None = None,
     system: bool = True,
+    memo: ToolMemo | None = None,
 ) -> ToolCounts:
     """Return the tokens of each tool of a request.
 
     The formats of OpenAI (chat and responses), Anthropic and MCP are accepted for every provider. Without a model,
     OpenAI's rule is that of gpt-4o, and Anthropic's prompt is the longest one. `system` says whether the request has a
-    system message: OpenAI adds the tools to it, or to a message of their own.
+    system message: OpenAI adds the tools to it, or to a message of their own. `memo` has the tools that were counted
+    before by the same meter, for the same provider and model.
 
     Raises:
         InvalidValue: a tool or its schema is invalid; the message has its index and the path to the problem.
     """
     if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Sequence):
         raise InvalidType("tools", tools, "a list of tools")
-    read = [_tool(f"tools[{i}]", tool, provider) for i, tool in enumerate(definitions(tools))]
-    if not read:
-        return ToolCounts(0, [], True)
     names = [fold(name) for name in spellings(model)] if model is not None else ["gpt-4o"]
+    measured = next((_MEASURED[name] for name in names if name in _MEASURED), None)
+    function = _OLD_FUNCTION if measured is None else measured
+
+    def read(i: int, tool: Mapping[str, Any]) -> Counted:
+        """Return the tokens of one entry, which in some formats has several functions."""
+        found = [_tool(f"tools[{i}]", each, provider) for each in definitions([tool])]
+        if provider != "openai":
+            return tuple(_by_json(each, count) for each in found), False
+        by_rule = [_by_rule(each, count, function) for each in found]
+        return tuple(units for units, _ in by_rule), all(flat for _, flat in by_rule)
+
+    counted = (ToolMemo() if memo is None else memo).each(tools, read)
+    each = [units for entry, _ in counted for units in entry]
+    if not each:
+        return ToolCounts(0, [], True)
     if provider != "openai":
         prompts = (_CLAUDE_PROMPTS[name] for name in names if name in _CLAUDE_PROMPTS)
         prompt = next(prompts, _CLAUDE_PROMPT) if provider == "anthropic" else _OTHER_PROMPT
-        return ToolCounts(prompt, [_by_json(tool, count) for tool in read], False)
-    measured = next((_MEASURED[name] for name in names if name in _MEASURED), None)
-    by_rule = [_by_rule(tool, count, _OLD_FUNCTION if measured is None else measured) for tool in read]
-    exact = system and measured is not None and all(flat for _, flat in by_rule)
-    return ToolCounts(_END if system else _END + _OWN_MESSAGE, [units for units, _ in by_rule], exact)
+        return ToolCounts(prompt, each, False)
+    exact = system and measured is not None and all(flat for _, flat in counted)
+    return ToolCounts(_END if system else _END + _OWN_MESSAGE, each, exact)
 
 
 def _tool(place: str, tool: object, provider: str) -> _Tool:

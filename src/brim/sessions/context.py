@@ -38,8 +38,12 @@ class Context:
         self.history = History(meter=scale, stable=stable, format=cast("Format | None", format))
         self._sums: dict[str, int] = {}
         self._counted = (0, 0)
+        self._sent: tuple[list[Any], dict[str, int]] = ([], {})
+        """The messages of the last prompt that was cut, and their tokens by category."""
         self._kept: tuple[Any, ...] | None = None
         self._left: tuple[Any, ...] | None = None
+        self._cut: Any = None
+        """The cut by which `_left` was found."""
         self.extend(messages)
         turns = self.history.turns
         marked = ((at, mark.piece_of(each, summary)) for at, each in enumerate(turns.messages))
@@ -127,11 +131,14 @@ class Context:
         return dict(self._sums)
 
     def categories_of(self, messages: Sequence[Any]) -> dict[str, int]:
-        """Return the tokens of sent messages by category."""
-        turns, sums = self.history.turns, dict[str, int]()
-        for i, raw in enumerate(messages):
+        """Return the tokens of sent messages by category; those that the last prompt began with are not read again."""
+        turns, (before, known) = self.history.turns, self._sent
+        had = len(before) if before == messages[: len(before)] else 0
+        sums = dict(known) if had else {}
+        for i, raw in enumerate(messages[had:], start=had):
             message = turns.wire.read(raw, i)
             self._add(sums, message, turns.chat.units(message))
+        self._sent = (list(messages), dict(sums))
         return sums
 
     def _add(self, sums: dict[str, int], message: Message, units: int) -> None:
@@ -144,12 +151,17 @@ class Context:
             name = _category(message)
             sums[name] = sums.get(name, 0) + units
 
-    def left_out(self, sent: Sequence[Any]) -> dict[str, str]:
+    def left_out(self, sent: Sequence[Any], cut: Any = None) -> dict[str, str]:
         """Return the turns that are not sent as they came, by the handles of a receipt; none if all of them are kept.
 
-        Cleared results are also listed by the handles that replace them.
+        Cleared results are also listed by the handles that replace them. `cut` is a value that stays the same as long
+        as the same messages are left out.
         """
         turns = self.history.turns
+        cut = None if cut is None else (cut, turns.generation)
+        if cut is not None and cut == self._cut and self._left == self._kept:
+            return {}
+        self._cut = cut
         there = {id(raw) for raw in sent}
         gone = [at for at, raw in enumerate(turns.raws) if id(raw) not in there]
         key = self._left = tuple(id(turns.raws[at]) for at in gone)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from brim.errors import InvalidType, InvalidValue
@@ -37,6 +37,8 @@ class FixedParts:
     """Tokens of all of the memory."""
     cut: bool = False
     """Whether some of it is dropped."""
+    _extra: dict[Any, tuple[dict[str, int], bool]] = field(default_factory=dict, repr=False, compare=False)
+    """The tokens outside the history by the counter of its messages: within one prompt, nothing of it changes."""
 
     @classmethod
     def of(
@@ -71,8 +73,16 @@ class FixedParts:
 
     def units(self, context: Context) -> int:
         """Return the tokens of all parts, with what primes the reply."""
-        beside, _ = context.history.extra_units(self.tools, self.system, self.fields)
+        beside, _ = self.extra(context)
         return sum(beside.values()) + self.room(context)
+
+    def extra(self, context: Context) -> tuple[dict[str, int], bool]:
+        """Return the tokens of a prompt besides messages and memory, by name, and whether they are exact."""
+        turns = context.history.turns
+        key = (turns.chat, bool(turns.system))
+        if key not in self._extra:
+            self._extra[key] = context.history.extra_units(self.tools, self.system, self.fields)
+        return self._extra[key]
 
     def placed(self, fitted: Fitted, context: Context, budget: int) -> Fitted:
         """Return a fitted history with memory at its end, and the system prompt first if it is a message.

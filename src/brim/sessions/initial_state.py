@@ -68,5 +68,6 @@ def restored_state(saved: SavedSession, meter: Any) -> SessionState:
         counts=saved.counts,
         compacted=saved.compacted,
         last=saved.last,
+        logged_cut=saved.held,
         pins=saved.pins,
     )

@@ -14,8 +14,8 @@ from typing import Any
 from brim.errors import Conflict, InvalidValue, StoreError
 from brim.history.compact.plan import Compacted
 from brim.history.stable import HeldCut
-from brim.sessions.context import held_from
 from brim.sessions.counts import Counts
+from brim.sessions.cut_record import cut_from
 from brim.sessions.dropped_texts import DroppedTexts
 from brim.sessions.settings import SessionSettings
 from brim.sessions.state import Last
@@ -207,7 +207,7 @@ class SavedSession:
             self.compacted = Compacted.from_dict(body["compacted"]) if body["compacted"] else None
             self.last, self.calibration, self.learnt = None, body["calibration"], []
         elif kind == "prompt":
-            self.held = held_from(body["held"])
+            self.held = cut_from(body["held"], self.held)
             self.last = Last(body["used"], body["units"], body["categories"], body.get("exact", True))
         elif kind == "usage":
             if body["calibration"] is not None:

@@ -10,7 +10,7 @@ from brim.errors import NoProgress
 from brim.history.compact.plan import Compacted
 from brim.history.result import Fitted
 from brim.sessions import compaction
-from brim.sessions.context import held_dict
+from brim.sessions.cut_record import cut_record
 from brim.sessions.fixed_parts import FixedParts
 from brim.sessions.sent_messages import folded
 from brim.sessions.state import Last, SessionState
@@ -183,7 +183,7 @@ class PromptStep:
         )
         left = fitted.used + parts.room(context) < whole
         if left:
-            self.texts.update(context.left_out(fitted.messages))
+            self.texts.update(context.left_out(fitted.messages, _identity(fitted)))
         placed = parts.placed(fitted, context, budget)
         cut = self._cut(placed, left=left)
         self._note_saved(whole - placed.used, fitted, moved=cut is not None)
@@ -191,8 +191,7 @@ class PromptStep:
         categories = state.spent(parts, fitted, placed, whole=not left)
         state.counts.prompts += 1
         state.counts.peak = max(state.counts.peak, placed.used)
-        _, exact = context.history.extra_units(parts.tools, parts.system, parts.fields)
-        state.last = Last(placed.used, context.units, categories, exact)
+        state.last = Last(placed.used, context.units, categories, parts.extra(context)[1])
         self._report(placed, left=left, cut=cut)
         return placed
 
@@ -221,6 +220,7 @@ class PromptStep:
     def _report(self, placed: Fitted, *, left: bool, cut: Mapping[str, Any] | None) -> None:
         """Gather the log entry and the event of a prompt; the entry has the receipt only if prompts are captured."""
         state, meter = self.state, self.state.model_meter.meter
+        held = placed.stable.held if placed.stable is not None else None
         categories = dict(state.last.categories) if state.last is not None else {}
         fields: dict[str, Any] = {"truncated": left, "categories": categories}
         if state.settings.stable:
@@ -234,9 +234,10 @@ class PromptStep:
             **fields,
             "units": state.context.units,
             "cut": cut,
-            "held": held_dict(placed.stable),
+            "held": cut_record(held, state.logged_cut),
             "counts": state.counts.to_dict(),
         }
+        state.logged_cut = held
         if self.capture:
             body["receipt"] = placed.receipt.to_dict()
             body["sent"] = folded(placed.messages, state.context.messages)
@@ -244,8 +245,18 @@ class PromptStep:
         self.events.append(("prompt_assembled", {"used_tokens": placed.used, "budget_tokens": placed.budget, **fields}))
 
 
+def _identity(fitted: Fitted) -> Any:
+    """Return a value that stays the same as long as the same messages are left out; `None` without a cut that is held.
+
+    What comes after a cut is sent as it came, unless it is a call that waits for its result.
+    """
+    held = fitted.stable.held if fitted.stable is not None else None
+    return None if held is None else (held.identity, held.unanswered)
+
+
 def compaction_entry(state: SessionState, trigger: str) -> dict[str, Any]:
     """Return the log entry of a history that begins anew: all that it continues with."""
+    state.logged_cut = None
     return {
         "trigger": trigger,
         "view": [jsonable(raw) for raw in state.context.messages],

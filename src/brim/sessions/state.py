@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from brim.history.compact.plan import Compacted
 from brim.history.result import Fitted
+from brim.history.stable import HeldCut
 from brim.sessions.context import Context
 from brim.sessions.counts import Counts
 from brim.sessions.fixed_parts import FixedParts
@@ -37,6 +38,8 @@ class SessionState:
     counts: Counts
     compacted: Compacted | None = None
     last: Last | None = None
+    logged_cut: HeldCut | None = None
+    """The cut that the log has: only what changes is written."""
     pins: Mapping[str, str] = field(default_factory=dict)
     """Texts that every prompt holds, by their handles."""
 
@@ -76,7 +79,7 @@ class SessionState:
     def spent(self, parts: FixedParts, fitted: Fitted, placed: Fitted, *, whole: bool) -> dict[str, int]:
         """Return the tokens of a prompt by category; they add up to all of it."""
         context = self.context
-        beside, _ = context.history.extra_units(parts.tools, parts.system, parts.fields)
+        beside, _ = parts.extra(context)
         sums = context.categories() if whole else context.categories_of(fitted.messages)
         for name in ("system", "tools", "fields"):
             sums[name] = sums.get(name, 0) + beside.get(name, 0)

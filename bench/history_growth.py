@@ -126,7 +126,7 @@ def _grown(peer: Peer, numbers: tuple[int, ...], setting: Setting) -> dict[int, 
     for number in numbers:
         try:
             for answer in ask(
-                "growth",
+                "history_growth",
                 patience,
                 peer=peer.name,
                 traces=str(setting.traces) if setting.traces else None,

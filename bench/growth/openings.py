@@ -1,0 +1,59 @@
+"""What is done once: a session opened again, a loop resumed, a session purged."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+
+import brim
+from bench.growth import talk
+from bench.growth.case import Case, Points
+from bench.growth.runs import looped, timed
+from brim.sessions.loop import Loop
+from brim.sessions.session import Session
+
+_TURNS = (300, 1_000, 5_000, 20_000)
+_BULK = 10
+"""Turns for each prompt: sizes are multiples of it."""
+
+
+def _opened(sizes: Sequence[int]) -> Points:
+    with tempfile.TemporaryDirectory() as folder, brim.open_store(f"sqlite:///{folder}/brim.db") as store:
+        session = Session(brim.Window(talk.WINDOW, cap=0.5), meter=talk.METER, store=store, id="run")
+        for number in range(0, max(sizes), _BULK):
+            session.add(talk.turns(_BULK, number))
+            session.prompt(system="You are a careful engineer.")
+            if number + _BULK in sizes:
+                yield number + _BULK, 1e3 * min(timed(Session.open, "run", store=store) for _ in range(3))
+
+
+def _resumed(sizes: Sequence[int]) -> Points:
+    with tempfile.TemporaryDirectory() as folder, brim.open_store(f"sqlite:///{folder}/brim.db") as store:
+        loop, made = looped(store, "run", max(sizes)), 0
+        for size in sizes:
+            loop.run(ticks=size - made)
+            made = size
+            act = loop._act
+            yield size, 1e3 * min(timed(Loop.resume, "run", act=act, store=store) for _ in range(3))
+
+
+def _purged(sizes: Sequence[int]) -> Points:
+    """Yield what it costs to purge one small session beside many texts."""
+    with tempfile.TemporaryDirectory() as folder:
+        for size in sizes:
+            with brim.open_store(f"sqlite:///{folder}/{size}.db") as store:
+                store.append("big", [("note", {})])
+                store.keep("big", {f"b2:{number:08x}": f"text {number}" for number in range(size)})
+                store.append("small", [("note", {})])
+                store.keep("small", {"b2:small": "one text"})
+                yield size, 1e3 * timed(store.purge, session="small")
+
+
+CASES = [
+    Case(name="Session.open", of="turns", sizes=_TURNS, measure=_opened, most=30,
+         about="a session opened after so many turns"),
+    Case(name="Loop.resume", of="turns", sizes=_TURNS[:3], measure=_resumed, most=100,
+         about="a loop resumed after so many steps"),
+    Case(name="purge of one session", of="texts", sizes=(1_000, 10_000, 50_000), measure=_purged, exponent=0.5,
+         about="a session with one text, beside a session with so many"),
+]  # fmt: skip

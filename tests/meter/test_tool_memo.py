@@ -1,0 +1,81 @@
+"""Tool definitions are read once, and again if they were changed."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import brim
+from brim.meter.schemas import count_tools
+from brim.meter.tool_memo import ToolMemo
+
+WORDS = st.sampled_from(["city", "unit", "Reads the rows of a table.", "name", ""])
+VALUES = st.one_of(
+    WORDS, st.booleans(), st.sampled_from([0, 1, 1.0, 0.0, 5, 5.0]), st.none(), st.lists(WORDS, max_size=2)
+)
+
+
+def tool(name: str, **fields) -> dict:
+    parts = {key: {"type": "string", "description": "A value.", "default": value} for key, value in fields.items()}
+    schema = {"type": "object", "properties": parts}
+    return {"type": "function", "function": {"name": name, "description": "Does it.", "parameters": schema}}
+
+
+def counted(tools, memo=None, provider="openai") -> tuple[int, bool]:
+    return count_tools(tools, len, provider, memo=memo)
+
+
+@given(first=st.lists(VALUES, min_size=1, max_size=4), then=VALUES, data=st.data())
+@settings(max_examples=60)
+def test_a_tool_that_was_changed_in_place_is_counted_as_it_is_now(first, then, data):
+    tools = [tool(f"t{at}", value=value, other=value) for at, value in enumerate(first)]
+    memo = ToolMemo()
+    for provider in ("openai", "anthropic"):
+        memo = ToolMemo()
+        assert counted(tools, memo, provider) == counted(copy.deepcopy(tools), provider=provider)
+        at = data.draw(st.integers(0, len(tools) - 1))
+        tools[at]["function"]["parameters"]["properties"]["value"]["default"] = then
+        assert counted(tools, memo, provider) == counted(copy.deepcopy(tools), provider=provider)
+        tools[at]["function"]["parameters"]["properties"].pop("other", None)
+        assert counted(tools, memo, provider) == counted(copy.deepcopy(tools), provider=provider)
+
+
+def test_a_tool_is_read_once_in_lists_that_share_it_and_again_after_a_change():
+    read: list[str] = []
+    tools = [tool(f"t{at}", value=at) for at in range(4)]
+    memo = ToolMemo()
+
+    def reads(given):
+        read.clear()
+        memo.each(given, lambda _, each: (read.append(each["function"]["name"]), ((1,), True))[1])
+        return list(read)
+
+    assert reads(tools) == ["t0", "t1", "t2", "t3"]
+    assert reads(tools) == reads(tuple(tools)) == reads(tools[1:]) == []
+    tools[2]["function"]["parameters"]["properties"]["value"]["default"] = True
+    assert reads(tools) == ["t2"]
+    assert reads([*tools, tool("t4")]) == ["t4"]
+
+
+def test_a_value_that_cannot_be_compared_is_read_each_time():
+    read = []
+    odd = [{"name": "a", "input_schema": {"type": "object"}, "x": {1, 2}}]
+    memo = ToolMemo()
+    for _ in range(2):
+        memo.each(odd, lambda _, each: (read.append(each), ((1,), True))[1])
+    assert len(read) == 2
+
+
+@pytest.mark.parametrize("model", ["gpt-4o", "claude-sonnet-4-5", "llama-3.1-8b"])
+def test_a_history_notices_a_tool_that_grew_between_two_fits(model):
+    history, tools = brim.History(model=model), [tool("t", value="a")]
+    history.extend([{"role": "user", "content": "Hello"}])
+    before = history.fit(10_000, tools=tools).used
+    tools[0]["function"]["description"] = "Does it. " * 50
+    after = history.fit(10_000, tools=tools).used
+    fresh = brim.History(model=model)
+    fresh.extend([{"role": "user", "content": "Hello"}])
+    assert before < after == fresh.fit(10_000, tools=copy.deepcopy(tools)).used
