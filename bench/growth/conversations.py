@@ -65,7 +65,7 @@ def _opened_twice(sizes: Sequence[int]) -> Points:
     """Yield how many sessions there are beyond the conversations, after three interleaved rounds."""
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder, brim.open_store(f"sqlite:///{folder}/brim.db") as store:
-            known = brim.Conversations(brim.Window(talk.WINDOW), meter=talk.METER, store=store)
+            known = brim.Conversations(brim.Window(talk.WINDOW), meter=talk.METER, store=store, most=20)
             histories = [_opening(number) for number in range(size)]
             for _ in range(3):
                 for history in histories:

@@ -21,7 +21,7 @@ def _tools(sizes: Sequence[int]) -> Points:
         made = talk.tools(size)
         history.fit(_ROOMY, tools=made)
         without = clock.best(lambda _: history.fit(_ROOMY), None)
-        yield size, max(1e-4, 1e3 * (clock.best(lambda _, made=made: history.fit(_ROOMY, tools=made), None) - without))
+        yield size, max(1e-4, 1e3 * (clock.best(lambda tools: history.fit(_ROOMY, tools=tools), made) - without))
 
 
 def _session_tools(sizes: Sequence[int]) -> Points:
@@ -32,7 +32,7 @@ def _session_tools(sizes: Sequence[int]) -> Points:
     for size in sizes:
         made = talk.tools(size)
         session.prompt(tools=made)
-        yield size, max(1e-4, 1e3 * (clock.best(lambda _, made=made: session.prompt(tools=made), None) - without))
+        yield size, max(1e-4, 1e3 * (clock.best(lambda tools: session.prompt(tools=tools), made) - without))
 
 
 def _relevance(sizes: Sequence[int]) -> Points:
@@ -41,9 +41,7 @@ def _relevance(sizes: Sequence[int]) -> Points:
         history = brim.History(meter=talk.METER)
         history.extend(talk.turns(size // talk.PER_TURN))
         history.fit(talk.BUDGET, select="relevance", query="why did build 49 fail")
-        spent, _ = clock.once(
-            lambda _, history=history: history.fit(talk.BUDGET, select="relevance", query="queue 17 decided"), None
-        )
+        spent, _ = clock.once(lambda made: made.fit(talk.BUDGET, select="relevance", query="queue 17 decided"), history)
         yield size, 1e3 * spent
 
 
@@ -55,8 +53,7 @@ def _sections(sizes: Sequence[int]) -> Points:
         ]
         brim.fit(sections, 12 * size, meter=talk.METER)
         spent = min(
-            clock.once(lambda _, s=sections, size=size: brim.fit(s, 12 * size, meter=talk.METER), None)[0]
-            for _ in range(2)
+            clock.once(lambda given: brim.fit(given, 12 * len(given), meter=talk.METER), sections)[0] for _ in range(2)
         )
         yield size, 1e3 * spent
 
@@ -69,7 +66,7 @@ def _receipt(sizes: Sequence[int]) -> Points:
         history.fit(talk.BUDGET).receipt.to_dict()
         history.extend(talk.turn(size))
         fitted = history.fit(talk.BUDGET)
-        spent, _ = clock.once(lambda _, fitted=fitted: fitted.receipt.to_dict(), None)
+        spent, _ = clock.once(lambda made: made.receipt.to_dict(), fitted)
         yield size, 1e3 * spent
 
 

@@ -53,7 +53,7 @@ def _history(sizes: Sequence[int]) -> Points:
 
     def step(number: int, count: int) -> float:
         messages = talk.turns(count, number)
-        return timed(lambda: (history.extend(messages), history.fit(talk.BUDGET)))
+        return timed(history.extend, messages) + timed(history.fit, talk.BUDGET)
 
     return grown(sizes, step)
 
@@ -61,7 +61,7 @@ def _history(sizes: Sequence[int]) -> Points:
 def _session_steps(session: Session, sizes: Sequence[int]) -> Points:
     def step(number: int, count: int) -> float:
         messages = talk.turns(count, number)
-        return timed(lambda: (session.add(messages), session.prompt(system="You are a careful engineer.")))
+        return timed(session.add, messages) + timed(session.prompt, system="You are a careful engineer.")
 
     return grown(sizes, step)
 

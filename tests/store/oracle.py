@@ -118,9 +118,18 @@ class DictionaryStore:
         return found
 
     def entries(
-        self, session: str, *, kinds: Sequence[str] | None = None, after: int = 0, limit: int | None = None
+        self,
+        session: str,
+        *,
+        kinds: Sequence[str] | None = None,
+        after: int = 0,
+        limit: int | None = None,
+        newest: bool = False,
     ) -> list[LogEntry]:
-        """Return the entries of a session in their order, of these kinds, with numbers above `after`."""
+        """Return the entries of a session in their order, of these kinds, with numbers above `after`.
+
+        Of more than `limit` the first are returned, or the last if `newest`.
+        """
         check_name("session", session)
         start = check_whole("after", after)
         most = None if limit is None else check_whole("limit", limit)
@@ -133,6 +142,8 @@ class DictionaryStore:
             for number, (kind, at, body) in rows
             if kinds is None or kind in kinds
         ]
+        if newest and most is not None:
+            return found[max(0, len(found) - most) :]
         return found[:most]
 
     def sessions(self, *, limit: int = 100, before: float | SessionRow | None = None) -> list[SessionRow]:

@@ -64,7 +64,7 @@ class ClientCall(FittedCall):
         functions = [{"type": "function", "function": plain(each)} for each in _listed(_field(values, "functions"))]
         system = value_at(values, (chosen.system_key,)) if chosen.system_key else None
         request = conversations.request(
-            [jsonable(raw) for raw in messages],
+            messages,
             model=model if isinstance(model, str) else None,
             tools=[*map(plain, _listed(value_at(values, chosen.tools_at))), *functions] or None,
             system=jsonable(_given(system)),
@@ -72,6 +72,7 @@ class ClientCall(FittedCall):
             format=format,
             answer=max(self._limits.values(), default=None),
             session=session,
+            changes=True,
         )
         super().__init__(request)
 

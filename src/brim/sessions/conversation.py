@@ -10,6 +10,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from operator import is_
 from typing import Any, NamedTuple, TypeVar
 
 from brim.errors import Conflict, StoreError
@@ -31,6 +32,12 @@ _TRIES = 50
 """How often a request is fitted again because another process has written to its log."""
 _MARKS = ("cache_control", "prompt_cache_breakpoint", "cachePoint")
 _SYSTEM = ("system", "developer")
+_CHUNK = 256
+"""Messages that are compared at once: what differs is then looked for among these."""
+_EACH_VALUE = 150
+"""Bytes of a value of a message, beside its text; each is counted and indexed too."""
+_EACH_SESSION = 40_000
+"""Bytes of a session without messages."""
 _TAIL = 2
 """Messages at the end that a client may have changed since its last request."""
 
@@ -57,6 +64,8 @@ class Conversation(ABC):
         """Held during a fit: one at a time."""
         self.size = 0
         """Characters of its newest request."""
+        self.weight = 0
+        """About the bytes that it takes in memory, if it has a log."""
         self.mark = ""
         """The fingerprint of its newest request, if it has no name of its own."""
         self.reported: ReportedSize | None = None
@@ -76,12 +85,7 @@ class Conversation(ABC):
         """Return with how many of its messages these begin; a system prompt before them may tell another time."""
         known = self.known
         first = leading(known)
-        if leading(messages) != first:
-            return 0
-        pairs = zip(known[first:], messages[first:], strict=False)
-        return first + next(
-            (at for at, pair in enumerate(pairs) if not _same(*pair)), min(len(known), len(messages)) - first
-        )
+        return _common(known, messages, first) if leading(messages) == first else 0
 
     def continues(self, messages: Sequence[Any]) -> int | None:
         """Return how many messages are known, if these begin with them; else `None`."""
@@ -142,6 +146,8 @@ class LoggedConversation(Conversation):
         session.sole_writer = True
         session.tolerate(store.failed)
         self._newest: Fitted | None = None
+        self._compared: tuple[Any, Any, int | None] = (None, None, None)
+        """The last messages that were compared with those that are known, and with which result."""
         self._behind = False
         """Whether the log has to be read again before anything is written."""
         self._know_logged(known)
@@ -156,10 +162,18 @@ class LoggedConversation(Conversation):
         """The messages of its newest request."""
         return self._known
 
-    def shared(self, messages: Sequence[Any]) -> int:
-        """Return with how many of its messages these begin; those of a log are JSON."""
-        start = [jsonable(raw) for raw in messages[: self._stored]]
-        return super().shared([*start, *messages[self._stored :]])
+    def continues(self, messages: Sequence[Any]) -> int | None:
+        """Return how many messages are known, if these begin with them; else `None`.
+
+        A request is compared when its conversation is looked for, and again when it is fitted: once is enough, unless
+        another one came between.
+        """
+        request, known, found = self._compared
+        if request is messages and known is self._known and found == len(known):
+            return found
+        found = super().continues(messages)
+        self._compared = (None, None, None) if found is None else (messages, self._known, found)
+        return found
 
     def fit(self, request: RequestInput, room: Room, most: int | None = None) -> FittedRequest:  # noqa: ARG002
         """Return the request that fits: what is new is added to the session, and its prompt is sent.
@@ -170,12 +184,16 @@ class LoggedConversation(Conversation):
 
     def _fit(self, request: RequestInput, room: Room) -> FittedRequest:
         messages, had = list(request.messages), self.continues(request.messages)
+        self._compared = (None, None, None)
+        new = messages[had or 0 :]
+        if request.changes:
+            new = [jsonable(raw) for raw in new]
         if had is None:
-            self.session.restart(messages, trigger=CHANGED)
-            self._know(messages, 0)
-        elif had < len(messages):
-            self.session.add(messages[had:])
-            self._know(messages, had)
+            self.session.restart(new, trigger=CHANGED)
+            self._know(new, 0)
+        elif new:
+            self.session.add(new)
+            self._know(new, had)
         session, tools = self.session, request.tools
         extra = request.extra + self._longer_start(messages)
         count = session.estimate(request.system, tools, fields=request.fields) + extra
@@ -188,10 +206,11 @@ class LoggedConversation(Conversation):
         if request.system and session.format == "openai":
             sent = sent[1:]  # The caller sends it apart.
         known = self._known
-        changed = len(sent) != len(known) or any(raw is not own for raw, own in zip(sent, known, strict=True))
+        changed = len(sent) != len(known) or not all(map(is_, sent, known))
+        own = known if request.changes else messages
         places: list[int | None] = [self._places.get(id(raw)) if changed else at for at, raw in enumerate(sent)]
         return FittedRequest(
-            messages=[bare(raw) if at is None else messages[at] for raw, at in zip(sent, places, strict=True)],
+            messages=[bare(raw) if at is None else own[at] for raw, at in zip(sent, places, strict=True)],
             places=places,
             input=replace(request, extra=extra),
             changed=changed,
@@ -250,16 +269,16 @@ class LoggedConversation(Conversation):
 
     def _know_logged(self, known: Sequence[Any]) -> None:
         self._known = list(known)
-        self._stored = len(self._known)
-        """How many of them come from the log, where every message is JSON."""
         self._places = _paired(self.session.messages, self._known)
+        self.weight = _EACH_SESSION + sum(map(weight_of, self._known))
 
-    def _know(self, messages: Sequence[Any], had: int) -> None:
-        self._known[had:] = messages[had:]
+    def _know(self, new: Sequence[Any], had: int) -> None:
+        """Take the messages that came after those that are known."""
         if not had:
-            self._places, self._stored = {}, 0
-        for place in range(had, len(messages)):
-            self._places[id(messages[place])] = place
+            self._known, self._places, self.weight = [], {}, _EACH_SESSION
+        self._known[had:] = new
+        self._places.update((id(raw), place) for place, raw in enumerate(new, start=had))
+        self.weight += sum(map(weight_of, new))
 
 
 def logged_messages(store: Store, session: str) -> list[Any]:
@@ -293,8 +312,30 @@ def bare(raw: Any) -> Any:
     return _unmarked(raw)
 
 
+def _common(known: Sequence[Any], messages: Sequence[Any], start: int) -> int:
+    """Return the index of the first message, from `start` on, that is not the same in both."""
+    end = min(len(known), len(messages))
+    for at in range(start, end, _CHUNK):
+        stop = min(at + _CHUNK, end)
+        if list(known[at:stop]) == list(messages[at:stop]):  # The interpreter compares many at once.
+            continue
+        found = next((each for each in range(at, stop) if not _same(known[each], messages[each])), None)
+        if found is not None:
+            return found
+    return end
+
+
 def _same(one: Any, other: Any) -> bool:
-    return bool(one == other or bare(one) == bare(other))
+    """Return whether two messages say the same; those of a log are JSON, and marks for the cache say nothing."""
+    return bool(one == other or bare(jsonable(one)) == bare(jsonable(other)))
+
+
+def weight_of(value: Any) -> int:
+    """Return about the bytes that a message takes in memory."""
+    if isinstance(value, str):
+        return _EACH_VALUE + len(value)
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return _EACH_VALUE + sum(map(weight_of, inner))
 
 
 def _is_marked(value: Any) -> bool:

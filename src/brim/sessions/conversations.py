@@ -24,7 +24,7 @@ from brim.sessions.meters import Meters, RequestSize
 from brim.sessions.model_meter import SentPrompt
 from brim.sessions.models import known
 from brim.sessions.options import SessionOptions, check_options
-from brim.sessions.prefix import PrefixIndex, fingerprints
+from brim.sessions.prefix import KIND, LOGGED, PrefixIndex, fingerprints
 from brim.sessions.remembered import RememberedConversations
 from brim.sessions.reported_size import ReportedSize
 from brim.sessions.request import FittedRequest, RequestInput
@@ -37,8 +37,8 @@ from brim.store import Store, open_store
 from brim.wire.base import Format
 from brim.wire.overflow import Overflow
 
-_MOST = 64
-"""Conversations that are remembered; the longest unused is forgotten first."""
+_MOST = 100_000
+"""Conversations that are remembered; the longest unused is forgotten first, and first their memory is a limit."""
 _OPENINGS = 3
 """How often a log is opened before a request goes on without it; the next request tries again."""
 _ENDLESS = 1 << 62
@@ -59,6 +59,7 @@ class Conversations:
         observers: Iterable[Observer] = (),
         on_notice: Callable[[str], Any] | None = None,
         most: int = _MOST,
+        memory: int | None = None,
         log: bool = True,
         limits: WindowLimits | None = None,
         margin: float | str = 0,
@@ -75,7 +76,8 @@ class Conversations:
             summarise: makes the summary that replaces older turns; without it, excerpts of them stay in their place.
             observers: receive events, beside those that observe the process.
             on_notice: called with a notice for the user, once for each compaction.
-            most: how many conversations are remembered.
+            most: how many conversations are kept in memory; with a store, others are found there.
+            memory: about the bytes that these may take; by default 64 MB.
             log: whether each conversation is a session, with a log, summaries and a status; without it, only the cut
                 of each is kept, so that the next prompt begins like the last one.
             limits: what holds for the window of each model, without `window`.
@@ -103,9 +105,9 @@ class Conversations:
         self._log = log
         self.stable = bool(settings.get("stable", True))
         """Whether conversations that begin from now on keep their cut."""
-        self._prefixes = PrefixIndex(self.store)
+        self._prefixes = PrefixIndex(self.store, LOGGED if log else KIND)
         self._lock = threading.Lock()
-        self._known = RememberedConversations(most)
+        self._known = RememberedConversations(most, memory)
         self.last: FittedRequest | None = None
         """The newest request; none without a log."""
 
@@ -133,6 +135,7 @@ class Conversations:
         answer: int | None = None,
         session: str | None = None,
         extra_tokens: int = 0,
+        changes: bool = False,
     ) -> FittedRequest:
         """Return the request that fits.
 
@@ -146,6 +149,7 @@ class Conversations:
             answer: tokens that the answer may take.
             session: the name of the conversation; without it, the one that these messages continue.
             extra_tokens: tokens of the request that the caller has counted itself.
+            changes: whether the messages may be changed later; they are recorded as copies then.
 
         Raises:
             DoesNotFit: what has to stay is larger than the budget.
@@ -160,6 +164,7 @@ class Conversations:
             format=format,
             answer=answer,
             extra=extra_tokens,
+            changes=changes,
         )
         return self.fit(request, self.plan(request), name=session)
 
@@ -344,15 +349,10 @@ class Conversations:
 
     def _continued(self, request: RequestInput, key: ConversationKey) -> str | None:
         """Return the name of the conversation that the messages continue furthest; `None` if there is none."""
-        own = [each for each in self._known if each.key == key]
-        for length_of in (Conversation.continues, Conversation.resembles):
-            lengths = {each.name: length for each in own if (length := length_of(each, request.messages))}
-            name = max(lengths, key=lambda each: lengths[each], default=None)
-            if name is not None:
-                return name
-        if name is None and not self._log and self._store is not None:
+        name = self._known.continued(request.messages, key)
+        if name is None and self._store is not None:
             marks = fingerprints(request.messages, key)
-            name = self._prefixes.find(marks) or f"auto.{marks[-1]}"
+            name = self._prefixes.take(marks) if self._log else self._prefixes.find(marks) or f"auto.{marks[-1]}"
         return name
 
     def _open(self, name: str, key: ConversationKey, plan: RequestPlan, room: Room) -> Conversation:
@@ -397,4 +397,6 @@ class Conversations:
             before, conversation.mark = conversation.mark, fingerprints(request.messages, conversation.key)[-1]
             self._prefixes.move(conversation.name, before, conversation.mark)
         with self._lock:
-            self._known.forget(conversation, request.size, logged=self._log)
+            gone = self._known.forget(conversation, request.size, logged=self._log)
+        for each in gone if self._log and self._store is not None else ():  # Its next request finds it in the store.
+            self._prefixes.move(each.name, "", fingerprints(each.known, each.key)[-1])

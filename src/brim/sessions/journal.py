@@ -238,8 +238,8 @@ def read(store: Store, session: str, more: Lines = ()) -> SavedSession | None:
     if not first or "settings" not in first[0].body:
         return None
     made = SavedSession(SessionSettings.from_dict(first[0].body["settings"]), calibration=first[0].body["calibration"])
-    compactions = store.entries(session, kinds=["compaction"])
-    start = made.number = compactions[-1].number - 1 if compactions else 1
+    compactions = store.entries(session, kinds=["compaction"], limit=1, newest=True)
+    start = made.number = compactions[0].number - 1 if compactions else 1
     for entry in store.entries(session, after=start):
         made.take(entry)
     number = made.number

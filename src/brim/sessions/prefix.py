@@ -12,8 +12,11 @@ from typing import Any
 
 from brim.sessions.conversation import bare, leading
 from brim.sessions.tolerant_store import TolerantStore
+from brim.wire.base import jsonable
 
 KIND = "gateway-prefix"
+LOGGED = "conversation-prefix"
+"""The kind of document for conversations with a log: written when one leaves memory."""
 _LOOKED = 12
 """Beginnings that are looked up, the longest first."""
 
@@ -21,20 +24,29 @@ _LOOKED = 12
 class PrefixIndex:
     """The beginnings of conversations in a store."""
 
-    def __init__(self, store: TolerantStore) -> None:
+    def __init__(self, store: TolerantStore, kind: str = KIND) -> None:
         self._store = store
+        self._kind = kind
 
     def find(self, marks: Sequence[str]) -> str | None:
         """Return the name of the conversation with the longest known beginning; `None` if no beginning is known."""
         for mark in list(reversed(marks))[:_LOOKED]:
-            if (saved := self._store.load(KIND, mark)) is not None:
+            if (saved := self._store.load(self._kind, mark)) is not None:
+                return str(saved.body["talk"])
+        return None
+
+    def take(self, marks: Sequence[str]) -> str | None:
+        """Return what `find` returns, and forget that beginning: the conversation goes on, and others may begin so."""
+        for mark in list(reversed(marks))[:_LOOKED]:
+            if (saved := self._store.load(self._kind, mark)) is not None:
+                self._store.forget(self._kind, mark)
                 return str(saved.body["talk"])
         return None
 
     def move(self, name: str, before: str, mark: str) -> None:
         """Write how a conversation begins now, in place of how it began before."""
-        if mark != before and self._store.save(KIND, mark, {"talk": name}, 0) is not None and before:
-            self._store.forget(KIND, before)
+        if mark != before and self._store.save(self._kind, mark, {"talk": name}, 0) is not None and before:
+            self._store.forget(self._kind, before)
 
 
 def fingerprints(messages: Sequence[Any], key: Sequence[Any]) -> list[str]:
@@ -55,4 +67,5 @@ def fingerprints(messages: Sequence[Any], key: Sequence[Any]) -> list[str]:
 
 
 def _json(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=jsonable)
+    return text.encode("utf-8", "surrogatepass")

@@ -1,25 +1,47 @@
-"""Which conversations are remembered: the newest, as many as their number and their size allow."""
+"""Which conversations are remembered, and which of them a request continues.
+
+The newest are remembered, as many as their number and their memory allow. They are found by their first messages: a
+request is compared only with those that begin as it does.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
 
-from brim.sessions.conversation import Conversation
+from brim.sessions.conversation import Conversation, ConversationKey, bare, leading, weight_of
+from brim.wire.base import jsonable
 
 _MOST_BYTES = 64 * 1024 * 1024
-"""About the memory of the newest requests of all conversations that are remembered."""
+"""About the memory of the newest requests of all conversations that are remembered, unless a setting says other."""
 
 _MOST_OF_ONE = 32 * 1024 * 1024
 """About the memory of one of them, unless it has a log."""
+_DEPTH = 3
+"""First messages that a conversation is found by; the system prompt may tell another time, so it is not one of them."""
+_CANDIDATES = 64
+"""Conversations with the same first messages that a request is compared with, the newest first."""
 
 
 class RememberedConversations:
     """Conversations by name, the longest unused first."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, memory: int | None = None) -> None:
+        """Begin with none.
+
+        Args:
+            most: how many are remembered.
+            memory: about the bytes that they may take.
+        """
         self.most = most
+        self._memory = memory
         self._known: OrderedDict[str, Conversation] = OrderedDict()
+        self._total = 0
+        self._openings: dict[Any, OrderedDict[str, None]] = {}
+        self._marks: dict[str, tuple[Any, ...]] = {}
+        """The openings under which each conversation is found."""
 
     def __len__(self) -> int:
         return len(self._known)
@@ -33,18 +55,92 @@ class RememberedConversations:
 
     def put(self, name: str, conversation: Conversation) -> None:
         """Remember a conversation as the newest."""
+        before = self._known.get(name)
+        if before is not conversation:
+            self._total += conversation.size - (before.size if before is not None else 0)
         self._known[name] = conversation
         self._known.move_to_end(name)
+        if before is not conversation:
+            self._find_by(name, openings(conversation.key, conversation.known))
 
-    def forget(self, newest: Conversation, size: int, *, logged: bool) -> None:
-        """Note the size of the newest, and forget those that are too many; without a log also one that is too large."""
+    def continued(self, messages: Sequence[Any], key: ConversationKey) -> str | None:
+        """Return the name of the conversation that messages continue furthest; `None` if there is none."""
+        marks = openings(key, messages)
+        for way in ("continues", "resembles"):
+            for mark in marks:
+                name = self._furthest(mark, messages, way)
+                if name is not None:
+                    return name
+        return None
+
+    def _furthest(self, mark: Any, messages: Sequence[Any], way: str) -> str | None:
+        names = islice(reversed(self._openings.get(mark, {})), _CANDIDATES)
+        lengths = {name: length for name in names if (length := getattr(self._known[name], way)(messages))}
+        best = max(lengths.values(), default=None)
+        # Of several that are equally long, the longest unused.
+        return None if best is None else [name for name, length in lengths.items() if length == best][-1]
+
+    def forget(self, newest: Conversation, size: int, *, logged: bool) -> list[Conversation]:
+        """Note the size of the newest, and return those that are forgotten, since there are too many.
+
+        Without a log, one that is too large is forgotten too. A size of 0 is not known, and is added up here.
+        """
+        size = size or newest.weight or sum(map(weight_of, newest.known))
+        own = self._known.get(newest.name) is newest
+        self._total += size - newest.size if own else 0
         newest.size = size
-        if size > _MOST_OF_ONE and not logged:
-            self._known.pop(newest.name, None)
-        total = sum(each.size for each in self)
-        for name, each in list(self._known.items()):
-            if len(self) <= self.most and total <= _MOST_BYTES:
-                break
-            if each is not newest and not each.lock.locked():
-                del self._known[name]
-                total -= each.size
+        gone = []
+        if own:
+            self._find_by(newest.name, openings(newest.key, newest.known))
+        if size > _MOST_OF_ONE and not logged and own:
+            self._drop(newest.name)
+        most = _MOST_BYTES if self._memory is None else self._memory
+        if len(self) > self.most or self._total > most:
+            for name, each in list(self._known.items()):
+                if len(self) <= self.most and self._total <= most:
+                    break
+                if each is not newest and not each.lock.locked():
+                    gone.append(self._drop(name))
+        return gone
+
+    def _drop(self, name: str) -> Conversation:
+        dropped = self._known.pop(name)
+        self._total -= dropped.size
+        self._find_by(name, ())
+        return dropped
+
+    def _find_by(self, name: str, marks: tuple[Any, ...]) -> None:
+        """Have a conversation found by these openings from now on, as the newest of them."""
+        for mark in self._marks.pop(name, ()):
+            bucket = self._openings[mark]
+            del bucket[name]
+            if not bucket:
+                del self._openings[mark]
+        marks = marks[:-1] or marks
+        for mark in marks:
+            self._openings.setdefault(mark, OrderedDict())[name] = None
+        if marks:
+            self._marks[name] = marks
+
+
+def openings(key: ConversationKey, messages: Sequence[Any]) -> tuple[Any, ...]:
+    """Return what conversations that begin alike have in common, the longest beginning first; within this process.
+
+    The last one is that of a system prompt alone, which whatever comes after it continues.
+    """
+    first = leading(messages)
+    marks: list[Any] = [(key, None)]
+    running: tuple[Any, ...] = ()
+    for message in messages[first : first + _DEPTH]:
+        running = (*running, _frozen(bare(jsonable(message))))
+        marks.append((key, hash(running)))
+    return tuple(reversed(marks))
+
+
+def _frozen(value: Any) -> Any:
+    """Return a value that can be hashed; equal values are equal."""
+    if isinstance(value, dict):
+        return tuple((key, _frozen(value[key])) for key in sorted(value, key=str))
+    if isinstance(value, list | tuple):
+        return tuple(map(_frozen, value))
+    return value if isinstance(value, str | int | float | None) else repr(value)

@@ -107,9 +107,18 @@ class Store(Protocol):
         """
 
     def entries(
-        self, session: str, *, kinds: Sequence[str] | None = None, after: int = 0, limit: int | None = None
+        self,
+        session: str,
+        *,
+        kinds: Sequence[str] | None = None,
+        after: int = 0,
+        limit: int | None = None,
+        newest: bool = False,
     ) -> list[LogEntry]:
-        """Return the entries of a session in their order, of these kinds, with numbers above `after`."""
+        """Return the entries of a session in their order, of these kinds, with numbers above `after`.
+
+        Of more than `limit` the first are returned, or the last if `newest`.
+        """
 
     def sessions(self, *, limit: int = 100, before: float | SessionRow | None = None) -> list[SessionRow]:
         """Return sessions, the last written first; only those written before a time, or those after a row."""

@@ -75,9 +75,18 @@ class SqlStore(JobStore):
         return last
 
     def entries(
-        self, session: str, *, kinds: Sequence[str] | None = None, after: int = 0, limit: int | None = None
+        self,
+        session: str,
+        *,
+        kinds: Sequence[str] | None = None,
+        after: int = 0,
+        limit: int | None = None,
+        newest: bool = False,
     ) -> list[LogEntry]:
-        """Return the entries of a session in their order, of these kinds, with numbers above `after`."""
+        """Return the entries of a session in their order, of these kinds, with numbers above `after`.
+
+        Of more than `limit` the first are returned, or the last if `newest`.
+        """
         check_name("session", session)
         chosen = None if kinds is None else [check_name("kinds", kind) for kind in dict.fromkeys(kinds)]
         if chosen == []:
@@ -85,7 +94,7 @@ class SqlStore(JobStore):
         among = "" if chosen is None else f" AND kind IN ({', '.join('?' * len(chosen))})"
         rows = self._read(
             f"SELECT number, kind, at, body FROM brim_entries WHERE session = ? AND number > ?{among} "
-            "ORDER BY number LIMIT ?",
+            f"ORDER BY number {'DESC' if newest else 'ASC'} LIMIT ?",
             (
                 session,
                 check_whole("after", after),
@@ -93,7 +102,8 @@ class SqlStore(JobStore):
                 _ALL if limit is None else check_whole("limit", limit),
             ),
         )
-        return [LogEntry(session, number, kind, at, decode_body(self.url, body)) for number, kind, at, body in rows]
+        found = [LogEntry(session, number, kind, at, decode_body(self.url, body)) for number, kind, at, body in rows]
+        return found[::-1] if newest else found
 
     def sessions(self, *, limit: int = 100, before: float | SessionRow | None = None) -> list[SessionRow]:
         """Return sessions, the last written first."""

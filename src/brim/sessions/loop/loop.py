@@ -24,11 +24,11 @@ from brim.sessions.loop import brief
 from brim.sessions.loop.async_step import is_async, run_async, waited
 from brim.sessions.loop.handover_summary import handover_summary
 from brim.sessions.loop.limits import Limits
-from brim.sessions.loop.progress import Progress
+from brim.sessions.loop.progress import APART, CONTINUATION, RESULT, Progress, first_event, progress_in
 from brim.sessions.loop.step import Outcome, Step, Tick
 from brim.sessions.session import Given, Session
 from brim.sessions.usage import reported
-from brim.store.base import META, Store
+from brim.store.base import META, Body, Store
 from brim.wire import Format, wire
 from brim.wire.base import jsonable
 from brim.wire.overflow import is_overflow
@@ -91,7 +91,7 @@ class Loop:
         """
         made = Limits.of({"goal": goal, "tick_cap": tick_cap, "max_iterations": max_iterations}, limits)
         begun = {"limits": made.to_dict(), "system": jsonable(system), "tools": jsonable(tools)}
-        begun = {"event": "loop", **begun, "progress": Progress().to_dict()}
+        begun = {"event": "loop", **begun, APART: True, "progress": Progress().to_dict()}
         options: dict[str, Any] = {"model": model, "meter": meter, "format": format, "tool_limit": tool_limit}
         options |= {"clock": clock, "observers": observers, "on_notice": on_notice}
         options |= {"store": store, "id": id, "compact_at": "never", "also": [("event", begun)]}
@@ -145,14 +145,11 @@ class Loop:
         """
         options: dict[str, Any] = {"meter": meter, "clock": clock, "observers": observers, "on_notice": on_notice}
         session = Session.open(id, store=store, summarise=summarise, **options)
-        # Another worker may have written since the session was read; its entries are ignored.
-        known = [entry for entry in store.entries(id, kinds=["event"]) if entry.number <= session.number]
-        events = [entry.body for entry in known if "progress" in entry.body]
-        if not events:
+        begun = first_event(store, id)
+        if begun is None:
             raise UnknownName("loop", id, [row.id for row in store.sessions(limit=1_000)])
-        begun, progress = events[0], Progress()
-        for body in events:
-            progress.apply(body)
+        # Another worker may have written since the session was read; its entries are ignored.
+        progress = progress_in(store, id, begun, session.number)
         made = cls.__new__(cls)
         made._set_up(
             session,
@@ -246,7 +243,7 @@ class Loop:
             if ended in ("paused", "stopped"):
                 self.progress = progress
             else:
-                self._write(progress, "end", {})
+                self._write(progress, {"event": "end"})
         return self.outcome()
 
     def _ended(self, until: int | None) -> str | None:
@@ -317,10 +314,11 @@ class Loop:
         )
         opening = brief.opening(limits.goal, progress, meter, limit)
         text, going_over = brief.with_unread(opening.text, unread, session.format)
-        body = {"event": "sub_tick", "progress": progress.to_dict(), "continuation": progress.continuation.to_dict()}
+        body = {"event": "sub_tick", "progress": progress.to_dict()}
+        also = [("event", body), (CONTINUATION, {CONTINUATION: progress.continuation.to_dict()})]
         event = {"iteration": progress.iterations + 1, "sub_tick": progress.sub_tick, "before_tokens": used}
         first = [self._say(text), *going_over]
-        session.restart(first, trigger="sub_tick", used=used, also=[("event", body)], event=event)
+        session.restart(first, trigger="sub_tick", used=used, also=also, event=event)
         self.progress = progress
         if limits.boundary == "visible":
             session.notify(brief.boundary(progress, opening))
@@ -357,15 +355,16 @@ class Loop:
             progress.ended = "goal"
         nudge = brief.nudge(step, progress, self.limits, session)
         messages = [*step.messages, *map(self._say, nudge)]
-        self._write(progress, "step", {"end": step.end, "result": step.result}, messages)
+        self._write(progress, {"event": "step", "end": step.end}, messages, step.result)
         if step.usage is not None and reported(step.usage).input is not None:
             self._usage = step.usage
 
-    def _write(self, progress: Progress, name: str, fields: Mapping[str, Any], messages: Sequence[Any] = ()) -> None:
-        """Write the progress, and messages with it, and continue from there."""
+    def _write(self, progress: Progress, event: Body, messages: Sequence[Any] = (), result: Any = None) -> None:
+        """Write the progress, and messages and a result with it, and continue from there."""
         self.session.about |= {"iterations": progress.iterations, "ended": progress.ended}
-        body = {"event": name, **fields, "progress": progress.to_dict()}
-        self.session.add(list(messages), also=[("event", body), (META, self.session.meta())])
+        body = {**event, "progress": progress.to_dict()}
+        results = [] if result is None else [(RESULT, {RESULT: result})]
+        self.session.add(list(messages), also=[("event", body), *results, (META, self.session.meta())])
         self.progress = progress
 
     def _shrink(self, error: Exception, tick: Tick) -> None:

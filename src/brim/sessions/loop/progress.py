@@ -7,7 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from brim.history.compact.continuation import Continuation
+from brim.store.base import Body, LogEntry, Store
 
+RESULT, CONTINUATION = "result", "continuation"
+"""Kinds of entries of their own: a loop that is resumed reads its results, and only the last continuation."""
+APART = "apart"
+"""The field of the first event by which a log says that it has such entries."""
+_RECENT = 16
+"""Events that are read first for the newest progress: few others come after it."""
 _LOGGED = ("iterations", "sub_tick", "sub_ticks", "steps", "steps_here", "fresh", "cost", "seconds", "ended", "state")
 
 
@@ -51,3 +58,36 @@ class Progress:
             self.continuation = Continuation.from_dict(body["continuation"])
         if body.get("result") is not None:
             self.results.append(body["result"])
+
+
+def first_event(store: Store, loop: str) -> Body | None:
+    """Return the event by which a loop began; `None` if there is no such loop."""
+    found = store.entries(loop, kinds=["event"], limit=1)
+    if found and "progress" in found[0].body:
+        return found[0].body
+    return next((entry.body for entry in store.entries(loop, kinds=["event"]) if "progress" in entry.body), None)
+
+
+def progress_in(store: Store, loop: str, begun: Body, until: int) -> Progress:
+    """Return the progress of a loop as its log had it up to an entry; another worker may have written since."""
+    made = Progress()
+    if not begun.get(APART):
+        for entry in store.entries(loop, kinds=["event"]):
+            if entry.number <= until and "progress" in entry.body:
+                made.apply(entry.body)
+        return made
+    made.apply(_newest(store, loop, until, "event", "progress") or begun)
+    if (last := _newest(store, loop, until, CONTINUATION, CONTINUATION)) is not None:
+        made.continuation = Continuation.from_dict(last[CONTINUATION])
+    made.results = [entry.body[RESULT] for entry in store.entries(loop, kinds=[RESULT]) if entry.number <= until]
+    return made
+
+
+def _newest(store: Store, loop: str, until: int, kind: str, name: str) -> Body | None:
+    """Return the newest entry of a kind that has a field, up to a number; `None` if there is none."""
+    for limit in (_RECENT if kind == "event" else 1, None):
+        entries: list[LogEntry] = store.entries(loop, kinds=[kind], limit=limit, newest=True)
+        found = [entry.body for entry in entries if entry.number <= until and name in entry.body]
+        if found:
+            return found[-1]
+    return None

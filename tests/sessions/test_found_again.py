@@ -1,0 +1,106 @@
+"""A request finds its conversation among many, in memory or in the store, by how its messages begin."""
+
+from __future__ import annotations
+
+import copy
+from random import Random
+
+import pytest
+
+import brim
+from brim.sessions.conversations import Conversations
+from brim.testing import MemoryStore
+
+MODEL = {"model": "gpt-4o", "format": "openai"}
+
+
+def opening(number):
+    return [{"role": "system", "content": "Be brief."}, {"role": "user", "content": f"Task {number}"}]
+
+
+def answered(history, text="Done."):
+    history += [{"role": "assistant", "content": text}, {"role": "user", "content": f"More after {len(history)}"}]
+
+
+def interleaved(known, count, rounds, order=None):
+    histories, names = [opening(number) for number in range(count)], {}
+    for _ in range(rounds):
+        places = list(range(count))
+        if order is not None:
+            order.shuffle(places)
+        for at in places:
+            made = known.request(copy.deepcopy(histories[at]), **MODEL)
+            names.setdefault(at, set()).add(made.conversation)
+            answered(histories[at], f"Done {at}.")
+    return names
+
+
+@pytest.mark.parametrize("most", [3, 1_000])
+def test_no_session_is_opened_twice_however_many_conversations_take_turns(most):
+    store = MemoryStore()
+    names = interleaved(Conversations(8_000, store=store, most=most), 12, 4, Random(5))
+    assert all(len(each) == 1 for each in names.values())
+    assert len(store.sessions(limit=100)) == 12
+    written = [len(store.entries(row.id, kinds=["message"])) for row in store.sessions(limit=100)]
+    assert set(written) == {2 + 2 * 3}, "no message is logged twice"
+
+
+def test_their_memory_is_a_bound_too():
+    store = MemoryStore()
+    known = Conversations(8_000, store=store, memory=200_000)
+    interleaved(known, 12, 2)
+    assert 1 <= len(known) < 12
+    assert len(store.sessions(limit=100)) == 12
+
+
+def test_conversations_that_begin_alike_are_told_apart_by_what_follows():
+    known = Conversations(8_000)
+    ways = []
+    for answer in ("one", "two", "three"):
+        history = opening(1)
+        answered(history, answer)
+        ways.append((history, known.request(copy.deepcopy(history), **MODEL).conversation))
+    assert len({name for _, name in ways}) == 3
+    for history, name in ways:
+        answered(history, "and on")
+        assert known.request(copy.deepcopy(history), **MODEL).conversation == name
+
+
+def test_one_that_left_memory_is_not_taken_over_by_another_that_begins_as_it_does():
+    store = MemoryStore()
+    known = Conversations(8_000, store=store, most=1)
+    first = opening(1)
+    name = known.request(copy.deepcopy(first), **MODEL).conversation
+    answered(first, "as planned")
+    known.request(copy.deepcopy(first), **MODEL)
+    known.request(opening(2), **MODEL)  # The first one leaves memory.
+    answered(first, "goes on")
+    assert known.request(copy.deepcopy(first), **MODEL).conversation == name
+    other = opening(1)
+    answered(other, "another answer")
+    assert known.request(other, **MODEL).conversation != name
+
+
+def test_a_long_history_is_compared_once_for_a_request(monkeypatch):
+    from brim.sessions import conversation
+
+    calls = []
+    real = conversation._common
+    monkeypatch.setattr(conversation, "_common", lambda *given: (calls.append(1), real(*given))[1])
+    known, history = Conversations(brim.Window(4_000)), opening(1)
+    for _ in range(3):
+        answered(history)
+        calls.clear()
+        known.request(history, **MODEL)
+    assert len(calls) == 1
+
+
+def test_a_message_that_changed_deep_in_a_long_history_is_seen():
+    known, history = Conversations(4_000), opening(1)
+    for at in range(400):
+        answered(history, f"Step {at}")
+    name = known.request(copy.deepcopy(history), changes=True, **MODEL).conversation
+    history[500]["content"] = "Something else"
+    answered(history)
+    again = known.request(history, changes=True, **MODEL)
+    assert again.conversation != name
