@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bench.growth import talk
@@ -44,9 +44,17 @@ def gateway(window: int, *options: str) -> Iterator[tuple[int, int]]:
         command = [sys.executable, "-m", "brim", "gateway", "--upstream", f"{url}/v1", "--port", str(port)]
         command += ["--window", str(window), "--meter", talk.METER, "--quiet", *options]
         with _serving(command) as made:
-            assert made.stdout
-            made.stdout.readline()
+            _wait(port)
             yield made.pid, port
+
+
+def _wait(port: int) -> None:
+    """Wait until something listens on a port."""
+    until = time.monotonic() + 120
+    while time.monotonic() < until:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5):
+            return
+        time.sleep(0.2)
 
 
 def spent(process: int) -> float:
@@ -55,16 +63,22 @@ def spent(process: int) -> float:
     return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
 
 
-def body(kilobytes: int, number: int) -> bytes:
-    """Return a request of about so many kilobytes; its end tells requests apart."""
+def body(kilobytes: int, number: int, start: int = 0) -> bytes:
+    """Return the request of a conversation of about so many kilobytes, so many turns later.
+
+    Args:
+        kilobytes: the size of the first request.
+        number: turns that have come since.
+        start: tells conversations apart.
+    """
     messages = []
     size = 0
     at = 0
     while size < kilobytes * 1_000:
-        messages += talk.turn(at)
+        messages += talk.turn(start + at)
         at += 1
         size += sum(len(json.dumps(message)) for message in messages[-talk.PER_TURN :])
-    messages.append({"role": "user", "content": f"And now number {number}?"})
+    messages += [*talk.turns(number, start + at), {"role": "user", "content": "And now?"}]
     return json.dumps({"model": "local", "messages": messages}).encode()
 
 
@@ -78,15 +92,19 @@ def _requests(port: int, bodies: Sequence[bytes]) -> None:
     connection.close()
 
 
-def _cost(sizes: Sequence[int], window: int | None) -> Points:
+def _cost(sizes: Sequence[int], window: int | None, *, new: bool = False) -> Points:
     for size in sizes:
         room = _ROOMY if window is None else max(2_000, size * window)
         with gateway(room) as (process, port):
             _requests(port, [body(size, number) for number in range(_WARM)])
-            best = float("inf")
+            best, number = float("inf"), _WARM
             for turn in range(_ROUNDS):
-                bodies = [body(size, 10 * turn + number) for number in range(max(4, 400 // size))]
-                time.sleep(0.2)
+                count = max(4, 200 // size)
+                if new:
+                    bodies = [body(size, 0, 1_000_000 * (turn * count + each + 1)) for each in range(count)]
+                else:
+                    bodies = [body(size, number + each) for each in range(count)]
+                number += count
                 before = spent(process)
                 _requests(port, bodies)
                 time.sleep(0.1)
@@ -98,6 +116,10 @@ def _fits(sizes: Sequence[int]) -> Points:
     return _cost(sizes, None)
 
 
+def _new(sizes: Sequence[int]) -> Points:
+    return _cost(sizes, None, new=True)
+
+
 def _cut(sizes: Sequence[int]) -> Points:
     return _cost(sizes, 125)  # About half of its tokens.
 
@@ -107,6 +129,8 @@ CASES = [
          about="CPU of the gateway's process for one request that fits, by its size"),
     Case(name="gateway, 1 MB that fits", of="kB", sizes=(6, 200, 1_000), measure=_fits, most=15, exponent=1.05,
          about="the same up to 1 MB"),
+    Case(name="gateway, new conversations", of="kB", sizes=(6, 200, 1_000), measure=_new, exponent=1.05,
+         about="the same if each request is the first of its conversation, so that all of it is counted"),
     Case(name="gateway, cut", of="kB", sizes=(6, 200, 1_000), measure=_cut, exponent=1.05,
          about="the same if half of it fits"),
 ]  # fmt: skip

@@ -11,10 +11,25 @@ from typing import Any
 MOST_DEPTH = 100
 """Maximum levels of untrusted input: more than any tool schema has, and far below the recursion limit."""
 
+_HOLDERS = (dict, list, tuple, Mapping)
+
 
 def is_deep(value: Any) -> bool:
-    """Return whether JSON values are nested deeper than `MOST_DEPTH`."""
-    return any(depth >= MOST_DEPTH and any(map(_children, level)) for depth, level in enumerate(levels(value)))
+    """Return whether JSON values are nested deeper than `MOST_DEPTH`.
+
+    Most values of a request are texts; only those that hold others are followed.
+    """
+    level = [value] if isinstance(value, _HOLDERS) else []
+    for _ in range(MOST_DEPTH):
+        level = [
+            item
+            for each in level
+            for item in (each if type(each) is list else _children(each))
+            if type(item) is not str and isinstance(item, _HOLDERS)
+        ]
+        if not level:
+            return False
+    return any(map(len, level))
 
 
 def levels(value: Any) -> Iterator[list[Any]]:
@@ -26,6 +41,6 @@ def levels(value: Any) -> Iterator[list[Any]]:
 
 
 def _children(value: Any) -> Sequence[Any]:
-    if isinstance(value, Mapping):
+    if isinstance(value, dict | Mapping):
         return list(value.values())
     return value if isinstance(value, list | tuple) else ()
