@@ -915,7 +915,7 @@ AREAS = (
         (
             (
                 "marks for the cache make another conversation",
-                "return bool(one == other or bare(one) == bare(other))",
+                "return bool(one == other or bare(jsonable(one)) == bare(jsonable(other)))",
                 "return bool(one == other)",
             ),
             (
@@ -1074,7 +1074,6 @@ AREAS = (
                 "ConversationKey(request.model, request.format, owner)",
                 "ConversationKey(request.model, request.format)",
             ),
-            ("the shortest beginning wins", "name = max(lengths, key", "name = min(lengths, key"),
             (
                 "a refusal teaches the program nothing",
                 "self.windows.refused(model, overflow",
@@ -1093,8 +1092,9 @@ AREAS = (
         "sessions/remembered.py",
         "tests/sessions/test_engine.py tests/sessions/test_conversations.py tests/sessions/test_remembered.py",
         (
-            ("nothing is ever forgotten", "                del self._known[name]\n", "                pass\n"),
-            ("one that is too large stays", "if size > _MOST_OF_ONE and not logged:", "if False:"),
+            ("the shortest beginning wins", "best = max(lengths.values()", "best = min(lengths.values()"),
+            ("nothing is ever forgotten", "gone.append(self._drop(name))", "pass"),
+            ("one that is too large stays", "if size > _MOST_OF_ONE and not logged and own:", "if False:"),
         ),
     ),
     Area(

@@ -104,3 +104,23 @@ def test_a_message_that_changed_deep_in_a_long_history_is_seen():
     answered(history)
     again = known.request(history, changes=True, **MODEL)
     assert again.conversation != name
+
+
+def test_objects_of_a_client_library_are_the_messages_that_they_stand_for():
+    class Said:
+        def __init__(self, **fields):
+            self.fields = fields
+
+        def model_dump(self, **_):
+            return dict(self.fields)
+
+    store = MemoryStore()
+    history = [Said(**each) for each in opening(1)]
+    for known in (Conversations(4_000, store=store), Conversations(4_000, store=store, most=1)):
+        for _ in range(2):
+            known.request(list(history), changes=True, **MODEL)
+            history += [Said(role="assistant", content="Done."), Said(role="user", content=f"More {len(history)}")]
+        assert len(known) == 1
+        log = store.entries(known.sessions[-1].id, kinds=["message"])
+        assert [entry.body["message"]["role"] for entry in log[:2]] == ["system", "user"]
+        assert len(log) == len(history) - 2

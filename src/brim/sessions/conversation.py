@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from operator import is_
 from typing import Any, NamedTuple, TypeVar
@@ -23,7 +23,7 @@ from brim.sessions.session import Session
 from brim.sessions.tolerant_store import TolerantStore
 from brim.sessions.windows import Room
 from brim.store.base import Store
-from brim.wire.base import Format, jsonable
+from brim.wire.base import Format, jsonable, plain
 from brim.wire.overflow import Overflow
 
 CHANGED = "changed"
@@ -294,7 +294,8 @@ def logged_messages(store: Store, session: str) -> list[Any]:
 
 def leading(messages: Sequence[Any]) -> int:
     """Return how many system messages stand before all others."""
-    roles = (raw.get("role") if isinstance(raw, dict) else None for raw in messages)
+    read = (plain(raw) for raw in messages)
+    roles = (raw.get("role") if isinstance(raw, Mapping) else None for raw in read)
     return next((at for at, role in enumerate(roles) if role not in _SYSTEM), len(messages))
 
 

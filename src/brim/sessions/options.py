@@ -54,6 +54,7 @@ class ConversationOptions(SessionOptions, total=False):
     observers: Iterable[Observer]
     on_notice: Callable[[str], Any] | None
     most: int
+    memory: int | None
     log: bool
     limits: WindowLimits | None
     margin: float | str

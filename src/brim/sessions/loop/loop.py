@@ -314,11 +314,8 @@ class Loop:
         )
         opening = brief.opening(limits.goal, progress, meter, limit)
         text, going_over = brief.with_unread(opening.text, unread, session.format)
-        body = {"event": "sub_tick", "progress": progress.to_dict()}
-        also: list[tuple[str, Body]] = [
-            ("event", body),
-            (CONTINUATION, {CONTINUATION: progress.continuation.to_dict()}),
-        ]
+        also: list[tuple[str, Body]] = [("event", {"event": "sub_tick", "progress": progress.to_dict()})]
+        also.append((CONTINUATION, {CONTINUATION: progress.continuation.to_dict()}))
         event = {"iteration": progress.iterations + 1, "sub_tick": progress.sub_tick, "before_tokens": used}
         first = [self._say(text), *going_over]
         session.restart(first, trigger="sub_tick", used=used, also=also, event=event)
