@@ -100,13 +100,12 @@ class Conversations:
         """What is known of the windows of models."""
         self.meters = Meters(self._store)
         """What is known of how models count."""
-        options = {"summarise": summarise, "observers": tuple(observers), "on_notice": on_notice}
-        self._settings: dict[str, Any] = {**options, **settings}
-        self._log = log
+        self._settings: dict[str, Any] = {"summarise": summarise, "observers": tuple(observers), **settings}
+        self._settings["on_notice"] = on_notice
         self.stable = bool(settings.get("stable", True))
         """Whether conversations that begin from now on keep their cut."""
         self._prefixes = PrefixIndex(self.store, LOGGED if log else KIND)
-        self._lock = threading.Lock()
+        self._lock, self._log = threading.Lock(), log
         self._known = RememberedConversations(most, memory)
         self.last: FittedRequest | None = None
         """The newest request; none without a log."""
