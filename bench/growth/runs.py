@@ -14,6 +14,7 @@ from bench.growth import talk
 from bench.growth.case import Case, Points
 from brim.sessions.loop import Loop, Step
 from brim.sessions.session import Session
+from brim.store import Store
 
 _TURNS = (300, 1_000, 5_000, 20_000)
 _AROUND = 31
@@ -125,7 +126,7 @@ def _loop(sizes: Sequence[int]) -> Points:
         yield from _loop_points(sizes, store)
 
 
-def _loop_points(sizes: Sequence[int], store: brim.Store) -> Points:
+def _loop_points(sizes: Sequence[int], store: Store) -> Points:
     loop = looped(store, "run", max(sizes))
     made = 0
     for size in sizes:
@@ -139,7 +140,7 @@ def _loop_points(sizes: Sequence[int], store: brim.Store) -> Points:
         yield size, 1e3 * statistics.median(spent)
 
 
-def looped(store: brim.Store, id: str, steps: int) -> Loop:
+def looped(store: Store, id: str, steps: int) -> Loop:
     """Return a loop that makes one turn a step, each an iteration."""
     number = iter(range(10**9))
 

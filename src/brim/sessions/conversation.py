@@ -23,7 +23,8 @@ from brim.sessions.session import Session
 from brim.sessions.tolerant_store import TolerantStore
 from brim.sessions.windows import Room
 from brim.store.base import Store
-from brim.wire.base import Format, jsonable, plain
+from brim.wire import plain
+from brim.wire.base import Format, jsonable
 from brim.wire.overflow import Overflow
 
 CHANGED = "changed"
