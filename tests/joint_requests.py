@@ -169,6 +169,7 @@ def counted(case: Case, request: brim.Request) -> int:
     if request.tools:
         chat = brim.meter(case.history.meter).counter("anthropic" if case.history.format == "anthropic" else "openai")
         had = any(s.enabled and s.text for s in case.system) or _leads(case.history.messages)
+        had = had or (case.history.broken and _leads(messages))  # What stood before it may have been left out.
         total += chat.tools(request.tools, system=had)[0]
     return total
 
@@ -215,7 +216,8 @@ def check(case: Case) -> str:
 def _check_legal(case: Case, request: brim.Request) -> None:
     messages, history = request.messages, case.history
     assert not traffic.illegal(messages, history.format), traffic.illegal(messages, history.format)
-    if history.format == "anthropic" and not history.broken and traffic.alternates(history.messages):
+    reminded = any(m.get("role") == "system" for m in history.messages)  # The user may follow the reminder.
+    if history.format == "anthropic" and not (history.broken or reminded) and traffic.alternates(history.messages):
         assert traffic.alternates(messages), "two of the user's in a row"
     own = {id(m) for m in history.messages}
     texts = [text for m in messages if id(m) not in own and m.get("content") for text in traffic.texts(m)]
