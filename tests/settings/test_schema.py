@@ -92,5 +92,7 @@ def test_what_brim_takes_the_schema_takes():
 
 
 def test_sections_have_every_setting_that_a_section_takes():
-    fields = {name for name in Section.__dataclass_fields__ if name not in ("name", "content", "forms")}
+    fields = {
+        name for name in Section.__dataclass_fields__ if name not in ("name", "content", "forms", "ids", "scores")
+    }
     assert fields == {key.rpartition(".")[2] for key in SETTINGS if key.startswith("sections.*.")}

@@ -13,7 +13,7 @@ from typer import Option
 from brim.cli import options
 from brim.cli.output import console, emit, emit_text, show, whole, write_files
 from brim.cli.summary import losses_table
-from brim.errors import InvalidValue
+from brim.errors import BrimError, InvalidValue
 from brim.history.request_body import read_request
 from brim.receipts.receipt import Receipt
 from brim.settings import load_config
@@ -97,7 +97,7 @@ def run(
     if file is None and sections is not None:
         file, receipt = receipt, None  # brim fit -r request.json --sections prompt.yaml
     if file is None:
-        raise InvalidValue("SPEC.yaml", "nothing", "the name of a file")
+        raise BrimError("missing argument 'SPEC.yaml' (see brim fit --help)")
     if out is not None and receipt is not None and os.path.realpath(out) == os.path.realpath(receipt):
         raise InvalidValue("--receipt", receipt, "another file than --out")
     if capture and receipt is None and not json:
