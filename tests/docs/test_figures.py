@@ -14,7 +14,7 @@ sys.path.append(str(Path(__file__).parents[2]))
 from bench.outcome import Gate, Outcome, Setting
 from bench.replay import Fit
 
-from bench import growth, histories, recall, record
+from bench import histories, history_growth, recall, record
 
 comparison = script("comparison")
 runs = comparison.runs
@@ -89,9 +89,9 @@ def all_recorded(tmp_path, monkeypatch):
     """Records of the long benchmarks, made of their own tables with made-up figures, where the pages look for them."""
     names = ("no trimming", "brim History", "brim History stable", "another")
     replayed = [histories.Replayed(name=name, runs=1, done=1, fits=[fit(), fit()]) for name in names]
-    seconds = {number: {"once": 0.01, "first": 0.001 * number, "next": 0.002} for number in growth.NUMBERS}
-    monkeypatch.setattr(growth, "_grown", lambda *_: seconds)
-    grown = growth.measured(Setting())
+    seconds = {number: {"once": 0.01, "first": 0.001 * number, "next": 0.002} for number in history_growth.NUMBERS}
+    monkeypatch.setattr(history_growth, "_grown", lambda *_: seconds)
+    grown = history_growth.measured(Setting())
     tables = [histories._verdicts(replayed, replayed), histories._worth(replayed), *grown.tables]
     kept = recall.Kept(shares={budget: [("single-hop", 0.75)] for budget in recall.BUDGETS}, seconds=1, fits=3)
     ways = dict.fromkeys(("recency", "BM25, plain", "brim, relevance"), kept)
