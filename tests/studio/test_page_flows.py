@@ -116,7 +116,7 @@ def test_a_change_is_tried_on_what_was_recorded_before_it_is_saved(chromium, alo
         form = at.page.locator("form.budget").first
         form.locator("input").fill("30000")
         form.get_by_role("button", name="Show the change").click()
-        at.page.get_by_role("button", name="Preview on recorded sessions").click()
+        at.page.get_by_role("button", name="recorded sessions").click()
         table = at.page.get_by_role("region", name="Preview on recorded sessions")
         table.wait_for()
         assert "orders-incident" in table.inner_text()

@@ -262,7 +262,7 @@ function Origin({ row }: { row: Setting }) {
 function Budget({ row, look }: { row: Setting; look: (key: string, text: string | null) => Promise<void> }) {
   const text = useSignal(String(row.value));
   return (
-    <form class={`budget${row.override ? " override" : ""}`} onSubmit={(event) => (event.preventDefault(), void look(row.key, text.value))}>
+    <form noValidate class={`budget${row.override ? " override" : ""}`} onSubmit={(event) => (event.preventDefault(), void look(row.key, text.value))}>
       <label>
         <span><b>{TITLES[row.key]}</b> <code>{row.key}</code></span>
         <input type="number" min={row.bounds?.[0] ?? 0} max={row.bounds?.[1]} value={text.value} onInput={(event) => (text.value = event.currentTarget.value)} />
