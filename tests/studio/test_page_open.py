@@ -77,7 +77,8 @@ def test_a_log_opens_as_its_sessions(chromium, alone):
         at.go("home", workspace="mine")
         drop(at.page, "log.jsonl", text(bodies))
         at.page.wait_for_selector("h1 >> text=log.jsonl")
-        at.page.wait_for_function("document.querySelectorAll('.row.session').length === 5")
+        at.page.locator(".row.session").nth(4).wait_for()
+        assert at.page.locator(".row.session").count() == 5
         at.page.locator(".row.session").first.click()
         at.page.wait_for_selector(".part")
         at.page.go_back()
