@@ -149,7 +149,7 @@ def test_a_strategy_brings_back_what_it_left_out_where_there_is_room():
         return await apply_compaction(messages, strategy=BrimCompaction(window=budget, model="gpt-5"))
 
     small = asyncio.run(run(400))
-    assert len(small) < 15
+    assert len(small) < len(whole)
     assert small[0] is whole[0]
     again = asyncio.run(run(400))
     assert [each.text for each in again] == [each.text for each in small]

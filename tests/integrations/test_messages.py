@@ -102,7 +102,7 @@ def test_cut_arguments_are_json_and_thinking_stays_where_it_may(format):
     messages[1] = messages[1]._replace(parts=(*messages[1].parts[:2], long, messages[1].parts[3]))
     place, kept = next(each for each in sent(messages, format) if not isinstance(each, int))
     assert place == 1
-    assert [each.at for each in kept] == ([0, 1, 2, 3] if format == "openai" else [1, 2, 3])
+    assert [each.at for each in kept] == [0, 1, 2, 3]  # A provider asks for the thinking before the last call.
     *_, cut, whole = kept
     assert isinstance(json.loads(cut.text), dict)
     assert len(cut.text) < len(LONG)
@@ -284,6 +284,7 @@ def test_room_is_left_for_tokens_that_the_caller_counts():
     conversations = Conversations(1_000, meter="gpt-5")
     budget = conversations.request(messages).receipt.budget
     assert conversations.request(messages, extra_tokens=300).receipt.budget == budget - 300
-    assert conversations.request(messages, extra_tokens=300, answer=400).receipt.budget == 300
+    # Until it is known whether the answer counts, a quarter of the window at most is kept free for it.
+    assert conversations.request(messages, extra_tokens=300, answer=400).receipt.budget == budget - 300 - 1_000 // 4
     with pytest.raises(brim.DoesNotFit):
         conversations.request(messages, extra_tokens=2_000)

@@ -132,9 +132,9 @@ def test_plans_and_the_last_answer_fit_too(upstream, tmp_path):
     assert server.refused == 0
     assert sum(isinstance(step, PlanningStep) for step in agent.memory.steps) == 5
     assert len(server.requests) == 30 + 5 + 1
-    kept = store.entries("harbour", kinds=["prompt", "compaction"])
-    assert sum(entry.kind == "prompt" for entry in kept) == 30  # plans and the last answer are not of the run itself
-    assert {entry.body["trigger"] for entry in kept if entry.kind == "compaction"} == {"line"}
+    kept = list(store.entries("harbour", kinds=["prompt"]))
+    assert len(kept) == 30 + 1  # The last answer goes on with the run, and plans are asked for beside it.
+    assert [entry.body["cut"]["after"] for entry in kept if entry.body["cut"]]
 
 
 def test_the_session_shows_receipts_and_usage(upstream, tmp_path):
