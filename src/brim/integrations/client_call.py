@@ -6,8 +6,8 @@ provider's cache move from message to message as a conversation grows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Self
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, ClassVar, Self
 
 from brim.integrations.calls import FittedCall
 from brim.sessions.conversations import Conversations
@@ -22,6 +22,8 @@ class ClientCall(FittedCall):
 
     model_key = "model"
     """The field that names the model."""
+    sent: ClassVar[Collection[str] | None] = None
+    """The fields besides messages, system prompt and tools that reach the provider; `None` if all do."""
 
     @classmethod
     def of(cls, values: Any, format: Format, conversations: Conversations, session: str | None = None) -> Self | None:
@@ -68,7 +70,7 @@ class ClientCall(FittedCall):
             model=model if isinstance(model, str) else None,
             tools=[*map(plain, _listed(value_at(values, chosen.tools_at))), *functions] or None,
             system=jsonable(_given(system)),
-            fields=_other(values, chosen),
+            fields=_other({key: values[key] for key in values if self.sent is None or key in self.sent}, chosen),
             format=format,
             answer=max(self._limits.values(), default=None),
             session=session,

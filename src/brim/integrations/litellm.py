@@ -46,6 +46,12 @@ _fitted: ContextVar[bool] = ContextVar("brim_fitted", default=False)
 """Whether the hook itself makes the call, and has fitted it."""
 
 
+class LiteLLMCall(ClientCall):
+    """A call whose other fields are those of LiteLLM and of its proxy, which no provider sees."""
+
+    sent = ("response_format", "prediction", "tool_choice", "text", "output_config", "guided_json")
+
+
 class BrimHook(CustomLogger):
     """Put it into `litellm.callbacks`, or name it in the proxy's `config.yaml`."""
 
@@ -146,7 +152,7 @@ class BrimHook(CustomLogger):
 
     def _call(self, fields: Mapping[str, Any], format: Format) -> ClientCall | None:
         """Return a call that fits, and remember it by its id; `None` if its messages are not in its fields."""
-        call = ClientCall.of(fields, format, self.brim, _session(fields))
+        call = LiteLLMCall.of(fields, format, self.brim, _session(fields))
         if call is not None and fields.get(_ID) is not None:
             key = str(fields[_ID])
             self._open[key], self._headers[key] = call, _headers(call.request)
