@@ -81,7 +81,7 @@ class RequestFit(SectionFit):
             if self.share.fit is None:
                 self.share.within(self.share.pinned.load - self.share.pinned_tools)
         texts, used = self._settle()
-        if not self.whole and self.live and self._top_up(self.budget - used):
+        if not self.whole and self.live and not self._alone and self._top_up(self.budget - used):
             texts, used = self._settle()
         return self._result(texts, used)
 
@@ -136,16 +136,20 @@ class RequestFit(SectionFit):
         tools = [] if share.tools is None or not share.tools.claim(0).wanted else [share.tools]
         return [*self._lives("system"), *tools, *turns, *others, *self._lives("user")]
 
+    @property
+    def _alone(self) -> bool:
+        """Whether sections are all that there is: then the result is that of `fit`."""
+        return len(self.live) == len(self.bidders())
+
     def room(self) -> int:
         """Return the tokens that the bidders share, the separator of each section included."""
         room = self.budget - self.share.fixed
         if self.share.tools is not None:
             room -= self.share.tools.counts.once
-        alone = len(self.live) == len(self.bidders())
         for page in _PAGES:
             if lives := self._lives(page):
                 frame = self.frames[page]
-                sure = any(draft.required for draft in lives) or (alone and len(lives) == len(self.live))
+                sure = any(draft.required for draft in lives) or (self._alone and len(lives) == len(self.live))
                 # A page that may stay empty has no separator to save, but its framing is saved then.
                 room += (self.toll if sure else min(self.toll, frame)) - frame
         return room
