@@ -82,9 +82,9 @@ class Arrangement:
     def _keep_newest(self, room: int) -> list[int]:
         """Keep the newest turns whole, and return the others.
 
-        One that is huge does not keep shorter ones out. Any other ends them, and one of which all that was done is all
-        there is takes no room: both may stay whole in the end, and what they leave here would keep an older one, which
-        leaves with a little more room.
+        A turn that is larger than all the room is skipped. Any other turn that does not fit ends the search, and a turn
+        that cannot be shortened is not counted here. Both may still stay whole later, so the room that they leave must
+        not go to an older turn, which a bigger budget would then shorten.
         """
         others: list[int] = []
         turns, huge = self._backwards(), self.left
