@@ -1,6 +1,5 @@
 """Facts about the whole repository."""
 
-import importlib.util
 import re
 import subprocess
 import sys
@@ -9,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import brim
-
-ROOT = Path(__file__).resolve().parent.parent
+from checkout import ROOT, script
 
 _AT_IMPORT = """
 import sys
@@ -25,16 +23,6 @@ import brim
 heavy = {"toktok", "tiktoken", "splintr", "tokenizers", "yaml", "typer", "rich", "pydantic", "regex", "numpy"}
 print(seen, sorted(heavy & set(sys.modules)))
 """
-
-
-def script(name):
-    """Load one of the project's scripts as a module; scripts find each other, but hide no module of the tests."""
-    if str(ROOT / "scripts") not in sys.path:
-        sys.path.append(str(ROOT / "scripts"))
-    spec = importlib.util.spec_from_file_location(f"script_{name}", ROOT / "scripts" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def tracked():

@@ -2,7 +2,7 @@
 
 import sys
 
-from test_facts import ROOT
+from checkout import ROOT
 
 sys.path.append(str(ROOT))
 

@@ -5,7 +5,7 @@ from copy import deepcopy
 
 import pytest
 
-from test_facts import ROOT
+from checkout import ROOT
 
 sys.path.append(str(ROOT))
 

@@ -9,7 +9,7 @@ import anthropic
 import openai
 import pytest
 
-from test_facts import ROOT
+from checkout import ROOT
 
 sys.path.append(str(ROOT))
 

@@ -17,7 +17,7 @@ from bench.suite import CASES, Judge, Verdict, judge
 from bench.trajectories import Trajectory
 
 from bench import conformance, histories, history_growth, peers, registry, trajectories, trimmers, worker
-from test_facts import script
+from checkout import script
 
 ROOT = Path(__file__).parents[2]
 JUDGE = Judge(count=lambda text: len(text.split()))

@@ -6,7 +6,7 @@ import shlex
 from typer.main import get_command
 
 from brim.cli.commands import app
-from test_facts import ROOT
+from checkout import ROOT
 
 _BLOCKS = re.compile(r"^```(?:sh|console|bash)?\n(.*?)^```|^((?:    .*\n)+)", re.DOTALL | re.MULTILINE)
 COMMAND = get_command(app())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from test_facts import ROOT, script
+from checkout import ROOT, script
 
 sys.path.append(str(Path(__file__).parents[2]))
 

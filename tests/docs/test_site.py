@@ -5,7 +5,7 @@ import re
 import pytest
 import yaml
 
-from test_facts import ROOT, script
+from checkout import ROOT, script
 
 DOCS = ROOT / "docs"
 site = script("site")

@@ -1,4 +1,4 @@
-from test_facts import script
+from checkout import script
 
 
 def test_the_page_of_settings_is_what_the_table_says():

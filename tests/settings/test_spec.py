@@ -2,7 +2,7 @@ import pytest
 
 from brim import DoesNotFit, Section, SourceError, UnknownName, Window, fit
 from brim.settings.spec import is_spec, read_spec
-from test_facts import script
+from checkout import script
 
 HEAD = "budget: 50\nmeter: chars\nsections:\n"
 

@@ -16,8 +16,8 @@ from brim.sessions.conversations import Conversations
 from brim.wire import FORMATS, uncounted_fields, wire
 from brim.wire.base import MESSAGE_KEYS
 from brim.wire.remainder import shown_fields
+from checkout import script
 from request_bodies import LONG, body, seeded, text_of
-from test_facts import script
 
 METER = brim.meter("gpt-4o")
 SIZE = METER.count(LONG)
