@@ -52,6 +52,7 @@ SECRETS = [
     ("AccountKey=Zm9vYmFyMTIzNDU2;Endpoint=x", "Zm9vYmFy"),
     ("mysql --password=s3cr3t shop", "s3cr3t"),
     ("tool --token abc123xyz", "abc123xyz"),
+    (f'password="{REMOVED}hunter2"', "hunter2"),
 ]
 HARMLESS = [
     "commit 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b",

@@ -125,7 +125,8 @@ def _without_value(match: re.Match[str]) -> str:
 
 def _is_secret(value: str, *, strong: bool, quoted: bool, spoken: bool) -> bool:
     """Return whether a value can be a secret, after a name such as `password` (strong) or `token`."""
-    if _PLACEHOLDER.match(value) or _CODE.match(value) or REMOVED in value:
+    value = value.replace(REMOVED, "")  # Written by a stranger before a secret, it must not protect it.
+    if not value or _PLACEHOLDER.match(value) or _CODE.match(value):
         return False
     if quoted and any(map(str.isspace, value)):
         return strong and any(map(str.isdigit, value)) and len(value) <= 60
