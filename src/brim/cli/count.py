@@ -13,7 +13,7 @@ from typer import Option
 
 from brim.cli import options, tree
 from brim.cli.output import console, counted, emit, show, table, whole
-from brim.errors import InvalidValue
+from brim.errors import InvalidValue, SourceError
 from brim.files.source import STDIN, STDIN_SHOWN
 from brim.files.text_files import FileMatch, expand, texts
 from brim.meter import DEFAULT, BaseMeter, meter
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _MANY_FILES = 200
 _MANY_BYTES = 20_000_000
 """From here on a terminal gets a progress bar."""
+_HEAD = 65_536
+"""A request has a message among its first bytes; most other JSON files are not parsed."""
 
 
 @dataclass(slots=True)
@@ -98,6 +100,8 @@ def run(
     total = _total(tally.total, tally.upper, scale.unit, exact=scale.exact)
     print(f"{total}{within} ({measured(scale.name, exact=scale.exact)}){skipped}")
     _advise(tally.total, tally.upper, name)
+    if len(tally.counts) == 1 and found[0].path.lower().endswith(".json"):
+        _mention_request(found[0].path)
 
 
 def _advise(total: int, upper: int, name: str | None) -> None:
@@ -111,6 +115,21 @@ def _advise(total: int, upper: int, name: str | None) -> None:
         "the path of a tokenizer.json as the model. In a session, the usage of the first answer tightens the bound."
     )
     print(advice, file=sys.stderr)
+
+
+def _mention_request(path: str) -> None:
+    """Say that a file which was counted as a text is a request, and how it is counted as one."""
+    with open(path, "rb") as file:
+        if b'"role"' not in file.read(_HEAD):
+            return
+    from brim.history.request_body import read_request
+
+    try:
+        found = read_request(path)
+    except SourceError:
+        return
+    number = counted(len(found.messages), "message")
+    print(f"{path} is a request of {number}: with --request it is counted as its provider does.", file=sys.stderr)
 
 
 def _total(total: int, upper: int, unit: str, *, exact: bool) -> str:
