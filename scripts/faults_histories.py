@@ -189,12 +189,12 @@ AREAS = (
             ("the newest turn may go", "        if self.weights:\n            stay.add(self.newest)\n", ""),
             ("the task may go", "stay = self.pinned | self.task()", "stay = set(self.pinned)"),
             ("a pinned task is cut", "pinned = self.pinned | task if", "pinned = self.pinned if"),
-            ("a pasted log stays whole", "need - rest <= _LONGER * rest", "True"),
+            ("a pasted log stays whole", "need <= room or not spoken", "True"),
             ("a pasted log takes all of the room", "max(left, min(room // 2, room - rest - others))", "room - rest"),
             ("a pinned log is cut", "*(self.task() if self.options.pin_first_user else ())", ""),
             (
                 "the task is cut before the newest turn",
-                "newest_cut = pinned | (task - {self.newest}), _ENOUGH * floor",
+                "newest_cut = pinned | (task - {self.newest, *long}), _ENOUGH * floor",
                 "newest_cut = pinned | {self.newest}, floor",
             ),
             (

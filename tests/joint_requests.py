@@ -322,6 +322,13 @@ def _check_bigger(case: Case, request: brim.Request) -> None:
     required = [s for s in sections.values() if s.required]
     if case.shares and (required or case.options["keep_tools"] == "relevant"):
         return
+    if _required(small, sections) != _required(large, sections):
+        turns = [part for part in large.parts if part.name.startswith("messages[") and part.required]
+        cut = any(part.state != "whole" for part in turns)
+        assert cut or _required(small, sections) < _required(large, sections), (
+            "the bigger budget gives less of the required"
+        )
+        return
     ranks = {s.rank for s in sections.values() if not s.required} | {_history_rank(case)}
     for level in sorted(ranks):
         sums, steps = [], False
@@ -342,6 +349,12 @@ def _check_bigger(case: Case, request: brim.Request) -> None:
         if sums[0] != sums[1]:
             assert sums[1] > sums[0], f"the bigger budget {case.bigger} gives less at {level}: {sums}"
             return
+
+
+def _required(receipt: brim.Receipt, sections: dict[str, brim.Section]) -> int:
+    """Return the tokens of what is required: the first class."""
+    ours = [part for part in receipt.parts if part.name in sections or part.name.startswith("messages[")]
+    return sum(part.used for part in ours if part.required)
 
 
 def _history_rank(case: Case) -> int:

@@ -56,6 +56,12 @@ def test_the_promise_holds_for_generated_requests(block):
     assert "cut" in ends
 
 
+@pytest.mark.parametrize("seed", [9102, 10770, 15687])
+def test_requests_that_broke_the_promise_once(seed):
+    """Turns that make thinking unusable can take less than it did: they still stay, as in `fit_messages`."""
+    joint_requests.check(joint_requests.Case.of(seed))
+
+
 @pytest.mark.parametrize("format", CHATS)
 @pytest.mark.parametrize("budget", [300, 900, 2_000, 5_000, 50_000])
 def test_a_chat_over_documents_fits_and_fills_its_budget(budget, format):

@@ -13,6 +13,15 @@ _BROKEN = (54579, 58639, 60977, 63189, 62629, 120129)
 """Seeds of histories that once got less of a newer turn in a bigger budget, or were illegal."""
 
 
+_BROKEN_NEW = (33750, 48802)
+"""The same of Gemini and Bedrock: a long task that a bigger budget cut, a superseded result without a mark."""
+
+
+@pytest.mark.parametrize("seed", _BROKEN_NEW)
+def test_histories_of_gemini_and_bedrock_that_broke_the_promise_once(seed):
+    traffic.check(traffic.Case.of(seed, traffic.NEW_FORMATS))
+
+
 @pytest.mark.parametrize("seed", _BROKEN)
 def test_histories_that_broke_the_promise_once(seed):
     traffic.check(traffic.Case.of(seed))

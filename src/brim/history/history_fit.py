@@ -222,12 +222,11 @@ class HistoryFit:
         Returns:
             the tokens that this frees.
         """
-        spared = {*self.pinned, self.newest, *(self.task() if self.options.pin_first_user else ())}
-        spoken = [turn for turn in essential if turn not in spared and self.weights[turn] > room // _SPOKEN]
+        spoken = self._long_spoken(essential, need, room)
         rest, others = need - sum(self.weights[turn] for turn in spoken), room // _OTHERS
         if sum(self.weights[turn] for turn in self.pinned | self.task() | set(essential[-1:])) <= room:
             return 0  # These stay whole, and the last instruction is cut.
-        if need <= room or need - rest <= _LONGER * rest or rest + room // _SPOKEN + others > room:
+        if need <= room or not spoken or rest + room // _SPOKEN + others > room:
             return 0
         try:
             left = room - rest - (sum(self.weights) - need) - self.note_room()
@@ -243,6 +242,16 @@ class HistoryFit:
             self.touched.add(turn)
             self.reasons[turn] = "it has to stay, and there was not room for all of it"
         return need - rest - sum(self.weights[turn] for turn in spoken)
+
+    def _long_spoken(self, essential: Sequence[int], need: int, room: int) -> list[int]:
+        """Return the turns of long messages of the user, if they are most of what always stays.
+
+        With less room there are never fewer of them, so a message that is cut stays cut.
+        """
+        spared = {*self.pinned, self.newest, *(self.task() if self.options.pin_first_user else ())}
+        spoken = [turn for turn in essential if turn not in spared and self.weights[turn] > room // _SPOKEN]
+        long = sum(self.weights[turn] for turn in spoken)
+        return spoken if long > _LONGER * (need - long) else []
 
     def cut_inside(self, essential: Sequence[int]) -> None:
         """Cut the longest texts of the turns that always stay; of all others only what the agent did may stay.
@@ -266,8 +275,8 @@ class HistoryFit:
         """Return the messages of what always stays, cut no more than they must be, its turns, and what is left.
 
         If the task and the newest turn fit, they stay whole, and the last instruction is cut, or dropped. Otherwise the
-        newest turn is cut first, then the task too. Then the task is dropped, if a history may begin without the user,
-        so that something of the newest turn remains, if only a mark.
+        newest turn is cut first, then the task too; a long task is cut together with it. Then the task is dropped, if a
+        history may begin without the user, so that something of the newest turn remains, if only a mark.
 
         Raises:
             DoesNotFit: even so they do not fit.
@@ -279,7 +288,8 @@ class HistoryFit:
         deeds = self.options.excerpts and self.options.older is None
         done = self.deeds(range(len(self.weights)), {*essential, *self.turns.notes}) if deeds else 0
         done = min(done, int(self.room * _DEEDS))
-        newest_cut = pinned | (task - {self.newest}), _ENOUGH * floor
+        long = self._long_spoken(essential, sum(self.weights[turn] for turn in essential), self.room)
+        newest_cut = pinned | (task - {self.newest, *long}), _ENOUGH * floor
         ways: tuple[tuple[set[int], set[int], int, int], ...] = (
             (every, *newest_cut, done),
             (every, *newest_cut, 0),

@@ -44,6 +44,8 @@ class HistoryShare:
     """Tokens of all turns."""
     essential: int = field(init=False)
     """Tokens of the turns that always stay."""
+    always: int = field(init=False)
+    """How many turns these are."""
     ceiling: int | None = field(init=False, default=None)
     """The most tokens of the turns."""
     tight: bool = True
@@ -53,6 +55,7 @@ class HistoryShare:
         system = self.history.turns.fixed
         self.fixed = sum(self.extra.values()) + system
         self.total, self.essential, essential = self.history.demand(self.options)
+        self.always = len(essential)
         if self.terms.history_ceiling is not None:
             ceiling = of_budget(units_or_share("history_ceiling", self.terms.history_ceiling), self.budget)
             self.ceiling = max(0, int(ceiling) - system)
@@ -121,6 +124,10 @@ class HistoryShare:
                 return fit.used - self.fixed + units
             cost = units if attempt < _TRIES - 1 else self._called(range(len(fit.weights)))[1]
         return None
+
+    def keeps_more(self) -> bool:
+        """Return whether more stays than what always does: another turn, or the note."""
+        return self.fit is not None and (bool(self.fit.note) or len(self.fit.kept_turns()) > self.always)
 
     def _called(self, turns: Any) -> tuple[frozenset[int], int]:
         """Return the tools that some turns call, and the tokens of those that nobody else pays for."""
@@ -216,6 +223,8 @@ class OtherTurns:
         pinned = share.pinned.load - share.pinned_tools
         used = share.within(pinned + grant)
         self.load = 0 if used is None else max(0, used - pinned)
+        if used is not None and not self.load and share.keeps_more():
+            self.load = 1  # Thinking that other turns make unusable can be more than these turns.
         self.offer = grant if self.load else 0
         return self.load
 
