@@ -9,6 +9,9 @@ CRASH  ?= --kills 300
 # Frameworks that leave their sockets to the end of the process: pytest would make an error of that there.
 QUIET  := -W ignore::pytest.PytestUnraisableExceptionWarning -W ignore::ResourceWarning
 
+# The tests start hundreds of processes; each would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo studio test-ui screenshots chromium docs pages test test-llm test-services test-hostile test-integrations test-audit-ray crash check prove prove-counts prove-outages prove-audit prove-gateway prove-gateway-fuzz bench-gateway test-agents faults bench try sbom dist requirements clean
 
 demo: $(VENV)/.core

@@ -11,7 +11,9 @@ is an error, so that the list follows the sources. See docs/design/faults.md.
 from __future__ import annotations
 
 import argparse
+import compileall
 import os
+import py_compile
 import re
 import shutil
 import subprocess
@@ -1178,9 +1180,12 @@ class Copy:
     def __init__(self, folder: Path, original: Path = ROOT) -> None:
         self.folder = folder
         self.package = folder / "src" / "brim"
+        ignored = shutil.ignore_patterns("__pycache__", "node_modules") if original == ROOT else None
         for name in ("src", "tests", "scripts", "docs", "examples"):
-            shutil.copytree(original / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(original / name, folder / name, ignore=ignored)
         shutil.copy(original / "pyproject.toml", folder)
+        if original == ROOT:
+            _compile(self.package)
 
     def judge(self, fault: Fault | None, steps: Sequence[Sequence[str]]) -> Verdict:
         """Return the result of the tests with a fault, or of the copy without one."""
@@ -1218,13 +1223,18 @@ class Copy:
         return (ran.stderr or ran.stdout).strip().rpartition("\n")[2] or f"ended with {ran.returncode}"
 
     def _run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        # Sources change within a second and keep their size: what is compiled from them must not outlive them.
+        # Sources change within a second and keep their size: a run must not leave what it compiled to the next.
         paths = os.pathsep.join((str(self.folder / "src"), str(self.folder / "tests")))
         env = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
         command = [sys.executable, *arguments]
         return subprocess.run(
             command, cwd=self.folder, env=env, capture_output=True, text=True, timeout=_SECONDS, check=False
         )
+
+
+def _compile(package: Path) -> None:
+    """Compile a package once for all runs; a source with a fault is told apart by its hash, and compiled anew."""
+    compileall.compile_dir(package, quiet=2, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
 
 
 _copy: Copy | None = None
