@@ -82,6 +82,14 @@ def test_marks_for_the_cache_that_move_do_not_make_another_conversation(log):
     assert len(engine) == 1
 
 
+@LOGS
+def test_a_mark_for_the_cache_that_leaves_an_early_message_does_not_make_another_conversation(log):
+    engine = Conversations(20_000, model="gpt-4o", log=log)
+    for steps, at in ((6, 3), (7, 9), (8, 4)):
+        engine.request(marked(history(steps), at))
+    assert len(engine) == 1
+
+
 def test_fingerprints_ignore_marks_for_the_cache_and_tell_owners_apart():
     messages = history(3)
     assert fingerprints(messages, ("a",)) == fingerprints(marked(messages, 2), ("a",))

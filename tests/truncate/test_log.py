@@ -35,6 +35,12 @@ def test_a_line_of_trouble_is_kept_from_the_middle(trouble):
     assert cut.text.endswith(LINES[-1] + "\n")
 
 
+def test_all_warnings_are_kept_if_there_is_room_for_them():
+    lines = [*LINES[:20], "WARN disk is slow", *LINES[20:30], "WARN queue is long", *LINES[30:]]
+    kept = Log().truncate("\n".join(lines), 300, CHAR).text.split("\n")
+    assert {"WARN disk is slow", "WARN queue is long"} <= set(kept)
+
+
 @pytest.mark.parametrize("calm", ["a hall of mirrors", "failover is on", "forewarned", "errorless run", "panicle"])
 def test_a_word_that_only_contains_trouble_is_none(calm):
     assert calm not in Log().truncate(log_with(calm, 30), 300, CHAR).text

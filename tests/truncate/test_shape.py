@@ -54,7 +54,8 @@ def test_what_cannot_keep_its_kind_is_cut_as_plain_text(text):
 
 def test_the_marker_is_handed_on():
     assert "<cut>" in Shape(marker="<cut>").truncate("words " * 99, 50, CHAR).text
-    assert "\n<cut>\n" in Shape(marker="<cut>").truncate(TEXTS["log"][1], 200, CHAR).text
+    for kind in ("log", "markdown", "python", "git diff"):
+        assert "<cut>" in Shape(marker="<cut>").truncate(TEXTS[kind][1], 200, CHAR).text
 
 
 def test_a_marker_that_does_not_fit_is_refused():
