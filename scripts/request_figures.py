@@ -13,12 +13,16 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import mean
+from statistics import mean, median
 from typing import Any
 
 import toktok
 
 import brim
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench import peers
 
 _BUDGETS = (2_000, 4_000, 8_000)
 
@@ -71,23 +75,28 @@ def fill(path: Path, most: int) -> None:
 
 
 def cost(chat: dict[str, Any], recorded: list[dict[str, Any]]) -> None:
-    """Print what a warm fit costs beside one pass of the tokenizer over the same texts."""
+    """Print what a fit with one more message costs beside one pass of a tokenizer over all texts."""
+    count = peers.tiktoken_count()
     for name, messages in (("short chat", chat["messages"]), ("long run", recorded)):
         texts = [*chat["user"][0].content, *(str(message.get("content") or "") for message in messages)]
         history = brim.History(model="gpt-5")
-        history.extend(messages)
-        warm = []
-        for _ in range(9):
-            began = time.process_time()
-            brim.fit_request(**{**chat, "messages": history}, budget=8_000, model="gpt-5")
-            warm.append(time.process_time() - began)
-        passes = []
-        for _ in range(3):
-            began = time.process_time()
-            toktok.batch_count(texts, "o200k_base", 1)
-            passes.append(time.process_time() - began)
-        fit, tokenized = min(warm[1:]) * 1e3, min(passes) * 1e3
-        told = f"a warm fit {fit:.1f} ms, a pass {tokenized:.1f} ms, {fit / tokenized:.2f}"
+        history.extend(messages[:-9])
+        grown, again = list[float](), list[float]()
+        for message in messages[-9:]:
+            history.extend([message])
+            for times in (grown, again):
+                began = time.process_time()
+                brim.fit_request(**{**chat, "messages": history}, budget=8_000, model="gpt-5")
+                times.append(time.process_time() - began)
+        began = time.process_time()
+        counted = [count(text) for text in texts]
+        between = time.process_time()
+        assert counted == toktok.batch_count(texts, "o200k_base", 1)
+        passes = {"tiktoken": 1e3 * (between - began), "toktok": 1e3 * (time.process_time() - between)}
+        one, same = 1e3 * median(grown[1:]), 1e3 * median(again)
+        told = f"a fit with one more message {one:.1f} ms, the same again {same:.1f} ms"
+        for library, pass_ms in passes.items():
+            told += f"; a pass of {library} {pass_ms:.1f} ms: {one / pass_ms:.0%}, {same / pass_ms:.0%}"
         print(f"{name}, {sum(map(len, texts)):,} characters: {told}", flush=True)
 
 

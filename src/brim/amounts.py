@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from brim.errors import InvalidType, InvalidValue
 
@@ -45,11 +46,16 @@ def units_or_share(place: str, value: object) -> int | Fraction:
     """
     if not isinstance(value, str):
         return units(place, value)
-    match = _PERCENT.fullmatch(value)
-    share = Fraction(match[1]) / 100 if match else None
+    share = _share(value)
     if share is None or share > 1:
         raise InvalidValue(place, value, 'units (400) or a percentage from 0 to 100 ("20%")')
     return share
+
+
+@lru_cache(256)  # The same few are read many times in each fit.
+def _share(written: str) -> Fraction | None:
+    match = _PERCENT.fullmatch(written)
+    return Fraction(match[1]) / 100 if match else None
 
 
 def fraction(place: str, value: object) -> Fraction:

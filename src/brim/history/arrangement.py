@@ -59,6 +59,8 @@ class Arrangement:
     """The messages that are sent in another form, by position."""
     _old: set[int] = field(default_factory=set)
     """The turns that later ones supersede, which are the first to shrink."""
+    _positions: dict[int, list[int]] = field(default_factory=dict)
+    """The messages of a turn whose form is not decided."""
     _parts: dict[int, dict[int, Intervals]] = field(default_factory=dict)
     """The parts that stay, by position and piece."""
 
@@ -106,13 +108,15 @@ class Arrangement:
 
     def _keep_deeds(self, older: Sequence[int], room: int) -> Sequence[int]:
         """Keep of older turns what the agent did, and return the turns for which there was no room."""
+        least, whole = self.excerpts.least, self.turns.units
         for at, turn in enumerate(older):
-            units = self._least(turn)
+            forms = {position: least(position) for position in self._members(turn)}
+            units = self.weights[turn] - sum([whole[position] - form.units for position, form in forms.items()])
             if units > room:
                 return older[at:]
             if units < self.weights[turn]:
                 self.reduced[turn] = units
-                self.forms.update({position: self.excerpts.least(position) for position in self._members(turn)})
+                self.forms.update(forms)
             else:
                 self.whole.add(turn)
             room -= units
@@ -125,7 +129,10 @@ class Arrangement:
         return self.weights[turn] - sum([units[at] - least(at).units for at in self._members(turn)])
 
     def _members(self, turn: int) -> list[int]:
-        return [at for at in self.turns.members(turn) if at not in self.fixed]
+        known = self._positions.get(turn)
+        if known is None:
+            known = self._positions[turn] = [at for at in self.turns.members(turn) if at not in self.fixed]
+        return known
 
     def _take_excerpts(self, left: int) -> bool:
         """Choose the parts around the names that are most likely to be needed, in so many tokens.
@@ -200,7 +207,8 @@ class Arrangement:
 
     def _write(self) -> None:
         """Make the forms, and give excerpts up if they count more than was estimated."""
-        for turn in self.reduced:
+        # The others have the least that stays of them already.
+        for turn in dict.fromkeys(map(self.turns.turn_of, self._parts)):
             self._write_turn(turn)
         for position in reversed(list(self._parts)):
             if self.left >= 0:

@@ -221,8 +221,7 @@ class History:
             InvalidValue: an option is invalid.
         """
         turns = self._turns
-        if options != self._chosen:
-            self._options, self._chosen = Options(**options), dict(options)
+        self._choose(options)
         made = (self._forms, self._excerpts, self._names, self._ranking)
         common = (turns, *made, budget, extra, self._options)
         fit: SelectionFit | StableFit = SelectionFit(*common)
@@ -241,10 +240,16 @@ class History:
             InvalidValue: an option is invalid.
         """
         made = (self._forms, self._excerpts, self._names, self._ranking)
-        fit = SelectionFit(self._turns, *made, 0, {}, Options(**options))
+        self._choose(options)
+        fit = SelectionFit(self._turns, *made, 0, {}, self._options)
         fit.prepare()
         essential = fit.essential()
         return sum(fit.weights), sum([fit.weights[turn] for turn in essential]), essential
+
+    def _choose(self, options: Mapping[str, Any]) -> None:
+        """Check the options, unless they are those of the last fit."""
+        if options != self._chosen:
+            self._options, self._chosen = Options(**options), dict(options)
 
     def called(self, turns: Iterable[int]) -> set[str]:
         """Return the names of the tools that some turns call."""

@@ -32,7 +32,7 @@ from brim.wire.values import json_of
 
 _PAGES = ("system", "user")
 _WORTH = 4
-"""The fewest tokens that are offered again."""
+"""The fewest tokens that are offered again, beyond those of the first offer."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,7 +76,9 @@ class RequestFit(SectionFit):
         """
         self.whole = self._all_whole()
         if not self.whole:
-            self.share = self._share(relevant=self.terms.keep_tools == "relevant" and bool(self.tools))
+            if self.terms.keep_tools == "relevant" and self.tools:
+                self.share = self._share(relevant=True)
+            self.share.fit = None
             self._serve()
             if self.share.fit is None:
                 self.share.within(self.share.pinned.load - self.share.pinned_tools)
@@ -119,7 +121,8 @@ class RequestFit(SectionFit):
         """Return whether a bidder can use more than it has, under the policy."""
         if self.options["policy"] != "truncate_then_continue":
             return False
-        return bidder.load < claim.wanted and offer > bidder.grant and offer >= claim.least
+        had = max(bidder.grant, self.offered.get(id(bidder), 0))  # It did not use more of that offer.
+        return bidder.load < claim.wanted and offer >= max(had + _WORTH, claim.least)
 
     def _in_steps(self, bidder: Bidder) -> bool:
         """Return whether a bidder may have left some of its offer unused."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any, Literal, get_args
 
 from brim.amounts import Amount, units_or_share
@@ -27,7 +28,7 @@ class RequestTerms:
     def __post_init__(self) -> None:
         check_choice("keep_tools", self.keep_tools, get_args(KeepTools))
         for name in ("history", "tools"):
-            Section(name, "", priority=getattr(self, f"{name}_priority"))
+            _rank(name, getattr(self, f"{name}_priority"))
             units_or_share(f"{name}_floor", getattr(self, f"{name}_floor"))
             ceiling = getattr(self, f"{name}_ceiling")
             if ceiling is not None:
@@ -36,13 +37,23 @@ class RequestTerms:
     @property
     def history_rank(self) -> int:
         """The priority of the history as a number."""
-        return Section("history", "", priority=self.history_priority).rank
+        return _rank("history", self.history_priority)
 
     @property
     def tools_rank(self) -> int:
         """The priority of the tools as a number."""
-        return Section("tools", "", priority=self.tools_priority).rank
+        return _rank("tools", self.tools_priority)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the terms as JSON values."""
         return asdict(self)
+
+
+@lru_cache(256, typed=True)
+def _rank(name: str, priority: str | int) -> int:
+    """Return a priority as a number.
+
+    Raises:
+        InvalidValue: it is not one.
+    """
+    return Section(name, "", priority=priority).rank

@@ -254,7 +254,7 @@ class Draft:
         section, chosen = self.section, self.section.chosen
         if isinstance(chosen, str):
             return truncator(section.keep, section.marker).truncate(self.text, limit, self.meter).text
-        self.selected = records(section, section.marker).select(chosen, limit, self.meter)
+        self.selected = records(section, section.marker).select(chosen, limit, self.meter, self.text)
         return self.selected.text
 
     def _cause(self, grant: int) -> str:

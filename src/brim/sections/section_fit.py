@@ -87,6 +87,8 @@ class SectionFit:
     """Tokens that are planned for a separator."""
     longest: str | None = field(init=False, default=None)
     """The longest text that the budget section can have, if it is shown."""
+    offered: dict[int, int] = field(init=False, default_factory=dict)
+    """The tokens that each bidder was last offered, by its id."""
     given_up: list[str] = field(init=False, default_factory=list)
     """What the stages took, in their order."""
 
@@ -196,6 +198,7 @@ class SectionFit:
 
         def spend(index: int, grant: int) -> int:
             bidder = bidders[index]
+            self.offered[id(bidder)] = grant
             used = bidder.take(grant)
             if not used and bidder.required:
                 raise self._uncut(bidder, grant, f"cannot be cut to the {grant:,} {self.meter.unit} left for it")

@@ -63,13 +63,19 @@ class Records(BaseTruncator):
         if self.keep not in _MARKERS:
             raise InvalidValue("keep", self.keep, "'newest' or 'best'")
 
-    def select(self, entries: Sequence[str], limit: int, meter: Meter) -> Selection:
+    def select(self, entries: Sequence[str], limit: int, meter: Meter, text: str | None = None) -> Selection:
         """Return as many entries as count at most `limit` together with the marker.
+
+        Args:
+            entries: the entries, in order.
+            limit: the most tokens.
+            meter: counts.
+            text: the joined entries, if they are at hand: a new text has to be hashed for each look at its count.
 
         Raises:
             DoesNotFit: one entry and the marker count more than `limit`, and it cannot be shortened either.
         """
-        text, count = self.separator.join(entries), len(entries)
+        text, count = self.separator.join(entries) if text is None else text, len(entries)
         before = meter.count(text)
         if before <= limit:
             return Selection(text=text, before=before, after=before, kept=tuple(range(count)), entries=tuple(entries))
@@ -78,7 +84,7 @@ class Records(BaseTruncator):
         following = entries[self._order(count)[n]]
         if cut is None or meter.count(following) * _BIG > limit or self.order is not None:
             run = (n, 0) if cut is None else (n, cut.after)
-            shortened = self._around_big(entries, run, limit, meter)
+            shortened = self._around_big(entries, text, run, limit, meter)
             if shortened is not None:
                 return shortened
         if cut is None:
@@ -93,7 +99,9 @@ class Records(BaseTruncator):
             return self.order
         return range(count - 1, -1, -1) if self.keep == "newest" else range(count)
 
-    def _around_big(self, entries: Sequence[str], run: tuple[int, int], limit: int, meter: Meter) -> Selection | None:
+    def _around_big(
+        self, entries: Sequence[str], text: str, run: tuple[int, int], limit: int, meter: Meter
+    ) -> Selection | None:
         """Return a selection that goes on where an entry is too big; `None` if it has no more than the run.
 
         `run` is the number of entries that fit whole from the kept side, and their count with the marker.
@@ -106,7 +114,7 @@ class Records(BaseTruncator):
             return self._arranged(entries, kept) if len(kept) > (run[0] if room == limit else 0) else ""
 
         try:
-            cut = shrink(self.separator.join(entries), limit, meter, build)
+            cut = shrink(text, limit, meter, build)
         except DoesNotFit:
             return None
         chosen = tuple(sorted(kept))
