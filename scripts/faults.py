@@ -947,7 +947,11 @@ AREAS = (
                 "self.reload()\n        except Conflict",
                 "pass\n        except Conflict",
             ),
-            ("texts count as kept before they are written", "        if work.texts:\n", "        if True:\n"),
+            (
+                "texts count as kept before they are written",
+                "        self._write(work.lines, work.texts, work.state)\n",
+                "        work.state.context.kept()\n        self._write(work.lines, work.texts, work.state)\n",
+            ),
             ("the caller's own objects are replaced", "same.pop() if (same", "raw if (same"),
             ("a purged log stays as it is", "journal.number = 0\n", "return\n"),
         ),

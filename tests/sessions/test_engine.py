@@ -90,6 +90,18 @@ def test_a_mark_for_the_cache_that_leaves_an_early_message_does_not_make_another
     assert len(engine) == 1
 
 
+@LOGS
+def test_a_system_prompt_that_became_longer_takes_its_room(log):
+    engine = Conversations(2_000, model="gpt-4o", log=log)
+    assert engine.request(history(30)).changed
+    messages = history(31)
+    messages[0] = {"role": "system", "content": "It is noon, and here is what you must know. " * 90}
+    request = engine.request(messages)
+    assert request.messages[0] == messages[0]
+    assert brim_count(request.messages) <= 2_000
+    assert len(engine) == 1
+
+
 def test_fingerprints_ignore_marks_for_the_cache_and_tell_owners_apart():
     messages = history(3)
     assert fingerprints(messages, ("a",)) == fingerprints(marked(messages, 2), ("a",))

@@ -57,6 +57,18 @@ def test_texts_that_were_dropped_while_the_store_failed_once_can_be_recalled(sto
     assert session.search("why did build 21 fail")
 
 
+def test_a_prompt_that_could_not_be_written_does_not_hold_the_cut_of_the_next(store):
+    broken = FaultyStore(store)
+    session, never = talk(broken), talk(None)
+    assert session.prompt().messages == never.prompt().messages
+    broken.fail_next()
+    with pytest.raises(StoreError):
+        session.prompt(budget=1_000)
+    for each in (session, never):
+        each.add(turn(12))
+    assert session.prompt().messages == never.prompt().messages
+
+
 @pytest.mark.parametrize("call", ["add", "prompt", "usage", "pin", "compact", "restart", "refused"])
 def test_a_write_that_arrived_though_it_failed_counts_once(store, call):
     broken = FaultyStore(store)

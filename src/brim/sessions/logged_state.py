@@ -213,8 +213,7 @@ class LoggedState:
         """Write what a step has gathered, take over its state, and emit its events."""
         self._write(work.lines, work.texts, work.state)
         self._state = work.state
-        if work.texts:
-            work.state.context.kept()
+        work.state.context.kept()
         self._notifier.emit(work.events)
 
     def _write(self, lines: Lines, texts: Any = None, state: SessionState | None = None) -> None:
