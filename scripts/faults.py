@@ -53,6 +53,8 @@ QUICK = (
 _FITS = 400
 _SECONDS = 600
 """A run that takes longer hangs; without a fault, the whole quick set takes a fifth of it."""
+_OWN_SECONDS = 150
+"""The same for the tests of one file, which take a fifth of that."""
 
 _NO_SHRINKING = """
 from hypothesis import Phase
@@ -101,6 +103,13 @@ class Fault(NamedTuple):
         if found != 1:
             raise LookupError(f"{self.file}: the text of {self.name!r} is there {found} times: {self.old!r}")
         return source.replace(self.old, self.new)
+
+
+class Step(NamedTuple):
+    """A run of Python that may find a fault."""
+
+    arguments: Sequence[str]
+    seconds: int = _SECONDS
 
 
 class Verdict(NamedTuple):
@@ -1191,7 +1200,7 @@ class Copy:
         if original == ROOT:
             _compile(self.package)
 
-    def judge(self, fault: Fault | None, steps: Sequence[Sequence[str]]) -> Verdict:
+    def judge(self, fault: Fault | None, steps: Sequence[Step]) -> Verdict:
         """Return the result of the tests with a fault, or of the copy without one."""
         began = time.perf_counter()
         path = self.package / fault.file if fault else self.package / "__init__.py"
@@ -1209,16 +1218,16 @@ class Copy:
         Raises:
             RuntimeError: they import another package, and every fault would seem to survive.
         """
-        told = self._run(["-c", "import brim; print(brim.__file__)"]).stdout.strip()
+        told = self._run(Step(["-c", "import brim; print(brim.__file__)"])).stdout.strip()
         if Path(told) != self.package / "__init__.py":
             raise RuntimeError(f"the tests of {self.folder} import {told!r}")
 
-    def _ask(self, arguments: Sequence[str]) -> str:
+    def _ask(self, step: Step) -> str:
         """Return the first failure of a run of Python, or an empty text."""
         try:
-            ran = self._run(arguments)
+            ran = self._run(step)
         except subprocess.TimeoutExpired:
-            return f"hangs: not finished in {_SECONDS} s"
+            return f"hangs: not finished in {step.seconds} s"
         if ran.returncode == 0:
             return ""
         failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", ran.stdout, re.MULTILINE)
@@ -1226,13 +1235,13 @@ class Copy:
             return failed[1]
         return (ran.stderr or ran.stdout).strip().rpartition("\n")[2] or f"ended with {ran.returncode}"
 
-    def _run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    def _run(self, step: Step) -> subprocess.CompletedProcess[str]:
         # Sources change within a second and keep their size: a run must not leave what it compiled to the next.
         paths = os.pathsep.join((str(self.folder / "src"), str(self.folder / "tests")))
         env = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
-        command = [sys.executable, *arguments]
+        command = [sys.executable, *step.arguments]
         return subprocess.run(
-            command, cwd=self.folder, env=env, capture_output=True, text=True, timeout=_SECONDS, check=False
+            command, cwd=self.folder, env=env, capture_output=True, text=True, timeout=step.seconds, check=False
         )
 
 
@@ -1251,7 +1260,7 @@ def _start(original: Path, folder: Path) -> None:
     _copy.check()
 
 
-def _judge(fault: Fault | None, steps: Sequence[Sequence[str]]) -> Verdict:
+def _judge(fault: Fault | None, steps: Sequence[Step]) -> Verdict:
     if _copy is None:
         raise RuntimeError("the worker has no copy")
     return _copy.judge(fault, steps)
@@ -1260,7 +1269,7 @@ def _judge(fault: Fault | None, steps: Sequence[Sequence[str]]) -> Verdict:
 def verdicts(faults: Sequence[Fault]) -> Iterator[Verdict]:
     """Yield the results: first without a fault, then of each fault."""
     own = sorted({path for fault in faults for path in fault.tests})
-    generated = ["-c", _GENERATED.format(fits=_FITS)]
+    generated = Step(["-c", _GENERATED.format(fits=_FITS)])
     with tempfile.TemporaryDirectory() as folder:
         # Both workers copy this one, so that an edit meanwhile does not come between them.
         original = Copy(Path(folder) / "original")
@@ -1269,14 +1278,17 @@ def verdicts(faults: Sequence[Fault]) -> Iterator[Verdict]:
         with ProcessPoolExecutor(2, initializer=_start, initargs=(original.folder, Path(folder))) as pool:
             untouched = [generated, *(_tests(half) for half in (own[::2], own[1::2]) if half)]
             jobs = [pool.submit(_judge, None, [step]) for step in untouched]
-            jobs += [pool.submit(_judge, fault, [_tests(fault.tests), generated, _tests(QUICK)]) for fault in faults]
+            jobs += [
+                pool.submit(_judge, fault, [_tests(fault.tests, _OWN_SECONDS), generated, _tests(QUICK)])
+                for fault in faults
+            ]
             for job in jobs:
                 yield job.result()
 
 
-def _tests(paths: Sequence[str]) -> list[str]:
+def _tests(paths: Sequence[str], seconds: int = _SECONDS) -> Step:
     # A test that is named before its file runs first only if it may run twice.
-    return ["-m", "pytest", "-x", "-q", "-p", "no:xdist", "--keep-duplicates", *paths]
+    return Step(["-m", "pytest", "-x", "-q", "-p", "no:xdist", "--keep-duplicates", *paths], seconds)
 
 
 def main() -> int:

@@ -19,7 +19,7 @@ from brim.integrations.client_call import ClientCall
 from brim.sessions.conversation import bare
 from brim.sessions.conversations import Conversations
 
-WINDOW, CALLS, ANSWER = 3_000, 32, 100
+WINDOW, CALLS, ANSWER = 3_000, 20, 100
 SYSTEM, TASK = "You are a careful engineer.", "Find out why the nightly build fails."
 SCHEMA = {"type": "object", "properties": {"number": {"type": "integer"}}}
 CHAT_TOOL = {"type": "function", "function": {"name": "look", "parameters": SCHEMA}}
@@ -512,7 +512,7 @@ def test_the_store_of_the_settings_is_taken(upstream, tmp_path, capsys, monkeypa
 
 
 def test_a_conversation_of_a_name_goes_on_in_another_process(upstream, tmp_path, capsys):
-    server = upstream(WINDOW, calls=CALLS)
+    server = upstream(WINDOW, calls=32)
     url, loop = f"sqlite:///{tmp_path}/brim.db", Chat()
     for _ in range(3):
         client = brim.wrap(made("chat", server), WINDOW, store=url, session="nightly")

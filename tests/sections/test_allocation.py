@@ -61,7 +61,7 @@ def read_in_order(claims, grants):
     return [taken[key] for key in sorted(taken)]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(rows=asks(), budget=st.integers(0, 200), fill=fills, policy=policies)
 def test_it_grants_what_the_reference_grants(rows, budget, fill, policy):
     claims = built(rows, budget)
@@ -70,7 +70,7 @@ def test_it_grants_what_the_reference_grants(rows, budget, fill, policy):
         assert solver.allocate(claims, budget, fill=fill, policy=policy) == expected
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(rows=asks(), budget=st.integers(0, 200), fill=fills, policy=policies)
 def test_grants_and_tolls_stay_within_the_budget_and_each_grant_within_its_claim(rows, budget, fill, policy):
     claims = built(rows, budget)
@@ -83,7 +83,7 @@ def test_grants_and_tolls_stay_within_the_budget_and_each_grant_within_its_claim
         assert not c.required or grant or not c.wanted
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(rows=asks(), budget=st.integers(0, 200), more=st.integers(1, 60), fill=fills, policy=policies)
 def test_where_two_budgets_first_differ_the_bigger_gives_more(rows, budget, more, fill, policy):
     readings = []
@@ -98,7 +98,7 @@ def test_where_two_budgets_first_differ_the_bigger_gives_more(rows, budget, more
             break
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(rows=asks(), budget=st.integers(0, 200), fill=fills, data=st.data())
 def test_what_is_not_used_flows_on_and_never_over(rows, budget, fill, data):
     claims = built(rows, budget)
