@@ -146,6 +146,30 @@ def test_a_refusal_without_numbers_is_answered_by_a_smaller_request(log):
 
 
 @LOGS
+def test_a_refused_request_becomes_smaller_though_a_longer_one_was_accepted(log):
+    engine = Conversations(50_000, model="gpt-4o", log=log)
+    longer = engine.request([{"role": "user", "content": "Another task."}, *history(60)[2:]])
+    longer.answered({"prompt_tokens": longer.used, "completion_tokens": 1})
+    request = engine.request(history(40))
+    smaller = request.refused({"error": {"code": "context_length_exceeded", "message": "too long"}})
+    assert 250 < smaller.used <= request.used * 0.75
+    assert legal(smaller.messages)
+    assert engine.windows.learned("gpt-4o").ceiling is None
+
+
+@LOGS
+def test_a_meter_that_learned_keeps_the_cut(log):
+    engine = Conversations(2_000, model="mystery-1", log=log, compact_at="never")
+    first = engine.request(history(30))
+    assert first.changed
+    scale = engine.plan(first.input).scale
+    first.answered({"prompt_tokens": int(brim_count(first.messages) * 0.9), "completion_tokens": 1})
+    assert engine.plan(first.input).scale is not scale
+    second = engine.request(history(31))
+    assert second.messages[: len(first.messages)] == first.messages
+
+
+@LOGS
 def test_what_usage_teaches_holds_for_the_next_conversation(log):
     engine = Conversations(50_000, model="mystery-1", log=log)
     for steps in range(3, 12):

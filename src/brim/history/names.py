@@ -7,13 +7,16 @@ it has to see it, with what stood around it. Each message is read for names once
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from math import log
 from typing import NamedTuple
 
 from brim.history.turns import Turns
+from brim.meter.memo import Memo
 
 _WORD = re.compile(r"\w[\w./\-@#:]{4,198}\w")
 _TELLING = re.compile(r"[0-9_/#@.]|[a-z][A-Z]")
@@ -30,6 +33,8 @@ _MARKS = ("\n", ". ", ", ", " ")
 _WRITTEN, _OFTEN, _SPREAD, _NEWER = 1.6, 0.5, 0.3, 0.05
 """What adds to the odds that a name is needed: the agent wrote it, how often, in how many messages it is, how late it
 was last seen. Fitted to recorded runs; docs/design/histories.md has the figures."""
+_PLACES: Memo[array[int]] = Memo()
+"""Where the names of texts are: a history that is fitted anew brings the same texts."""
 
 
 class Surroundings(NamedTuple):
@@ -156,12 +161,23 @@ class NameIndex:
 
 def names_in(text: str) -> Iterator[tuple[str, int]]:
     """Yield the names in a text, each with its place."""
-    for count, found in enumerate(_WORD.finditer(text)):
-        if count >= _MOST:
-            return
+    places = _PLACES.get(text)
+    if places is None:
+        places = _places(text)
+        _PLACES.put(text, places)
+    ends = iter(places)
+    for start, stop in zip(ends, ends, strict=True):
+        yield text[start:stop], start
+
+
+def _places(text: str) -> array[int]:
+    """Return where each name in a text begins and ends."""
+    places = array("L")
+    for found in islice(_WORD.finditer(text), _MOST):
         name = found.group().rstrip(".:-")
         if len(name) >= _SHORTEST and _TELLING.search(name):
-            yield name, found.start()
+            places.extend((found.start(), found.start() + len(name)))
+    return places
 
 
 def widened(text: str, start: int, stop: int) -> tuple[int, int]:
