@@ -152,7 +152,7 @@ def test_does_not_fit_crosses_a_process_pool():
     assert prompt == refuse(200)
 
 
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(st.integers(1, 9), st.integers(300, 900), st.booleans())
 def test_a_copied_history_goes_on_like_the_original(turns, budget, stable):
     history = brim.History(model="gpt-5", stable=stable)

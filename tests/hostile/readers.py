@@ -70,6 +70,7 @@ from brim.truncate.json_tree import is_json
 from brim.truncate.json_tree import parse as parse_tree
 from brim.truncate.line_selection import LineSelection
 from brim.truncate.markdown_blocks import fence_of, holds_fence
+from brim.truncate.records import Records
 from brim.truncate.shape import kind_of
 from brim.wire import wire
 from brim.wire.base import Format
@@ -307,6 +308,7 @@ READERS: dict[str, Read] = {
     "truncate.json_tree.parse": parse_tree,
     "truncate.markdown_blocks.fence_of": fence_of,
     "truncate.markdown_blocks.holds_fence": holds_fence,
+    "truncate.records.Records.select": lambda text: Records().select(text.split("\n"), 60, meter_for("chars", None), text),
     "truncate.shape.kind_of": kind_of,
     "wire.overflow.is_overflow": is_overflow,
 }

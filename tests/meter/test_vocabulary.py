@@ -53,13 +53,13 @@ def test_it_counts_exactly_and_says_so(name):
     assert meter.count("") == 0
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(name=names, text=strategies.texts)
 def test_all_text_is_ordinary_text_and_counts_what_the_library_counts(name, text):
     assert vocabulary(name).count(text) == whole(name, text)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(name=names, text=strategies.long_texts, size=st.integers(8, 80))
 def test_pieces_add_up_to_the_whole(name, text, size):
     parts = list(seams.pieces(text, at_lines=True, size=size))
@@ -67,7 +67,7 @@ def test_pieces_add_up_to_the_whole(name, text, size):
     assert sum(whole(name, part) for part in parts) == whole(name, text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(name=names, parts=st.lists(st.one_of(strategies.texts, strategies.pieces), max_size=8))
 def test_joined_pieces_count_what_their_text_counts(name, parts):
     assert vocabulary(name).count_joined(parts) == whole(name, "".join(parts))
@@ -79,7 +79,7 @@ _GAPS = st.one_of(
 """Texts long enough to be parted, made of little but places where they must not be."""
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(name=names, parts=st.lists(_GAPS, min_size=2, max_size=4), size=st.integers(8, 40))
 def test_seams_are_only_where_counts_add_up(name, parts, size):
     text = "".join(parts)
@@ -98,7 +98,7 @@ def clusters(text):
     return [match.end() for match in regex.finditer(r"\X", text)]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(name=names, text=strategies.long_texts, limit=st.integers(0, 80))
 def test_head_and_tail_are_never_over_and_split_no_grapheme(name, text, limit):
     meter = vocabulary(name)
@@ -112,7 +112,7 @@ def test_head_and_tail_are_never_over_and_split_no_grapheme(name, text, limit):
     assert len(text) - len(tail) in ends
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(text=strategies.long_texts, limit=st.integers(1, 80))
 def test_head_and_tail_leave_little_unused(text, limit):
     """One more grapheme either way counts over the limit, or nearly: counts are not monotone."""
@@ -123,7 +123,7 @@ def test_head_and_tail_leave_little_unused(text, limit):
             assert meter.count(cut) >= limit - 4 * longest - 4, rest
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(text=strategies.texts, index=st.integers(-2, 400))
 def test_boundaries_are_those_of_the_whole_text(text, index):
     ends = [0, *clusters(text)]

@@ -38,8 +38,8 @@ _MANY = 40
 """Lines of a text from which the mark of a gap tells where it goes on."""
 _DECISION = re.compile(r"\b(?:decided|decision|agreed|must|never|always|instead of|remember)\b", re.IGNORECASE)
 """Words of a sentence that holds beyond its turn."""
-_LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"')
-"""A text in JSON."""
+_LITERAL = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+"""A text in JSON. One without an end reaches to the end of all, so that no character is read twice."""
 _ESCAPE = 6
 """Characters of the longest escape sequence."""
 
