@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlencode
@@ -17,8 +18,24 @@ def found_chromium():
 
 
 def crowd():
-    """Return by how much longer things take than on a quiet machine, at least: others may be at work here."""
-    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    """Return by how much longer things take here than on a quiet machine, at least: others may be at work."""
+    began, spent = time.perf_counter(), time.thread_time()
+    while time.thread_time() - spent < 0.2:
+        pass
+    return max(1.0, (time.perf_counter() - began) / 0.2, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
+def timed(page, act, seen):
+    """Return the milliseconds from something done in the page until what it leads to is painted."""
+    return page.evaluate(
+        f"""async () => {{
+            const began = performance.now();
+            {act};
+            while (!({seen})) await new Promise(done => setTimeout(done, 1));
+            await new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)));
+            return performance.now() - began;
+        }}"""
+    )
 
 
 class Tab:

@@ -12,22 +12,9 @@ from brim.gateway.app import GatewayApp
 from brim.gateway.policy import RequestRule
 from brim.gateway.settings import GatewaySettings
 from model_server import ModelServer, running
-from studio.browser import crowd, tab
+from studio.browser import crowd, tab, timed
 
 pytestmark = pytest.mark.ui
-
-
-def timed(page, act, seen):
-    """Return the milliseconds from something done in the page until what it leads to is painted."""
-    return page.evaluate(
-        f"""async () => {{
-            const began = performance.now();
-            {act};
-            while (!({seen})) await new Promise(done => setTimeout(done, 1));
-            await new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)));
-            return performance.now() - began;
-        }}"""
-    )
 
 
 def many(folder, count=10_000):

@@ -25,6 +25,7 @@ from brim.observe.uncaught import log_error
 from brim.store import shown_url
 from brim.studio import api
 from brim.studio.access import AccessMiddleware, StudioAccess
+from brim.studio.cached_view import CachedView
 from brim.studio.views import doctor
 from brim.studio.workspace import Workspace
 
@@ -147,7 +148,8 @@ def app(studio: Studio) -> ASGIApp:
 
 
 def _json(values: Mapping[str, Any], status: int) -> Response:
-    return Response(json.dumps(values, default=str), status, media_type="application/json")
+    text = values.text if isinstance(values, CachedView) else json.dumps(values, default=str)
+    return Response(text, status, media_type="application/json")
 
 
 def _file(name: str) -> Response:

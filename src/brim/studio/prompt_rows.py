@@ -364,6 +364,6 @@ def _kind(message: Message) -> str:
 def _marked(value: Any) -> bool:
     """Return whether a part of a body has a cache mark."""
     if isinstance(value, Mapping):
-        marks = [key for key in value if key == "cache_control" or "cache_breakpoint" in str(key)]
-        return bool(marks) or any(map(_marked, value.values()))
+        marks = any(key == "cache_control" or "cache_breakpoint" in key for key in value)
+        return marks or any(_marked(each) for each in value.values() if type(each) is not str)
     return isinstance(value, list | tuple) and any(map(_marked, value))

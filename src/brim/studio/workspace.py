@@ -21,6 +21,7 @@ from brim.settings.loader import load
 from brim.store import Store, open_store
 from brim.studio.opened_files import OpenedFiles
 from brim.studio.prompt_index import PromptIndex
+from brim.studio.session_list import SessionList
 
 FILE = "sqlite:///"
 _MOST_PLANS = 50
@@ -45,6 +46,7 @@ class Workspace:
     files: OpenedFiles = field(default_factory=OpenedFiles, repr=False)
     """Files that were opened, with a temporary store."""
     index: PromptIndex = field(init=False, repr=False)
+    sessions: SessionList = field(init=False, repr=False)
     _cache: OrderedDict[str, Any] = field(default_factory=OrderedDict, repr=False)
     _store: Store | None = field(default=None, repr=False)
     _plans: OrderedDict[str, SettingChange] = field(default_factory=OrderedDict, repr=False)
@@ -52,6 +54,7 @@ class Workspace:
 
     def __post_init__(self) -> None:
         self.index = PromptIndex(self.stores, self.runs)
+        self.sessions = SessionList(self.stores)
 
     def find_store(self) -> Store | None:
         """Return the store, or `None` if its file does not exist; the studio never creates one.

@@ -16,10 +16,10 @@ from brim.files.json_strings import map_strings
 from brim.history.compact import secrets
 from brim.sessions.prompt_step import CUT
 from brim.store.base import Store
+from brim.studio.cached_view import CachedView
 from brim.studio.costs import cost
 from brim.studio.prompt_rows import PromptRows
 from brim.studio.prompt_source import PromptSource, opened_prompt
-from brim.studio.recorded_session import KIND
 from brim.studio.views.receipts import receipt
 from brim.studio.views.sessions import role_and_text
 from brim.studio.workspace import Workspace
@@ -60,13 +60,13 @@ def prompt(
         if id is None:
             raise InvalidType("session", session, "a text that is not empty")
         return _of_flow(workspace, id)
-    kept = f"prompt {session} {step}"
-    if (known := workspace.cached(kept)) is not None:
-        return dict(known)
-    values = _of_session(workspace, opened_prompt(workspace, session, step))
-    if values["session_kind"] == KIND:  # A file that was read does not change.
-        workspace.cache(kept, values)
-    return values
+    newest = workspace.store_of(session).entries(session, newest=True, limit=1)
+    kept = f"prompt {session} {step} {newest[0].number if newest else 0}"
+    known: CachedView | None = workspace.cached(kept)
+    if known is None:
+        known = CachedView(_of_session(workspace, opened_prompt(workspace, session, step)))
+        workspace.cache(kept, known)
+    return known
 
 
 def _of_session(workspace: Workspace, source: PromptSource) -> dict[str, Any]:

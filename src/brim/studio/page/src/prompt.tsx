@@ -37,8 +37,8 @@ function Shown({ loaded }: { loaded: Loaded }) {
   const diff = params.value.get("diff");
   const names = useMemo(() => [...new Set(loaded.rows.map(partOf))], [loaded]);
   const colours = useMemo(() => keys(names), [names]);
-  const out = loaded.rows.filter((row) => !row.sent);
-  const cut = loaded.rows.filter((row) => row.sent && row.taken).length;
+  const out = useMemo(() => loaded.rows.filter((row) => !row.sent), [loaded]);
+  const cut = useMemo(() => loaded.rows.filter((row) => row.sent && row.taken).length, [loaded]);
   useEffect(() => {
     const turn = (event: KeyboardEvent) => {
       if (event.target instanceof HTMLElement && event.target.matches("input, select, textarea")) return;
@@ -149,24 +149,54 @@ function Steps({ loaded: { step, steps, session } }: { loaded: Loaded }) {
   );
 }
 
+/** Parts of the bar at most; a thousand of them would be narrower than a pixel. */
+const MOST_RUNS = 300;
+
+interface Run {
+  name: string;
+  units: number;
+  title: string;
+}
+
+/** Returns the parts of a prompt in their order, neighbours of one name joined; many small ones by their largest. */
+function runsOf(rows: readonly PromptRow[]): Run[] {
+  const sent = rows.filter((row) => row.sent && row.units > 0);
+  const joined: Run[] = [];
+  for (const row of sent) {
+    const [last, name] = [joined.at(-1), partOf(row)];
+    if (last?.name === name) last.units += row.units;
+    else joined.push({ name, units: row.units, title: "" });
+  }
+  if (joined.length <= MOST_RUNS) return joined.map((run) => ({ ...run, title: `${run.name}: ${n(run.units)}` }));
+  const size = joined.reduce((sum, run) => sum + run.units, 0) / MOST_RUNS;
+  const runs: Run[] = [];
+  let among: Run[] = [];
+  let units = 0;
+  joined.forEach((run, i) => {
+    among.push(run);
+    units += run.units;
+    if (units < size && i < joined.length - 1) return;
+    const most = among.reduce((best, each) => (each.units > best.units ? each : best));
+    runs.push({ name: most.name, units, title: among.length > 1 ? `${plural(among.length, "part")}: ${n(units)}` : `${most.name}: ${n(units)}` });
+    [among, units] = [[], 0];
+  });
+  return runs;
+}
+
 /** The whole prompt as one bar, part by part in their order. */
 function Ribbon({ loaded, colours }: { loaded: Loaded; colours: Map<string, Key> }) {
   const whole = Math.max(1, loaded.budget ?? 0, loaded.used ?? 0);
-  const runs: { name: string; units: number }[] = [];
-  for (const row of loaded.rows) {
-    if (!row.sent || row.units <= 0) continue;
-    const name = partOf(row);
-    if (runs.at(-1)?.name === name) runs.at(-1)!.units += row.units;
-    else runs.push({ name, units: row.units });
-  }
   const free = Math.max(0, whole - (loaded.used ?? 0));
-  return (
-    <div class="ribbon" role="img" aria-label={`${n(loaded.used)} of ${n(loaded.budget)} ${loaded.unit}, in the order of the prompt`}>
-      {runs.map((run, i) => (
-        <span key={i} class={`p${colours.get(run.name)?.pattern ?? 0}`} style={{ flexGrow: run.units, backgroundColor: colours.get(run.name)?.colour ?? "#ffffff" }} title={`${run.name}: ${n(run.units)}`} />
-      ))}
-      {free > 0 && <span class="free" style={{ flexGrow: free }} title={`free: ${n(free)}`} />}
-    </div>
+  return useMemo(
+    () => (
+      <div class="ribbon" role="img" aria-label={`${n(loaded.used)} of ${n(loaded.budget)} ${loaded.unit}, in the order of the prompt`}>
+        {runsOf(loaded.rows).map((run, i) => (
+          <span key={i} class={`p${colours.get(run.name)?.pattern ?? 0}`} style={{ flexGrow: run.units, backgroundColor: colours.get(run.name)?.colour ?? "#ffffff" }} title={run.title} />
+        ))}
+        {free > 0 && <span class="free" style={{ flexGrow: free }} title={`free: ${n(free)}`} />}
+      </div>
+    ),
+    [loaded, colours],
   );
 }
 

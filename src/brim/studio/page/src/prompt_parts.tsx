@@ -2,31 +2,40 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { get } from "./api";
+import { Block, FEW, useBlocks } from "./blocks";
 import { n, plural } from "./parts";
 import { partOf } from "./prompt";
 import { params, go } from "./route";
 import type { Prompt as Loaded, PromptRow } from "./types";
 import { Chip, type Key } from "./vessel";
 
-/** Parts that are drawn at once; the others follow, some in each frame. */
-const FIRST = 30;
-const MORE = 120;
 /** Characters of a closed part. */
 const SHORT = 900;
 /** Characters of an open part in which the words are marked. */
 const MARKED = 200_000;
 
+interface Shown {
+  row: PromptRow;
+  i: number;
+}
+
+/** The height of a part that is not drawn yet, in pixels: its head, and the lines of its text. */
+const guess = ({ row }: Shown): number => (row.sent ? 56 + 21 * Math.min(8, row.text.length / 110) : 44);
+
 export function Parts({ loaded, colours }: { loaded: Loaded; colours: Map<string, Key> }) {
   const only = params.value.get("show") ?? "all";
   const part = params.value.get("part");
   const words = params.value.get("find") ?? "";
-  const drawn = useSignal(FIRST);
   const hit = useSignal(0);
-  const box = useRef<HTMLOListElement>(null);
+  const box = useRef<HTMLDivElement>(null);
   const lower = useMemo(() => {
     let made: string[] | null = null;
     return () => (made ??= loaded.rows.map((row) => `${row.role} ${row.name}\n${row.text}`.toLowerCase()));
   }, [loaded]);
+  useEffect(() => {
+    const idle = requestIdleCallback(lower);
+    return () => cancelIdleCallback(idle);
+  }, [lower]);
   const shown = useMemo(
     () =>
       loaded.rows
@@ -36,28 +45,20 @@ export function Parts({ loaded, colours }: { loaded: Loaded; colours: Map<string
   );
   const wanted = words.trim().toLowerCase();
   const hits = useMemo(() => (wanted ? shown.filter(({ i }) => lower()[i]!.includes(wanted)).map(({ i }) => i) : []), [shown, wanted]);
+  const found = useMemo(() => new Set(hits), [hits]);
+  const blocks = useBlocks(shown);
   useEffect(() => {
     hit.value = 0;
   }, [wanted]);
-  useEffect(() => {
-    drawn.value = FIRST;
-    let frame = 0;
-    const grow = () => {
-      if (drawn.value >= shown.length) return;
-      drawn.value = Math.min(shown.length, drawn.value + MORE);
-      frame = requestAnimationFrame(grow);
-    };
-    frame = requestAnimationFrame(() => (frame = requestAnimationFrame(grow)));
-    return () => cancelAnimationFrame(frame);
-  }, [shown]);
   const current = hits[hit.value % Math.max(1, hits.length)];
   useEffect(() => {
     if (current === undefined) return;
-    const place = shown.findIndex(({ i }) => i === current);
-    if (place >= drawn.value) drawn.value = place + FIRST;
     requestAnimationFrame(() => box.current?.querySelector(`[data-part="${current}"]`)?.scrollIntoView({ block: "center" }));
   }, [current, hits]);
   const turn = (way: number) => (hit.value = (hit.value + way + hits.length) % Math.max(1, hits.length));
+  const draw = ({ row, i }: Shown) => (
+    <Part key={i} row={row} i={i} loaded={loaded} at={colours.get(partOf(row))} found={i === current ? wanted : ""} hit={found.has(i)} whole={only === "all" && !part} />
+  );
   return (
     <section class="card parts" aria-label="The prompt">
       <div class="tools">
@@ -82,12 +83,15 @@ export function Parts({ loaded, colours }: { loaded: Loaded; colours: Map<string
         </select>
         {part && <button onClick={() => go("prompt", { part: null }, true)}>all parts</button>}
       </div>
-      <ol class="text-parts" ref={box}>
-        <Ruler loaded={loaded} after={-1} />
-        {shown.slice(0, drawn.value).map(({ row, i }) => (
-          <Part key={i} row={row} i={i} loaded={loaded} at={colours.get(partOf(row))} found={i === current ? wanted : ""} hit={hits.includes(i)} whole={only === "all" && !part} />
-        ))}
-      </ol>
+      <div class="text-parts" ref={box}>
+        <ol>
+          <Ruler loaded={loaded} after={-1} />
+        </ol>
+        {blocks.map((items, at) => {
+          const marks = items.filter(({ i }) => found.has(i)).map(({ i }) => (i === current ? `${i} ${wanted}` : i));
+          return <Block key={at} items={items} draw={draw} guess={guess} needed={at === 0 || shown.length <= FEW || items.some(({ i }) => i === current)} state={marks.join()} />;
+        })}
+      </div>
       {!shown.length && <p class="soft">{only === "changed" ? "It was sent as it came: nothing was left out or shortened." : "No part matches."}</p>}
     </section>
   );
