@@ -1050,7 +1050,7 @@ AREAS = (
             ),
             ("nobody asks whether a write arrived", "            self._unsure = lines\n", ""),
             ("what could not be written is forgotten", "self.owed = [*self.owed, *more]", "pass"),
-            ("texts that could not be written are forgotten", "self.shelf.owe(texts)", "pass"),
+            ("texts that could not be written are forgotten", "self.shelf.owe(fresh)", "pass"),
             ("a write that failed waits for the next one", "for _ in range(_TRIES):", "for _ in range(0):"),
             ("a changed window is forgotten", 'self.settings = SessionSettings.from_dict(body["settings"])', "pass"),
         ),

@@ -78,7 +78,9 @@ def body(kilobytes: int, number: int, start: int = 0) -> bytes:
         messages += talk.turn(start + at)
         at += 1
         size += sum(len(json.dumps(message)) for message in messages[-talk.PER_TURN :])
-    messages += [*talk.turns(number, start + at), {"role": "user", "content": "And now?"}]
+    messages.append({"role": "user", "content": "And now?"})
+    for each in range(number):
+        messages += [{"role": "assistant", "content": f"Step {each} is done."}, {"role": "user", "content": "Go on."}]
     return json.dumps({"model": "local", "messages": messages}).encode()
 
 

@@ -12,6 +12,7 @@ MOST_DEPTH = 100
 """Maximum levels of untrusted input: more than any tool schema has, and far below the recursion limit."""
 
 _HOLDERS = (dict, list, tuple, Mapping)
+_LEAVES = frozenset((str, int, float, bool, type(None)))
 
 
 def is_deep(value: Any) -> bool:
@@ -24,8 +25,8 @@ def is_deep(value: Any) -> bool:
         level = [
             item
             for each in level
-            for item in (each if type(each) is list else _children(each))
-            if type(item) is not str and isinstance(item, _HOLDERS)
+            for item in (each.values() if type(each) is dict else each if type(each) is list else _children(each))
+            if type(item) not in _LEAVES and isinstance(item, _HOLDERS)
         ]
         if not level:
             return False

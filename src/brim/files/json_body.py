@@ -21,6 +21,7 @@ _MOST_BYTES = 100_000_000
 _MOST_DIGITS = 4_000
 """Digits of a whole number: Python reads no more than 4,300."""
 _BLANK = re.compile(r"[ \t\n\r]*")
+_COMMA = re.compile(r"[ \t\n\r]*,[ \t\n\r]*")
 
 Span = tuple[int, int]
 """A position in the text: its start and end."""
@@ -137,11 +138,19 @@ class _Reader:
         items: list[Any] = []
         spans: list[Span] = []
         at, more = self._after(start + 1, "]", first=True)
+        text, decode, comma = self.text, self._decoder.raw_decode, _COMMA.match
         while more:
-            value, end = self._value(at, f"{key or 'messages'}[{len(items)}]")
+            try:
+                value, end = decode(text, at)
+                known = text.count("{", at, end) + text.count("[", at, end) <= MOST_DEPTH
+            except (ValueError, RecursionError):
+                known = False
+            if not known:  # It is wrong, or may be too deep: this says where.
+                value, end = self._value(at, f"{key or 'messages'}[{len(items)}]")
             items.append(value)
             spans.append((at, end))
-            at, more = self._after(end, "]")
+            following = comma(text, end)
+            at, more = (following.end(), True) if following else self._after(end, "]")
         return items, spans, at
 
     def _key(self, at: int) -> tuple[str, int]:

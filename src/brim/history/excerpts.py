@@ -10,6 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from brim.history.forms import SHOWN_HANDLE, Form, Forms, inside
@@ -71,8 +72,10 @@ class Excerpts:
 
     def _forget(self) -> None:
         self._valid = self._turns.order, self.handles
-        self._told: set[Place] = set()
-        """The results that were superseded."""
+        self._told: dict[Place, Place] = {}
+        """The results that were superseded, each with the one that superseded it."""
+        self._dropped = 0
+        """How many of them had their excerpts discarded."""
         self._seen = 0
         self._lines: dict[int, Mapping[int, Intervals]] = {}
         self._least: dict[int, Form] = {}
@@ -94,11 +97,11 @@ class Excerpts:
         if self._valid != (self._turns.order, self.handles):
             self._forget()
         if self._seen < len(self._turns):
-            later = self._superseded.by().keys()
-            for position, _ in later - self._told:
+            self._told, self._seen = self._superseded.by(), len(self._turns)
+            for position, _ in islice(reversed(self._told), len(self._told) - self._dropped):  # The newest.
                 self._least.pop(position, None)
                 self._made.pop(position, None)
-            self._told, self._seen = set(later), len(self._turns)
+            self._dropped = len(self._told)
 
     def least(self, position: int) -> Form:
         """Return the shortest form of a message that still tells what the agent did."""

@@ -118,6 +118,7 @@ class History:
         self._forms = Forms(self._turns)
         self._excerpts, self._names = Excerpts(self._turns, self._forms), NameIndex(self._turns)
         self._ranking = Ranking(self._turns)
+        self._ahead = 0
         self._last: tuple[Mapping[str, Any], tuple[Any, ...]] | None = None
         self._options, self._chosen = Options(), dict[str, Any]()
 
@@ -175,6 +176,14 @@ class History:
             InvalidValue: a message is invalid; none is added then.
         """
         self._turns.extend(messages)
+
+    def read_ahead(self, stop: int) -> None:
+        """Make ready what a cut needs of the messages up to a position, so that the cut does not have to."""
+        self._turns.fingerprint(stop)
+        self._names.read(stop)
+        for position in range(self._ahead, stop):
+            self._excerpts.least(position)
+        self._ahead = max(self._ahead, stop)
 
     def fit(
         self,

@@ -89,13 +89,13 @@ class NameIndex:
 
     def ranked(self) -> Iterator[NameUse]:
         """Yield the names, the most likely to be needed first."""
-        self._read_new()
+        self.read(len(self._turns))
         uses = self._uses
         return (uses[name] for _, name in self._ranked)
 
     def introduced(self, position: int) -> Iterator[Surroundings]:
         """Yield where the names of a message were said first, with what stands around them."""
-        self._read_new()
+        self.read(len(self._turns))
         for name in dict.fromkeys(
             name for piece in self._turns.messages[position].pieces for name, _ in names_in(piece.text)
         ):
@@ -104,14 +104,14 @@ class NameIndex:
                 at, piece, start = use.first
                 yield self._around(at, piece, start, start + len(name))
 
-    def _read_new(self) -> None:
-        """Read the messages that have come since."""
+    def read(self, stop: int) -> None:
+        """Read messages up to a position that were not read before."""
         if self._order != self._turns.order:
             self._forget()
         seen: dict[str, NameUse] = {}
-        for position in range(self._read, len(self._turns)):
+        for position in range(self._read, stop):
             self._add(position, seen)
-        self._read = len(self._turns)
+        self._read = max(self._read, stop)
         for name, use in seen.items():
             self._rank(name, use)
 

@@ -11,13 +11,15 @@ from brim.history.compact import mark
 from brim.history.history import History, Tools
 from brim.history.note import is_note
 from brim.history.prompt import sent_messages
-from brim.history.receipt import written
 from brim.history.result import Fitted
 from brim.history.stable import HeldCut, Stable
 from brim.meter.base import BaseMeter
-from brim.receipts.receipt import handle
+from brim.sessions.read_ahead import ReadAhead, turn_texts
 from brim.wire import Format
 from brim.wire.message import Message
+
+_MANY = 64
+"""Messages from which on it pays to look for those that were counted."""
 
 
 class Context:
@@ -40,10 +42,13 @@ class Context:
         self._counted = (0, 0)
         self._sent: tuple[list[Any], dict[str, int]] = ([], {})
         """The messages of the last prompt that was cut, and their tokens by category."""
-        self._kept: tuple[Any, ...] | None = None
-        self._left: tuple[Any, ...] | None = None
+        self._kept = (0, set[tuple[int, int]]())
+        """The turns whose texts are kept, as ranges of positions, and the generation of the turns that they are of."""
+        self._left = (0, set[tuple[int, int]]())
+        """How many messages were left out last, and those of their turns whose texts are to be kept."""
         self._cut: Any = None
         """The cut by which `_left` was found."""
+        self.ahead = ReadAhead(self.history)
         self.extend(messages)
         turns = self.history.turns
         marked = ((at, mark.piece_of(each, summary)) for at, each in enumerate(turns.messages))
@@ -91,7 +96,9 @@ class Context:
         lines = False if stable is None else stable
         scale, messages = self.history.turns.meter, self.messages[:length]
         made = Context(scale, messages, stable=lines, format=self._format, summary=self._summary)
-        made._kept = self._kept
+        generation, kept = self._kept
+        if generation == self.history.turns.generation:
+            made._kept = made.history.turns.generation, {span for span in kept if span[1] <= length}
         made.rewind(self.checkpoint())
         return made
 
@@ -135,11 +142,25 @@ class Context:
         turns, (before, known) = self.history.turns, self._sent
         had = len(before) if before == messages[: len(before)] else 0
         sums = dict(known) if had else {}
+        counted = self._counted_messages() if len(messages) - had > _MANY and self._summary is None else {}
         for i, raw in enumerate(messages[had:], start=had):
-            message = turns.wire.read(raw, i)
-            self._add(sums, message, turns.chat.units(message))
+            message, units = counted.get(id(raw), (None, 0))
+            if message is None:
+                message = turns.wire.read(raw, i)
+                units = turns.chat.units(message)
+            self._add(sums, message, units)
         self._sent = (list(messages), dict(sums))
         return sums
+
+    def _counted_messages(self) -> dict[int, tuple[Message, int]]:
+        """Return what the messages are read as, and their tokens, by identity; those of the cut that is held too."""
+        turns, stable = self.history.turns, self.history.stable
+        pairs = zip(turns.messages, turns.units, strict=True)
+        found = {id(raw): both for raw, both in zip(turns.raws, pairs, strict=True)}
+        if stable is not None and stable.held is not None and stable.held.length == len(turns):
+            edits = stable.held.edits.items()
+            found |= {id(form.raw): (turns.messages[at], form.units) for at, form in edits if form.raw is not None}
+        return found
 
     def _add(self, sums: dict[str, int], message: Message, units: int) -> None:
         summary = mark.piece_of(message, self._summary)
@@ -151,41 +172,42 @@ class Context:
             name = _category(message)
             sums[name] = sums.get(name, 0) + units
 
-    def left_out(self, sent: Sequence[Any], cut: Any = None) -> dict[str, str]:
-        """Return the turns that are not sent as they came, by the handles of a receipt; none if all of them are kept.
+    def left_out(self, sent: Sequence[Any], cut: Any = None) -> dict[str, str | None]:
+        """Return the turns that are not sent as they came, by the handles of a receipt, without those that are kept.
 
-        Cleared results are also listed by the handles that replace them. `cut` is a value that stays the same as long
-        as the same messages are left out.
+        Cleared results are also listed by the handles that replace them. A text that the store has already is `None`.
+        `cut` is a value that stays the same as long as the same messages are left out.
         """
         turns = self.history.turns
         cut = None if cut is None else (cut, turns.generation)
-        if cut is not None and cut == self._cut and self._left == self._kept:
+        if cut is not None and cut == self._cut and not self._left[1]:
             return {}
         self._cut = cut
         there = {id(raw) for raw in sent}
         gone = [at for at, raw in enumerate(turns.raws) if id(raw) not in there]
-        key = self._left = tuple(id(turns.raws[at]) for at in gone)
-        if key == self._kept:
-            return {}
-        texts: dict[str, str] = {}
-        for turn in sorted({turns.turn_of(at) for at in gone}):
-            told = written([turns.raws[at] for at in turns.members(turn)])
-            texts[handle(told)] = told
-        for at in gone:
-            outputs = [piece.text for piece in turns.messages[at].pieces if piece.kind == "output"]
-            if outputs:
-                joined = "\n".join(outputs)
-                texts[handle(joined)] = joined
+        generation, kept = self._kept
+        known = kept if generation == turns.generation else set()
+        spans = sorted({turns.span(turns.turn_of(at)) for at in gone} - known)
+        self._left = len(gone), set(spans)
+        texts: dict[str, str | None] = {}
+        for span in spans:
+            if stored := self.ahead.handles(span):
+                texts.update(dict.fromkeys(stored))
+            else:
+                texts.update(turn_texts(self.history, turns.members(turns.turn_of(span[0]))))
         return texts
 
     @property
     def missing(self) -> int:
         """How many messages `left_out` found last that are not sent as they came."""
-        return len(self._left or ())
+        return self._left[0]
 
     def kept(self) -> None:
         """Note that the texts which `left_out` returned last are kept."""
-        self._kept = self._left
+        generation, kept = self._kept
+        now = self.history.turns.generation
+        self._kept = now, (kept | self._left[1] if generation == now else self._left[1])
+        self._left = self._left[0], set()
 
     def checkpoint(self) -> tuple[Any, ...]:
         """Return what the last fit left behind, for `rewind`."""

@@ -17,6 +17,8 @@ from brim.store.base import SearchHit, Store
 
 _SHORTEST = 8
 """Characters of a handle that identify it; prompts show eleven."""
+_MOST_AHEAD = 200
+"""Texts that were not dropped and that a search looks past."""
 _EXCERPT = 160
 
 
@@ -31,6 +33,8 @@ class DroppedTexts:
         self._order: list[str] = []
         self._index: TermIndex | None = None
         self._known: dict[str, None] | None = None if store is not None else {}
+        self._ahead: set[str] = set()
+        """Texts that the store has and that were not dropped."""
 
     @property
     def owed(self) -> Mapping[str, str]:
@@ -46,6 +50,13 @@ class DroppedTexts:
         elif self._texts:
             self._texts = {name: text for name, text in self._texts.items() if name not in texts}
             self._order, self._index = list(self._texts), None
+
+    def note(self, *, dropped: Iterable[str], ahead: Iterable[str]) -> None:
+        """Note which texts were dropped, and which the store only has in case that they are."""
+        self._ahead.update(ahead)
+        self._ahead.difference_update(dropped)
+        if self._known is not None:
+            self._known.update(dict.fromkeys(dropped))
 
     def owe(self, texts: Mapping[str, str]) -> None:
         """Keep texts in memory."""
@@ -87,7 +98,9 @@ class DroppedTexts:
 
     def search(self, query: str, limit: int) -> list[SearchHit]:
         """Return the texts that share words with a query, the best first."""
-        found = [] if self._store is None else self._store.search(query, session=self._session, limit=limit)
+        more = limit + min(len(self._ahead), _MOST_AHEAD) if limit else 0
+        found = [] if self._store is None else self._store.search(query, session=self._session, limit=more)
+        found = [each for each in found if each.handle not in self._ahead]
         known = {each.handle for each in found}
         return [*found, *(each for each in self._searched(query, limit) if each.handle not in known)][:limit]
 

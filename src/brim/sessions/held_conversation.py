@@ -146,7 +146,7 @@ class HeldConversation(Conversation):
         kept: Stable | bool = held if self._stable and held is not None else self._stable
         return Context(scale, messages, stable=kept, format=request.format)
 
-    def _shelve(self, texts: dict[str, str]) -> None:
+    def _shelve(self, texts: dict[str, str | None]) -> None:
         """Keep dropped texts, so that the model can recall them."""
         if texts:
             self._journal.append([], texts)

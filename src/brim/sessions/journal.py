@@ -64,23 +64,32 @@ class Journal:
         self._unsure: list[tuple[str, Body]] = []
         """Entries of a write that failed, of which it is not known whether they were written."""
 
-    def write(self, lines: Lines, texts: Mapping[str, str] | None = None) -> None:
+    def write(
+        self, lines: Lines, texts: Mapping[str, str | None] | None = None, ahead: Mapping[str, str] | None = None
+    ) -> None:
         """Write entries and dropped texts, all or none.
+
+        Args:
+            lines: the entries.
+            texts: texts that were dropped, by their handles; `None` for one that was written ahead.
+            ahead: texts that may be dropped later.
 
         Raises:
             Conflict: another writer has written to this session.
             StoreError: the store cannot be written, and `on_failure` is `None`.
         """
         texts = texts or {}
+        fresh = {**(ahead or {}), **{name: text for name, text in texts.items() if text is not None}}
         if self.store is None:
-            self.shelf.put(texts)
+            self.shelf.put(fresh)
             return
         more = [*lines, ("note", {"kept": list(texts)})] if texts else list(lines)
         if not more and not self.owed:
             return
         until = time.monotonic() + _PATIENCE
         try:
-            self._write(self.store, more, texts)
+            self._write(self.store, more, fresh)
+            self.shelf.note(dropped=texts, ahead=ahead or ())
         except Conflict:
             raise
         except StoreError as error:
@@ -88,7 +97,7 @@ class Journal:
                 raise
             self.on_failure(error)
             self.owed = [*self.owed, *more]
-            self.shelf.owe(texts)
+            self.shelf.owe(fresh)
             self._write_owed(self.store, self.on_failure, until)
 
     def _write_owed(self, store: Store, on_failure: Callable[[StoreError], object], until: float) -> None:
@@ -103,7 +112,7 @@ class Journal:
             except StoreError as error:
                 on_failure(error)
 
-    def append(self, lines: Lines, texts: Mapping[str, str] | None = None) -> None:
+    def append(self, lines: Lines, texts: Mapping[str, str | None] | None = None) -> None:
         """Write as `write` does, after whatever others have written."""
         while True:
             try:

@@ -88,6 +88,7 @@ class LoggedState:
         saved = read(journal.store, self.id, journal.owed)
         if saved is None:
             journal.number = 0
+            before.context.ahead.forget()
             first = {"settings": before.settings.to_dict(), "calibration": before.model_meter.to_dict()}
             self._write([("note", first), ("compaction", compaction_entry(before, "purged"))])
             return
@@ -203,7 +204,10 @@ class LoggedState:
         state.context.extend([sent for sent, _ in cut])
         state.counts.messages += len(given)
         try:
-            self._journal.write([*lines, *also], {name: text for each in cut for name, text in each.texts.items()})
+            store, summaries = self._journal.store is not None, self._summarise is not None
+            ahead = state.context.ahead.run(len(given), state.budget, summaries=summaries, store=store)
+            texts = {name: text for each in cut for name, text in each.texts.items()}
+            self._journal.write([*lines, *also], texts, ahead)
         except BaseException:  # Whatever ended it, what was not written is not there.
             state.counts.messages -= len(given)
             state.context = state.context.shortened(had)

@@ -39,8 +39,8 @@ class PromptStep:
     """Tokens that this one prompt may take, if fewer than the session's budget."""
     lines: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
     """Entries for the log."""
-    texts: dict[str, str] = field(default_factory=dict)
-    """Texts that were dropped, by handle."""
+    texts: dict[str, str | None] = field(default_factory=dict)
+    """Texts that were dropped, by handle; `None` if the store has it already."""
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     """Events that are emitted once the entries are written."""
 
@@ -103,11 +103,11 @@ class PromptStep:
     def take(self, compacted: Compacted, trigger: str) -> None:
         """Continue with the result of a compaction."""
         state = self.state
+        self.texts.update(state.context.ahead.without_stored(compacted.texts))
         state.compacted, state.last = compacted, None
         state.show(compacted.messages)
         state.counts.compactions += 1
         state.counts.wait = 0
-        self.texts.update(compacted.texts)
         self.lines.append(("compaction", compaction_entry(state, trigger)))
         self._tell(trigger, compacted.before, compacted.after, compacted.replaced, compacted.reason)
 

@@ -73,7 +73,7 @@ def check_name(place: str, value: object) -> str:
         raise InvalidType(place, value, "a string")
     if not 0 < len(value) <= _LONGEST_NAME:
         raise InvalidValue(place, value, f"a text of 1 to {_LONGEST_NAME} characters")
-    if "\0" in value or any("\ud800" <= sign <= "\udfff" for sign in value):
+    if "\0" in value or (not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value)):
         raise InvalidValue(place, value, "a text without NUL and without halves of surrogate pairs")
     return value
 

@@ -114,8 +114,9 @@ class Postgres(SqlStore):
             raise StoreError(self.url, "it is not a brim store: its table brim_store belongs to another program")
         return int(found[0][0])
 
-    def _index(self, text_id: int, words: list[str]) -> None:
-        self._rows("UPDATE brim_texts SET words = ?::tsvector WHERE id = ?", (_vector(words), text_id))
+    def _index(self, texts: Sequence[tuple[int, list[str]]]) -> None:
+        rows = [(_vector(words), text_id) for text_id, words in texts]
+        self._each("UPDATE brim_texts SET words = ?::tsvector WHERE id = ?", rows)
 
     def _query(self, words: list[str]) -> str:
         return " | ".join(map(_quoted, words))

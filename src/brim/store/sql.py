@@ -23,6 +23,8 @@ _OWN = f"EXISTS (SELECT 1 FROM {_KEPT} AND k.session = ?)"
 """Whether a session keeps the text `t`."""
 _NO_META = encode_body("meta", {})
 _ALL = 2**62
+_ROWS = 200
+"""Texts that one statement writes; SQLite has at most 999 values in one in old versions."""
 
 
 class SqlStore(JobStore):
@@ -129,25 +131,31 @@ class SqlStore(JobStore):
         with self.transaction():
             now = self._now()
             self._touch(session, now)
-            for handle, text, content in given:
-                self._keep_one(handle, text, content)
+            for first in range(0, len(given), _ROWS):
+                self._keep_some(given[first : first + _ROWS])
             self._each(
                 "INSERT INTO brim_kept (session, handle, at) VALUES (?, ?, ?) "
                 "ON CONFLICT (session, handle) DO UPDATE SET at = excluded.at",
                 [(session, handle, now) for handle, _, _ in given],
             )
 
-    def _keep_one(self, handle: str, text: str, content: bytes) -> None:
-        made = self._rows(
-            "INSERT INTO brim_texts (handle, body) VALUES (?, ?) ON CONFLICT (handle) DO NOTHING RETURNING id",
-            (handle, content),
+    def _keep_some(self, given: Sequence[tuple[str, str, bytes]]) -> None:
+        """Write and index the texts that are new, and compare the others."""
+        made: dict[str, int] = dict(
+            self._rows(
+                f"INSERT INTO brim_texts (handle, body) VALUES {', '.join(['(?, ?)'] * len(given))} "
+                "ON CONFLICT (handle) DO NOTHING RETURNING handle, id",
+                [value for handle, _, content in given for value in (handle, content)],
+            )
         )
-        if made:
-            self._index(made[0][0], text_words(text))
+        self._index([(made[handle], text_words(text)) for handle, text, _ in given if handle in made])
+        others = {handle: content for handle, _, content in given if handle not in made}
+        if not others:
             return
-        known = self._rows("SELECT body FROM brim_texts WHERE handle = ?", [handle])
-        if bytes(known[0][0]) != content:
-            raise InvalidValue("handle", handle, "the name of one text only; the store has another under it")
+        marks = ", ".join("?" * len(others))
+        for handle, body in self._rows(f"SELECT handle, body FROM brim_texts WHERE handle IN ({marks})", [*others]):
+            if bytes(body) != others[handle]:
+                raise InvalidValue("handle", handle, "the name of one text only; the store has another under it")
 
     def text(self, handle: str, *, session: str | None = None) -> str | None:
         """Return the text of a handle that a session keeps, or `None`."""
@@ -257,8 +265,8 @@ class SqlStore(JobStore):
         """Remove what a purge deleted from the disk; PostgreSQL does so itself."""
 
     @abstractmethod
-    def _index(self, text_id: int, words: list[str]) -> None:
-        """Index a text by its words."""
+    def _index(self, texts: Sequence[tuple[int, list[str]]]) -> None:
+        """Index texts, by their ids, by their words."""
 
     @abstractmethod
     def _query(self, words: list[str]) -> str:

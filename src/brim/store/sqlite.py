@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from brim.errors import StoreError
@@ -158,8 +158,15 @@ class Sqlite(SqlStore):
             raise StoreError(self.url, f"it is not a brim store: it has tables of another program ({tables})")
         return 0
 
-    def _index(self, text_id: int, words: list[str]) -> None:
-        self._rows("INSERT INTO brim_words (rowid, words) VALUES (?, ?)", (text_id, " ".join(words)))
+    def _each(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
+        try:
+            self._connection.executemany(statement, values)
+        except (sqlite3.Error, OverflowError) as error:
+            raise self._error(error) from error
+
+    def _index(self, texts: Sequence[tuple[int, list[str]]]) -> None:
+        rows = [(text_id, " ".join(words)) for text_id, words in texts]
+        self._each("INSERT INTO brim_words (rowid, words) VALUES (?, ?)", rows)
 
     def _query(self, words: list[str]) -> str:
         return " OR ".join('"' + word.replace('"', '""') + '"' for word in words)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from brim.amounts import units
@@ -18,11 +19,11 @@ from brim.history.compact.facts import (
     Fact,
     MessageText,
     affordable,
-    harvest,
+    gathered,
     listing,
     ranked,
-    sentences,
 )
+from brim.history.compact.reading import MessageReading, Readings, reading_of
 from brim.history.compact.secrets import redact
 from brim.history.forms import level_of
 from brim.meter import DEFAULT
@@ -71,8 +72,16 @@ def summarise(text: str, limit: int, meter: BaseMeter | None = None) -> str:
     return condensed(_parted(text), limit, meter or meter_named(DEFAULT))
 
 
-def condensed(messages: Sequence[MessageText], limit: int, meter: BaseMeter, previous: str = "") -> str:
+def condensed(
+    messages: Sequence[MessageText],
+    limit: int,
+    meter: BaseMeter,
+    previous: str = "",
+    readings: Readings = MappingProxyType({}),
+) -> str:
     """Return messages in at most `limit` tokens: facts by kind, then sentences; empty if nothing fits.
+
+    Messages that were read before are among `readings`.
 
     Raises:
         InvalidValue: `limit` is not a whole number of at least zero.
@@ -80,10 +89,11 @@ def condensed(messages: Sequence[MessageText], limit: int, meter: BaseMeter, pre
     units("limit", limit)
     carried, rest = read_back(redact(previous))
     earlier = [MessageText(*_named(line), "") for line in rest]
-    found = harvest([*earlier, *messages], _MOST_FACTS)
+    read = [(one, reading_of(one, readings)) for one in [*earlier, *messages]]
+    found = gathered(((one, each.facts) for one, each in read), _MOST_FACTS)
     known = {(fact.kind, fact.text) for fact in found}
     facts = ranked([*found, *(fact for fact in carried if (fact.kind, fact.text) not in known)])
-    lines = _lines([*earlier, *messages], len(earlier))
+    lines = _lines(read, len(earlier))
     room = limit * _FACTS_SHARE[0] // _FACTS_SHARE[1]
     kept = affordable(facts, room, meter)
     spent = sum(_cost(fact.text, meter) for fact in kept)
@@ -149,17 +159,13 @@ def _cost(text: str, meter: BaseMeter) -> int:
     return meter.load(text) + ITEM
 
 
-def _lines(messages: Sequence[MessageText], earlier: int) -> list[SummaryLine]:
+def _lines(read: Sequence[tuple[MessageText, MessageReading]], earlier: int) -> list[SummaryLine]:
     """Return the candidate sentences in order; the first messages are the lines of the last summary."""
     found: list[SummaryLine] = []
-    for number, one in enumerate(messages):
-        spoken = sentences(redact(one.text))
-        if one.role == "tool":
-            spoken = [*spoken[:2], *spoken[2:][-2:]]
+    for number, (one, reading) in enumerate(read):
         worth = 2 if number < earlier else 1
-        found += [
-            SummaryLine(len(found) + i, one.role, text, frozenset(terms(text)), worth) for i, text in enumerate(spoken)
-        ]
+        at = len(found)
+        found += [SummaryLine(at + i, one.role, text, words, worth) for i, (text, words) in enumerate(reading.lines)]
     return [line for line in found[-_MOST_SENTENCES:] if len(line.words) > 2]
 
 

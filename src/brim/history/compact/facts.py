@@ -166,6 +166,15 @@ class MessageText(NamedTuple):
     handle: str
 
 
+class StatedFact(NamedTuple):
+    """A fact in one message."""
+
+    role: str
+    """Whose words it counts as: what the model announces weighs no more than a tool's output."""
+    kind: str
+    text: str
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fact(FactLine):
     """One fact."""
@@ -195,20 +204,36 @@ def harvest(messages: Iterable[MessageText], most: int = 200) -> list[Fact]:
 
     Secrets are removed first.
     """
+    return gathered(((one, facts_in(one)) for one in messages), most)
+
+
+def facts_in(one: MessageText, safe: str | None = None, said: Sequence[str] = ()) -> tuple[StatedFact, ...]:
+    """Return the facts in one message, in order.
+
+    If they are known, `safe` is its whole text without secrets, and `said` the sentences of that.
+    """
+    text = one.text
+    if len(text) > _MOST_TEXT:
+        text, safe = f"{text[: _MOST_TEXT // 2]}\n{text[-_MOST_TEXT // 2 :]}", None
+    if safe is None:
+        safe = redact(text)
+        said = sentences(safe)
+    parts = _parts(one.role, safe, said)
+    return tuple(StatedFact(role, *fact) for role, part, spoken in parts for fact in _facts(role, part, spoken))
+
+
+def gathered(stated: Iterable[tuple[MessageText, Iterable[StatedFact]]], most: int) -> list[Fact]:
+    """Return the facts of messages, each once, the weightiest first and the newest first among equals."""
     found: dict[tuple[str, str], Fact] = {}
-    for at, one in enumerate(messages):
-        text = one.text
-        if len(text) > _MOST_TEXT:
-            text = f"{text[: _MOST_TEXT // 2]}\n{text[-_MOST_TEXT // 2 :]}"
-        for role, part in _parts(one.role, redact(text)):
-            for kind, fact in _facts(role, part):
-                key = kind, fact.casefold() if kind in SPOKEN else fact
-                known = found.get(key)
-                if known is None:
-                    found[key] = Fact(kind=kind, text=fact, handle=one.handle, role=role, at=at)
-                elif known.at != at or known.role != role:
-                    best = max(known.role, role, key=lambda name: _ROLES.get(name, 0))
-                    found[key] = replace(known, times=known.times + 1, role=best)
+    for at, (one, facts) in enumerate(stated):
+        for role, kind, fact in facts:
+            key = kind, fact.casefold() if kind in SPOKEN else fact
+            known = found.get(key)
+            if known is None:
+                found[key] = Fact(kind=kind, text=fact, handle=one.handle, role=role, at=at)
+            elif known.at != at or known.role != role:
+                best = max(known.role, role, key=lambda name: _ROLES.get(name, 0))
+                found[key] = replace(known, times=known.times + 1, role=best)
     return ranked(found.values())[:most]
 
 
@@ -264,30 +289,31 @@ def uncovered(facts: Sequence[Fact], text: str) -> list[Fact]:
     return [fact for fact in facts if " ".join(fact.text.casefold().split()) not in folded]
 
 
-def _parts(role: str, text: str) -> Iterator[tuple[str, str]]:
-    """Yield a text, and separately what the model announces in it, which weighs no more than a tool's output."""
-    passing = [each for each in sentences(text) if _PASSING.match(each)] if role == "assistant" else []
+def _parts(role: str, text: str, said: Sequence[str]) -> Iterator[tuple[str, str, Sequence[str]]]:
+    """Yield a text and its sentences, and separately what the model announces, which weighs no more than a tool's."""
+    passing = [each for each in said if _PASSING.match(each)] if role == "assistant" else []
     for each in passing:
         text = text.replace(each, " ", 1)
-    yield role, text
+    yield role, text, sentences(text) if passing else said
     if passing:
-        yield "tool", "\n".join(passing)
+        told = "\n".join(passing)
+        yield "tool", told, sentences(told)
 
 
-def _facts(role: str, text: str) -> Iterator[tuple[str, str]]:
+def _facts(role: str, text: str, said: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield the kind and the text of each fact in a text, as many as one message may give."""
     left = dict.fromkeys(KINDS, _MOST_OF_ONE // 4 if role == "tool" else _MOST_OF_ONE)
     seen: set[tuple[str, str]] = set()
-    for kind, found in (*_spoken(role, text), *_atoms(text)):
+    for kind, found in (*_spoken(role, said), *_atoms(text)):
         if left[kind] and (kind, found) not in seen:
             left[kind] -= 1
             seen.add((kind, found))
             yield kind, found
 
 
-def _spoken(role: str, text: str) -> Iterator[tuple[str, str]]:
+def _spoken(role: str, said: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield the sentences that are facts as a whole; of a tool's, only errors."""
-    for sentence in sentences(text):
+    for sentence in said:
         if len(sentence) <= _LONGEST:
             kinds = (kind for kind, pattern in _STATEMENTS if pattern.search(sentence)) if role != "tool" else iter(())
             kind = next(kinds, None)

@@ -8,7 +8,7 @@ and it moves the prefix that the provider has cached.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +18,7 @@ from brim.history.bindings import binds
 from brim.history.compact import mark
 from brim.history.compact.extract import condensed, summary_input
 from brim.history.compact.facts import MessageText
+from brim.history.compact.reading import Readings
 from brim.history.compact.secrets import redact
 from brim.history.forms import Form, Forms
 from brim.history.note import is_note
@@ -31,7 +32,7 @@ from brim.meter.base import BaseMeter
 from brim.receipts.receipt import handle
 from brim.truncate import shortened
 from brim.wire import Format
-from brim.wire.message import Piece
+from brim.wire.message import Message, Piece
 
 LEAST_FREED = Fraction(1, 20)
 """The part of the room that a compaction has to free."""
@@ -128,6 +129,8 @@ class CompactionPlan:
     """The pieces that are summaries of earlier compactions, by the position of their message."""
     turns: Turns = field(repr=False)
     generation: int = field(repr=False)
+    readings: Readings = field(repr=False, default_factory=dict)
+    """What was read of the messages when they came."""
 
     @property
     def meter(self) -> BaseMeter:
@@ -145,7 +148,7 @@ class CompactionPlan:
 
     def summary(self) -> str:
         """Return a summary that is made without a model, with the last one in it; it is never empty."""
-        text = condensed(self.said, self.limit, self.meter, self.previous)
+        text = condensed(self.said, self.limit, self.meter, self.previous, self.readings)
         return text or self.meter.head(f"{len(self.said):,} messages in which nothing stands out.", self.limit)
 
 
@@ -160,6 +163,7 @@ def plan(
     format: Format | None = None,
     pin: Pin = None,
     input_limit: int | None = None,
+    readings: Readings | None = None,
 ) -> CompactionPlan | None:
     """Return what a summary should replace so that the messages take less room, or `None` if it does not pay.
 
@@ -177,6 +181,7 @@ def plan(
         format: the format of the messages; without it, it is recognised.
         pin: messages whose turns stay: a function from a message to a bool, or their indexes.
         input_limit: the most tokens that a summariser can read; without it, the room.
+        readings: what was read of the messages for a summary when they came.
 
     Raises:
         InvalidValue: an argument or a message is invalid.
@@ -201,7 +206,7 @@ def plan(
     saved = split.older - limit - overhead
     if not split.gone or saved < 1 or saved < LEAST_FREED * room:
         return None
-    return _planned(split, previous, limit, input_limit or room, saved)
+    return replace(_planned(split, previous, limit, input_limit or room, saved), readings=readings or {})
 
 
 def apply(plan: CompactionPlan, summary: str) -> Compacted:
@@ -290,9 +295,7 @@ def _planned(split: _Split, previous: Compacted | None, limit: int, input_limit:
     turns, gone = split.turns, set(split.gone)
     last = _last(split.found, previous)
     replaced = [turns.messages[at] for at in split.gone if at not in split.found]
-    # Where results come in the user's messages, it is still a tool that speaks.
-    texts = [("tool" if one.results else one.role, one.text()) for one in replaced if not is_note(one)]
-    spoken = tuple(MessageText(role, text, handle(text)) for role, text in texts if text.strip())
+    spoken = tuple(said for one in replaced if (said := said_in(one)) is not None)
     before, unit = turns.fixed + turns.total, turns.meter.unit
     return CompactionPlan(
         said=spoken,
@@ -314,6 +317,14 @@ def _planned(split: _Split, previous: Compacted | None, limit: int, input_limit:
         turns=turns,
         generation=turns.generation,
     )
+
+
+def said_in(message: Message) -> MessageText | None:
+    """Return the text of a message for a summary; `None` if it says nothing."""
+    if is_note(message) or not (text := message.text()).strip():
+        return None
+    # Where results come in the user's messages, it is still a tool that speaks.
+    return MessageText("tool" if message.results else message.role, text, handle(text))
 
 
 def _last(pieces: Mapping[int, Piece], previous: Compacted | None) -> mark.Summary:

@@ -1,0 +1,64 @@
+"""What is read ahead changes when the work is done, and nothing else."""
+
+import pytest
+
+import brim
+from brim.sessions.read_ahead import ReadAhead
+from sessions.talking import SYSTEM, turn, window
+
+
+def told(store, id, *, summarise, turns=40, purge_at=None):
+    """Return the prompts of a session, and the texts that it dropped, by handle."""
+    session = brim.Session(window=window(3_000), meter="o200k_base", store=store, id=id, summarise=summarise)
+    prompts = []
+    for i in range(turns):
+        session.add(turn(i))
+        if i == purge_at:
+            store.purge(session=id)
+        prompts.append(session.prompt(system=SYSTEM).messages)
+    notes = store.entries(id, kinds=["note"])
+    return session, prompts, [name for entry in notes for name in entry.body.get("kept", ())]
+
+
+@pytest.mark.parametrize("summarise", [None, "extract"], ids=["excerpts", "summaries"])
+def test_prompts_and_dropped_texts_are_those_of_a_session_that_reads_nothing_ahead(summarise, monkeypatch):
+    with brim.open_store("sqlite:///:memory:") as store:
+        _, prompts, kept = told(store, "ahead", summarise=summarise)
+        ahead = {name: store.text(name, session="ahead") for name in kept}
+        monkeypatch.setattr(ReadAhead, "run", lambda *_, **__: {})
+        session, same, dropped = told(store, "late", summarise=summarise)
+        assert prompts == same
+        assert session.status().compactions
+        assert set(kept) == set(dropped)
+        assert ahead == {name: store.text(name, session="late") for name in dropped}
+        assert None not in ahead.values()
+
+
+@pytest.mark.parametrize("summarise", [None, "extract"], ids=["excerpts", "summaries"])
+@pytest.mark.parametrize("purge_at", [25])
+def test_a_purge_loses_no_text_that_is_dropped_after_it(summarise, purge_at):
+    with brim.open_store("sqlite:///:memory:") as store:
+        _, _, kept = told(store, "run", summarise=summarise, purge_at=purge_at)
+        assert kept
+        assert all(store.text(name, session="run") is not None for name in kept)
+
+
+def test_a_text_that_is_still_in_the_prompt_is_not_found_among_the_dropped():
+    with brim.open_store("sqlite:///:memory:") as store:
+        session = brim.Session(window=brim.Window(3_000), meter="o200k_base", store=store)
+        session.add([{"role": "user", "content": "The password of the zebra house is heliotrope."}])
+        for i in range(30):
+            session.add(turn(i))
+            if session.status().used * 2 > 3_000:
+                break
+        session.add(turn(99))
+        session.prompt()
+        assert not session.status().compactions
+        assert store.search("heliotrope")
+        assert not session.search("heliotrope")
+
+
+def test_a_text_is_noted_once():
+    with brim.open_store("sqlite:///:memory:") as store:
+        _, _, kept = told(store, "run", summarise=None, turns=60)
+        assert len(kept) < 1.5 * len(set(kept))  # Once more when the session continues as it was last sent.
