@@ -31,6 +31,7 @@ import faults_authors
 import faults_flows
 import faults_gateway
 import faults_histories
+import faults_requests
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -1173,7 +1174,7 @@ FAULTS = tuple(
         *AREAS,
         *(
             Area(*area)
-            for each in (faults_histories, faults_gateway, faults_authors, faults_flows)
+            for each in (faults_histories, faults_requests, faults_gateway, faults_authors, faults_flows)
             for area in each.AREAS
         ),
     )

@@ -1,8 +1,10 @@
 """Prints what `fit_request` does on recorded conversations: the fill of chats over documents, the cost, the tools kept.
 
-Usage: python scripts/request_figures.py FOLDER [QUESTIONS], where FOLDER has the files that `bench` reads too:
-`locomo_dev`, `swe_coding_tools`, `tau_airline` and `tau_retail`. The recordings have no tool definitions: each
-tool has the name and the arguments that were called.
+Usage: python scripts/request_figures.py FOLDER [QUESTIONS [DEFINITIONS]]
+
+FOLDER has the files that `bench` reads too: `locomo_dev`, `swe_coding_tools`, `tau_airline` and `tau_retail`. The
+recordings have no tool definitions: each tool has the name and the arguments that were called. DEFINITIONS is a folder
+of other tools to choose among: JSON lines, each with a list `function`.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from statistics import mean, median
 from typing import Any
 
@@ -100,36 +103,55 @@ def cost(chat: dict[str, Any], recorded: list[dict[str, Any]]) -> None:
         print(f"{name}, {sum(map(len, texts)):,} characters: {told}", flush=True)
 
 
-def tools_kept(path: Path, steps_each: int) -> None:
-    """Print how often the tool of the next call is among those that are kept, at several budgets for tools."""
-    records = list(lines(path))
+def called_tools(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return definitions of the tools that recordings call, with the names and the arguments of the calls."""
     called: dict[str, set[str]] = {}
     for record in records:
         for message in record["messages"]:
             for call in message.get("tool_calls") or ():
                 arguments = json.loads(call["function"]["arguments"] or "{}")
                 called.setdefault(call["function"]["name"], set()).update(arguments)
-    tools = [
-        {
-            "type": "function",
-            "function": {
-                "name": name,
-                "description": name.replace("_", " "),
-                "parameters": {"type": "object", "properties": {key: {"type": "string"} for key in sorted(keys)}},
-            },
-        }
+    return [
+        _tool(name, name.replace("_", " "), {key: {"type": "string"} for key in sorted(keys)})
         for name, keys in sorted(called.items())
     ]
+
+
+def _tool(name: str, description: str, properties: dict[str, Any]) -> dict[str, Any]:
+    parameters = {"type": "object", "properties": properties}
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
+
+
+def other_tools(folder: Path, count: int) -> list[dict[str, Any]]:
+    """Return definitions of a collection: files of JSON lines, each with a list `function`."""
+    found: dict[str, dict[str, Any]] = {}
+    for path in sorted(folder.glob("*.json")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            for each in json.loads(line).get("function") or ():
+                found.setdefault(each["name"], {"type": "function", "function": each})
+    return Random(5).sample([found[name] for name in sorted(found)], count)
+
+
+def tools_kept(path: Path, steps_each: int, others: Path | None) -> None:
+    """Print how often the tool of the next call is kept: of 300 tools in a budget for 40, or of those recorded.
+
+    The weights were tuned on recordings of even numbers, so those of odd numbers are measured.
+    """
+    records = list(lines(path))
+    tools = called_tools(records)
+    shares = [0.75, 0.9]
+    if others is not None:
+        tools, shares = [*tools, *other_tools(others, 300 - len(tools))], [40 / 300]
+        Random(5).shuffle(tools)
     whole = brim.meter("gpt-4o").count_messages([], tools)
-    for share in (0.5, 0.75, 0.9):
+    for share in shares:
         hits = total = kept = 0
-        for record in records:
+        for number, record in enumerate(records[1::2]):
             messages = record["messages"]
-            at = [i for i, message in enumerate(messages) if message.get("tool_calls") and i > 1][:steps_each]
-            for i in at:
-                history = messages[:i]
+            at = [i for i, message in enumerate(messages) if message.get("tool_calls") and i > 1]
+            for i in Random(number).sample(at, min(steps_each, len(at))):
                 request = brim.fit_request(
-                    messages=history,
+                    messages=messages[:i],
                     tools=tools,
                     keep_tools="relevant",
                     tools_ceiling=int(whole * share),
@@ -150,11 +172,12 @@ def tools_kept(path: Path, steps_each: int) -> None:
 def main() -> int:
     """Read the arguments and print the figures."""
     folder, most = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 20
+    others = Path(sys.argv[3]) if len(sys.argv) > 3 else None
     fill(folder / "locomo_dev.jsonl.gz", most)
     longest = max(lines(folder / "swe_coding_tools.jsonl.gz"), key=lambda record: len(str(record["messages"])))
     cost(next(chats(folder / "locomo_dev.jsonl.gz", 1)), longest["messages"])
     for name in ("tau_airline", "tau_retail"):
-        tools_kept(folder / f"{name}.jsonl.gz", max(1, most // 4))
+        tools_kept(folder / f"{name}.jsonl.gz", max(1, most // 4), others)
     return 0
 
 

@@ -230,3 +230,39 @@ def test_a_replay_at_another_budget_is_the_fit_at_that_budget():
     again = brim.replay(request.receipt.to_json(), budget=2_500)
     assert again.body == rag(2_500).body
     assert brim.replay(request).body == request.body
+
+
+SCHEMA = {"type": "json_schema", "json_schema": {"name": "answer", "schema": {"description": "an answer " * 300}}}
+
+
+def test_other_fields_of_the_body_are_counted_and_sent():
+    """A `response_format` of 600 tokens went beside the budget."""
+    given = {"messages": chat(), "budget": 2_000, "model": "gpt-4o"}
+    plain = brim.fit_request(**given)
+    request = brim.fit_request(**given, fields={"response_format": SCHEMA, "temperature": 0.2})
+    assert request.body["response_format"] == SCHEMA
+    assert request.body["temperature"] == 0.2
+    assert len(request.messages) < len(plain.messages)
+    fitted = brim.fit_messages(chat(), 2_000, model="gpt-4o", fields={"response_format": SCHEMA})
+    assert request.messages == fitted.messages
+    assert request.used == fitted.used
+    assert not request.receipt.exact
+    assert request.receipt.part("fields").used > 600
+    again = brim.replay(brim.fit_request(**given, fields={"response_format": SCHEMA}, capture=True).receipt.to_json())
+    assert again.body["response_format"] == SCHEMA
+    assert again.used == request.used
+
+
+def test_fields_beside_the_tools_of_bedrock_are_kept():
+    said = [{"role": "user", "content": [{"text": "hello"}]}]
+    tools = [{"toolSpec": {"name": "look", "description": "looks", "inputSchema": {"json": {"type": "object"}}}}]
+    request = brim.fit_request(
+        messages=said, tools=tools, fields={"toolConfig": {"toolChoice": {"any": {}}}}, budget=900, meter=M
+    )
+    assert request.body["toolConfig"] == {"toolChoice": {"any": {}}, "tools": tools}
+
+
+@pytest.mark.parametrize("name", ["messages", "tools", "model"])
+def test_a_field_with_an_argument_of_its_own_is_refused(name):
+    with pytest.raises(brim.InvalidValue, match=f"fields {name}"):
+        brim.fit_request(messages=chat(), fields={name: []}, budget=900, meter=M)

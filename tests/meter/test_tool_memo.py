@@ -79,3 +79,13 @@ def test_a_history_notices_a_tool_that_grew_between_two_fits(model):
     fresh = brim.History(model=model)
     fresh.extend([{"role": "user", "content": "Hello"}])
     assert before < after == fresh.fit(10_000, tools=copy.deepcopy(tools)).used
+
+
+def test_the_newest_list_is_known_however_many_came_before():
+    """After four lists of tools, no other was ever found again."""
+    memo: ToolMemo[str] = ToolMemo()
+    lists = [[tool(f"t{at}"), tool("same")] for at in range(9)]
+    for tools in lists:
+        read = memo.each(tools, lambda _, each: each["function"]["name"])
+        assert memo.each(list(tools), lambda _, __: "read again") is read
+    assert memo.each(lists[-2], lambda _, __: "read again") == ["t7", "same"]

@@ -16,7 +16,7 @@ from brim.errors import InvalidType
 from brim.meter.chat import RequestCounter, framing_of, request_counts
 from brim.meter.grapheme import boundary_after, boundary_before
 from brim.meter.memo import Memo
-from brim.meter.tool_memo import ToolMemo
+from brim.meter.tool_memo import Counted, ToolMemo
 
 _WINDOW = 6
 """Characters per token of the limit that a search looks at first: English has about four."""
@@ -68,7 +68,7 @@ class BaseMeter(ABC):
         return self.source or super().__reduce_ex__(protocol)
 
     @cached_property
-    def _tool_memos(self) -> dict[Any, ToolMemo]:
+    def _tool_memos(self) -> dict[Any, ToolMemo[Counted]]:
         """The tool definitions that were counted, by provider and model."""
         return {}
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from brim.meter.model import Framing
-from brim.meter.tool_memo import ToolMemo
+from brim.meter.tool_memo import Counted, ToolMemo
 from brim.wire import format_of, instructions, wire
 from brim.wire.message import MEDIA, Message, Piece
 from brim.wire.remainder import shown_fields
@@ -60,7 +60,7 @@ class RequestCounter:
         provider: str,
         framing: Framing | None = None,
         model: str | None = None,
-        memos: dict[Any, ToolMemo] | None = None,
+        memos: dict[Any, ToolMemo[Counted]] | None = None,
     ) -> None:
         self.text = count
         """Returns the tokens of a text."""

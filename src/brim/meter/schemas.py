@@ -118,7 +118,7 @@ def count_tools(
     *,
     model: str | None = None,
     system: bool = True,
-    memo: ToolMemo | None = None,
+    memo: ToolMemo[Counted] | None = None,
 ) -> tuple[int, bool]:
     """Return the tokens of the tools of a request, and whether a published rule makes the number exact.
 
@@ -138,7 +138,7 @@ def tool_counts(
     *,
     model: str | None = None,
     system: bool = True,
-    memo: ToolMemo | None = None,
+    memo: ToolMemo[Counted] | None = None,
 ) -> ToolCounts:
     """Return the tokens of each tool of a request.
 

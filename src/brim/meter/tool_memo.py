@@ -7,10 +7,10 @@ comparison runs inside the interpreter, and a text that is the same object is no
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from operator import eq, is_
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 _MOST_TOOLS = 4_096
 """Definitions that are kept; servers of tools bring some hundreds."""
@@ -21,36 +21,37 @@ _MOST_DEPTH = 40
 
 Counted = tuple[tuple[int, ...], bool]
 """The tokens of each function of a tool, and whether a published rule covers them."""
+T = TypeVar("T")
 
 
-class ToolMemo:
-    """The counts of the tool definitions that one meter has read, in one provider's format."""
+class ToolMemo(Generic[T]):
+    """What was read of tool definitions: for a meter and a provider's format, what they count."""
 
     def __init__(self) -> None:
-        self._tools: OrderedDict[int, _KnownTool] = OrderedDict()
-        self._lists: deque[_KnownList] = deque(maxlen=_MOST_LISTS)
+        self._tools: OrderedDict[int, _KnownTool[T]] = OrderedDict()
+        self._lists: list[_KnownList[T]] = []
 
-    def each(self, tools: Sequence[Any], read: Callable[[int, Any], Counted]) -> list[Counted]:
-        """Return the tokens of each tool.
+    def each(self, tools: Sequence[Any], read: Callable[[int, Any], T]) -> list[T]:
+        """Return what was read of each tool; the same list as before if nothing has changed.
 
         Args:
             tools: the definitions.
-            read: counts the one at an index, if it is new or was changed.
+            read: reads the one at an index, if it is new or was changed.
         """
-        for known in tuple(self._lists):
+        for known in self._lists:
             same = len(known.tools) == len(tools) and all(map(is_, known.tools, tools))
             if same and all(map(eq, tools, known.copies)):
-                return known.counted
+                return known.values
         found = [self._one(at, tool, read) for at, tool in enumerate(tools)]
-        counted = [each.counted for each in found]
+        values = [each.value for each in found]
         if all(each.copy is not None for each in found):
             # Of a list whose tools were changed, the old counts are of no use.
-            others = [each for each in tuple(self._lists) if not _same_objects(each.tools, tools)]
-            made = _KnownList(tuple(tools), [each.copy for each in found], counted)
-            self._lists = deque([made, *others], maxlen=_MOST_LISTS)
-        return counted
+            others = [each for each in self._lists if not _same_objects(each.tools, tools)]
+            made = _KnownList(tuple(tools), [each.copy for each in found], values)
+            self._lists = [made, *others[: _MOST_LISTS - 1]]
+        return values
 
-    def _one(self, at: int, tool: Any, read: Callable[[int, Any], Counted]) -> _KnownTool:
+    def _one(self, at: int, tool: Any, read: Callable[[int, Any], T]) -> _KnownTool[T]:
         known = self._tools.get(id(tool))
         if known is not None and known.tool is tool and tool == known.copy:
             return known
@@ -62,21 +63,21 @@ class ToolMemo:
         return made
 
 
-class _KnownTool(NamedTuple):
+class _KnownTool(NamedTuple, Generic[T]):
     """One definition; keeping the object itself keeps its identity from being used again."""
 
     tool: Any
     copy: Any
     """A copy of its containers; `None` if it holds what cannot be compared."""
-    counted: Counted
+    value: T
 
 
-class _KnownList(NamedTuple):
+class _KnownList(NamedTuple, Generic[T]):
     """The definitions of a request."""
 
     tools: tuple[Any, ...]
     copies: list[Any]
-    counted: list[Counted]
+    values: list[T]
 
 
 class _Exact:

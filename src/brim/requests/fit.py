@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields as fields_of
 from typing import Any, TypedDict, Unpack
 
 from brim.amounts import Amount
@@ -19,7 +19,7 @@ from brim.requests.request import Request
 from brim.requests.request_fit import RequestFit
 from brim.requests.terms import KeepTools, RequestTerms
 from brim.sections.fit import check
-from brim.wire import Format
+from brim.wire import Format, Wire
 
 SectionsOrText = Sequence[Section] | str | None
 
@@ -46,6 +46,7 @@ def fit_request(
     messages: Sequence[Any] | History = (),
     user: SectionsOrText = None,
     tools: Tools | None = None,
+    fields: Mapping[str, Any] | None = None,
     keep_tools: KeepTools = "all",
     budget: int | Window | None = None,
     meter: Meter | str | Callable[[str], int] | None = None,
@@ -67,14 +68,14 @@ def fit_request(
 ) -> Request:
     """Return a request of sections, a history and tools that counts at most the budget, with one receipt.
 
-    What one part does not use, the next one gets. With sections alone it is `fit`, with messages alone `fit_messages`,
-    whose other options (`select`, `query`, `recent`, `older`, `pin` and so on) are accepted too.
+    With sections alone it is `fit`, with messages alone `fit_messages`, whose options are accepted too.
 
     Args:
         system: the system prompt: a text that is required, or sections.
         messages: the conversation so far, in one provider's format, or a `History` of it.
         user: the message of the user that ends the request: a text that is required, or sections.
         tools: the tool definitions.
+        fields: the other fields of the body, such as `response_format`; what the model is shown of them is counted.
         keep_tools: `all`, or `relevant`: those that the messages call, then the best for the question.
         budget: tokens, or a window with a budget; by default the window of `model`.
         meter: what counts: a meter, the name of one, or a function from text to a number.
@@ -110,6 +111,7 @@ def _fit(given: Mapping[str, Any]) -> RequestFit:
     check(sections, options)
     meter, model, summarise = given["meter"], given["model"], given["summarise"]
     history = _history(given["messages"], meter, model, given["format"], given["repair"])
+    _check_fields(given["fields"], history.turns.wire)
     return RequestFit(
         sections=sections,
         budget=budget_of(given["budget"], model),
@@ -121,7 +123,8 @@ def _fit(given: Mapping[str, Any]) -> RequestFit:
         history=history,
         leading=len(pages[0]),
         tools=given["tools"],
-        terms=RequestTerms(**{slot.name: given[slot.name] for slot in fields(RequestTerms)}),
+        fields=given["fields"],
+        terms=RequestTerms(**{slot.name: given[slot.name] for slot in fields_of(RequestTerms)}),
         turn_options=_turn_options(given["turns"], summarise if len(history) else None),
         model=model,
     )
@@ -155,6 +158,14 @@ def _history(
     history = History(meter, model=model, format=format, repair=repair)
     history.extend(messages)
     return history
+
+
+def _check_fields(fields: Any, wire: Wire) -> None:
+    """Pass if no field has an argument of its own."""
+    taken = [wire.model_key, wire.list_key, wire.system_key, *(wire.tools_at if len(wire.tools_at) == 1 else ())]
+    for name in fields if isinstance(fields, Mapping) else ():
+        if name in taken:
+            raise InvalidValue(f"fields {name}", fields[name], "left out: it has an argument of its own")
 
 
 def _turn_options(given: Mapping[str, Any], summarise: Summarise | None) -> dict[str, Any]:

@@ -155,6 +155,7 @@ def _request(
         messages=history.messages,
         user=sections[recorded.leading :],
         tools=history.tools,
+        fields=history.fields,
         budget=budget,
         **{**_measure(own, meter), "model": recorded.model},
         summarise=known or ((lambda text, _: summaries.get(text, "")) if summaries else None),

@@ -28,6 +28,7 @@ from brim.sections.draft import SMOOTH, Draft
 from brim.sections.layout import Layout, layout
 from brim.sections.section_fit import Bidder, SectionFit
 from brim.wire import definitions
+from brim.wire.remainder import shown_fields
 from brim.wire.values import json_of
 
 _PAGES = ("system", "user")
@@ -43,6 +44,8 @@ class RequestFit(SectionFit):
     leading: int
     """How many of the sections are the system prompt's; the others are the user's."""
     tools: Sequence[Any] | None
+    fields: Mapping[str, Any] | None
+    """The other fields of the body."""
     terms: RequestTerms
     turn_options: Mapping[str, Any]
     """The options of the history, by name."""
@@ -52,6 +55,8 @@ class RequestFit(SectionFit):
     frames: dict[str, int] = field(init=False)
     """Tokens of the framing of each page."""
     counts_of_tools: ToolCounts | None = field(init=False, default=None)
+    count_of_fields: tuple[int, bool] = field(init=False)
+    """Tokens of the other fields, and whether they are exact."""
     share: HistoryShare = field(init=False)
     whole: bool = field(init=False, default=False)
     """Whether nothing had to be shared."""
@@ -65,6 +70,7 @@ class RequestFit(SectionFit):
         rows = {"system": names[: self.leading], "user": names[self.leading :]}
         self.pages = {page: layout(row, separator=separator, template=None) for page, row in rows.items()}
         system = bool(self.history.turns.system) or any(self._lives("system"))
+        self.count_of_fields = chat.fields(self.fields)
         if self.tools is not None:
             self.counts_of_tools = _by_tool(self.tools, chat.each_tool(self.tools, system=system))
 
@@ -166,7 +172,8 @@ class RequestFit(SectionFit):
         """Return the history as bidders; `relevant` says whether tools are chosen."""
         counts = self.counts_of_tools
         reply = self.history.turns.chat.framing.reply
-        extra = {"tools": 0 if relevant or counts is None else counts.total, "system": 0, "reply": reply}
+        other = {"fields": self.count_of_fields[0]} if self.count_of_fields[0] else {}
+        extra = {"tools": 0 if relevant or counts is None else counts.total, "system": 0, **other, "reply": reply}
         tools = self._tool_share() if relevant else None
         share = HistoryShare(
             history=self.history,
@@ -187,11 +194,17 @@ class RequestFit(SectionFit):
         return ToolShare(
             functions=functions_of(tools),
             counts=counts,
-            order=relevant_order(tools, self.history, self._question(), self.turn_options["embed"]),
+            order=relevant_order(
+                tools, self.history, self._question(), self.turn_options["embed"], instructions=self._instructions()
+            ),
             terms=self.terms,
             budget=self.budget,
             written=json_of(list(tools), "tools"),
         )
+
+    def _instructions(self) -> str:
+        """Return the text of the system prompt, by which tools are chosen too."""
+        return "\n".join([draft.text for draft in self._lives("system")])
 
     def _question(self) -> str | None:
         """Return the question by which tools are chosen; `None` if only the history has one."""
@@ -259,6 +272,7 @@ class RequestFit(SectionFit):
         named = {
             "tools": share.extra["tools"] or (counts.once if counts is not None and share.tools is not None else 0),
             "system messages": self.history.turns.fixed,
+            "fields": self.count_of_fields[0],
             "framing": share.extra["reply"] + self._pages_count(dict.fromkeys(texts, " ")),
         }
         return {name: units for name, units in named.items() if units}
@@ -272,16 +286,17 @@ class RequestFit(SectionFit):
         if share.tools is not None:
             tools = [tool for index, tool in enumerate(self.tools or ()) if index in share.tools.kept]
         last = self._joined_message() if asked else None
-        exact = self.counts_of_tools is None or self.counts_of_tools.exact
-        fitted = self.history.fitted(
-            fit, {"tools": self.tools if share.tools is None else None, "system": None}, exact=exact, capture=False
-        )
+        exact = self.count_of_fields[1] and (self.counts_of_tools is None or self.counts_of_tools.exact)
+        before = {"tools": self.tools if share.tools is None else None, "system": None, "fields": self._shown()}
+        fitted = self.history.fitted(fit, before, exact=exact, capture=False)
         messages = list(fitted.messages)
         if asked and last is not None:
             messages[-1] = turns.wire.append(last, asked)
         elif asked:
             messages.append(turns.wire.say(asked))
         body = turns.wire.body(messages, system=system, tools=tools, model=self.model)
+        for name, value in (self.fields or {}).items():
+            body[name] = {**value, **body[name]} if name in body and isinstance(value, Mapping) else value
         return Request(
             body=body,
             messages=body[turns.wire.list_key],
@@ -292,6 +307,9 @@ class RequestFit(SectionFit):
             texts=dict(texts),
             _write=lambda: self._written(fitted, texts, used),
         )
+
+    def _shown(self) -> dict[str, Any] | None:
+        return shown_fields(self.fields) or None
 
     def _written(self, fitted: Fitted, texts: Mapping[str, str], used: int) -> Receipt:
         """Return the receipt: the parts in the order of the page."""
@@ -343,7 +361,7 @@ class RequestFit(SectionFit):
         )
         given = told.capture
         assert isinstance(given, HistoryInput)
-        history = replace(given, budget=self.budget, tools=self.tools)
+        history = replace(given, budget=self.budget, tools=self.tools, fields=self.fields)
         return RequestCapture(
             sections=own, history=history, leading=self.leading, terms=self.terms.to_dict(), model=self.model
         )

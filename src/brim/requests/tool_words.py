@@ -6,6 +6,7 @@ orders. Each line is a group of such words. They only add to the words of the qu
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from brim.meter.words import terms
@@ -67,14 +68,80 @@ summary summarize short brief
 password secret token key authentication
 contact phone call number address
 package parcel delivery shipping track
+probability likely chance odds random distribution binomial outcome coin dice toss
+average mean median deviation variance spread statistic standard
+divide divisor divisible factor multiple prime greatest common number
+root zero solution quadratic polynomial solve
+crime criminal convict offence offense court law legal lawsuit judge arrest record
+award achievement win won prize title medal career honour honor champion
+publish publication paper book author journal release article come issue
+school university college degree education study graduate student course pupil grade mark
+concert show opera theatre theater play perform band live gig event seat ticket
+recipe cook ingredient dish meal bake oven stove kitchen
+thermostat temperature heat cool heating cooling conditioner ac warm oven degree
+device light lamp switch turn home smart
+chess rating rank ranking elo strong player level
+present value worth bond annuity payment future yield discount
+invest fund gain return growth yearly annual rate period
+mole molar molecular atom chemical compound element formula
+elevation high height altitude tall mountain park big large
+sentiment positive negative tone opinion emotion classify
+model neural network train training learning classifier predict
+browser request header cookie http url web website link page
+owner own belong property land parcel deed
+friend contact person tell let inform know share location
+visit museum tower monument attraction landmark sight opening hour
+instrument violin piano guitar drum
+inventory stock shelf available availability supply
+list folder directory content inside file
 """
+
+_GENERAL = frozenset(terms("think plan todo finish submit handoff escalate human memory remember recall"))
+"""Words in the names of tools that an agent may need in any conversation, whatever it is about."""
+_GENERAL_ALONE = frozenset(terms("calculate calculator compute search help answer respond done stop wait clock"))
+"""Words that are such a name if nothing else stands beside them."""
+
+_QUESTIONS = {
+    "who": "person user name",
+    "whose": "owner person",
+    "when": "date time year",
+    "where": "location place address",
+    "how many": "count number total",
+    "how much": "price cost amount",
+    "how long": "duration time",
+    "how far": "distance",
+    "how likely": "probability",
+    "how old": "age date",
+}
+"""What questions ask for. Their first words are too common to be terms."""
+_SIGNS = (
+    (re.compile(r"[\w.+-]+@[\w-]+\.\w+"), "email address user contact"),
+    (re.compile(r"https?://|www\."), "url link website page"),
+    (re.compile(r"(?<!\w)[~.]?/\w+(?:/\w+)*|\b\w+\.(?:txt|csv|json|py|md|pdf|log)\b"), "file path directory"),
+    (re.compile(r"\d\s*%|\bpercent"), "percent rate interest"),
+    (re.compile(r"[$€£¥]\s*\d|\d\s*(?:dollars|euros|usd|eur)\b", re.IGNORECASE), "amount money price currency"),
+    (re.compile(r"\b(?:1[5-9]|20)\d\d\b"), "year date"),
+    (re.compile(r"\b\d{1,2}:\d\d\b"), "time hour"),
+    (re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}\b"), "ip address host"),
+    (re.compile(r"-?\d+\.\d+\s*,\s*-?\d+\.\d+"), "latitude longitude coordinates location"),
+)
+"""What texts of a certain form are."""
 
 
 def related(text: str) -> str:
-    """Return the words that mean the same as words of a text, once each."""
+    """Return the words that mean the same as words of a text, and those for what it asks and contains, once each."""
     groups, had = _groups(), terms(text)
     found = {word: None for term in had for group in groups.get(term, ()) for word in group}
+    spoken = " ".join(text.casefold().split())
+    asked = [words for start, words in _QUESTIONS.items() if re.search(rf"\b{start}\b", spoken)]
+    signs = [words for sign, words in _SIGNS if sign.search(text)]
+    found |= dict.fromkeys(terms(" ".join([*asked, *signs])))
     return " ".join(word for word in found if word not in had)
+
+
+def is_general(named: frozenset[str]) -> bool:
+    """Return whether a tool with these terms in its name may be needed whatever a conversation is about."""
+    return bool(named and (named & _GENERAL or named <= _GENERAL_ALONE))
 
 
 @cache

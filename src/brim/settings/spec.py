@@ -87,6 +87,7 @@ class Spec:
                 messages=given.messages,
                 user=pages["user"],
                 tools=given.tools,
+                fields={key: value for key, value in given.fields.items() if key not in ("model", "modelId")},
                 **arguments,
             )
         except (InvalidValue, UnknownName) as error:

@@ -1,0 +1,130 @@
+"""How the fit of a whole request could be wrong: faults for `scripts/faults.py`."""
+
+_REQUESTS = "tests/test_requests.py"
+_TOOLS = f"tests/test_tool_relevance.py {_REQUESTS}"
+_CUT = f"{_REQUESTS}::test_requests_that_broke_the_promise_once {_REQUESTS}"
+
+AREAS = (
+    (
+        "requests/fit.py",
+        _REQUESTS,
+        (
+            ("a field with an argument of its own is sent", "        if name in taken:\n", "        if False:\n"),
+            (
+                "a text of the system prompt may be cut",
+                'return (Section(name, given, priority="required"),)',
+                "return (Section(name, given),)",
+            ),
+            (
+                "a history and another format are accepted",
+                "if meter is not None or format is not None:",
+                "if meter is not None:",
+            ),
+        ),
+    ),
+    (
+        "requests/request_fit.py",
+        _REQUESTS,
+        (
+            ("other fields are not counted", '"system": 0, **other, "reply": reply}', '"system": 0, "reply": reply}'),
+            (
+                "other fields are not sent",
+                "        for name, value in (self.fields or {}).items():\n",
+                "        for name, value in ():\n",
+            ),
+            (
+                "other fields take the place of the tools",
+                "{**value, **body[name]} if name in body and isinstance(value, Mapping) else value",
+                "value",
+            ),
+            ("what is left over is not offered again", "if left < _WORTH or not steps", "if True or not steps"),
+            (
+                "two messages of the user follow each other",
+                "if not turns.wire.pairs or fit is None",
+                "if True or fit is None",
+            ),
+            ("all tools are sent", " if index in share.tools.kept]", "]"),
+            ("the system prompt is no part of the topic", "instructions=self._instructions()", 'instructions=""'),
+            ("the tools are not in the receipt", "[] if share.tools is None else [share.tools.part()]", "[]"),
+            ("ceilings do not count where all fits", "if share.wanted < share.total or any(", "if any("),
+            (
+                "the framing of pages is not counted",
+                "return self.frames[page] + self.meter.count_joined(",
+                "return self.meter.count_joined(",
+            ),
+        ),
+    ),
+    (
+        "requests/history_share.py",
+        _CUT,
+        (
+            ("called tools are not paid for", "if fit.used - self.fixed + units <= room:", "if True:"),
+            ("the ceiling of the history is ignored", "if self.terms.history_ceiling is not None:", "if False:"),
+            ("the floor of the history is not held", "min(share.floor, wanted), self.rank", "0, self.rank"),
+            (
+                "turns that make thinking unusable are left out",
+                "if used is not None and not self.load and share.keeps_more():",
+                "if False:",
+            ),
+            ("the tools of other turns are not asked for", "wanted += share.calls if wanted else 0", "wanted += 0"),
+        ),
+    ),
+    (
+        "requests/tool_share.py",
+        _TOOLS,
+        (
+            ("the least relevant tools are offered", "for index in self.order:", "for index in reversed(self.order):"),
+            ("a called tool may be missing", "return self.pinned | self.called | self.chosen", "return self.chosen"),
+            ("tools are offered beyond the grant", "if index not in paid and units <= left:", "if index not in paid:"),
+            (
+                "what any tools cost is not counted",
+                "return self.counts.once + self.cost(self.kept) if",
+                "return self.cost(self.kept) if",
+            ),
+            (
+                "a tool without a function is left out",
+                "if not own or not set(own).isdisjoint(names)",
+                "if not set(own).isdisjoint(names)",
+            ),
+        ),
+    ),
+    (
+        "requests/tool_relevance.py",
+        _TOOLS,
+        (
+            ("the topic does not count", "_COVERAGE = 3.0", "_COVERAGE = 0.0"),
+            ("words that mean the same do not count", "_RELATED = 0.5", "_RELATED = 0.0"),
+            ("tools for any conversation need a topic", "1.0 if is_general(tool.named) else covered", "covered"),
+            ("calls so far do not count", "0 if again.isdisjoint(tool.functions) else _CALLED", "0"),
+            ("the least relevant come first", "(-round(scores[at], 6), at)", "(round(scores[at], 6), at)"),
+        ),
+    ),
+    (
+        "requests/tool_index.py",
+        _TOOLS,
+        (
+            ("another list of tools is taken for the last", "if known.tools is read:", "if known.tools:"),
+            ("arguments are no part of the topic", "self._share(tool.takes or tool.named, said)", "0.0"),
+        ),
+    ),
+    (
+        "requests/tool_words.py",
+        _TOOLS,
+        (
+            ("questions ask for nothing", '" ".join([*asked, *signs])', '" ".join(signs)'),
+            ("what a question contains is nothing", '" ".join([*asked, *signs])', '" ".join(asked)'),
+        ),
+    ),
+    (
+        "requests/terms.py",
+        _REQUESTS,
+        (
+            (
+                "the priority of the history is ignored",
+                '_rank("history", self.history_priority)',
+                '_rank("history", "high")',
+            ),
+            ("a floor is not checked", 'units_or_share(f"{name}_floor", getattr(self, f"{name}_floor"))', "pass"),
+        ),
+    ),
+)
