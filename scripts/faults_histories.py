@@ -2,6 +2,7 @@
 
 _TRAFFIC = "tests/test_traffic.py"
 _HISTORY = "tests/history/test_forms.py tests/history/test_receipt.py tests/history/test_turns.py"
+_EXCERPTS = "tests/history/test_excerpts.py"
 _LADDER = "tests/history/test_ladder.py"
 
 AREAS = (
@@ -85,7 +86,7 @@ AREAS = (
     ),
     (
         "history/names.py",
-        f"tests/history/test_excerpts.py {_HISTORY}",
+        f"{_EXCERPTS} {_HISTORY}",
         (
             (
                 "names of the agent are worth no more",
@@ -103,7 +104,7 @@ AREAS = (
     ),
     (
         "history/excerpts.py",
-        f"tests/history/test_excerpts.py {_HISTORY} {_TRAFFIC}",
+        f"{_EXCERPTS} {_HISTORY} {_TRAFFIC}",
         (
             (
                 "an escape sequence is split",
@@ -134,7 +135,7 @@ AREAS = (
     ),
     (
         "history/arrangement.py",
-        f"tests/history/test_excerpts.py tests/history/test_superseded.py {_HISTORY} {_TRAFFIC}",
+        f"{_EXCERPTS} tests/history/test_outliers.py tests/history/test_superseded.py {_HISTORY} {_TRAFFIC}",
         (
             ("an old copy is filled up like any", "key=lambda turn: turn in self._old)", "key=lambda turn: 0)"),
             (
@@ -183,7 +184,7 @@ AREAS = (
     ),
     (
         "history/history_fit.py",
-        f"{_LADDER} tests/history/test_outliers.py {_HISTORY} tests/requirements/test_flow.py"
+        f"{_LADDER} tests/history/test_outliers.py {_EXCERPTS} {_HISTORY} tests/requirements/test_flow.py"
         f" tests/history/test_arguments.py {_TRAFFIC}",
         (
             ("the newest turn may go", "        if self.weights:\n            stay.add(self.newest)\n", ""),

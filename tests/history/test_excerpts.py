@@ -6,8 +6,16 @@ import random
 import pytest
 
 import brim
-from brim.history.excerpts import excerpt, shortened_arguments, with_interval, with_intervals
-from brim.history.names import names_in, widened
+from brim.history.excerpts import (
+    Excerpts,
+    excerpt,
+    shortened_arguments,
+    telling_lines,
+    with_interval,
+    with_intervals,
+)
+from brim.history.forms import Forms
+from brim.history.names import NameIndex, names_in, widened
 from brim.receipts.receipt import handle
 from talk import answer, calling, gives, item_call, item_output, model, result, says, use, user
 
@@ -57,6 +65,33 @@ def test_names_that_the_agent_used_come_first():
     shown = texts(fit(messages, 0.2))
     assert "row 77: value_077" in shown
     assert 0 < shown.count("value_") < 60
+
+
+def test_a_name_that_the_agent_wrote_is_worth_more():
+    history = brim.History(meter=METER)
+    history.extend([user("Fix the bug."), model("I read zeta_two."), user("There is alpha_one as well.")])
+    uses = NameIndex(history.turns).ranked()
+    assert [use.position for use in uses] == [1, 2]
+
+
+def test_the_line_of_a_failure_belongs_to_the_least_that_stays():
+    failed = f"{LISTING}\nModuleNotFoundError: no module called numpie\n{LISTING}"
+    history = brim.History(meter=METER)
+    history.extend(agent(("run it", failed), ("ls", LISTING)))
+    lines = [dict(telling_lines(message)) for message in history.turns.messages]
+    (((start, stop),),) = lines[2].values()
+    assert failed[start:stop] == "ModuleNotFoundError: no module called numpie"
+    assert lines[4] == {}
+
+
+def test_a_message_with_thinking_is_left_as_it_is():
+    thinking = {"type": "thinking", "thinking": "I think.", "signature": "s"}
+    long = {"type": "text", "text": LISTING}
+    history = brim.History(meter=METER)
+    history.extend([user("Fix the bug."), says(thinking, long, use("a")), gives(answer("a", LISTING))])
+    excerpts = Excerpts(history.turns, Forms(history.turns))
+    assert excerpts.least(1).raw is history.turns.messages[1].raw
+    assert len(str(excerpts.least(2).raw)) < len(LISTING) // 2
 
 
 def test_each_call_stays_with_the_start_of_its_arguments():
@@ -231,3 +266,12 @@ def test_a_decision_in_prose_stays():
     fitted = brim.fit_messages(talk, METER.count_messages(talk) // 2, meter=METER)
     assert fitted.receipt.losses
     assert "We decided to use queues." in str(fitted.messages)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.4, 0.5])
+def test_excerpts_that_count_more_than_their_length_tells_still_fit(share):
+    plain, dense = "the quick brown fox jumps over the lazy dog and " * 30, "龘靐齉爩鱻麤龗灪吁" * 5
+    outputs = [f"{plain}{i} {dense} name_{i} {dense} {plain}" for i in range(6)]
+    fitted = fit(agent(*[(f"step {i}", output) for i, output in enumerate(outputs)]), share)
+    assert fitted.used > 0.8 * fitted.budget
+    assert "name_5" in texts(fitted)

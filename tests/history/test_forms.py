@@ -5,6 +5,7 @@ import json
 import pytest
 
 import brim
+from brim.history.forms import Forms
 from brim.testing import CharMeter, PieceMeter
 from talk import (
     Dumped,
@@ -208,6 +209,14 @@ def test_a_reference_stands_for_the_result_that_is_the_same_and_for_none_beside_
         for message in fitted.messages:
             if message["role"] == "user" and isinstance(message["content"], list):
                 assert [b["content"] for b in message["content"] if b.get("tool_use_id") == "b"] != [TWIN]
+
+
+def test_a_result_that_counts_less_than_a_reference_stays():
+    history = brim.History(meter="o200k_base")
+    history.extend(rounds_of([" " * 400, " " * 400]))
+    ((freed, forms),) = Forms(history.turns).twinned().values()
+    assert freed == 0
+    assert [form.raw for form in forms.values()] == [history.turns.raws[2]]
 
 
 # --- texts that are cut

@@ -308,7 +308,9 @@ READERS: dict[str, Read] = {
     "truncate.json_tree.parse": parse_tree,
     "truncate.markdown_blocks.fence_of": fence_of,
     "truncate.markdown_blocks.holds_fence": holds_fence,
-    "truncate.records.Records.select": lambda text: Records().select(text.split("\n"), 60, meter_for("chars", None), text),
+    "truncate.records.Records.select": lambda text: Records().select(
+        text.split("\n"), 60, meter_for("chars", None), text
+    ),
     "truncate.shape.kind_of": kind_of,
     "wire.overflow.is_overflow": is_overflow,
 }

@@ -82,6 +82,19 @@ def test_a_cut_result_is_a_text_and_keeps_its_id_and_status():
     assert len(block["content"][0]["text"]) < 300
 
 
+def test_an_excerpt_of_a_result_is_a_block_too():
+    messages = [user("task")]
+    for i in range(8):
+        messages += [uses(f"c{i}"), user(result(f"c{i}", {"text": f"row {i} of the listing\n" * 40}))]
+    sent = brim.fit_messages(messages, 3_000, meter=CHARS).messages
+    blocks = [
+        block["toolResult"]["content"] for message in sent for block in message["content"] if "toolResult" in block
+    ]
+    assert len(blocks) == 8
+    assert min(len(content[0]["text"]) for content in blocks) < 500
+    assert all([*map(list, content)] == [["text"]] for content in blocks)
+
+
 def test_arguments_stay_an_object():
     call = {"toolUse": {"toolUseId": "a", "name": "write", "input": {"path": "a.py", "body": "word " * 200}}}
     messages = [user("task"), {"role": "assistant", "content": [call]}, user(result("a", {"text": "ok"}))]

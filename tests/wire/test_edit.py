@@ -142,6 +142,8 @@ def test_thinking_goes_and_what_was_said_stays():
     assert without(message, gone) == says(text("so"), use("a"))
     message, gone = pieces_of("anthropic", says(thinking()), "thinking")
     assert without(message, gone) is None
+    message, gone = pieces_of("anthropic", says(thinking(), use("a")), "call")
+    assert without(message, gone) is None, "thinking alone is nothing to say"
 
 
 def test_something_unknown_is_something_to_say():
