@@ -161,11 +161,6 @@ AREAS = (
         "tests/gateway/test_owner_tags.py",
         (
             ("all clients have one tag", "for key in sorted(set(keys)))", "for key in sorted(set(keys))[:0])"),
-            (
-                "each process has a salt of its own",
-                "saved = self._store.load(KIND, ID)\n            if",
-                "saved = None\n            if",
-            ),
             ("the hash has no salt of the store", "salt=salt, n=", "salt=self._own, n="),
             (
                 "the hash is quick",

@@ -31,6 +31,13 @@ def test_processes_that_share_a_store_agree_on_a_tag_and_others_do_not(url, tmp_
     assert not set(ada) & set(bob)
 
 
+def test_in_a_store_a_tag_is_a_slow_hash(url):
+    with open_store(url) as store:
+        tag = OwnerTags(TolerantStore(store)).tag([KEYS[0]])
+        salt = bytes.fromhex(store.load("gateway-owners", "salt").body["salt"])
+    assert tag == hashlib.scrypt(KEYS[0].encode(), salt=salt, n=2**14, r=8, p=1, dklen=8).hex()
+
+
 def test_a_tag_is_that_of_all_keys_in_any_order():
     tags = OwnerTags(TolerantStore(None))
     assert tags.tag([]) == ""
