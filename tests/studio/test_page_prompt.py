@@ -6,18 +6,16 @@ import re
 import pytest
 
 import brim
+from hostile.test_canaries import FORMLESS, SHAPES, secret_of
 from studio.browser import crowd, tab, timed
+from studio.test_page_attacks import PAYLOADS
 from studio.test_page_open import drop, text
 
 pytestmark = pytest.mark.ui
 SESSION = "orders-incident"
-SECRETS = (
-    "sk-ant-" + "a1B2c3D4" * 5,
-    "ghp_" + "a1B2c3D4e5" * 4,
-    "AKIA" + "ABCDEFGH12345678",
-    "postgres://user:hunter2secret@db.internal/x",
-)
-EVIL = '<img src=x onerror="window.hit=1"></pre></details><script>window.hit=1</script>'
+SECRETS = [f"password: {shape}" if shape in FORMLESS else shape for shape in SHAPES]
+"""The fifteen shapes of the canaries."""
+EVIL = " ".join(PAYLOADS) + " </pre></details>"
 
 
 def recorded(store, model, name, *, capture=True):
@@ -132,7 +130,7 @@ def test_the_exported_file_opens_from_disk_and_holds_no_secret_and_no_script(chr
                 {"role": "user", "content": "go on"},
             ]
         )
-        session.prompt(system=f"Be brief. {SECRETS[0]}")
+        session.prompt(system=f"Be brief. {SECRETS[0]} {EVIL}")
     with tab(chromium, alone) as at:
         at.go("prompt", workspace="mine", session="s", view="share")
         at.page.wait_for_selector(".masked li")
@@ -142,10 +140,7 @@ def test_the_exported_file_opens_from_disk_and_holds_no_secret_and_no_script(chr
         path = tmp_path / "shared.html"
         download.value.save_as(path)
     html = path.read_text(encoding="utf-8")
-    for secret in SECRETS:
-        assert secret not in html
-        assert secret not in shown
-    assert "hunter2secret" not in html
+    assert [shape for shape in SHAPES if secret_of(shape) in html + shown] == []
     page = chromium.new_page()
     wrong = []
     page.on("console", lambda told: wrong.append(told.text) if told.type == "error" else None)
@@ -153,8 +148,9 @@ def test_the_exported_file_opens_from_disk_and_holds_no_secret_and_no_script(chr
     page.on("request", lambda request: wrong.append(request.url) if not request.url.startswith("file:") else None)
     page.goto(path.as_uri())
     assert page.evaluate("window.hit") is None
-    assert page.locator("img, script, iframe").count() == 0
-    assert "onerror" in page.locator("body").inner_text()
+    assert page.locator("img, script, iframe, svg, object, embed, form, input, a, base, link").count() == 0
+    told = page.locator("body").text_content()
+    assert [each for each in PAYLOADS if each not in told] == []
     page.close()
     assert wrong == []
 

@@ -183,7 +183,7 @@ class HeldConversation(Conversation):
             "cuts": self._cuts,
             "key": self.key.owner[0] if self.key.owner else "",
         }
-        receipt = {"receipt": fitted.receipt.to_dict()} if made.cut else {}
+        receipt = {"receipt": {**fitted.receipt.to_dict(), "capture": None}} if made.cut else {}
         if self._capture:
             receipt = _captured(fitted, context) or receipt
         meta = {"kind": "gateway", "status": status}

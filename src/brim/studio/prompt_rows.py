@@ -299,7 +299,10 @@ def _shown(message: Message) -> str:
 
 
 def taken(original: str, text: str) -> list[list[str]]:
-    """Return the lines of an original and of what was sent of it: `=` in both, `-` taken out, `+` put in."""
+    """Return an original and what was sent of it in pieces: `=` in both, `-` taken out, `+` put in.
+
+    The pieces of `=` and `-` together are the original.
+    """
     old, new = original.split("\n"), text.split("\n")
     if len(old) + len(new) > _MOST_LINES or (len(old) < 3 and len(new) < 3):
         start = len([*takewhile(lambda pair: pair[0] == pair[1], zip(original, text, strict=False))])
@@ -309,12 +312,13 @@ def taken(original: str, text: str) -> list[list[str]]:
         parts = [["=", text[:start]], ["-", original[start : len(original) - end]]]
         parts += [["+", text[start : len(text) - end]], ["=", text[len(text) - end :] if end else ""]]
         return [part for part in parts if part[1]]
+    old, new = original.splitlines(keepends=True), text.splitlines(keepends=True)
     found: list[list[str]] = []
     for tag, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag == "equal":
-            found.append(["=", "\n".join(old[i:j])])
+            found.append(["=", "".join(old[i:j])])
         else:
-            found += [[sign, "\n".join(lines)] for sign, lines in (("-", old[i:j]), ("+", new[k:m])) if lines]
+            found += [[sign, "".join(lines)] for sign, lines in (("-", old[i:j]), ("+", new[k:m])) if lines]
     return found
 
 

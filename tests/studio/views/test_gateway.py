@@ -1,5 +1,21 @@
 """The conversations that a gateway cut: each is listed with its cuts, and each cut has its receipt."""
 
+import json
+import time
+from contextlib import contextmanager
+
+import brim
+from brim.gateway import server
+from brim.gateway.app import GatewayApp
+from brim.gateway.policy import RequestRule
+from brim.gateway.settings import GatewaySettings
+from brim.history.compact.secrets import REMOVED
+from brim.sessions import held_conversation
+from brim.studio.views.gateway import TRAFFIC
+from gateway.conftest import asked, conversation, post
+from hostile.test_canaries import FORMLESS, SHAPES, secret_of
+from model_server import ModelServer, running
+
 
 def test_conversations_are_listed_with_their_newest_prompt_and_their_cuts(served):
     told = served.get("gateway")[1]
@@ -26,3 +42,76 @@ def test_each_cut_has_a_receipt_that_can_be_opened_and_a_held_cut_has_none(serve
     assert all(part["reason"] for part in opened["parts"] if part["state"] == "dropped")
     held = next(each for each in found if not each["whole"])
     assert served.get("receipt", receipt=held["id"])[1]["parts"] == []
+
+
+@contextmanager
+def served_gateway(url, *, window=1_000, **settings):
+    """Run a gateway in front of a model on loopback that writes to a store."""
+    with running(ModelServer(window=window)) as upstream:
+        told = GatewaySettings(
+            upstream=f"{upstream}/v1", default=RequestRule(policy="fit", window=window), store=url, **settings
+        )
+        app = GatewayApp(told)
+        with running(app, server.config(app, told)) as address:
+            yield address
+
+
+def until(ready):
+    """Return a value as soon as it is there; traffic is written once a second."""
+    end = time.monotonic() + 20
+    while not (found := ready()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return found
+
+
+def test_with_capture_a_row_leads_to_what_was_sent_with_secrets_masked_and_within_bounds(alone, monkeypatch):
+    url = f"sqlite:///{alone.folder}/brim.db"
+    shapes = [f"password: {shape}" if shape in FORMLESS else shape for shape in SHAPES]
+    said = conversation(30)
+    said[-1]["content"] += " The keys: " + " ; ".join(shapes)
+    with served_gateway(url, capture=True) as address:
+        headers = post(address, asked(said), x_brim_session_id="talk")[1]
+        monkeypatch.setattr(held_conversation, "_MOST_CAPTURED", 1_000)
+        post(address, asked(conversation(60)), x_brim_session_id="other")
+        rows = until(lambda: (got := alone.get("gateway", "mine")[1]["requests"]) and len(got) == 2 and got)
+    big, row = rows
+    assert (row["id"], row["step"]) == (headers["x-brim-request-id"], 1)
+    shown = alone.get("prompt", "mine", session=row["session"], step=row["step"])[1]
+    assert (shown["kind"], shown["used"]) == ("sent", int(headers["x-brim-tokens-after"]))
+    assert sum(each["units"] for each in shown["rows"] if each["sent"]) == shown["used"]
+    assert {each["state"] for each in shown["rows"]} & {"left out", "shortened"}
+    texts = [each["text"] for each in shown["rows"] if each["sent"]]
+    assert any(text.startswith("The task: find out") for text in texts)
+    assert any(REMOVED in text for text in texts)
+    assert [shape for shape in SHAPES if secret_of(shape) in json.dumps(shown)] == []
+    whole = alone.get("prompt", "mine", session=big["session"], step=big["step"])[1]
+    assert whole["kind"] == "sums"
+    assert sum(each["units"] for each in whole["rows"] if each["sent"]) == whole["used"]
+
+
+def test_without_capture_a_row_leads_to_sums_and_the_store_has_no_text(alone):
+    url = f"sqlite:///{alone.folder}/brim.db"
+    with served_gateway(url) as address:
+        post(address, asked(conversation(30)), x_brim_session_id="talk")
+        (row,) = until(lambda: alone.get("gateway", "mine")[1]["requests"])
+    shown = alone.get("prompt", "mine", session=row["session"], step=row["step"])[1]
+    assert shown["kind"] == "sums"
+    assert "looked at the log" not in json.dumps(shown)
+    assert sum(each["units"] for each in shown["rows"] if each["sent"]) == shown["used"]
+
+
+def test_a_gateway_that_ended_or_fell_silent_is_shown_as_stopped(alone):
+    url = f"sqlite:///{alone.folder}/brim.db"
+    with served_gateway(url) as address:
+        post(address, asked(conversation(2)))
+        (row,) = until(lambda: alone.get("gateway", "mine")[1]["gateways"])
+        assert row["running"]
+    (row,) = alone.get("gateway", "mine")[1]["gateways"]
+    assert not row["running"]
+    with brim.open_store(url) as store:
+        (name,) = store.ids(TRAFFIC)
+        saved = store.load(TRAFFIC, name)
+        for age, runs in ((60.0, True), (120.0, False)):  # Killed, it could not say that it stopped.
+            body = {**saved.body, "stopped": False, "seen": time.time() - age}
+            store.save(TRAFFIC, name, body, version=store.load(TRAFFIC, name).version)
+            assert alone.get("gateway", "mine")[1]["gateways"][0]["running"] == runs

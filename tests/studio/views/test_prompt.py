@@ -252,3 +252,32 @@ def test_without_capture_the_system_prompt_says_how_to_keep_its_text(tmp_path):
     assert "capture=True" in pieces["system"]["text"]
     assert not pieces["system"]["kept"]
     workspace.close()
+
+
+def test_messages_that_a_compaction_replaced_stand_in_their_place_with_the_reason(tmp_path):
+    url = f"sqlite:///{tmp_path}/brim.db"
+    with brim.open_store(url) as store:
+        session = brim.Session(window=9_000, model="gpt-4o", store=store, id="s", capture=True)
+        for i in range(12):
+            session.add(said("openai", "user", f"question {i} " + "word " * 60))
+            session.add(said("openai", "assistant", f"answer {i} " + "word " * 60))
+        session.add(said("openai", "user", "question 12"))
+        session.prompt(system="Be brief.")
+        session.add(said("openai", "assistant", "answer 12"))
+        assert session.compact()
+        session.add(said("openai", "user", "question 13"))
+        fitted = session.prompt(system="Be brief.")
+    workspace = Workspace(name="mine", url=url, config=str(tmp_path), runs=str(tmp_path))
+    before, now = (prompt(workspace, "s", str(step))["rows"] for step in (1, 2))
+    replaced = [row for row in now if row["why"] == "A compaction replaced it before this step."]
+    assert replaced
+    assert all((row["state"], row["sent"]) == ("left out", False) for row in replaced)
+    had = [row["text"] for row in before if row["sent"]]
+    kept = [row["text"] for row in now if row["sent"]]
+    gone = [text for text in had if text not in kept and text.startswith(("question", "answer"))]
+    assert [row["text"] for row in replaced] == gone
+    order = [row["text"] for row in now if row["text"] in had]
+    assert order == [text for text in had if text in order]
+    assert sum(row["units"] for row in now if row["sent"]) == fitted.used
+    sent = json.loads(prompt_body(workspace, "s")["body"])["messages"]
+    assert [row["text"] for row in now if row["sent"] and row["at"] is not None] == [each["content"] for each in sent]

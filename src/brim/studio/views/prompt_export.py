@@ -13,6 +13,7 @@ from typing import Any
 
 from brim.files.json_strings import map_strings
 from brim.history.compact.secrets import REMOVED, redact
+from brim.studio.prompt_rows import taken
 from brim.studio.views.prompt import prompt
 from brim.studio.workspace import Workspace
 
@@ -67,7 +68,9 @@ def prompt_export(workspace: Workspace, session: str | None, step: str | None, i
             masked += [{"part": row["role"], "category": row["category"], **each} for each in _masked(text)]
     if values["answer"]:
         masked += [{"part": "answer", "category": "assistant", **each} for each in _masked(values["answer"]["text"])]
-    shown = map_strings(values, redact)
+    shown = map_strings(
+        {**values, "rows": [{**row, "taken": without_secrets(row["taken"])} for row in values["rows"]]}, redact
+    )
     name = _OTHERS.sub("-", f"{values['session'] or values['id']}-step-{values['step'] or 1}").strip("-")
     unique = {(each["part"], each["around"]): each for each in masked}
     return {
@@ -76,6 +79,14 @@ def prompt_export(workspace: Workspace, session: str | None, step: str | None, i
         "masked": list(unique.values())[:_MOST_SHOWN],
         "count": len(unique),
     }
+
+
+def without_secrets(pieces: list[list[str]] | None) -> list[list[str]] | None:
+    """Return the pieces of a text, masked as a whole: a cut may run through a secret, whose halves look like none."""
+    if not pieces:
+        return pieces
+    original, sent = ("".join(text for sign, text in pieces if sign != without) for without in "+-")
+    return taken(redact(original), redact(sent))
 
 
 def _masked(text: str) -> list[dict[str, Any]]:
@@ -132,7 +143,7 @@ def _row(row: Mapping[str, Any]) -> str:
     text = escape(row["text"])
     if row["taken"]:
         tags = {"=": ("", ""), "-": ("<del>", "</del>"), "+": ("<ins>", "</ins>")}
-        text = "\n".join(f"{tags[sign][0]}{escape(part)}{tags[sign][1]}" for sign, part in row["taken"])
+        text = "".join(f"{tags[sign][0]}{escape(part)}{tags[sign][1]}" for sign, part in row["taken"])
     state = "" if row["state"] == "whole" else f" <i>{escape(row['state'])}</i>"
     why = f"<p class=soft>{escape(row['why'])}</p>" if row["why"] else ""
     name = f" <span class=soft>{escape(row['name'][:80])}</span>" if row["name"] else ""

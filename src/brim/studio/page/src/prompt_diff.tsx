@@ -72,7 +72,7 @@ export function Difference({ session, step, other, colours }: Props) {
                 </span>
               </div>
               <pre tabIndex={0}>
-                {(each.lines ?? []).map(([sign, text], at) => (sign === "-" ? <del key={at}>{text}{"\n"}</del> : sign === "+" ? <ins key={at}>{text}{"\n"}</ins> : <span key={at}>{around(text)}{"\n"}</span>))}
+                {(each.lines ?? []).map(([sign, text], at) => (sign === "-" ? <del key={at}>{text}</del> : sign === "+" ? <ins key={at}>{text}</ins> : <span key={at}>{around(text)}</span>))}
               </pre>
             </li>
           ),

@@ -153,7 +153,7 @@ function Part({ row, i, loaded, at, found, hit, whole }: PartProps) {
         {(isOpen || !row.sent || row.taken) && row.why && !closed && <p class="why">{row.why}</p>}
         {closed ? null : isOpen && row.taken ? (
           <pre tabIndex={0}>
-            {row.taken.map(([sign, line], at) => (sign === "-" ? <del key={at}>{line}{"\n"}</del> : sign === "+" ? <ins key={at}>{line}{"\n"}</ins> : <span key={at}>{line}{"\n"}</span>))}
+            {row.taken.map(([sign, piece], at) => (sign === "-" ? <del key={at}>{piece}</del> : sign === "+" ? <ins key={at}>{piece}</ins> : <span key={at}>{piece}</span>))}
           </pre>
         ) : text ? (
           <pre tabIndex={isOpen ? 0 : undefined} class={isOpen ? "" : "short"}>
