@@ -168,6 +168,9 @@ def _show(values: Mapping[str, Any]) -> None:
     for row in policy_rows(values):
         policies.add_row(*row)
     show(out, policies)
+    if recorded["overflows"]:
+        over = counted(recorded["overflows"], "request")
+        out.print(f"saved: without {over} over the window, which a provider refuses", style="dim", soft_wrap=True)
     for each in values["policies"]:
         lost = ", ".join(f"{role} {units:,}" for role, units in each["units_lost_by_role"].items())
         if lost:
