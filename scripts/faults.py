@@ -1114,11 +1114,31 @@ AREAS = (
         ),
     ),
     Area(
+        "gateway/worker_sums.py",
+        "tests/gateway/test_status.py tests/gateway/test_workers.py",
+        (
+            ("a client sees the conversations of all keys", 'if row["key"] == key]', "]"),
+            ("a worker tells its own sums alone", "in (own, *self._others()):", "in (own,):"),
+        ),
+    ),
+    Area(
+        "sessions/beginning.py",
+        "tests/sessions/test_engine.py tests/gateway/test_workers.py",
+        (("marks for the cache are a part of how messages begin", "_json(bare(message))", "_json(message)"),),
+    ),
+    Area(
+        "sessions/read_ahead.py",
+        "tests/sessions/test_read_ahead.py",
+        (
+            ("a purge is not noticed", "        self._turn = 0\n", "        self._turn = getattr(self, '_turn', 0)\n"),
+            ("texts are not stored ahead, and counted as stored", "            texts |= found\n", ""),
+        ),
+    ),
+    Area(
         "gateway/activity.py",
         "tests/gateway/test_lines.py tests/gateway/test_status.py tests/gateway/test_metrics.py",
         (
             ("a held cut is printed as a new one", "outcome.request.cut:", "outcome.edits:"),
-            ("a client sees the conversations of all keys", 'if row["key"] == key]', "]"),
             ("a window of the settings counts as learned", "if room.window == plan.engine.limits.size:", "if False:"),
             ("requests of a conversation are counted as new ones", "self._seen += before is None", "self._seen += 1"),
         ),

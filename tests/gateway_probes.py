@@ -10,7 +10,7 @@ import zlib
 from unittest import mock
 
 from brim.errors import BrimError
-from brim.gateway import body, guard
+from brim.gateway import body, guard, workers
 from brim.gateway import client_request as ask
 from brim.gateway import server as gateway_server
 from brim.gateway.app import GatewayApp
@@ -85,7 +85,28 @@ def server(settings):
         gateway_server.config(app, made).timeout_graceful_shutdown,
         app.state._pool._max_workers,
         app.state.conversations._known.most,
+        app.state.conversations._known._memory,
     )
+
+
+def processes(settings):
+    """Return the numbers of the workers that are forked; none if the process serves itself."""
+    made, forked = told(settings), []
+
+    class Forked(workers.Workers):
+        def _start(self, number, *, first=False):
+            forked.append(number)
+
+    with (
+        mock.patch.dict(os.environ, ENVIRON),
+        mock.patch.object(gateway_server, "Workers", Forked),
+        mock.patch.object(gateway_server, "listener"),
+        mock.patch.object(gateway_server, "GatewayApp"),
+        mock.patch.object(gateway_server, "_serve"),
+        mock.patch.object(workers.signal, "signal"),
+    ):
+        gateway_server.run(made, lambda: made, print)
+    return forked
 
 
 class NotNow(Exception):
@@ -226,8 +247,10 @@ GATEWAY = {
     "gateway.most_values": (read, 3, becomes("", 413)),
     "gateway.keepalive": (value("keepalive"), 1, becomes(15, 1)),
     "gateway.timeout": (waited, 0.05, becomes(True, 408)),
-    "gateway.drain": (server, 5, becomes((30, 2, 500), (5, 2, 500))),
-    "gateway.workers": (server, 5, becomes((30, 2, 500), (30, 5, 500))),
-    "gateway.sessions": (server, 5, becomes((30, 2, 500), (30, 2, 5))),
+    "gateway.drain": (server, 5, becomes((30, 2, 500, 2**26), (5, 2, 500, 2**26))),
+    "gateway.workers": (processes, 3, becomes([], [1, 2, 3])),
+    "gateway.threads": (server, 5, becomes((30, 2, 500, 2**26), (30, 5, 500, 2**26))),
+    "gateway.sessions": (server, 5, becomes((30, 2, 500, 2**26), (30, 2, 5, 2**26))),
+    "gateway.memory": (server, 5, becomes((30, 2, 500, 2**26), (30, 2, 500, 5))),
 }
 """The look, the value, the effect and the rest of the file for each key."""

@@ -87,7 +87,7 @@ def test_clients_with_different_keys_of_their_own_share_no_conversation(url, gat
         for key, name in itertools.product((*KEYS, None), ("talk", "default")):
             sent = {"x_brim_session_id": name} | ({"authorization": f"Bearer {key}"} if key else {})
             assert post(address, asked(conversation(60)), **sent)[0] == 200
-        rows = app.state.activity.status("")["conversations"]
+        rows = app.state.sums.status("")["conversations"]
         assert len({row["id"] for row in rows}) == 6
     with open_store(url) as store:
         assert len(store.sessions()) == 6

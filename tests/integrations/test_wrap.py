@@ -16,7 +16,7 @@ import brim
 from brim.cli import main
 from brim.errors import DoesNotFit, InvalidType
 from brim.integrations.client_call import ClientCall
-from brim.sessions.conversation import bare
+from brim.sessions.beginning import bare
 from brim.sessions.conversations import Conversations
 
 WINDOW, CALLS, ANSWER = 3_000, 20, 100

@@ -8,8 +8,8 @@ from itertools import pairwise
 import pytest
 
 from brim import open_store
+from brim.sessions.beginning import fingerprints
 from brim.sessions.conversations import Conversations
-from brim.sessions.prefix import fingerprints
 from brim.sessions.request import RequestInput
 from brim.sessions.windows import WindowLimits
 from brim.testing import MemoryStore

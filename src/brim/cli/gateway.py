@@ -45,6 +45,9 @@ def run(
     policy: _Policy = None,
     meter: options.Meter = None,
     store: _Store = None,
+    workers: Annotated[
+        int | None, Option("--workers", metavar="N", min=1, max=64, help="Processes that serve; default 1.")
+    ] = None,
     config: _Config = None,
     check: Annotated[bool, Option("--check", help="Check the settings and the endpoint, and exit.")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="Print only the address.")] = False,
@@ -58,7 +61,7 @@ def run(
     Example: brim gateway --upstream http://127.0.0.1:8101/v1 --port 8088 --window 4096
     """
     flags = {"upstream": upstream, "host": host, "port": port, "window": window}
-    flags |= {"policy": policy, "meter": meter, "store": store}
+    flags |= {"policy": policy, "meter": meter, "store": store, "workers": workers}
     try:
         from brim.gateway import check as self_check
         from brim.gateway import server

@@ -94,10 +94,9 @@ class Activity:
         """Note an error of brim, and what was done with the request."""
         self._emit("fault", incoming, route, None, {"reason": kind, "became": became, "error": type(error).__name__})
 
-    def status(self, key: str) -> dict[str, Any]:
-        """Return the sums, and the conversations of the clients with a key, the newest first."""
-        rows = [row for row in reversed(self._rows.values()) if row["key"] == key]
-        return {"summary": self.summary(), "conversations": rows}
+    def to_dict(self) -> dict[str, Any]:
+        """Return the sums, and the newest conversations."""
+        return {"summary": self.summary(), "conversations": list(self._rows.values())}
 
     def summary(self) -> dict[str, Any]:
         """Return the sums since the gateway started."""

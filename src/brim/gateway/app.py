@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import MutableMapping
+from pathlib import Path
 from typing import Any
 
 from brim.gateway import relay
@@ -24,8 +25,8 @@ _UNKNOWN = "brim-unknown"
 class GatewayApp:
     """One gateway."""
 
-    def __init__(self, settings: GatewaySettings) -> None:
-        self.state = GatewayState(settings)
+    def __init__(self, settings: GatewaySettings, worker: int = 1, folder: Path | None = None) -> None:
+        self.state = GatewayState(settings, worker, folder)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or the lifespan of the server."""

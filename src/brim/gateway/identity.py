@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import Any
 
 from brim.history.compact.secrets import redact
-from brim.sessions.conversation import bare, leading
+from brim.sessions.beginning import bare, leading
 from brim.wire.base import MESSAGE_KEYS
 
 HEADER = "x-brim-session-id"

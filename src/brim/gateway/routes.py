@@ -92,11 +92,11 @@ async def _own(state: GatewayState, incoming: IncomingRequest, send: Send) -> No
         raise HttpProblem(405, f"{incoming.path} takes GET", headers={"allow": "GET"})
     if incoming.path == "/metrics":
         state.metrics.store.put(state.conversations.store.failures)
-        page = state.metrics.metrics.text().encode()
+        page = state.sums.page().encode()
         await relay.send_answer(send, 200, [("content-type", CONTENT_TYPE)], page)
         return
     well = incoming.path != "/readyz" or state.ready
-    said = state.activity.status(incoming.key) if incoming.path == STATUS else {"status": "ok" if well else "starting"}
+    said = state.sums.status(incoming.key) if incoming.path == STATUS else {"status": "ok" if well else "starting"}
     body = json.dumps(said).encode()
     await relay.send_answer(send, 200 if well else 503, [("content-type", "application/json")], body)
 

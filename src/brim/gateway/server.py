@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import signal
+import socket
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,7 @@ from brim.gateway.app import GatewayApp
 from brim.gateway.connection import BoundedProtocol
 from brim.gateway.lines import ActivityLines
 from brim.gateway.settings import GatewaySettings
+from brim.gateway.workers import Workers, shared
 from brim.history.compact.secrets import redact
 from brim.hosts import BACKLOG, listener
 from brim.observe.uncaught import told_without_text
@@ -49,34 +51,60 @@ def run(
     """
     sys.setswitchinterval(_SWITCH)
     gc.set_threshold(*_COLLECT)
-    with told_without_text(), listener(settings.host, settings.port) as listening:
-        app = GatewayApp(settings)
-        if lines is not None:
-            app.state.activity.observers.append(lines)
-            app.state.on_end = lines.end
-        server = uvicorn.Server(config(app, settings))
+    with told_without_text(), listener(settings.host, settings.port) as listening, shared(settings) as (own, folder):
+        if folder is None:
+            _serve(GatewayApp(own), reload, started, lines, listening)
+            return
 
-        def reload_settings() -> None:
-            try:
-                app.state.reload(reload())
-                LOG.warning("the settings were reloaded")
-            except BrimError as error:
-                LOG.error("the settings were not reloaded: %s", redact(str(error)))  # noqa: TRY400 - it says it all
+        def serve(number: int, alive: int, first: bool) -> None:
+            # One of them tells the address, once: all of them listen on it.
+            told = started if number == 1 and first else None
+            _serve(GatewayApp(own, number, folder), reload, told, lines, listening, alive=alive)
 
-        async def serve() -> None:
-            if hasattr(signal, "SIGHUP"):
-                asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_settings)
-            task = asyncio.create_task(server.serve(sockets=[listening]))
-            while not server.started and not task.done():
-                await asyncio.sleep(0.01)
-            if server.started:
-                gc.freeze()  # What is loaded stays; a search for cycles need not go through it.
-                host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        Workers(own.workers, serve).run()
+
+
+def _serve(
+    app: GatewayApp,
+    reload: Callable[[], GatewaySettings],
+    started: Callable[[str], Any] | None,
+    lines: ActivityLines | None,
+    listening: socket.socket,
+    *,
+    alive: int | None = None,
+) -> None:
+    """Serve until the process is terminated, or until `alive` can be read."""
+    settings = app.state.settings
+    if lines is not None:
+        app.state.activity.observers.append(lines)
+        app.state.on_end = lines.end
+    server = uvicorn.Server(config(app, settings))
+
+    def reload_settings() -> None:
+        try:
+            app.state.reload(reload())
+            LOG.warning("the settings were reloaded")
+        except BrimError as error:
+            LOG.error("the settings were not reloaded: %s", redact(str(error)))  # noqa: TRY400 - it says it all
+
+    async def serve() -> None:
+        loop = asyncio.get_running_loop()
+        if hasattr(signal, "SIGHUP"):
+            loop.add_signal_handler(signal.SIGHUP, reload_settings)
+        if alive is not None:
+            loop.add_reader(alive, setattr, server, "should_exit", True)
+        task = asyncio.create_task(server.serve(sockets=[listening]))
+        while not server.started and not task.done():
+            await asyncio.sleep(0.01)
+        if server.started:
+            gc.freeze()  # What is loaded stays; a search for cycles need not go through it.
+            host = f"[{settings.host}]" if ":" in settings.host else settings.host
+            if started is not None:
                 started(f"http://{host}:{listening.getsockname()[1]}/v1 -> {settings.upstream}")
-            await task
+        await task
 
-        with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
-            runner.run(serve())
+    with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
+        runner.run(serve())
 
 
 def config(app: GatewayApp, settings: GatewaySettings) -> uvicorn.Config:

@@ -79,8 +79,12 @@ class GatewaySettings:
     keepalive: float = 15
     timeout: float = 600
     drain: float = 30
-    workers: int = 2
+    workers: int = 1
+    """Processes that serve the address; several share the store, or a temporary one."""
+    threads: int = 2
     sessions: int = 500
+    memory: int = 67_108_864
+    """About the bytes that the conversations in memory may take, of each process."""
     store: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:

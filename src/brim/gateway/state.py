@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, TypeVar
 
 from brim.gateway.activity import Activity
@@ -16,6 +17,7 @@ from brim.gateway.seen_keys import SeenKeys
 from brim.gateway.settings import GatewaySettings
 from brim.gateway.traffic import Traffic
 from brim.gateway.upstream import Upstream
+from brim.gateway.worker_sums import WorkerSums
 from brim.observe.uncaught import log_error, log_loop_error
 from brim.sessions.conversations import Conversations
 from brim.sessions.meters import warm
@@ -28,7 +30,18 @@ T = TypeVar("T")
 class GatewayState:
     """Everything that outlives a request."""
 
-    def __init__(self, settings: GatewaySettings) -> None:
+    def __init__(self, settings: GatewaySettings, worker: int = 1, folder: Path | None = None) -> None:
+        """Begin.
+
+        Args:
+            settings: the settings.
+            worker: the number of this process among those of the gateway.
+            folder: where they write their sums; `None` if there is one process only.
+
+        Raises:
+            InvalidValue: a key is not set.
+            StoreError: the store cannot be opened.
+        """
         self.settings = settings
         """The current settings; a reload replaces them, and requests under way keep theirs."""
         self.keys = ClientKeys(settings.secrets())
@@ -37,7 +50,12 @@ class GatewayState:
         self.seen = SeenKeys(_secrets(settings))
         self.store = open_store(settings.store) if settings.store is not None else None
         self.conversations = Conversations(
-            store=self.store, most=settings.sessions, log=False, stable=settings.stable, capture=settings.capture
+            store=self.store,
+            most=settings.sessions,
+            memory=settings.memory,
+            log=False,
+            stable=settings.stable,
+            capture=settings.capture,
         )
         """The engine: windows, meters, conversations."""
         self.owners = OwnerTags(self.conversations.store)
@@ -46,11 +64,13 @@ class GatewayState:
         self.activity = Activity(self.metrics, self.conversations.windows, settings.sessions)
         self.on_end: Callable[[Mapping[str, Any]], Any] | None = None
         """Called with the summary when the gateway ends."""
-        self.traffic = Traffic(self.conversations.store, f"{settings.host}:{settings.port}")
-        self._writing: asyncio.Task[None] | None = None
+        self.sums = WorkerSums(folder, worker, self.metrics, self.activity)
+        address = f"{settings.host}:{settings.port}" + (f" worker {worker}" if folder is not None else "")
+        self.traffic = Traffic(self.conversations.store, address)
+        self._writing: list[asyncio.Task[None]] = []
         self.ready = False
         """Whether everything that counting needs is loaded."""
-        self._pool = ThreadPoolExecutor(settings.workers, thread_name_prefix="brim-gateway")
+        self._pool = ThreadPoolExecutor(settings.threads, thread_name_prefix="brim-gateway")
         self._tasks: set[asyncio.Task[Any]] = set()
         self.freed = FreedMemory(self._pool)
 
@@ -81,7 +101,8 @@ class GatewayState:
         asyncio.get_running_loop().set_exception_handler(log_loop_error)
         await self.work(warm)
         if self.store is not None:
-            self._writing = asyncio.get_running_loop().create_task(self.traffic.run(self.work))
+            both = (self.traffic.run(self.work), self.sums.run(self.work))
+            self._writing = [asyncio.get_running_loop().create_task(each) for each in both]
         self.ready = True
 
     async def close(self) -> None:
@@ -89,10 +110,12 @@ class GatewayState:
         self.ready = False
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._writing is not None:
-            self._writing.cancel()
-            await asyncio.wait({self._writing})
+        if self._writing:
+            for each in self._writing:
+                each.cancel()
+            await asyncio.wait(self._writing)
             await self.work(self.traffic.stop)
+            await self.work(self.sums.write)
         await self.upstream.close()
         self.freed.close()
         self._pool.shutdown(wait=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from brim.errors import InvalidValue
@@ -70,6 +70,23 @@ class Family:
     def total(self) -> float:
         """Return the sum of a counter or a gauge over all labels."""
         return sum(self._values.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return its values as JSON values."""
+        return {"values": list(self._values.items()), "cells": list(self._cells.items())}
+
+    def plus(self, others: Iterable[Mapping[str, Any]]) -> Family:
+        """Return the sum of this family and of the `to_dict` of others."""
+        made = Family(self.name, self.kind, self.help, self.bounds)
+        for each in (self.to_dict(), *others):
+            for labels, value in each["values"]:
+                key = tuple((name, told) for name, told in labels)
+                made._values[key] = made._values.get(key, 0) + value
+            for labels, cells in each["cells"]:
+                key = tuple((name, told) for name, told in labels)
+                before = made._cells.get(key, [0.0] * len(cells))
+                made._cells[key] = [one + other for one, other in zip(before, cells, strict=True)]
+        return made
 
     def lines(self) -> list[str]:
         """Return the family in the text format."""
@@ -135,10 +152,19 @@ class Metrics:
         if "stable_prefix" in fields:
             self.prefix.see(fields["stable_prefix"], model=model)
 
-    def text(self) -> str:
-        """Return the page that Prometheus scrapes."""
+    def text(self, others: Sequence[Mapping[str, Any]] = ()) -> str:
+        """Return the page that Prometheus scrapes, with what `to_dict` of other processes has added to it."""
         with self._lock:
-            return "".join(line + "\n" for family in self._families.values() for line in family.lines())
+            families = [
+                family.plus(values for each in others if (values := each.get(name)) is not None)
+                for name, family in self._families.items()
+            ]
+        return "".join(line + "\n" for family in families for line in family.lines())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all values as JSON values, by the names of their families."""
+        with self._lock:
+            return {name: family.to_dict() for name, family in self._families.items()}
 
 
 def _key(labels: Mapping[str, str], known: Mapping[Labels, Any]) -> Labels:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from operator import is_
 from typing import Any, NamedTuple, TypeVar
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 from brim.errors import Conflict, StoreError
 from brim.history.result import Fitted
 from brim.meter import BaseMeter
+from brim.sessions.beginning import Beginning, bare, leading
 from brim.sessions.recall import RESTORED
 from brim.sessions.reported_size import ReportedSize
 from brim.sessions.request import FittedRequest, RequestInput
@@ -23,7 +24,6 @@ from brim.sessions.session import Session
 from brim.sessions.tolerant_store import TolerantStore
 from brim.sessions.windows import Room
 from brim.store.base import Store
-from brim.wire import plain
 from brim.wire.base import Format, jsonable
 from brim.wire.overflow import Overflow
 
@@ -31,8 +31,6 @@ CHANGED = "changed"
 """Why a session began anew: the messages of a request do not continue those that it has."""
 _TRIES = 50
 """How often a request is fitted again because another process has written to its log."""
-_MARKS = ("cache_control", "prompt_cache_breakpoint", "cachePoint")
-_SYSTEM = ("system", "developer")
 _CHUNK = 256
 """Messages that are compared at once: what differs is then looked for among these."""
 _EACH_VALUE = 150
@@ -67,6 +65,8 @@ class Conversation(ABC):
         """Characters of its newest request."""
         self.weight = 0
         """About the bytes that it takes in memory, if it has a log."""
+        self.beginning: Beginning | None = None
+        """How the messages of its newest request begin, if it has no name of its own and there is a store."""
         self.mark = ""
         """The fingerprint of its newest request, if it has no name of its own."""
         self.reported: ReportedSize | None = None
@@ -91,6 +91,22 @@ class Conversation(ABC):
     def continues(self, messages: Sequence[Any]) -> int | None:
         """Return how many messages are known, if these begin with them; else `None`."""
         return len(self.known) if self.shared(messages) == len(self.known) else None
+
+    def remarked(self, messages: Sequence[Any]) -> str:
+        """Take the fingerprint of its newest request, which has these messages, and return the one before."""
+        begun = self.beginning
+        if begun is None or begun.length != len(messages):
+            begun = Beginning(self.key)
+            begun.read(messages)
+        before, self.mark = self.mark, begun.mark
+        return before
+
+    def begun(self, messages: Sequence[Any]) -> Beginning | None:
+        """Return how its messages begin, to go on with these; `None` if that is not known, or they do not continue."""
+        found = self.beginning
+        if found is None or found.length != len(self.known) or self.continues(messages) != found.length:
+            return None
+        return found.copy()
 
     def resembles(self, messages: Sequence[Any]) -> int | None:
         """Return how many messages are the same, if only the last known ones were changed; else `None`."""
@@ -293,27 +309,6 @@ def logged_messages(store: Store, session: str) -> list[Any]:
     return known
 
 
-def leading(messages: Sequence[Any]) -> int:
-    """Return how many system messages stand before all others."""
-    read = (plain(raw) for raw in messages)
-    roles = (raw.get("role") if isinstance(raw, Mapping) else None for raw in read)
-    return next((at for at, role in enumerate(roles) if role not in _SYSTEM), len(messages))
-
-
-def bare(raw: Any) -> Any:
-    """Return a message without the marks by which a client tells the provider what to cache.
-
-    They move from request to request, so the same message comes with and without one; and a provider takes only a few,
-    so a message that brim has changed does without.
-    """
-    if not isinstance(raw, dict):
-        return raw
-    content = raw.get("content")
-    if isinstance(content, list) and any(map(_is_marked, content)):
-        return {**_unmarked(raw), "content": [each for each in map(_unmarked, content) if each]}
-    return _unmarked(raw)
-
-
 def _common(known: Sequence[Any], messages: Sequence[Any], start: int) -> int:
     """Return the index of the first message, from `start` on, that is not the same in both."""
     end = min(len(known), len(messages))
@@ -338,14 +333,6 @@ def weight_of(value: Any) -> int:
         return _EACH_VALUE + len(value)
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
     return _EACH_VALUE + sum(map(weight_of, inner))
-
-
-def _is_marked(value: Any) -> bool:
-    return isinstance(value, dict) and any(mark in value for mark in _MARKS)
-
-
-def _unmarked(value: Any) -> Any:
-    return {key: each for key, each in value.items() if key not in _MARKS} if _is_marked(value) else value
 
 
 def _paired(raws: Sequence[Any], known: list[Any]) -> dict[int, int]:

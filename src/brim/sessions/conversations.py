@@ -17,6 +17,7 @@ from brim.history.history import Tools
 from brim.meter.estimate import OTHER
 from brim.meter.window import Window
 from brim.observe import Observer
+from brim.sessions.beginning import Beginning, fingerprints
 from brim.sessions.compaction import Summariser
 from brim.sessions.conversation import Conversation, ConversationKey, LoggedConversation, logged_messages
 from brim.sessions.held_conversation import HeldConversation
@@ -24,7 +25,7 @@ from brim.sessions.meters import Meters, RequestSize
 from brim.sessions.model_meter import SentPrompt
 from brim.sessions.models import known
 from brim.sessions.options import SessionOptions, check_options
-from brim.sessions.prefix import KIND, LOGGED, PrefixIndex, fingerprints
+from brim.sessions.prefix import KIND, LOGGED, PrefixIndex
 from brim.sessions.remembered import RememberedConversations
 from brim.sessions.reported_size import ReportedSize
 from brim.sessions.request import FittedRequest, RequestInput
@@ -334,8 +335,9 @@ class Conversations:
     ) -> Conversation:
         """Return the conversation of a name, or the one that the messages continue furthest, or a new one."""
         with self._lock:
+            begun = None
             if name is None:
-                name = self._continued(request, key)
+                name, begun = self._continued(request, key)
             name = name or uuid4().hex
             found = self._known.get(name) or self._open(name, key, plan, room)
             while found.key != key:  # Another model has another window and meter, and may have another format.
@@ -343,15 +345,22 @@ class Conversations:
                 found = self._known.get(name) or self._open(name, key, plan, room)
             if not self._log or isinstance(found, LoggedConversation):
                 self._known.put(name, found)
+            found.beginning = begun
             return found
 
-    def _continued(self, request: RequestInput, key: ConversationKey) -> str | None:
-        """Return the name of the conversation that the messages continue furthest; `None` if there is none."""
-        name = self._known.continued(request.messages, key)
-        if name is None and self._store is not None:
-            marks = fingerprints(request.messages, key)
-            name = self._prefixes.take(marks) if self._log else self._prefixes.find(marks) or f"auto.{marks[-1]}"
-        return name
+    def _continued(self, request: RequestInput, key: ConversationKey) -> tuple[str | None, Beginning | None]:
+        """Return the name of the conversation that the messages continue furthest, and how they begin."""
+        messages = request.messages
+        name = self._known.continued(messages, key)
+        if self._store is None or (name is not None and self._log):
+            return name, None
+        known = None if name is None else self._known.get(name)
+        begun = (known.begun(messages) if known is not None else None) or Beginning(key)
+        marks = begun.read(messages)
+        if self._log:
+            return self._prefixes.take(marks), None
+        # One in memory may be old: another process may have cut the conversation since.
+        return self._prefixes.find(marks) or name or f"auto.{begun.mark}", begun
 
     def _open(self, name: str, key: ConversationKey, plan: RequestPlan, room: Room) -> Conversation:
         """Return a conversation that the store has, or a new one; one without a log while the store fails."""
@@ -372,28 +381,19 @@ class Conversations:
         if store is None or not first:
             meter = OTHER if plan.chosen is None and known(key.model) is None else plan.chosen
             learned = self.meters.calibration(key.model, plan.chosen)
-            session = Session(
-                window,
-                model=key.model or None,
-                meter=meter,
-                store=store,
-                id=name,
-                format=key.format,
-                calibration=learned,
-                **self._settings,
-            )
+            own = {"meter": meter, "format": key.format, "calibration": learned, **self._settings}
+            session = Session(window, model=key.model or None, store=store, id=name, **own)
             return LoggedConversation(session, key, self.store)
         began = first[0].body.get("settings") or {}
-        own = window if self._window is not None or began.get("model") == (key.model or None) else None
-        session = Session.open(name, store=store, meter=self._meter, window=own, **self._settings)
+        size = window if self._window is not None or began.get("model") == (key.model or None) else None
+        session = Session.open(name, store=store, meter=self._meter, window=size, **self._settings)
         opened = ConversationKey(session.settings.model or "", session.settings.format, key.owner)
         return LoggedConversation(session, opened, self.store, logged_messages(store, name))
 
     def _moved(self, conversation: Conversation, request: RequestInput, *, changed: bool) -> None:
         """Note the newest request of a conversation, and forget those that are too many."""
         if changed and conversation.name.startswith("auto."):
-            before, conversation.mark = conversation.mark, fingerprints(request.messages, conversation.key)[-1]
-            self._prefixes.move(conversation.name, before, conversation.mark)
+            self._prefixes.move(conversation.name, conversation.remarked(request.messages), conversation.mark)
         with self._lock:
             gone = self._known.forget(conversation, request.size, logged=self._log)
         for each in gone if self._log and self._store is not None else ():  # Its next request finds it in the store.

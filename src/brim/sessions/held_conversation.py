@@ -16,8 +16,9 @@ from brim.history.result import Fitted
 from brim.history.stable import Stable
 from brim.meter import BaseMeter
 from brim.sessions import recall_tool as recall
+from brim.sessions.beginning import bare, leading
 from brim.sessions.context import Context, held_dict, held_from
-from brim.sessions.conversation import Conversation, ConversationKey, bare, leading
+from brim.sessions.conversation import Conversation, ConversationKey
 from brim.sessions.journal import Journal
 from brim.sessions.meters import Meters
 from brim.sessions.request import FittedRequest, RequestInput

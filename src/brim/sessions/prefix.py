@@ -5,14 +5,9 @@ A store has one document for each conversation: the fingerprint of the messages 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from hashlib import blake2b
-from typing import Any
 
-from brim.sessions.conversation import bare, leading
 from brim.sessions.tolerant_store import TolerantStore
-from brim.wire.base import jsonable
 
 KIND = "gateway-prefix"
 LOGGED = "conversation-prefix"
@@ -47,25 +42,3 @@ class PrefixIndex:
         """Write how a conversation begins now, in place of how it began before."""
         if mark != before and self._store.save(self._kind, mark, {"talk": name}, 0) is not None and before:
             self._store.forget(self._kind, before)
-
-
-def fingerprints(messages: Sequence[Any], key: Sequence[Any]) -> list[str]:
-    """Return a fingerprint for each beginning of a conversation: its first message, its first two, and so on.
-
-    Args:
-        messages: the messages; a system prompt before them and marks for the provider's cache are left out.
-        key: separates conversations that begin alike: the owner, the model, the format.
-    """
-    running = blake2b(_json(list(key)), digest_size=16)
-    found = []
-    first = leading(messages)
-    for message in messages[first:] or messages:
-        running.update(_json(bare(message)))
-        running.update(b"\0")
-        found.append(running.copy().hexdigest())
-    return found
-
-
-def _json(value: Any) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=jsonable)
-    return text.encode("utf-8", "surrogatepass")

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from brim.sessions.conversation import Conversation, ConversationKey, bare, leading, weight_of
+from brim.sessions.beginning import bare, leading
+from brim.sessions.conversation import Conversation, ConversationKey, weight_of
 from brim.wire.base import jsonable
 
 _MOST_BYTES = 64 * 1024 * 1024

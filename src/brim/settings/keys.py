@@ -219,8 +219,10 @@ _SETTINGS = (
     _row("gateway.keepalive", number(3_600), 15, "Seconds without data after which a stream gets a comment."),
     _row("gateway.timeout", number(86_400), 600, "Seconds that upstream may take without sending data."),
     _row("gateway.drain", number(86_400), 30, "Seconds that open streams have when the gateway shuts down."),
-    _row("gateway.workers", whole(1, 64), 2, "Threads that count and fit requests."),
+    _row("gateway.workers", whole(1, 64), 1, "Processes that serve; several share the store, or a temporary one."),
+    _row("gateway.threads", whole(1, 64), 2, "Threads of a process that count and fit requests."),
     _row("gateway.sessions", whole(1), 500, "Truncated conversations that are kept in memory."),
+    _row("gateway.memory", whole(1), 67_108_864, "About the bytes that they may take; others are read again."),
 )
 
 ANY = "*"

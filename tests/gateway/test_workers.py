@@ -1,0 +1,110 @@
+"""Several processes serve one address: a conversation is cut as one process would cut it, and a dead one comes back."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from brim import open_store
+from brim.gateway.traffic import KIND
+from gateway.conftest import asked, get, post
+from model_server import ModelServer, running
+
+WORDS = "looked at the log of the build and found nothing that explains it. "
+
+
+def talk(name, turns):
+    """Return a conversation that begins unlike any other."""
+    said = [{"role": "user", "content": f"The task of {name}: find out why the build is slow."}]
+    for i in range(turns):
+        said += [
+            {"role": "assistant", "content": f"Step {i} of {name}: " + WORDS * 3},
+            {"role": "user", "content": f"Go on with part {i}."},
+        ]
+    return said
+
+
+@contextmanager
+def gateway(folder, upstream, workers, *options):
+    """Run a gateway, and yield its process and its address."""
+    run = [sys.executable, "-m", "brim", "gateway", "--upstream", f"{upstream}/v1", "--port", "0", "--quiet"]
+    run += ["--window", "1000", "--meter", "o200k_base", "--workers", str(workers), *options]
+    told = {**os.environ, "HOME": str(folder)}
+    process = subprocess.Popen(run, cwd=folder, env=told, stdout=subprocess.PIPE, text=True)
+    try:
+        line = process.stdout.readline()
+        yield process, line.split()[2].removesuffix("/v1")
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+        process.stdout.close()
+
+
+def prompts(folder, workers, *options):
+    """Return what was sent upstream for each conversation, and the sums that the gateway told."""
+    model = ModelServer(window=1_000, meter="o200k_base")
+    with running(model) as upstream, gateway(folder, upstream, workers, *options) as (_, url):
+
+        def run(name):
+            return [post(url, asked(talk(name, turns)))[0] for turns in range(6, 20, 4)]
+
+        with ThreadPoolExecutor(4) as pool:
+            statuses = list(pool.map(run, [f"client {i}" for i in range(6)]))
+        assert {status for each in statuses for status in each} == {200}
+        until, summary = time.monotonic() + 20, {}
+        while summary.get("requests", 0) < 24 and time.monotonic() < until:
+            time.sleep(0.2)  # The sums of the others are a second old at the most.
+            summary = json.loads(get(url, "/brim/status")[2])["summary"]
+        page = get(url, "/metrics")[2].decode()
+    assert not model.refused
+    assert not model.illegal
+    found = {}
+    for body in map(json.loads, model.bodies):
+        task = body["messages"][0]["content"].split(":")[0]
+        found.setdefault(task, []).append(body["messages"])
+    return {task: sorted(sent, key=json.dumps) for task, sent in found.items()}, summary, page
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="workers are forked")
+def test_a_conversation_is_cut_as_one_process_would_cut_it_and_sums_are_those_of_all(tmp_path):
+    one, alone, _ = prompts(tmp_path, 1)
+    store = f"sqlite:///{tmp_path}/brim.db"
+    both, together, page = prompts(tmp_path, 2, "--store", store)
+    assert one == both
+    assert len(one) == 6
+    assert together["cut"] == alone["cut"] >= 6
+    assert together["requests"] == alone["requests"] == 24
+    counted = [line for line in page.splitlines() if line.startswith("brim_requests_total")]
+    assert sum(float(line.split()[-1]) for line in counted) == 24
+    with open_store(store) as opened:
+        assert len(opened.ids(KIND)) == 2  # Both have served.
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="the workers are found in /proc")
+def test_a_worker_that_dies_is_started_again_and_all_end_with_their_parent(tmp_path):
+    def workers(process):
+        found = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        return {int(each) for each in found}
+
+    with running(ModelServer()) as upstream, gateway(tmp_path, upstream, 2) as (process, url):
+        before = workers(process)
+        assert len(before) == 2
+        os.kill(min(before), signal.SIGKILL)
+        until = time.monotonic() + 20
+        while len(workers(process) - before) < 1 and time.monotonic() < until:
+            time.sleep(0.05)
+        after = workers(process)
+        assert len(after) == 2
+        assert post(url, asked(talk("one", 1)))[0] == 200
+        process.kill()
+        process.wait(10)
+        while any(Path(f"/proc/{each}").exists() for each in after) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert not any(Path(f"/proc/{each}").exists() for each in after)
