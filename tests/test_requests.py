@@ -266,3 +266,9 @@ def test_fields_beside_the_tools_of_bedrock_are_kept():
 def test_a_field_with_an_argument_of_its_own_is_refused(name):
     with pytest.raises(brim.InvalidValue, match=f"fields {name}"):
         brim.fit_request(messages=chat(), fields={name: []}, budget=900, meter=M)
+
+
+@pytest.mark.parametrize("own", [{"format": "anthropic"}, {"meter": "chars"}])
+def test_a_history_has_its_own_meter_and_format(own):
+    with pytest.raises(brim.InvalidValue, match="the history has its own"):
+        brim.fit_request(messages=brim.History(M), budget=900, **own)

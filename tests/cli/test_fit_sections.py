@@ -46,3 +46,23 @@ def test_a_file_may_name_its_messages(files, brim, tmp_path):
 def test_a_file_with_messages_is_not_a_prompt(files, brim):
     told = brim("fit", "spec.yaml", "--budget", "700")
     assert "messages is for requests" in told.err
+
+
+def test_other_fields_of_the_body_are_counted(files, brim, tmp_path):
+    """A `response_format` of the body went beside the budget."""
+    schema = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"description": "an answer " * 150}}}
+    (tmp_path / "body.json").write_text(json.dumps({**files, "response_format": schema}))
+    body = json.loads(brim("fit", "body.json", "--sections", "spec.yaml", "--budget", "900").out)
+    assert body["response_format"] == schema
+    assert meter("gpt-4o").count_messages(body["messages"], fields={"response_format": schema}) <= 900
+
+
+def test_the_settings_of_a_project_hold_for_what_the_file_does_not_set(files, brim, tmp_path):
+    (tmp_path / "spec.yaml").write_text(SPEC.replace("page: system", "").partition("messages:")[0])
+    (tmp_path / "brim.yaml").write_text(
+        "prompt: {total: 700, messages: {ceiling: 200}}\nsections: {rules: {page: system}}\nmodel: gpt-4o\n"
+    )
+    told = json.loads(brim("fit", "body.json", "--sections", "spec.yaml", "--config", "brim.yaml", "--json").out)
+    assert told["request"]["messages"][0] == {"role": "system", "content": "Be brief."}
+    assert told["receipt"]["budget"] == 700
+    assert 60 < sum(part["used"] for part in told["receipt"]["parts"] if part["name"].startswith("messages")) <= 200

@@ -95,4 +95,5 @@ def test_sections_have_every_setting_that_a_section_takes():
     fields = {
         name for name in Section.__dataclass_fields__ if name not in ("name", "content", "forms", "ids", "scores")
     }
-    assert fields == {key.rpartition(".")[2] for key in SETTINGS if key.startswith("sections.*.")}
+    named = {key.rpartition(".")[2] for key in SETTINGS if key.startswith("sections.*.")}
+    assert named == fields | {"page"}  # The page is that of a request.

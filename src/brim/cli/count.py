@@ -17,6 +17,7 @@ from brim.errors import InvalidValue, SourceError
 from brim.files.source import STDIN, STDIN_SHOWN
 from brim.files.text_files import FileMatch, expand, texts
 from brim.meter import DEFAULT, BaseMeter, meter
+from brim.meter.advice import exact_count_advice
 from brim.meter.base import measured
 
 if TYPE_CHECKING:
@@ -106,15 +107,9 @@ def run(
 
 def _advise(total: int, upper: int, name: str | None) -> None:
     """Say how to get an exact count, if a fit would keep far below the budget for lack of one."""
-    if upper * 5 <= total * 6:
-        return
-    own = "pip install 'brim[claude]'" if name and "claude" in name else "pip install 'brim[open]'"
-    more = (upper - total) * 100 // max(1, total)
-    advice = (
-        f"The bound is {more} % above the estimate, and a fit keeps to the bound. For an exact count: {own}, or "
-        "the path of a tokenizer.json as the model. In a session, the usage of the first answer tightens the bound."
-    )
-    print(advice, file=sys.stderr)
+    advice = exact_count_advice(total, upper, name or "")
+    if advice is not None:
+        print(advice, file=sys.stderr)
 
 
 def _mention_request(path: str) -> None:

@@ -126,12 +126,12 @@ def _fitted(
 ) -> tuple[str, Receipt, bool]:
     """Return the prompt or the body that a file describes, the receipt, and whether it is a body."""
     if sections is not None:
-        return *_fit_joint(file, read_spec(sections), common | only_request), True
+        return *_fit_joint(file, read_spec(sections), settings, common | only_request), True
     if request or file.lower().endswith(".json"):
         return *_fit_request(file, settings, common | only_request), True
     spec = read_spec(file)
     if spec.messages is not None:
-        return *_fit_joint(spec.messages, spec, common | only_request), True
+        return *_fit_joint(spec.messages, spec, settings, common | only_request), True
     for name, value in only_request.items():
         raise InvalidValue(f"--{name}", value, "left out unless the file is a request (.json, or --request)")
     given = {name: value for name, value in common.items() if value is not None}
@@ -154,11 +154,11 @@ def _fit_request(file: str, settings: Resolved | None, options: dict[str, Any]) 
     return body.written(fitted.messages), fitted.receipt
 
 
-def _fit_joint(file: str, spec: Spec, options: dict[str, Any]) -> tuple[str, Receipt]:
+def _fit_joint(file: str, spec: Spec, settings: Resolved | None, options: dict[str, Any]) -> tuple[str, Receipt]:
     """Return the body of a request with sections in it, and the receipt."""
     body = read_request(file)
     given = {name: value for name, value in options.items() if value is not None}
-    fitted = spec.fit_request(body, **given)
+    fitted = spec.fit_request(body, settings, **given)
     values = {**body.body.values, **fitted.body} if body.key else fitted.body
     return dumps(values, ensure_ascii=False, indent=2) + "\n", fitted.receipt
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
 from brim.errors import InvalidType
+from brim.meter.advice import exact_count_advice
 from brim.meter.base import BaseMeter, Meter
+
+_TELLING = 400
+"""Tokens after which a bound is judged."""
 
 
 class Foreign(BaseMeter):
@@ -71,7 +76,18 @@ class Upper(BaseMeter):
         self.unit = inner.unit
         self.model = inner.model
         self._inner = inner
+        self._seen: tuple[int, int] | None = (0, 0)
+        """The estimate and the bound of the first texts; `None` once it is known whether the bound wastes room."""
 
     def measure(self, text: str) -> int:
-        """Return an upper bound on the true count."""
-        return self._inner.upper(text)
+        """Return an upper bound on the true count; if that of the first texts wastes room, it is logged what to do."""
+        bound = self._inner.upper(text)
+        if self._seen is not None:
+            self._advise(self._seen[0] + self._inner.count(text), self._seen[1] + bound)
+        return bound
+
+    def _advise(self, estimate: int, bound: int) -> None:
+        self._seen = (estimate, bound) if estimate < _TELLING else None
+        name = self.model or self._inner.name
+        if self._seen is None and (advice := exact_count_advice(estimate, bound, name)) is not None:
+            logging.getLogger("brim").warning("%s: %s", name, advice)

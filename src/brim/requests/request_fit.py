@@ -20,7 +20,7 @@ from brim.receipts.receipt import Part, Receipt, losses
 from brim.receipts.request_capture import RequestCapture
 from brim.requests.history_share import HistoryShare, OtherTurns
 from brim.requests.request import Request
-from brim.requests.terms import RequestTerms
+from brim.requests.terms import PAGES, RequestTerms
 from brim.requests.tool_relevance import functions_of, relevant_order
 from brim.requests.tool_share import ToolShare
 from brim.sections.allocation import Claim
@@ -31,7 +31,8 @@ from brim.wire import definitions
 from brim.wire.remainder import shown_fields
 from brim.wire.values import json_of
 
-_PAGES = ("system", "user")
+_PAGES = PAGES[::-1]
+"""In the order of a request."""
 _WORTH = 4
 """The fewest tokens that are offered again, beyond those of the first offer."""
 

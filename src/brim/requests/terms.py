@@ -11,6 +11,8 @@ from brim.errors import check_choice
 from brim.receipts.section import Section
 
 KeepTools = Literal["all", "relevant"]
+PAGES = ("user", "system")
+"""The messages of a request that sections are part of."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,4 +1,4 @@
-"""Builds prompts and histories from settings."""
+"""Builds prompts, histories and requests from settings."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from brim.errors import DoesNotFit, InvalidValue, UnknownName
-from brim.history.history import fit_messages
+from brim.history.history import History, fit_messages
 from brim.history.priority import AgentClasses
 from brim.history.result import Fitted
 from brim.meter import meter as meter_named
 from brim.meter import meter_for
 from brim.receipts.section import Section
+from brim.requests.fit import fit_request
+from brim.requests.request import Request
+from brim.requests.terms import PAGES
 from brim.sections.fit import fit
 from brim.sections.section_fit import Prompt
 from brim.settings.budgets import OLDER, RECENT, TOTAL
@@ -32,7 +35,15 @@ _HISTORY = {
     "select": "selection",
     **{name: name for name in ("within", "pin_first_user", "excerpts", "note")},
 }
-_FIELDS = tuple(key.removeprefix("sections.*.") for key in SETTINGS if key.startswith("sections.*."))
+_FIELDS = tuple(
+    key.removeprefix("sections.*.") for key in SETTINGS if key.startswith("sections.*.") and key != "sections.*.page"
+)
+_TERMS = {
+    f"{argument}_{term}": f"prompt.{part}.{term}"
+    for argument, part in (("history", "messages"), ("tools", "tools"))
+    for term in ("priority", "floor", "ceiling")
+}
+"""The arguments of a request by which messages and tools share its budget, each with its setting."""
 _CLASSES = ("critical", "high", "medium", "low")
 
 
@@ -181,6 +192,38 @@ class Builder(PromptLimits):
             limit,
             lambda prompt: self.token_meter().count(prompt.text),
         )
+
+    def fit_request(self, contents: Contents, messages: Sequence[Any] | History = (), **options: Any) -> Request:
+        """Return a request of sections and messages under one budget.
+
+        Args:
+            contents: the sections by name; `sections.*.page` says which are the system prompt's.
+            messages: the conversation.
+            options: arguments of `brim.fit_request`, which override the settings.
+
+        Raises:
+            DoesNotFit: what is required is bigger than the budget.
+        """
+        pages: dict[str, list[Section]] = {page: [] for page in PAGES}
+        for section in self.sections(contents):
+            pages[self.value(f"sections.{section.name}.page")].append(section)
+        return fit_request(
+            system=pages["system"], user=pages["user"], messages=messages, **self.request_options(options)
+        )
+
+    def request_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of `brim.fit_request` besides content: the settings, overridden by options."""
+        window, total, scale = self._answered_window(), self.value("prompt.total"), self.meter()
+        if total is None and window is None:
+            total, scale = self.value(TOTAL), scale if scale.unit == "chars" else meter_named("chars")
+        made: dict[str, Any] = {name: self.value(f"prompt.{name}") for name in ("policy", "fill", "separator")}
+        made |= {name: self.value(f"history.{key}") for name, key in _HISTORY.items()}
+        made |= {name: self.value(key) for name, key in _TERMS.items()}
+        made["keep_tools"] = self.value("prompt.tools.keep")
+        made |= self._measured(scale, total, window, options)
+        if "budget" not in options:
+            made["budget"] = max(made["budget"] - self.value("prompt.reserve"), 0)
+        return made
 
     def fit_messages(
         self,

@@ -14,6 +14,7 @@ from brim.history.options import Way, Within
 from brim.receipts.receipt import FILLS, ORDERS
 from brim.receipts.receipt import POLICIES as FIT
 from brim.receipts.section import OVERFLOWS
+from brim.requests.terms import PAGES, KeepTools
 from brim.settings.budgets import DEFAULT, PRESETS
 from brim.settings.flow_agents import CLASSES
 from brim.settings.kinds import (
@@ -132,6 +133,13 @@ _SETTINGS = (
     _row("prompt.required_overflow", _OVER, "error", "Whether too big required sections are refused or truncated."),
     _row("prompt.stages", stages(), (), "What a prompt over its budget gives up first, in this order, until it fits."),
     _row("prompt.hard_marker", text(empty=True), None, "The marker of a cut after all stages; null: the section's."),
+    _row("prompt.messages.priority", PRIORITY, "high", "How essential the messages of a request are, beside sections."),
+    _row("prompt.messages.floor", amount(), 0, "Tokens, or a share of the budget, reserved for the messages."),
+    _row("prompt.messages.ceiling", amount(), None, "The most that the messages of a request get."),
+    _row("prompt.tools.keep", choice(get_args(KeepTools)), "all", "Whether a request has all of its tools."),
+    _row("prompt.tools.priority", PRIORITY, "low", "With `relevant`, how essential tools are that no message calls."),
+    _row("prompt.tools.floor", amount(), "20%", "With `relevant`, tokens or a share reserved for tools."),
+    _row("prompt.tools.ceiling", amount(), None, "With `relevant`, the most that tools get besides those called."),
     _row("prompt.log", FLAG, False, "Whether a prompt over its budget is logged as a warning, with its agent."),
     _row("budgets.preset", _PRESET, DEFAULT, "The budgets by name; a budget of its own overrides it.", null=True),
     _row("budgets.context_budget_chars", whole(), 200_000, "Characters of a step's whole history, in a flow."),
@@ -147,6 +155,7 @@ _SETTINGS = (
     _row("sections.*.weight", number(1_000_000), 1, "Its part of a fair share."),
     _row("sections.*.stable", FLAG, False, "Whether it is used whole or not at all, for the prompt cache."),
     _row("sections.*.enabled", FLAG, True, "A section that is not enabled is left out."),
+    _row("sections.*.page", choice(PAGES), "user", "The message of a request that it is part of."),
     _row("sections.*.marker", text(empty=True), None, "The text that marks a cut."),
     _row("sections.*.joiner", text(empty=True), "\n", "The text between its entries."),
     _row(

@@ -19,7 +19,7 @@ from brim.meter.window import Window
 from brim.receipts.section import Section
 from brim.requests.fit import fit_request
 from brim.requests.request import Request
-from brim.requests.terms import RequestTerms
+from brim.requests.terms import PAGES, RequestTerms
 from brim.sections.fit import fit
 from brim.sections.section_fit import Prompt
 
@@ -34,7 +34,6 @@ _OPTIONS = (
 _KEYS = ("model", "meter", "budget", *_OPTIONS, "sections", "messages", "tools")
 _TERMS = {"messages": ("file", "priority", "floor", "ceiling"), "tools": ("keep", "priority", "floor", "ceiling")}
 """What a file says of the messages and the tools of a request."""
-_PAGES = ("system", "user")
 _CONTENTS = ("text", "file", "entries", "files")
 """The sources of a section's content, of which it has exactly one."""
 _SECTION_KEYS = (
@@ -63,8 +62,10 @@ class Spec:
     messages: str | None = None
     """The file with the messages, or with the body of a request, if it names one."""
 
-    def fit_request(self, given: RequestBody, **options: Any) -> Request:
+    def fit_request(self, given: RequestBody, settings: Resolved | None = None, **options: Any) -> Request:
         """Return a request of these sections and of the messages, the tools and the system prompt of a body.
+
+        The file overrides the settings, and options override both.
 
         Raises:
             DoesNotFit: what is required is bigger than the budget.
@@ -74,13 +75,18 @@ class Spec:
         own = {key: self.arguments[key] for key in ("separator", "fill", "policy", "budget") if key in self.arguments}
         if not options.keys() & {"model", "meter"}:
             own |= {key: self.arguments[key] for key in ("model", "meter") if key in self.arguments}
-            own |= {"model": given.model} if not own.keys() & {"model", "meter"} and given.model else {}
-        sections: list[Section] = self.arguments["sections"]
-        pages = {page: [each for each in sections if self.pages.get(each.name, "user") == page] for page in _PAGES}
+            known = own.keys() & {"model", "meter"} or (settings is not None and settings.window() is not None)
+            own |= {"model": given.model} if given.model and not known else {}
+        pages: dict[str, list[Section]] = {page: [] for page in PAGES}
+        for section, row in self.rows:
+            made = section if settings is None else settings.section(section.name, section.content, **row)
+            page = "user" if settings is None else settings.value(f"sections.{section.name}.page")
+            pages[self.pages.get(section.name, page)].append(made)
         if given.system is not None and not isinstance(given.system, str):
             raise InvalidType("system", given.system, "a text, to be joined by sections")
         told = [Section("system", given.system, priority="required")] if given.system else []
         arguments: dict[str, Any] = {**own, **self.terms, "format": given.format, **options}
+        arguments = arguments if settings is None else settings.request_options(arguments)
         try:
             return fit_request(
                 system=[*told, *pages["system"]],
@@ -257,8 +263,8 @@ def _section(source: Source, index: int) -> Section:
     keys = ("sections", index)
     row = dict(source.mapping(_SECTION_KEYS, *keys))
     page = row.pop("page", "user")
-    if page not in _PAGES:
-        raise source.error(f"{place(keys)}: page must be one of {', '.join(_PAGES)}, not {shown(page)}", *keys, "page")
+    if page not in PAGES:
+        raise source.error(f"{place(keys)}: page must be one of {', '.join(PAGES)}, not {shown(page)}", *keys, "page")
     given = [key for key in _CONTENTS if key in row]
     if len(given) != 1:
         found = " and ".join(given) or "none"
