@@ -122,3 +122,25 @@ def test_a_change_is_tried_on_what_was_recorded_before_it_is_saved(chromium, alo
         assert "orders-incident" in table.inner_text()
         assert "0 overflows" in table.inner_text()
     assert path.read_text(encoding="utf-8") == before
+
+
+def test_the_doctor_copies_a_command_and_makes_a_change_that_can_be_undone(chromium, alone):
+    path = alone.folder / "brim.yaml"
+    path.write_text("budgets:\n  context_budget_chars: 99\n")
+    with tab(chromium, alone) as at:
+        at.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        at.go("doctor", workspace="mine")
+        command = at.page.locator(".command", has_text="context_budget_chars").first
+        line = command.locator("pre").inner_text()
+        command.get_by_role("button", name="Copy").press("Enter")
+        at.page.wait_for_selector("button >> text=Copied")
+        assert at.page.evaluate("navigator.clipboard.readText()") == line
+        command.get_by_role("button", name="Fix it").press("Enter")
+        at.page.wait_for_selector("section[aria-label='The change']")
+        assert "context_budget_chars: 99" not in path.read_text()
+        at.page.wait_for_function(
+            "line => ![...document.querySelectorAll('.command pre')].some(each => each.innerText === line)", arg=line
+        )
+        at.page.get_by_role("button", name="Undo the last change").press("Enter")
+        at.page.wait_for_selector("h2 >> text=Undone in")
+        assert "context_budget_chars: 99" in path.read_text()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -70,18 +69,18 @@ def run(
 
 def _fix(found: Iterable[Finding], config: str | None, *, quiet: bool) -> None:
     """Make the changes that the findings propose, each after its diff; one that is not possible is told and left."""
+    from brim.doctor.finding import proposed_change
     from brim.settings import load_config
     from brim.settings.changes import plan
 
-    done: set[tuple[str, ...]] = set()
-    for line in (line for finding in found for line in finding.commands if line.startswith("brim config set ")):
-        key, value, *rest = shlex.split(line)[3:]
-        place = {name.removeprefix("--"): each for name, each in zip(rest[::2], rest[1::2], strict=True)}
-        if (key, *rest) in done:  # The first finding is the gravest.
+    done: list[tuple[str, Mapping[str, str]]] = []
+    for line in (line for finding in found for line in finding.commands):
+        proposed = proposed_change(line)
+        if proposed is None or (proposed.key, proposed.place) in done:  # The first finding is the gravest.
             continue
-        done.add((key, *rest))
+        done.append((proposed.key, proposed.place))
         try:
-            change = plan(load_config(config), {key: value}, **place)
+            change = plan(load_config(config), {proposed.key: proposed.value}, **proposed.place)
             if not quiet:
                 emit_text("\n" + masked(change.diff()))
             change.make()

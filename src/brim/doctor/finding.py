@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from shlex import quote
+from shlex import quote, split
 from typing import Any, Literal
 
 from brim.settings.keys import BARE, SETTINGS, name_of
@@ -37,6 +38,7 @@ CHECKS = {
     "prompt refused": "HTTP 400 is how a server refuses a prompt that is longer than its window: the call is wasted.",
 }
 """Every check by its name, and why its finding matters; some need receipts or a store."""
+_SET = "brim config set "
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,7 +76,7 @@ def commands(settings: Resolved, key: str, value: object, *, narrow: bool = Fals
     known = settings[full]
     if known.origin in ("env", "flags"):
         return (f"export {SETTINGS[full].variable}={value}",)
-    line = f"brim config set {name_of(full)} {value}"
+    line = f"{_SET}{name_of(full)} {value}"
     if settings.flow is not None:
         own = settings.step is not None and (narrow or known.origin == "step")
         step = f" --step {quote(str(settings.step))}" if own else ""
@@ -85,6 +87,25 @@ def commands(settings: Resolved, key: str, value: object, *, narrow: bool = Fals
     if known.origin != "profile":
         return (line,)
     return () if active in SHIPPED else (f"{line} --profile {quote(active)}",)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProposedChange:
+    """The change of a setting that a command of a finding makes."""
+
+    key: str
+    value: str
+    place: Mapping[str, str]
+    """Where it is written: the `flow`, the `step`, the `profile` or the `file`; empty for the project."""
+
+
+def proposed_change(line: str) -> ProposedChange | None:
+    """Return the change that a command makes; `None` if it does not change a settings file."""
+    if not line.startswith(_SET):
+        return None
+    key, value, *rest = split(line.removeprefix(_SET))
+    names = (name.removeprefix("--") for name in rest[::2])
+    return ProposedChange(key=key, value=value, place=dict(zip(names, rest[1::2], strict=True)))
 
 
 def rounded(number: int, unit: int) -> int:

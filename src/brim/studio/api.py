@@ -14,6 +14,7 @@ from brim.errors import BrimError, Conflict, DoesNotFit, InvalidType, UnknownNam
 from brim.studio.views import (
     cache,
     context,
+    doctor,
     export,
     files,
     flows,
@@ -75,10 +76,11 @@ WRITES: dict[str, View] = {
     "preview": preview.preview,
     "save": flows.save,
     "undo": flows.undo,
+    "fix": doctor.fix,
 }
-"""Views with a JSON body, by POST; restore, pin, unpin, save and undo write."""
+"""Views with a JSON body, by POST; restore, pin, unpin, save, undo and fix write."""
 
-MASKED = ("about", "doctor", "flows", "settings", "models", "plan", "save", "undo")
+MASKED = ("about", "doctor", "flows", "settings", "models", "plan", "save", "undo", "fix")
 """Views that show settings: what looks like a key in them is masked. The others show what the store has."""
 
 

@@ -11,12 +11,15 @@ from importlib.util import find_spec
 from typing import Any
 
 from brim.doctor.diagnosis import diagnose
-from brim.doctor.finding import CHECKS
+from brim.doctor.finding import CHECKS, Finding, proposed_change
+from brim.errors import UnknownName
 from brim.meter import DEFAULT
 from brim.meter.vocabularies import BUILT_IN, VOCABULARIES
+from brim.settings import changes
+from brim.settings.config import Config
 from brim.store.sqlite import has_wal_bug
 from brim.studio.access import StudioAccess
-from brim.studio.views.flows import relative_paths
+from brim.studio.views.flows import relative_paths, save
 from brim.studio.workspace import FILE, Workspace
 
 _MOST_RECEIPTS = 1_000
@@ -26,9 +29,8 @@ _MOST_SESSIONS = 1_000
 
 def doctor(workspace: Workspace, access: StudioAccess) -> dict[str, Any]:
     """Return what is wrong and what could be better, and facts about the studio."""
-    receipts = workspace.index.files.receipts()[:_MOST_RECEIPTS]
     config = workspace.settings()
-    findings = diagnose(config, [(each.flow, each.values) for each in receipts])
+    receipts, findings = _findings(workspace, config)
     facts = {
         **_store_facts(workspace),
         "receipts of flows": os.path.abspath(workspace.runs),
@@ -41,12 +43,44 @@ def doctor(workspace: Workspace, access: StudioAccess) -> dict[str, Any]:
     }
     return {
         "healthy": not any(finding.level == "wrong" for finding in findings),
-        "findings": [relative_paths(finding.to_dict(), config) for finding in findings],
+        "findings": [
+            {**relative_paths(finding.to_dict(), config), "fixes": [line for line in finding.commands if _fixes(line)]}
+            for finding in findings
+        ],
+        "saved": workspace.saved,
         "checks": list(CHECKS),
         "files": list(config.files),
-        "receipts": len(receipts),
+        "receipts": receipts,
         "facts": [{"name": name, "text": text} for name, text in facts.items()],
     }
+
+
+def fix(workspace: Workspace, line: str) -> dict[str, Any]:
+    """Make the change of one command that the doctor proposes, and return it; `undo` reverts it.
+
+    Raises:
+        UnknownName: the doctor does not propose this command now.
+        SourceError: the file cannot be changed.
+    """
+    config = workspace.settings()
+    _, findings = _findings(workspace, config)
+    proposed = proposed_change(line) if _fixes(line) else None
+    if proposed is None or not any(line in finding.commands for finding in findings):
+        raise UnknownName("proposed change", line, [], "Read the findings again: they may have changed")
+    change = changes.plan(config, {proposed.key: proposed.value}, **proposed.place)
+    return save(workspace, workspace.plan(change))
+
+
+def _fixes(line: str) -> bool:
+    """Return whether a command changes the project's own settings and nothing else."""
+    proposed = proposed_change(line)
+    return proposed is not None and "file" not in proposed.place
+
+
+def _findings(workspace: Workspace, config: Config) -> tuple[int, list[Finding]]:
+    """Return how many receipts were read, and what was found in them and in the settings."""
+    receipts = workspace.index.files.receipts()[:_MOST_RECEIPTS]
+    return len(receipts), list(diagnose(config, [(each.flow, each.values) for each in receipts]))
 
 
 def _store_facts(workspace: Workspace) -> dict[str, str]:

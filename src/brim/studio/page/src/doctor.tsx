@@ -1,6 +1,7 @@
 // Doctor: problems and advice with the commands that fix them, and facts about this studio.
+import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { load } from "./api";
+import { changed, load, post } from "./api";
 import { Copied, Head, plural, Problem, Waiting } from "./parts";
 
 interface Finding {
@@ -10,6 +11,13 @@ interface Finding {
   why: string;
   do: string;
   commands: string[];
+  /** The commands that can be made here: they change the project's own settings and nothing else. */
+  fixes: string[];
+}
+
+interface Change {
+  path: string;
+  diff: string;
 }
 
 interface Loaded {
@@ -18,6 +26,7 @@ interface Loaded {
   checks: string[];
   files: string[];
   receipts: number;
+  saved: number;
   facts: { name: string; text: string }[];
 }
 
@@ -25,6 +34,17 @@ export function Doctor() {
   const found = useMemo(() => load<Loaded>(() => ({ view: "doctor" })), []);
   useEffect(() => found.stop, [found]);
   const { value, problem } = found.state.value;
+  const made = useSignal<{ text: string; diff: string } | null>(null);
+  const refused = useSignal<string | null>(null);
+  const write = (view: "fix" | "undo", line?: string) =>
+    post<Change>(view, line ? { line } : {}).then(
+      (change) => {
+        made.value = { text: view === "fix" ? `Saved to ${change.path}` : `Undone in ${change.path}`, diff: change.diff };
+        refused.value = null;
+        changed.value += 1;
+      },
+      (error: Error) => (refused.value = error.message),
+    );
   if (problem) return <Problem text={problem} />;
   if (!value) return <Waiting />;
   return (
@@ -34,6 +54,16 @@ export function Doctor() {
           <span class={`badge ${value.healthy ? "good" : "dropped"}`}>{value.healthy ? "healthy" : "problems found"}</span> {plural(value.checks.length, "check")} over {plural(value.files.length, "settings file")} and {plural(value.receipts, "receipt")}
         </p>
       </Head>
+      {refused.value && <Problem text={refused.value} />}
+      {made.value && (
+        <section class="card" aria-label="The change">
+          <div class="tools">
+            <h2 aria-live="polite">{made.value.text}</h2>
+            {value.saved > 0 && <button onClick={() => void write("undo")}>Undo the last change</button>}
+          </div>
+          <pre tabIndex={0}>{made.value.diff}</pre>
+        </section>
+      )}
       {value.findings.map((finding) => (
         <section class={`card finding ${finding.level}`} key={finding.seen}>
           <h2><span class={`badge ${finding.level === "wrong" ? "dropped" : "soft"}`}>{finding.level}</span> {finding.check}</h2>
@@ -44,6 +74,11 @@ export function Doctor() {
             <div class="command" key={line}>
               <pre tabIndex={0}>{line}</pre>
               <Copied text={line} />
+              {finding.fixes.includes(line) && (
+                <button class="main" onClick={() => void write("fix", line)} title="Changes this setting in its file; it can be undone">
+                  Fix it
+                </button>
+              )}
             </div>
           ))}
         </section>

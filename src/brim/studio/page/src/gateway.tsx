@@ -93,7 +93,6 @@ export function Gateway() {
         </p>
       </Head>
       {value.gateways.map((each) => <Sums one={each} key={each.address} />)}
-      {one && <Detail each={one} />}
       {value.sessions.length > 0 && <Talks talks={value.sessions} />}
       <section class="card" aria-label="Newest requests">
         <div class="tools">
@@ -126,6 +125,7 @@ export function Gateway() {
           )}
         />
         {rows.length === 0 && <p class="soft">None of the newest {n(value.requests.length)}.</p>}
+        {one && <Detail each={one} />}
       </section>
     </>
   );
@@ -206,9 +206,10 @@ function Detail({ each }: { each: Request }) {
     ["time to the first byte", ms(each.first_ms)],
   ];
   return (
-    <section class="card" aria-label="One request">
+    <section class="card panel" aria-label="One request">
       <div class="tools">
         <h2>Request</h2>
+        <button onClick={() => go("gateway", { request: null }, true)}>Close</button>
         {each.session && each.step != null && <a class="button" href={promptLink(each.session, each.step)}>See its prompt, step {each.step}</a>}
       </div>
       {each.session && each.step == null && <p class="soft">Its prompt was not recorded: only requests that are cut are, and their texts only with <code>session.capture: true</code>.</p>}
