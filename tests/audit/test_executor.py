@@ -1,5 +1,6 @@
 """Executors: processes that end, and a real Ray cluster of this machine."""
 
+import gzip
 import os
 import random
 
@@ -64,3 +65,35 @@ def test_the_models_of_the_project_are_known_on_the_cluster(cluster, tmp_path, m
     values = audit([path], engine="ray", ray_address=cluster).values
     assert values["recorded"]["overflows"] == 1
     assert values == audit([path]).values
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_unpacked_copy_that_is_removed_is_made_again(tmp_path, workers, caplog):
+    plain, packed, spool = tmp_path / "plain.jsonl", tmp_path / "packed", tmp_path / "spool"
+    traces.write(plain, traces.openai_log())
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    spool.mkdir()
+
+    def removed(*_):
+        for copy in spool.glob("*/*.records"):
+            copy.unlink()
+
+    lost = audit([str(packed)], workers=workers, spool=str(spool), progress=removed).values
+    assert lost["recorded"] == audit([str(plain)]).values["recorded"]
+    if workers == 1:  # The logs of other processes are their own.
+        assert [record.message for record in caplog.records if "made again" in record.message]
+
+
+def test_a_copy_that_cannot_be_made_again_is_told_with_its_place(tmp_path):
+    packed, spool = tmp_path / "packed", tmp_path / "spool"
+    traces.write(tmp_path / "plain", traces.openai_log())
+    packed.write_bytes(gzip.compress((tmp_path / "plain").read_bytes()))
+    spool.mkdir()
+
+    def removed(*_):
+        packed.unlink(missing_ok=True)
+        for copy in spool.glob("*/*.records"):
+            copy.unlink()
+
+    with pytest.raises(SourceError, match=f"packed: .*{spool}.* cannot be made again"):
+        audit([str(packed)], workers=2, spool=str(spool), progress=removed)

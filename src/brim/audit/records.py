@@ -10,6 +10,7 @@ import codecs
 import gzip
 import io
 import json
+import logging
 import os
 import re
 import sys
@@ -20,9 +21,11 @@ from dataclasses import dataclass
 from typing import IO, Any, NamedTuple, cast
 
 from brim.audit.fields import loaded, mapping
+from brim.errors import SourceError
 from brim.files.source import STDIN, STDIN_SHOWN
 from brim.files.text_files import FileMatch
 
+LOG = logging.getLogger("brim.audit")
 RANGE = 8 * 1024 * 1024
 """Bytes of a file that one job reads."""
 MOST = 64 * 1024 * 1024
@@ -59,6 +62,8 @@ class Recording:
     """`lines`, `list` or `document`."""
     named: bool = True
     """Whether the caller named it, and not a directory that contains it."""
+    packed: str = ""
+    """The compressed file that `path` is a copy of; empty if it is none."""
     problem: str = ""
     """Why it cannot be read."""
 
@@ -87,7 +92,8 @@ def opened(found: FileMatch, spool: str) -> Recording:
     except (OSError, EOFError, zlib.error) as error:
         problem = f"it cannot be read: {(getattr(error, 'strerror', None) or str(error)).lower()}"
         return Recording(name=shown, path="", size=0, form=LINES, named=found.named, problem=problem)
-    return Recording(name=shown, path=path, size=size, form=form, named=found.named)
+    packed = os.path.abspath(found.path) if found.path != STDIN and path != os.path.abspath(found.path) else ""
+    return Recording(name=shown, path=path, size=size, form=form, named=found.named, packed=packed)
 
 
 def ranges(recording: Recording) -> list[tuple[int, int]]:
@@ -101,7 +107,7 @@ def ranges(recording: Recording) -> list[tuple[int, int]]:
 
 def records(recording: Recording, start: int, stop: int) -> Iterator[Record]:
     """Yield the records that begin in a range of a file."""
-    with open(recording.path, "rb") as file:
+    with _file(recording) as file:
         if recording.form == LINES:
             yield from _lines(file, start, stop)
         else:
@@ -111,7 +117,7 @@ def records(recording: Recording, start: int, stop: int) -> Iterator[Record]:
 def lines_in(recording: Recording, start: int, stop: int) -> int:
     """Return the number of line ends in a range."""
     count = 0
-    with open(recording.path, "rb") as file:
+    with _file(recording) as file:
         file.seek(start)
         left = stop - start
         while left > 0 and (block := file.read(min(_BLOCK, left))):
@@ -122,12 +128,35 @@ def lines_in(recording: Recording, start: int, stop: int) -> int:
 
 def again(recording: Recording, offset: int, length: int) -> Iterator[Record]:
     """Yield the records of a span again."""
-    with open(recording.path, "rb") as file:
+    with _file(recording) as file:
         if recording.form == LINES:
             yield from _lines(file, offset, offset + length, begins=True)
         else:
             file.seek(offset)
             yield _record(file.read(length), offset)
+
+
+def _file(recording: Recording) -> IO[bytes]:
+    """Open a file to read it. A copy that is gone is unpacked again: something clears temporary files.
+
+    Raises:
+        SourceError: it is gone, and cannot be made again.
+    """
+    try:
+        return open(recording.path, "rb")
+    except FileNotFoundError as error:
+        folder = os.path.dirname(recording.path)
+        if not recording.packed:
+            problem = f"it was removed while the audit read it ({recording.path}): run the audit again"
+            raise SourceError(recording.name, problem) from error
+    LOG.warning("%s: its unpacked copy was removed from %s, and is made again", recording.name, folder)
+    try:
+        os.makedirs(folder, exist_ok=True)
+        os.replace(_plain(recording.packed, folder), recording.path)
+        return open(recording.path, "rb")
+    except (OSError, EOFError, zlib.error) as error:
+        problem = f"its unpacked copy was removed from {folder}, and cannot be made again ({error})"
+        raise SourceError(recording.name, f"{problem}: name another folder with --spool") from error
 
 
 def _plain(name: str, spool: str) -> str:
