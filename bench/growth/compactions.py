@@ -37,7 +37,7 @@ CASES = [
     Case(name="dearest prompt, summaries", of="window", sizes=_WINDOWS, most=50, each=True,
          measure=lambda sizes: _worst(sizes, total=False, summarise="extract"),
          about="the same with extracted summaries"),
-    Case(name="a session with summaries", of="window", sizes=_WINDOWS, exponent=1.05,
+    Case(name="a session with summaries", of="window", sizes=(8_000, 50_000, 200_000), exponent=1.05,
          measure=lambda sizes: _worst(sizes, total=True, summarise="extract"),
          about="all of its work"),
 ]  # fmt: skip

@@ -75,10 +75,10 @@ CASES = [
          about="what the tools add to a warm fit"),
     Case(name="tools in a Session", of="tools", sizes=(10, 100, 1_000), measure=_session_tools, most=2,
          about="what the tools add to a prompt"),
-    Case(name="second query", of="messages", sizes=(1_000, 10_000, 100_000), measure=_relevance, exponent=1.05,
+    Case(name="second query", of="messages", sizes=(1_000, 10_000, 50_000), measure=_relevance, exponent=1.05,
          about="a fit by relevance to another query than the last"),
-    Case(name="second fit of sections", of="sections", sizes=(1_000, 10_000, 100_000), measure=_sections, exponent=1.05,
+    Case(name="second fit of sections", of="sections", sizes=(1_000, 10_000, 50_000), measure=_sections, exponent=1.05,
          about="the same sections fitted again"),
-    Case(name="JSON of a receipt", of="messages", sizes=(1_000, 10_000, 100_000), measure=_receipt, exponent=1.05,
+    Case(name="JSON of a receipt", of="messages", sizes=(1_000, 10_000, 50_000), measure=_receipt, exponent=1.05,
          about="`to_dict` of the receipt of a long history after one more turn"),
 ]  # fmt: skip

@@ -18,7 +18,7 @@ from bench.growth.case import Case, Points
 _ROOT = Path(__file__).parents[2]
 _ROOMY = 4_000_000
 """A window in which every request fits."""
-_WARM, _ROUNDS = 3, 5
+_WARM, _ROUNDS = 3, 3
 
 
 @contextmanager
@@ -131,8 +131,8 @@ CASES = [
          about="CPU of the gateway's process for one request that fits, by its size"),
     Case(name="gateway, 1 MB that fits", of="kB", sizes=(6, 200, 1_000), measure=_fits, most=15, exponent=1.05,
          about="the same up to 1 MB"),
-    Case(name="gateway, new conversations", of="kB", sizes=(6, 200, 1_000), measure=_new, exponent=1.05,
+    Case(name="gateway, new conversations", of="kB", sizes=(6, 60, 200), measure=_new, exponent=1.05,
          about="the same if each request is the first of its conversation, so that all of it is counted"),
-    Case(name="gateway, cut", of="kB", sizes=(6, 200, 1_000), measure=_cut, exponent=1.05,
+    Case(name="gateway, cut", of="kB", sizes=(6, 60, 200), measure=_cut, exponent=1.05,
          about="the same if half of it fits"),
 ]  # fmt: skip

@@ -16,10 +16,11 @@ from brim.sessions.loop import Loop, Step
 from brim.sessions.session import Session
 from brim.store import Store
 
-_TURNS = (300, 1_000, 5_000, 20_000)
+_TURNS = (300, 1_000, 5_000)
+_FAR = (*_TURNS, 20_000)
 _AROUND = 31
 """Turns whose median is what a turn costs there."""
-_BULK = 40
+_BULK = 400
 """Turns that come at once before those that are measured."""
 _FLAT = 0.15
 
@@ -185,25 +186,23 @@ def _counted(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 _ONE = "the median of the last 31 turns before each length"
 CASES = [
-    Case(name="History", of="turns", sizes=_TURNS, measure=_history, exponent=_FLAT,
+    Case(name="History", of="turns", sizes=_FAR, measure=_history, exponent=_FLAT,
          about=f"a turn added and a stable fit, {_ONE}"),
-    Case(name="Session in memory", of="turns", sizes=_TURNS, measure=_session, exponent=_FLAT,
+    Case(name="Session in memory", of="turns", sizes=_FAR, measure=_session, exponent=_FLAT,
          about=f"a turn added and a prompt, {_ONE}"),
     Case(name="Session in SQLite", of="turns", sizes=_TURNS, measure=_session_sqlite, exponent=_FLAT,
          about=f"a turn added and a prompt, durable, {_ONE}"),
     Case(name="Session with summaries in SQLite", of="turns", sizes=_TURNS, measure=_session_summaries, exponent=_FLAT,
          about=f"the same with extracted summaries, {_ONE}"),
-    Case(name="wrap", of="turns", sizes=_TURNS, measure=_wrap, exponent=_FLAT,
+    Case(name="wrap", of="turns", sizes=_TURNS, measure=_wrap, exponent=_FLAT, most=3,
          about=f"a request that brings the whole history, {_ONE}"),
-    Case(name="wrap at 5,000", of="turns", sizes=_TURNS[:3], measure=_wrap, most=3,
-         about="the same up to 5,000 turns"),
-    Case(name="wrap, all messages built anew", of="turns", sizes=(300, 1_000, 5_000), measure=_wrap_copies,
+    Case(name="wrap, all messages built anew", of="turns", sizes=(300, 1_000, 2_000), measure=_wrap_copies,
          exponent=1.05,
          about="the same from a client that makes equal messages for each request, so that all have to be compared"),
-    Case(name="Loop in SQLite", of="turns", sizes=_TURNS[:3], measure=_loop, exponent=_FLAT,
+    Case(name="Loop in SQLite", of="turns", sizes=(100, 300, 1_000), measure=_loop, exponent=_FLAT,
          about="one step of a loop, an iteration each, the median of the last 31"),
-    Case(name="store of a session", of="turns", sizes=_TURNS[:3], measure=_store_size, unit="x", most=1.5,
+    Case(name="store of a session", of="turns", sizes=(100, 300, 1_000), measure=_store_size, unit="x", most=1.5,
          about="bytes of the file by characters that were said"),
-    Case(name="store of a loop", of="turns", sizes=_TURNS[:3], measure=_loop_store_size, unit="x", most=1.5,
+    Case(name="store of a loop", of="turns", sizes=(100, 300, 1_000), measure=_loop_store_size, unit="x", most=1.5,
          about="the same for a loop"),
 ]  # fmt: skip

@@ -71,6 +71,8 @@ class Conversation(ABC):
         """The fingerprint of its newest request, if it has no name of its own."""
         self.reported: ReportedSize | None = None
         """The size of its newest prompt, if the provider reported it."""
+        self._compared: tuple[Any, Any, int | None] = (None, None, None)
+        """The last messages that were compared with those that are known, and with which result."""
 
     @property
     @abstractmethod
@@ -89,8 +91,17 @@ class Conversation(ABC):
         return _common(known, messages, first) if leading(messages) == first else 0
 
     def continues(self, messages: Sequence[Any]) -> int | None:
-        """Return how many messages are known, if these begin with them; else `None`."""
-        return len(self.known) if self.shared(messages) == len(self.known) else None
+        """Return how many messages are known, if these begin with them; else `None`.
+
+        A request is compared when its conversation is looked for, and again when it is fitted: once is enough, unless
+        another one came between.
+        """
+        request, before, found = self._compared
+        if request is messages and before is self.known and found == len(before):
+            return found
+        found = len(self.known) if self.shared(messages) == len(self.known) else None
+        self._compared = (None, None, None) if found is None else (messages, self.known, found)
+        return found
 
     def remarked(self, messages: Sequence[Any]) -> str:
         """Take the fingerprint of its newest request, which has these messages, and return the one before."""
@@ -163,8 +174,6 @@ class LoggedConversation(Conversation):
         session.sole_writer = True
         session.tolerate(store.failed)
         self._newest: Fitted | None = None
-        self._compared: tuple[Any, Any, int | None] = (None, None, None)
-        """The last messages that were compared with those that are known, and with which result."""
         self._behind = False
         """Whether the log has to be read again before anything is written."""
         self._know_logged(known)
@@ -178,19 +187,6 @@ class LoggedConversation(Conversation):
     def known(self) -> Sequence[Any]:
         """The messages of its newest request."""
         return self._known
-
-    def continues(self, messages: Sequence[Any]) -> int | None:
-        """Return how many messages are known, if these begin with them; else `None`.
-
-        A request is compared when its conversation is looked for, and again when it is fitted: once is enough, unless
-        another one came between.
-        """
-        request, known, found = self._compared
-        if request is messages and known is self._known and found == len(known):
-            return found
-        found = super().continues(messages)
-        self._compared = (None, None, None) if found is None else (messages, self._known, found)
-        return found
 
     def fit(self, request: RequestInput, room: Room, most: int | None = None) -> FittedRequest:  # noqa: ARG002
         """Return the request that fits: what is new is added to the session, and its prompt is sent.

@@ -139,6 +139,7 @@ class HeldConversation(Conversation):
         held = self._load()
         if context is not None and held is None and context.history.turns.meter is scale:
             had, first = self.continues(messages), leading(messages)
+            self._compared = (None, None, None)
             if had is not None and [*map(bare, messages[:first])] == [*map(bare, context.messages[:first])]:
                 context.extend(messages[had:])
                 return context
