@@ -64,6 +64,16 @@ class Forms:
         self._twins: dict[int, tuple[int, dict[int, Form]]] = {}
         self._repeats = -1
         self._rooms: dict[tuple[int, int, bool], int] = {}
+        self._handles = (0, dict[tuple[int, int], str]())
+
+    def handles(self, generation: int) -> dict[tuple[int, int], str]:
+        """Return the handles of turns that receipts have computed, by their first and last position, to add to.
+
+        They hold for one generation of the turns.
+        """
+        if self._handles[0] != generation:
+            self._handles = (generation, {})
+        return self._handles[1]
 
     def whole(self, position: int) -> Form:
         """Return a message as it is."""

@@ -144,8 +144,15 @@ class HistoryRecord:
                 used,
                 used,
                 reason,
-                handle(written([turns.raws[position] for position in members])),
+                self._handle(members),
             )
+
+    def _handle(self, members: list[int]) -> str:
+        """Return the handle of a turn; receipts of a history that grows have most turns in common."""
+        known, key = self.fit.forms.handles(self.turns.generation), (members[0], members[-1]) if members else (0, -1)
+        if key not in known:
+            known[key] = handle(written([self.turns.raws[position] for position in members]))
+        return known[key]
 
     def _members(self) -> Iterator[list[int]]:
         """Yield the positions of each turn's messages, without those that always stay."""
