@@ -24,7 +24,7 @@ AREAS = (
     ),
     (
         "requests/request_fit.py",
-        _REQUESTS,
+        f"{_REQUESTS} tests/test_tool_relevance.py",
         (
             ("other fields are not counted", '"system": 0, **other, "reply": reply}', '"system": 0, "reply": reply}'),
             (

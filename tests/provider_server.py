@@ -7,9 +7,11 @@ provider sends them: events, and Amazon's binary frames.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import struct
+import threading
 import zlib
 from collections.abc import Iterator
 from typing import Any
@@ -28,6 +30,10 @@ class ProviderServer:
         self.window, self.calls, self.ids, self.thinks = window, calls, ids, thinks
         self.count = brim.meter("o200k_base").count
         self.made = 0
+        self.paused: threading.Event | None = None
+        """A stream waits for it after its first piece, if it is set."""
+        self.events = True
+        """Whether the last stream was one of events."""
         self.sizes: list[int] = []
         """Tokens of the requests that were answered."""
         self.refused = 0
@@ -56,6 +62,7 @@ class ProviderServer:
         self.bodies.append(body)
         self.headers.append({name.decode().lower(): value.decode("latin-1") for name, value in scope["headers"]})
         values = json.loads(body)
+        self.events = b"alt=sse" in scope["query_string"]
         await (self._gemini if gemini else self._bedrock)(values, send, stream="stream" in found[2])
 
     def size(self, values: Any) -> int:
@@ -94,9 +101,12 @@ class ProviderServer:
         if not stream:
             await _say(send, 200, answers[0])
             return
-        await _send(
-            send, "text/event-stream", (b"data: " + json.dumps(each).encode() + b"\r\n\r\n" for each in answers)
-        )
+        if self.events:
+            pieces_sent = [b"data: " + json.dumps(each).encode() + b"\r\n\r\n" for each in answers]
+        else:
+            pieces_sent = [b"[,"[at > 0 : 1 + (at > 0)] + json.dumps(each).encode() for at, each in enumerate(answers)]
+            pieces_sent.append(b"]")
+        await self._send(send, "text/event-stream" if self.events else "application/json", iter(pieces_sent))
 
     async def _bedrock(self, values: dict[str, Any], send: Any, *, stream: bool) -> None:
         fault, size = bedrock_fault(values["messages"], self.thinks), self.size(values)
@@ -124,7 +134,15 @@ class ProviderServer:
             output = {"message": {"role": "assistant", "content": content}}
             await _say(send, 200, {"output": output, "stopReason": stop, "usage": usage, "metrics": {"latencyMs": 5}})
             return
-        await _send(send, "application/vnd.amazon.eventstream", _frames(content, stop, usage))
+        await self._send(send, "application/vnd.amazon.eventstream", _frames(content, stop, usage))
+
+    async def _send(self, send: Any, kind: str, pieces: Iterator[bytes]) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", kind.encode())]})
+        for piece in pieces:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+            while self.paused is not None and not self.paused.is_set():
+                await asyncio.sleep(0.01)
+        await send({"type": "http.response.body", "body": b""})
 
 
 def _texts(values: Any) -> Iterator[str]:
@@ -221,10 +239,3 @@ async def _say(send: Any, status: int, values: Any, *headers: tuple[bytes, bytes
     named = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *headers]
     await send({"type": "http.response.start", "status": status, "headers": named})
     await send({"type": "http.response.body", "body": body})
-
-
-async def _send(send: Any, kind: str, pieces: Iterator[bytes]) -> None:
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", kind.encode())]})
-    for piece in pieces:
-        await send({"type": "http.response.body", "body": piece, "more_body": True})
-    await send({"type": "http.response.body", "body": b""})

@@ -272,3 +272,12 @@ def test_a_field_with_an_argument_of_its_own_is_refused(name):
 def test_a_history_has_its_own_meter_and_format(own):
     with pytest.raises(brim.InvalidValue, match="the history has its own"):
         brim.fit_request(messages=brim.History(M), budget=900, **own)
+
+
+@pytest.mark.parametrize("budget", [700, 50_000])
+def test_the_text_of_the_user_joins_the_last_message_where_roles_alternate(budget):
+    messages = chat("anthropic")[:-1]
+    request = brim.fit_request(messages=messages, user="And what is fact 13?", budget=budget, model="claude-sonnet-4-5")
+    assert traffic.alternates(request.messages)
+    assert [part["text"] for part in request.messages[-1]["content"]][1:] == ["And what is fact 13?"]
+    assert messages[-1]["content"] == CHATS["anthropic"]("user", "question 29 " + "why so " * 12)["content"]

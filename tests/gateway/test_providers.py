@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import threading
 import urllib.error
 import urllib.request
 
@@ -10,6 +11,7 @@ import pytest
 from brim.gateway import server
 from brim.gateway.app import GatewayApp
 from brim.gateway.policy import RequestRule
+from brim.gateway.relay import usage_at_end
 from brim.gateway.settings import GatewaySettings
 from brim.wire.overflow import is_overflow
 from model_server import running
@@ -140,3 +142,28 @@ def test_a_cached_content_is_passed_on(started):
     _, headers, _ = post(gateway, PATHS["gemini"][0], given)
     assert headers["x-brim-passthrough"] == "partial"
     assert len(upstream.bodies) == 1
+
+
+@pytest.mark.parametrize("route", PATHS)
+def test_a_stream_without_events_is_passed_on_as_it_comes(started, route):
+    """Gemini's stream without `alt=sse` is a JSON array; a client saw nothing of it before it was complete."""
+    upstream, url, gateway = started()
+    path, given = PATHS[route][1].removesuffix("?alt=sse"), body(route, 2)
+    direct = post(url, path, given)[2]
+    upstream.paused = threading.Event()
+    asked = urllib.request.Request(gateway + path, json.dumps(given).encode(), {"content-type": "application/json"})
+    with urllib.request.urlopen(asked, timeout=30) as answer:
+        first = answer.read1(100_000)
+        upstream.paused.set()
+        rest = answer.read()
+    assert first + rest == direct
+    assert 0 < len(first) < len(direct)
+    if route == "gemini":
+        assert [each["usageMetadata"]["candidatesTokenCount"] for each in json.loads(direct)] == [6] * 6
+
+
+def test_the_usage_at_the_end_of_a_stream_without_events_is_read():
+    array = b'[{"usageMetadata" : {"promptTokenCount": 3}}\r\n,{"usageMetadata": {"promptTokenCount": 9}}]'
+    assert usage_at_end(array) == {"promptTokenCount": 9}
+    assert usage_at_end(b'\x00{"usage":{"inputTokens":5}}\x01') == {"inputTokens": 5}
+    assert usage_at_end(b'{"usage') is usage_at_end(b"") is usage_at_end(b'"usage": {') is None

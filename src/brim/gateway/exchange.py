@@ -19,7 +19,7 @@ from brim.gateway.masked_names import masked
 from brim.gateway.metrics import ending
 from brim.gateway.outcome import FitOutcome
 from brim.gateway.paths import model_path
-from brim.gateway.problem import HttpProblem
+from brim.gateway.problem import GEMINI, HttpProblem
 from brim.gateway.recall_stream import RecallStream
 from brim.gateway.relay import BufferedStream
 from brim.gateway.state import GatewayState
@@ -35,6 +35,8 @@ PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages
 _REFUSALS = (400, 413, 422, 500)
 """Statuses with which servers refuse a prompt that is too long."""
 _FRAMES = "application/vnd.amazon.eventstream"
+_GEMINI_STREAM = ":streamGenerateContent"
+"""How the path of a stream of Gemini's ends; without `alt=sse` it is one JSON array, sent piece by piece."""
 _MOST_BUFFERED = 8 * 1024 * 1024
 """Bytes of a stream that is buffered because the model may recall something."""
 
@@ -150,7 +152,7 @@ class Exchange:
             if self._work.shrinks(outcome) and not self._retried:
                 await self._waited(start.read(response), response)
             return start.raw, start.refusal
-        if (response.status == 200 and not _passes(response)) or response.status in _REFUSALS:
+        if (response.status == 200 and not self._passes(response)) or response.status in _REFUSALS:
             raw = await read_answer(response)
             content = decompressed_answer(response, raw)
             refused = response.status in _REFUSALS
@@ -190,13 +192,13 @@ class Exchange:
             HttpProblem: upstream broke off, or the client waits for a stream and the answer is none.
         """
         try:
-            if not first and not _passes(response):
+            if not first and not self._passes(response):
                 first = await read_answer(response)
             if self._buffered.began and not _is_stream(response):
                 raise problem.of_answer(response.status, decompressed_answer(response, first))
             self._end(ending(response.status))
             self._note(outcome)
-            if _is_frames(response):
+            if self._is_unread(response):
                 await self._frames(response, outcome)
             elif _is_stream(response):
                 await self._stream(response, first, outcome)
@@ -226,7 +228,7 @@ class Exchange:
             self.state.later(self._work.learned(found, outcome))
 
     async def _frames(self, response: aiohttp.ClientResponse, outcome: FitOutcome) -> None:
-        """Pass on a stream of binary frames as it comes; an upstream that breaks off breaks the client's too."""
+        """Pass on a stream without events as it comes; an upstream that breaks off breaks the client's too."""
         await relay.send_head(
             self._send, response.status, [*returned_headers(response, whole=True), *self._headers(outcome)]
         )
@@ -236,6 +238,15 @@ class Exchange:
         finally:
             self.state.metrics.streams.add(-1)
         self._learn(relay.usage_at_end(last), outcome)
+
+    def _is_unread(self, response: aiohttp.ClientResponse) -> bool:
+        """Return whether an answer is a stream that is no stream of events: Amazon's frames, or Gemini's JSON array."""
+        array = self.route == GEMINI and self.incoming.target.endswith(_GEMINI_STREAM)
+        return _is_frames(response) or (array and response.status == 200 and not _is_events(response))
+
+    def _passes(self, response: aiohttp.ClientResponse) -> bool:
+        """Return whether an answer is passed on as it comes."""
+        return _is_events(response) or self._is_unread(response)
 
     async def _whole(self, response: aiohttp.ClientResponse, raw: bytes, outcome: FitOutcome) -> None:
         """Pass back an answer that is not a stream; one that is too long to read is passed on as it comes."""
@@ -370,11 +381,6 @@ def _is_events(response: aiohttp.ClientResponse) -> bool:
 def _is_frames(response: aiohttp.ClientResponse) -> bool:
     """Return whether an answer is a stream of Amazon's binary frames."""
     return response.status == 200 and response.headers.get("content-type", "").lower().startswith(_FRAMES)
-
-
-def _passes(response: aiohttp.ClientResponse) -> bool:
-    """Return whether an answer is passed on as it comes."""
-    return _is_events(response) or _is_frames(response)
 
 
 def _is_stream(response: aiohttp.ClientResponse) -> bool:

@@ -27,7 +27,9 @@ _BROKEN = (aiohttp.ClientError, ConnectionError, TimeoutError)
 _FIRST_SECONDS = 0.25
 """Seconds after which the head of a stream that is kept back is sent with a comment: so they leave within 0.3 s."""
 _LAST = 16_384
-"""Bytes at the end of a binary stream in which its usage is."""
+"""Bytes at the end of a stream without events in which its usage is."""
+_USAGE = (b'"usage"', b'"usageMetadata"')
+"""The keys of it: Bedrock's and Gemini's."""
 _SIGNS = (b'"usage', b'"error"')
 """One of these is in every line that is read while it passes."""
 
@@ -163,12 +165,13 @@ async def pass_bytes(response: aiohttp.ClientResponse, send: Send, first: bytes 
 
 
 def usage_at_end(last: bytes) -> Any:
-    """Return the usage in the last bytes of a binary stream; `None` if it is not there."""
-    at = last.rfind(b'"usage":')
-    if at < 0:
+    """Return the usage in the last bytes of a stream of frames or of a JSON array; `None` if it is not there."""
+    found = max(((last.rfind(key), key) for key in _USAGE), default=(-1, b""))
+    if found[0] < 0:
         return None
+    rest = last[found[0] + len(found[1]) :].decode("utf-8", "replace").lstrip(" \t\r\n:")
     try:
-        return json.JSONDecoder().raw_decode(last[at + len(b'"usage":') :].decode("utf-8", "replace").lstrip())[0]
+        return json.JSONDecoder().raw_decode(rest)[0]
     except ValueError:
         return None
 
