@@ -58,7 +58,7 @@ AREAS = (
         "requests/history_share.py",
         _CUT,
         (
-            ("called tools are not paid for", "if fit.used - self.fixed + units <= room:", "if True:"),
+            ("tools that turns call are not kept with them", "self.tools.called = called", "pass"),
             ("the ceiling of the history is ignored", "if self.terms.history_ceiling is not None:", "if False:"),
             ("the floor of the history is not held", "min(share.floor, wanted), self.rank", "0, self.rank"),
             (
@@ -66,7 +66,6 @@ AREAS = (
                 "if used is not None and not self.load and share.keeps_more():",
                 "if False:",
             ),
-            ("the tools of other turns are not asked for", "wanted += share.calls if wanted else 0", "wanted += 0"),
         ),
     ),
     (
