@@ -31,6 +31,7 @@ BENCHMARKS: dict[str, Callable[[Setting], Outcome]] = {
     "fitting": fitting.run,
     "scaling": scaling.run,
     "settings": settings.run,
+    "startup": _later("startup"),
     "engines": _later("engines"),
     "conformance": _later("conformance"),
     "histories": _later("histories"),

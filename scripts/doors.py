@@ -165,11 +165,15 @@ def measured() -> str:
         assert len(prompts) == CALLS, (name, len(prompts))
         assert all(used <= BUDGET for _, used in prompts), name
         there = sum(need in _text(sent) for (sent, _), need in zip(prompts[1:], needs[1:], strict=True))
-        lines = len([line for line in inspect.getsource(way).splitlines()[2:] if line.strip()])
         cost = sum(_cost(before, now) for before, now in zip([("", 0), *prompts], prompts, strict=False))
         tokens = sum(used for _, used in prompts)
-        rows.append(f"| {name} | {there / (CALLS - 1):.2f} | {tokens:,} | {cost:,.0f} | {lines} |")
+        rows.append(f"| {name} | {there / (CALLS - 1):.2f} | {tokens:,} | {cost:,.0f} | {lines_of(way)} |")
     return "\n".join(rows)
+
+
+def lines_of(way: Callable[[Talk], Iterator[Prompt]]) -> int:
+    """Return the lines of code of a way."""
+    return len([line for line in inspect.getsource(way).splitlines()[2:] if line.strip()])
 
 
 def _text(sent: Any) -> str:

@@ -41,6 +41,28 @@ def test_the_picture_shows_the_demo_and_its_words_tell_the_same_figures():
         assert f"{receipt.budget:,}" in told[1]
 
 
+def test_the_page_of_licences_has_every_package_that_is_installed_with_its_licence():
+    licences = script("licences")
+    page = licences.PAGE.read_text(encoding="utf-8")
+    core = licences.packages(None)
+    assert core
+    for extra in (None, *licences.EXTRAS):
+        section = page.partition("## The core" if extra is None else f"## `brim[{extra}]`")[2].partition("\n## ")[0]
+        assert section
+        found = {name: each for name, each in licences.packages(extra).items() if extra is None or name not in core}
+        rows = [f"| {name} | {licences.safe(licences.licence(each))} |" for name, each in found.items()]
+        assert [row for row in rows if row not in section] == [], "make pages writes it"
+
+
+def test_the_page_of_ways_into_brim_has_a_row_for_each_with_its_lines():
+    """The rest of a row takes seconds to measure: `make check-docs` compares it too."""
+    doors = script("doors")
+    part = doors.PAGE.read_text(encoding="utf-8").partition(doors.BEGIN)[2].partition(doors.END)[0]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in part.splitlines() if "|" in line]
+    told = {row[0]: int(row[-1]) for row in cells if row[-1].isdigit()}
+    assert told == {name: doors.lines_of(way) for name, way in doors.DOORS.items()}, "make pages writes it"
+
+
 def test_every_record_has_its_date_machine_and_versions_and_is_a_full_run():
     records = sorted((ROOT / "docs" / "runs").glob("*.json"))
     assert records

@@ -97,7 +97,7 @@ export function CacheDoctor({ session }: { session: string | null }) {
           height={52}
           label="Steps"
           row={(call) => (
-            <button data-row class={`row${call.step === step ? " on" : ""}`} aria-pressed={call.step === step} onClick={() => go("cache", { call: call.step === step ? null : String(call.step) }, true)}>
+            <button data-row class={`row call${call.step === step ? " on" : ""}`} aria-pressed={call.step === step} onClick={() => go("cache", { call: call.step === step ? null : String(call.step) }, true)}>
               <span class="what">
                 <div>
                   <span class={`badge ${FINE.includes(call.why) ? "good" : "warn"}`}>{NAMES[call.why] ?? call.why}</span> <b>step {call.step}</b>

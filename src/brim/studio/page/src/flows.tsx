@@ -181,12 +181,12 @@ function Diff({ plan, place, save, leave }: DiffProps) {
     <div class="diff" role="group" aria-label="What changes">
       <h3 tabIndex={-1} ref={at}>What changes</h3>
       <pre tabIndex={0}>
-        {plan.diff.split("\n").map((line, i) => (
+        {plan.diff.trimEnd().split("\n").map((line, i) => (
           <span key={i} class={line.startsWith("+") ? "plus" : line.startsWith("-") ? "minus" : ""}>{line + "\n"}</span>
         ))}
       </pre>
       {plan.warnings.map((warning) => <p class="guard" role="note" key={warning}>{warning}</p>)}
-      <p class="soft">Saved to <code>{plan.path}</code>, as a setting of the {plan.layer}.</p>
+      <p class="soft" title={plan.path}>Save writes it to <code>{plan.diff.split("\n", 1)[0]!.replace(/^--- /, "") || plan.path}</code>, as a setting of the {plan.layer}.</p>
       {plan.applies && plan.applies.origin !== plan.layer && (
         <p class="guard" role="note">Here {shown(plan.applies.value)} still applies: the layer {plan.applies.origin} overrides it{plan.applies.where ? ` (${plan.applies.where})` : ""}.</p>
       )}

@@ -137,7 +137,7 @@ function Sums({ one }: { one: One }) {
   return (
     <section class="card" aria-label={one.address}>
       <dl class="facts">
-        <div><dt>{one.running ? "listens on" : "stopped; it listened on"}</dt><dd>{one.address} <span class={`badge ${one.running ? "good" : "dropped"}`}>{one.running ? "running" : "stopped"}</span></dd></div>
+        <div><dt>{one.running ? "listens on" : "listened on"}</dt><dd>{one.address} <span class={`badge ${one.running ? "good" : "dropped"}`}>{one.running ? "running" : "stopped"}</span></dd></div>
         <div><dt>requests since {when(one.since)}</dt><dd>{n(all)}</dd></div>
         <div><dt>succeeded</dt><dd>{n(one.ends.ok ?? 0)}</dd></div>
         <div><dt>failed</dt><dd>{wrong.length ? wrong.map(([name, count]) => `${n(count)} ${name.replaceAll("_", " ")}`).join(", ") : "none"}</dd></div>
