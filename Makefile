@@ -12,7 +12,7 @@ QUIET  := -W ignore::pytest.PytestUnraisableExceptionWarning -W ignore::Resource
 # The tests start hundreds of processes; each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo studio test-ui screenshots chromium docs pages test test-llm test-services test-hostile test-integrations test-audit-ray crash check prove prove-counts prove-outages prove-audit prove-gateway prove-gateway-fuzz bench-gateway test-agents faults bench try sbom dist requirements clean
+.PHONY: demo studio test-ui screenshots chromium docs check-docs pages test test-llm test-services test-hostile test-integrations test-audit-ray crash check prove prove-counts prove-outages prove-audit prove-gateway prove-gateway-fuzz bench-gateway test-agents faults bench try sbom dist requirements clean
 
 demo: $(VENV)/.core
 	@$(BIN)/brim demo
@@ -153,6 +153,11 @@ test-llm: $(VENV)/.test .venv-llm/.llm
 # the tests, and written by `make pages`.
 docs: .venv-docs/.docs
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
+
+# What takes too long for `make test`: the measured page of ways into brim, and the types of all code in the docs.
+check-docs: $(VENV)/.check
+	$(BIN)/python scripts/doors.py --check
+	$(BIN)/python scripts/doc_types.py $(TYPES)
 
 pages: $(VENV)/.test
 	$(BIN)/python -m brim.settings.schema

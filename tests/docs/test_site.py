@@ -1,5 +1,6 @@
 """The docs are consistent: every page is in the nav, every link, anchor and picture exists."""
 
+import ast
 import re
 
 import pytest
@@ -147,3 +148,12 @@ def test_code_of_other_libraries_is_marked_as_not_run_and_compiles():
         for before, code in shown:
             assert "not run by our tests" in before.splitlines()[-1], path
             compile(code, str(path), "exec")
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "integrations").glob("*.md")), ids=lambda page: page.stem)
+def test_a_page_of_a_framework_neither_hides_the_package_nor_asserts_what_a_model_says(page):
+    code = ast.parse("\n".join(re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.S | re.M)))
+    stored = {each.id for each in ast.walk(code) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    assert "brim" not in stored
+    asserts = [ast.unparse(each) for each in ast.walk(code) if isinstance(each, ast.Assert)]
+    assert [each for each in asserts if "Well done" in each] == []
