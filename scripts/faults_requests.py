@@ -58,7 +58,6 @@ AREAS = (
         "requests/history_share.py",
         _CUT,
         (
-            ("tools that turns call are not kept with them", "self.tools.called = called", "pass"),
             ("the ceiling of the history is ignored", "if self.terms.history_ceiling is not None:", "if False:"),
             ("the floor of the history is not held", "min(share.floor, wanted), self.rank", "0, self.rank"),
             (
@@ -80,11 +79,6 @@ AREAS = (
                 "return self.counts.once + self.cost(self.kept) if",
                 "return self.cost(self.kept) if",
             ),
-            (
-                "a tool without a function is left out",
-                "if not own or not set(own).isdisjoint(names)",
-                "if not set(own).isdisjoint(names)",
-            ),
         ),
     ),
     (
@@ -94,7 +88,6 @@ AREAS = (
             ("the topic does not count", "_COVERAGE = 3.0", "_COVERAGE = 0.0"),
             ("words that mean the same do not count", "_RELATED = 0.5", "_RELATED = 0.0"),
             ("tools for any conversation need a topic", "1.0 if is_general(tool.named) else covered", "covered"),
-            ("calls so far do not count", "0 if again.isdisjoint(tool.functions) else _CALLED", "0"),
             ("the least relevant come first", "(-round(scores[at], 6), at)", "(round(scores[at], 6), at)"),
         ),
     ),

@@ -281,3 +281,8 @@ def test_the_text_of_the_user_joins_the_last_message_where_roles_alternate(budge
     assert traffic.alternates(request.messages)
     assert [part["text"] for part in request.messages[-1]["content"]][1:] == ["And what is fact 13?"]
     assert messages[-1]["content"] == CHATS["anthropic"]("user", "question 29 " + "why so " * 12)["content"]
+
+
+def test_a_ceiling_of_the_history_holds_where_everything_would_fit():
+    request = brim.fit_request(messages=chat(), history_ceiling=300, budget=50_000, meter=M)
+    assert 150 < sum(part.used for part in request.receipt.parts if part.name.startswith("messages")) <= 300

@@ -75,6 +75,7 @@ def test_what_a_question_contains_is_named():
     assert {"email", "user"} <= set(related("Who is jane@example.com?").split())
     assert "year" in related("What happened in 1773?").split()
     assert "probabiliti" in related("How likely is that?").split()
+    assert "year" in related("When is that?").split()
     assert related("") == ""
 
 
@@ -97,6 +98,7 @@ def test_a_tool_that_was_called_comes_before_others_of_its_topic():
         {"role": "user", "content": "Hello."},
         {"role": "assistant", "content": None, "tool_calls": [called]},
         {"role": "tool", "tool_call_id": "c1", "content": "done"},
+        *({"role": role, "content": "Fine."} for role in ("assistant", "user", "assistant")),
         {"role": "user", "content": "And now?"},
     ]
     assert next(name for name in first(12, messages) if name.endswith("_glacier")) == "create_glacier"
@@ -117,3 +119,11 @@ def test_a_mark_among_the_tools_is_no_tool_to_choose():
     )
     assert request.tools[-1] == mark
     assert 2 < len(request.tools) < len(TOOLS)
+
+
+def test_the_arguments_of_a_tool_are_part_of_its_topic():
+    index = tool_index([tool("fetch_it", order_id=""), tool("fetch_it", planet_mass=""), tool("fetch_it")])
+    about_orders, about_planets, bare = index.coverage({"order", "id"})
+    assert (about_planets, bare) == (0, 0)
+    assert 0.3 < about_orders <= 0.5
+    assert index.coverage({"fetch", "order", "id"})[0] > index.coverage({"fetch"})[0] > 0
