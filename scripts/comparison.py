@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from scripts import drawing, runs
+    from scripts import drawing, growth_page, runs
     from scripts.runs import Cell, Record
 else:
     import drawing
+    import growth_page
     import runs
     from runs import Cell, Record
 
@@ -238,6 +239,8 @@ def plots() -> dict[Path, Callable[[], str]]:
         made[PICTURES / "need.svg"] = _need_plot
     if runs.record("histories"):
         made[PICTURES / "cached-cost.svg"] = _cost_plot
+    if runs.record("growth"):
+        made[growth_page.PICTURE] = growth_page.plot
     return made
 
 
@@ -465,6 +468,7 @@ def pages() -> dict[Path, Callable[[], str]]:
     """Return the functions that write the files, by path."""
     return {
         PAGE: page,
+        **({growth_page.PAGE: growth_page.page} if runs.record("growth") else {}),
         BENCHMARKS: lambda: runs.between(BENCHMARKS.read_text("utf-8"), "gates", gates()),
         README: lambda: runs.between(README.read_text("utf-8"), "figures", figures()),
         **plots(),

@@ -77,7 +77,7 @@ def _opened_twice(sizes: Sequence[int]) -> Points:
 CASES = [
     Case(name="lookup", of="conversations", sizes=(1_000, 5_000, 20_000), measure=_lookup, most=1,
          about="what a request without a name costs beyond that of a program with one conversation"),
-    Case(name="memory of conversations", of="conversations", sizes=(500, 1_000, 2_000), measure=_memory, unit="kB",
+    Case(name="memory of conversations", of="conversations", sizes=(200, 400, 800), measure=_memory, unit="kB",
         most=5,
          about="each conversation above the bound, with a store"),
     Case(name="sessions opened twice", of="conversations", sizes=(50, 100, 200), measure=_opened_twice,
