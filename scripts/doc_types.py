@@ -41,7 +41,7 @@ def modules(folder: Path) -> dict[str, Path]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check the pages, print each error with its page, and return 1 if there is one."""
     parser = argparse.ArgumentParser(description="Check the types of the code in the docs.")
-    parser.add_argument("--pyright", help="the path of pyright")
+    parser.add_argument("--pyright", type=Path, help="the path of pyright")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if failed and not lines:
             print(told.stdout, told.stderr)
         if options.pyright:
-            failed |= _pyright(options.pyright, folder, pages)
+            failed |= _pyright(str(options.pyright.resolve()), folder, pages)
     return int(bool(failed))
 
 
