@@ -26,9 +26,8 @@ def run(setting: Setting) -> Outcome:
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder, "small.txt")
         text.write_text("word " * 50, "utf-8")
-        store = f"sqlite:///{folder}/brim.db"
-        with brim.open_store(store) as opened:
-            session = brim.Session(8_000, model="gpt-5", store=opened, id="s")
+        with brim.open_store(f"sqlite:///{folder}/brim.db") as store:
+            session = brim.Session(8_000, model="gpt-5", store=store, id="s")
             session.add({"role": "user", "content": "hello"})
             session.prompt()
         programs: dict[str, tuple[str, ...]] = {
@@ -37,7 +36,7 @@ def run(setting: Setting) -> Outcome:
             "import brim": ("-c", "import brim"),
             "brim --version": (*_BRIM, "--version"),
             "brim --help": (*_BRIM, "--help"),
-            "brim status --line": (*_BRIM, "status", "--line", "--store", store),
+            "brim status --line": (*_BRIM, "status", "--line"),
             "load of the vocabulary": ("-c", _VOCABULARY),
             "brim count FILE": (*_BRIM, "count", str(text)),
         }
