@@ -25,8 +25,6 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
 import faults_authors
 import faults_flows
 import faults_gateway

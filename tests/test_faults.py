@@ -1,23 +1,12 @@
 """The list of faults that `make faults` seeds: each can still be seeded, and the page lists each."""
 
-import importlib.util
 import re
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from checkout import ROOT, script
 
-
-def load():
-    """Load the script as a module, without running anything."""
-    spec = importlib.util.spec_from_file_location("script_faults", ROOT / "scripts" / "faults.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-faults = load()
+faults = script("faults")
 
 
 def problem(fault):
