@@ -12,6 +12,7 @@ import inspect
 import json
 import pkgutil
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import product
@@ -21,6 +22,7 @@ import brim
 from brim import fit_messages
 from brim.audit.formats import FORMATS, found
 from brim.audit.records import _record
+from brim.doctor.finding import proposed_change
 from brim.errors import BrimError
 from brim.files.json_body import body_of
 from brim.files.source import parse
@@ -271,6 +273,7 @@ READERS: dict[str, Read] = {
     "wire.base.Wire.value": lambda text: wire("anthropic").value(
         Piece("call", "", ("input",)), json.dumps({"a": text})
     ),
+    "doctor.finding.proposed_change": lambda text: proposed_change(f"brim config set a {shlex.quote(text)}"),
     "requests.tool_words.related": related,
     "studio.prompt_rows.taken": lambda text: taken(text, text[::2]),
     "history.names.names_in": lambda text: [*names.names_in(text)],

@@ -62,3 +62,22 @@ def test_a_text_is_noted_once():
     with brim.open_store("sqlite:///:memory:") as store:
         _, _, kept = told(store, "run", summarise=None, turns=60)
         assert len(kept) < 1.5 * len(set(kept))  # Once more when the session continues as it was last sent.
+
+
+def test_a_session_that_was_opened_again_finds_only_what_was_dropped():
+    with brim.open_store("sqlite:///:memory:") as store:
+        session, _, kept = told(store, "run", summarise=None)
+        again = brim.Session.open("run", store=store)
+        for each in (session, again):
+            found = [hit.handle for hit in each.search("why did build 39 fail", limit=20)]
+            assert found
+            assert set(found) <= set(kept)
+
+
+def test_without_a_store_no_text_of_a_summary_is_lost():
+    session = brim.Session(window=window(3_000), meter="o200k_base", summarise="extract")
+    for i in range(40):
+        session.add(turn(i))
+        session.prompt(system=SYSTEM)
+    assert session.status().compactions
+    assert all(session.recall(name) for name in session._state.compacted.handles)

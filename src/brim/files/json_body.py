@@ -21,7 +21,7 @@ _MOST_BYTES = 100_000_000
 _MOST_DIGITS = 4_000
 """Digits of a whole number: Python reads no more than 4,300."""
 _BLANK = re.compile(r"[ \t\n\r]*")
-_COMMA = re.compile(r"[ \t\n\r]*,[ \t\n\r]*")
+_COMMA = re.compile(r"(?<![ \t\n\r])[ \t\n\r]*+,[ \t\n\r]*+")
 
 Span = tuple[int, int]
 """A position in the text: its start and end."""

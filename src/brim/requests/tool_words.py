@@ -101,7 +101,7 @@ _GENERAL = frozenset(terms("think plan todo finish submit handoff escalate human
 _GENERAL_ALONE = frozenset(terms("calculate calculator compute search help answer respond done stop wait clock"))
 """Words that are such a name if nothing else stands beside them."""
 
-_QUESTIONS = {
+_ASKED = {
     "who": "person user name",
     "whose": "owner person",
     "when": "date time year",
@@ -114,8 +114,9 @@ _QUESTIONS = {
     "how old": "age date",
 }
 """What questions ask for. Their first words are too common to be terms."""
+_QUESTIONS = tuple((re.compile(rf"\b{start}\b"), words) for start, words in _ASKED.items())
 _SIGNS = (
-    (re.compile(r"[\w.+-]+@[\w-]+\.\w+"), "email address user contact"),
+    (re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]++\.\w"), "email address user contact"),
     (re.compile(r"https?://|www\."), "url link website page"),
     (re.compile(r"(?<!\w)[~.]?/\w+(?:/\w+)*|\b\w+\.(?:txt|csv|json|py|md|pdf|log)\b"), "file path directory"),
     (re.compile(r"\d\s*%|\bpercent"), "percent rate interest"),
@@ -123,7 +124,7 @@ _SIGNS = (
     (re.compile(r"\b(?:1[5-9]|20)\d\d\b"), "year date"),
     (re.compile(r"\b\d{1,2}:\d\d\b"), "time hour"),
     (re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}\b"), "ip address host"),
-    (re.compile(r"-?\d+\.\d+\s*,\s*-?\d+\.\d+"), "latitude longitude coordinates location"),
+    (re.compile(r"(?<!\d)-?\d++\.\d++\s*+,\s*+-?\d++\.\d"), "latitude longitude coordinates location"),
 )
 """What texts of a certain form are."""
 
@@ -133,7 +134,7 @@ def related(text: str) -> str:
     groups, had = _groups(), terms(text)
     found = {word: None for term in had for group in groups.get(term, ()) for word in group}
     spoken = " ".join(text.casefold().split())
-    asked = [words for start, words in _QUESTIONS.items() if re.search(rf"\b{start}\b", spoken)]
+    asked = [words for question, words in _QUESTIONS if question.search(spoken)]
     signs = [words for sign, words in _SIGNS if sign.search(text)]
     found |= dict.fromkeys(terms(" ".join([*asked, *signs])))
     return " ".join(word for word in found if word not in had)

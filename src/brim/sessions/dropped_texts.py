@@ -18,7 +18,7 @@ from brim.store.base import SearchHit, Store
 _SHORTEST = 8
 """Characters of a handle that identify it; prompts show eleven."""
 _MOST_AHEAD = 200
-"""Texts that were not dropped and that a search looks past."""
+"""Texts that were read ahead and not dropped, past which a search looks."""
 _EXCERPT = 160
 
 
@@ -33,8 +33,6 @@ class DroppedTexts:
         self._order: list[str] = []
         self._index: TermIndex | None = None
         self._known: dict[str, None] | None = None if store is not None else {}
-        self._ahead: set[str] = set()
-        """Texts that the store has and that were not dropped."""
 
     @property
     def owed(self) -> Mapping[str, str]:
@@ -51,10 +49,8 @@ class DroppedTexts:
             self._texts = {name: text for name, text in self._texts.items() if name not in texts}
             self._order, self._index = list(self._texts), None
 
-    def note(self, *, dropped: Iterable[str], ahead: Iterable[str]) -> None:
-        """Note which texts were dropped, and which the store only has in case that they are."""
-        self._ahead.update(ahead)
-        self._ahead.difference_update(dropped)
+    def note(self, dropped: Iterable[str]) -> None:
+        """Note which texts were dropped; a store may have others that were read ahead."""
         if self._known is not None:
             self._known.update(dict.fromkeys(dropped))
 
@@ -98,11 +94,21 @@ class DroppedTexts:
 
     def search(self, query: str, limit: int) -> list[SearchHit]:
         """Return the texts that share words with a query, the best first."""
-        more = limit + min(len(self._ahead), _MOST_AHEAD) if limit else 0
-        found = [] if self._store is None else self._store.search(query, session=self._session, limit=more)
-        found = [each for each in found if each.handle not in self._ahead]
+        found = self._stored(query, limit)
         known = {each.handle for each in found}
         return [*found, *(each for each in self._searched(query, limit) if each.handle not in known)][:limit]
+
+    def _stored(self, query: str, limit: int) -> list[SearchHit]:
+        """Return the dropped texts in the store that share words with a query."""
+        if self._store is None:
+            return []
+        dropped = set(self.handles())
+        for more in (limit, limit + _MOST_AHEAD):
+            hits = self._store.search(query, session=self._session, limit=more)
+            found = [each for each in hits if each.handle in dropped]
+            if len(found) == limit or len(hits) < more:
+                break
+        return found[:limit]
 
     def _searched(self, query: str, limit: int) -> list[SearchHit]:
         """Return the texts in memory that share words with a query."""

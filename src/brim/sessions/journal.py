@@ -89,7 +89,7 @@ class Journal:
         until = time.monotonic() + _PATIENCE
         try:
             self._write(self.store, more, fresh)
-            self.shelf.note(dropped=texts, ahead=ahead or ())
+            self.shelf.note(texts)
         except Conflict:
             raise
         except StoreError as error:

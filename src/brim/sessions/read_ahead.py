@@ -61,7 +61,7 @@ class ReadAhead:
             members, most, until = turns.members(until), most - (span[1] - span[0]), until + 1
             if summaries:
                 found = {name: text for at in members for name, text in self._said(at)}
-                self._texts.update(found)
+                self._texts.update(found if store else ())
             else:
                 found = turn_texts(self._history, members) if store else {}
                 self._handles[span] = tuple(found)

@@ -64,8 +64,9 @@ def fix(workspace: Workspace, line: str) -> dict[str, Any]:
     """
     config = workspace.settings()
     _, findings = _findings(workspace, config)
-    proposed = proposed_change(line) if _fixes(line) else None
-    if proposed is None or not any(line in finding.commands for finding in findings):
+    known = any(line in finding.commands for finding in findings)
+    proposed = proposed_change(line) if known and _fixes(line) else None
+    if proposed is None:
         raise UnknownName("proposed change", line, [], "Read the findings again: they may have changed")
     change = changes.plan(config, {proposed.key: proposed.value}, **proposed.place)
     return save(workspace, workspace.plan(change))
