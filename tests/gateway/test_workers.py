@@ -47,17 +47,39 @@ def gateway(folder, upstream, workers, *options):
         process.stdout.close()
 
 
+def workers_of(process):
+    """Return the processes of a gateway's workers."""
+    return [int(each) for each in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+
+
+@contextmanager
+def paused(process):
+    """Stop a process for a while; `None` stops nothing."""
+    if process is not None:
+        os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        if process is not None:
+            os.kill(process, signal.SIGCONT)
+
+
 def prompts(folder, workers, *options):
-    """Return what was sent upstream for each conversation, and the sums that the gateway told."""
+    """Return what was sent upstream for each conversation, and the sums that the gateway told.
+
+    The workers take turns: each request of a conversation is served by another one than the last.
+    """
     model = ModelServer(window=1_000, meter="o200k_base")
-    with running(model) as upstream, gateway(folder, upstream, workers, *options) as (_, url):
-
-        def run(name):
-            return [post(url, asked(talk(name, turns)))[0] for turns in range(6, 20, 4)]
-
-        with ThreadPoolExecutor(4) as pool:
-            statuses = list(pool.map(run, [f"client {i}" for i in range(6)]))
-        assert {status for each in statuses for status in each} == {200}
+    with (
+        running(model) as upstream,
+        gateway(folder, upstream, workers, *options) as (process, url),
+        ThreadPoolExecutor(4) as pool,
+    ):
+        idle = workers_of(process) if workers > 1 else [None]
+        for turns in range(6, 20, 4):
+            with paused(idle[turns // 4 % len(idle)]):
+                bodies = [asked(talk(f"client {i}", turns)) for i in range(6)]
+                assert {status for status, *_ in pool.map(post, [url] * 6, bodies)} == {200}
         until, summary = time.monotonic() + 20, {}
         while summary.get("requests", 0) < 24 and time.monotonic() < until:
             time.sleep(0.2)  # The sums of the others are a second old at the most.
@@ -72,7 +94,7 @@ def prompts(folder, workers, *options):
     return {task: sorted(sent, key=json.dumps) for task, sent in found.items()}, summary, page
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="workers are forked")
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="the workers are found in /proc")
 def test_a_conversation_is_cut_as_one_process_would_cut_it_and_sums_are_those_of_all(tmp_path):
     one, alone, _ = prompts(tmp_path, 1)
     store = f"sqlite:///{tmp_path}/brim.db"
@@ -89,18 +111,14 @@ def test_a_conversation_is_cut_as_one_process_would_cut_it_and_sums_are_those_of
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="the workers are found in /proc")
 def test_a_worker_that_dies_is_started_again_and_all_end_with_their_parent(tmp_path):
-    def workers(process):
-        found = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        return {int(each) for each in found}
-
     with running(ModelServer()) as upstream, gateway(tmp_path, upstream, 2) as (process, url):
-        before = workers(process)
+        before = set(workers_of(process))
         assert len(before) == 2
         os.kill(min(before), signal.SIGKILL)
         until = time.monotonic() + 20
-        while len(workers(process) - before) < 1 and time.monotonic() < until:
+        while len(set(workers_of(process)) - before) < 1 and time.monotonic() < until:
             time.sleep(0.05)
-        after = workers(process)
+        after = workers_of(process)
         assert len(after) == 2
         assert post(url, asked(talk("one", 1)))[0] == 200
         process.kill()
