@@ -234,3 +234,14 @@ def test_more_room_never_makes_it_worse_for_the_task_and_what_is_asked_for_is_en
     assert caught.value.needed == fates.count(0)
     fitted = brim.fit_messages(messages, caught.value.needed, meter=meter)
     assert refusal(fitted.messages, "openai") == ""
+
+
+def test_deeds_leave_before_the_task_is_cut():
+    task = user("Please find the cause of the failure. " * 25)
+    messages = [task]
+    for i in range(12):
+        messages += [calling(f"c{i}"), result(f"c{i}", f"result {i} " * 40)]
+    messages += [calling("z"), result("z", "the newest result says so much more " * 300)]
+    sent = brim.fit_messages(messages, 240, meter="o200k_base").messages
+    assert sent[0] == task
+    assert len(sent[-1]["content"]) > 100
