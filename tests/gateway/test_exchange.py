@@ -1,11 +1,14 @@
 import asyncio
+import gc
 import json
+import time
 
 import anthropic
 import openai
 import pytest
 
-from gateway.conftest import conversation
+from brim.gateway.client_request import ClientRequest
+from gateway.conftest import asked, conversation, post
 
 TOOL = {"type": "function", "function": {"name": "look", "description": "Look.", "parameters": {"type": "object"}}}
 
@@ -65,6 +68,23 @@ def test_a_chat_that_does_not_fit_is_fitted(gateway, upstream, chat):
     assert sent["messages"][-1] == calls(40)[-1]
     assert not upstream.refused
     assert not upstream.illegal
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("turns", [2, 60])
+def test_a_request_is_freed_with_its_answer_and_not_by_a_search_for_cycles(gateway, turns, stream):
+    url, _ = gateway()
+    gc.collect()
+    gc.disable()
+    try:
+        assert post(url, asked(conversation(turns), stream=stream))[0] == 200
+        until = time.monotonic() + 10
+        while left := [each for each in gc.get_objects() if isinstance(each, ClientRequest)]:
+            del left
+            assert time.monotonic() < until
+            time.sleep(0.01)
+    finally:
+        gc.enable()
 
 
 def test_the_same_client_without_the_gateway_overflows(served_model, upstream, chat):

@@ -72,7 +72,7 @@ class ClientRequest:
         named = self.named or self.values.get("model")
         return self.alias or (named if isinstance(named, str) else "")
 
-    @property
+    @cached_property
     def answer(self) -> int | None:
         """Tokens that the answer may take; `None` if it does not say."""
         limits = answer_limits(self.values).values()
@@ -103,8 +103,12 @@ class ClientRequest:
             answer=self.answer,
             pin=pin,
             recall=recall,
-            size=len(self.raw) + _EACH_VALUE * (self.raw.count(b'":') - self.raw.count(b'\\":')),
         )
+
+    @property
+    def size(self) -> int:
+        """About the bytes that its values take in memory."""
+        return len(self.raw) + _EACH_VALUE * (self.raw.count(b'":') - self.raw.count(b'\\":'))
 
     def _fields(self, request: RequestBody) -> dict[str, Any]:
         """Return the fields besides messages, system prompt and tools; Chat Completions has no field `system`."""

@@ -228,7 +228,8 @@ class Decision:
         tag = self.state.owners.tag(incoming.credentials)
         owner = (incoming.key, ask.route, tag) if tag else (incoming.key, ask.route)
         name = identity.named(incoming.header(identity.HEADER), ask.values, ".".join(owner), incoming.shown)
-        return self.state.conversations.fit(self.input(), plan, name=name, owner=owner, most=most)
+        given = replace(self.input(), size=ask.size)
+        return self.state.conversations.fit(given, plan, name=name, owner=owner, most=most)
 
     def shrinks(self, last: FitOutcome) -> bool:
         """Return whether a smaller request may be sent if this one is refused as too long."""

@@ -86,7 +86,7 @@ class Exchange:
         self._response: aiohttp.ClientResponse | None = None
         self._streamed: tuple[aiohttp.ClientResponse, FitOutcome] | None = None
         """The newest answer that is a stream, and what was sent for it."""
-        self._buffered = BufferedStream(send, work.settings.keepalive, self._begin)
+        self._buffered = BufferedStream(send, work.settings.keepalive)
         self._overhead = 0.0
         """Seconds until the request was sent for the first time."""
 
@@ -139,7 +139,7 @@ class Exchange:
     async def _waited(self, job: Coroutine[Any, Any, T], response: aiohttp.ClientResponse) -> T:
         """Return the result of a job; a client that waits for a stream meanwhile gets comments."""
         waits = self._buffered.began or _is_stream(response)
-        return await (self._buffered.during(job) if waits else job)
+        return await (self._buffered.during(job, self._begin) if waits else job)
 
     async def _start(self, response: aiohttp.ClientResponse, outcome: FitOutcome) -> tuple[bytes, Overflow | None]:
         """Return the bytes of an answer that show whether the prompt was refused as too long, and the refusal.
@@ -351,6 +351,8 @@ class Exchange:
 
     def _note(self, outcome: FitOutcome) -> None:
         """Note the request for the list of the newest ones."""
+        if not self.state.traffic.is_kept:
+            return
         response, made = self._response, outcome.request
         self.state.traffic.add(
             self.incoming.model,

@@ -52,6 +52,8 @@ class IncomingRequest:
     query: str
     headers: list[tuple[str, str]] = field(repr=False)
     """All headers, with names in lower case."""
+    _first: dict[str, str] = field(init=False, repr=False)
+    """The first header of each name."""
     connection: ClientConnection = field(default_factory=ClientConnection, repr=False)
     key: str = ""
     """The name of the client's key; empty if no key is required."""
@@ -66,6 +68,9 @@ class IncomingRequest:
     """The body as it came."""
     body: bytes = field(default=b"", repr=False)
     """The body, decompressed."""
+
+    def __post_init__(self) -> None:
+        self._first = dict(reversed(self.headers))
 
     @property
     def shown(self) -> list[str]:
@@ -87,9 +92,14 @@ class IncomingRequest:
         own = self.key_headers
         return [pair for pair in self.headers if pair[0] not in own] if own else self.headers
 
+    @property
+    def repeats(self) -> bool:
+        """Whether any header is repeated."""
+        return len(self._first) < len(self.headers)
+
     def header(self, name: str) -> str | None:
         """Return the first header of a name; `None` if there is none."""
-        return next((value for known, value in self.headers if known == name), None)
+        return self._first.get(name)
 
 
 class ClientKeys:
@@ -127,8 +137,8 @@ def admit(scope: Scope, settings: GatewaySettings, keys: ClientKeys) -> Incoming
         headers=headers,
         connection=scope.get(SCOPE_KEY) or ClientConnection(),
     )
-    names = [name for name, _ in headers]
-    if len(names) > len(set(names)):
+    if incoming.repeats:
+        names = [name for name, _ in headers]
         for name in _ONCE:
             if names.count(name) > 1:
                 raise HttpProblem(400, f"the header {name} must not be repeated")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -68,6 +69,11 @@ def has_key(text: str, shown: Sequence[str]) -> bool:
     """Return whether a name contains a key of the request or anything that looks like a key, or is too long to tell."""
     if len(text) > _LOOKED_AT or any(each in text for each in shown if len(each) >= _SHORTEST):
         return True
+    return _is_like_key(text)
+
+
+@lru_cache(maxsize=256)
+def _is_like_key(text: str) -> bool:
     # A key after an underscore is no word of its own, as it is in a text.
     starts = [0, *(i + 1 for i, letter in enumerate(text[:LONGEST]) if letter == "_")]
     return any(redact(part) != part for part in (text[start:] for start in starts))

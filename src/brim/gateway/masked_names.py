@@ -12,11 +12,13 @@ from brim.sessions.models import known
 
 def masked(state: GatewayState, incoming: IncomingRequest, ask: ClientRequest) -> None:
     """Note the keys in the names of a request, and give its model an alias if the name contains one."""
-    state.seen.see(incoming.shown)
+    shown = incoming.shown
+    state.seen.see(shown)
     public = known(ask.model) is not None or state.conversations.windows.is_served(ask.model)
     # A name that the catalogue or the server lists is public, whatever other clients send as their key.
     names = [each for each in names_of(incoming.header(HEADER), ask.values) if not (public and each == ask.model)]
     incoming.foreign = state.seen.found(names)
-    incoming.model = model_name(ask.model, incoming.shown)
-    if len(ask.model) > LONGEST or has_key(ask.model, incoming.shown):
-        ask.alias = cleaned(ask.model, incoming.shown)
+    shown = [*shown, *incoming.foreign]
+    incoming.model = model_name(ask.model, shown)
+    if len(ask.model) > LONGEST or has_key(ask.model, shown):
+        ask.alias = cleaned(ask.model, shown)

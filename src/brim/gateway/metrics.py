@@ -94,7 +94,7 @@ class GatewayMetrics:
             self.learned.add(model=model, reason=reason)
         elif event.name == "overflow" and fields["retried"]:
             self.retries.add(model=model)
-        self.metrics.observe(replace(event, model=model))
+        self.metrics.observe(event if model == event.model else replace(event, model=model))
 
 
 def model_name(model: Any, keys: list[str]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from brim.gateway.problem import BEDROCK, GEMINI
 
@@ -45,6 +46,7 @@ EXPECTED = 'paths such as "/v1/files/*" or "GET /v1/batches", or "*" for all'
 _LISTED = re.compile(rf"\*|(?:(?:{'|'.join(METHODS)}) )?/[\x21-\x7e]*")
 
 
+@lru_cache(maxsize=256)
 def model_path(path: str) -> tuple[str, str] | None:
     """Return the route and the model of a path that names one; `None` for any other path."""
     found = ((route, pattern.fullmatch(path)) for route, pattern in _MODEL_PATHS)

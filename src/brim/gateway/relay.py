@@ -78,18 +78,17 @@ class BufferedStream:
     Meanwhile the client gets the head and a comment within 0.3 seconds, and then keepalive comments.
     """
 
-    def __init__(self, send: Send, keepalive: float, begin: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, send: Send, keepalive: float) -> None:
         self.began = False
         """Whether the answer has begun; from then on, an error can only be sent as an event."""
         self._send = send
         self._keepalive = keepalive
-        self._begin = begin
         self._due: float | None = None
         """When the next comment is due."""
         self._waits = False
 
-    async def during(self, job: Coroutine[Any, Any, T]) -> T:
-        """Return the result of a job; while it runs, send the head once and then comments.
+    async def during(self, job: Coroutine[Any, Any, T], begin: Callable[[], Awaitable[None]]) -> T:
+        """Return the result of a job; while it runs, send the head once with `begin`, and then comments.
 
         Raises:
             Exception: whatever the job raises.
@@ -104,7 +103,7 @@ class BufferedStream:
             while not (await asyncio.wait({task}, timeout=max(0.0, self._due - now())))[0]:
                 if not self.began:
                     self.began = True
-                    await self._begin()
+                    await begin()
                 await send_piece(self._send, KEEPALIVE)
                 self._due = now() + self._keepalive
             return task.result()

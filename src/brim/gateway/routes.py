@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import aiohttp
@@ -36,6 +36,7 @@ _NONE = (404, 405, 501)
 _NO_WEBSOCKET = {"upgrade": "HTTP/1.1", "connection": "close"}
 
 
+@lru_cache(maxsize=256)
 def route_of(path: str) -> str:
     """Return the route in whose format a client of a path is answered."""
     short, found = shortened(path), model_path("/" + path.strip("/"))

@@ -40,9 +40,14 @@ class Traffic:
         """When the document was last written."""
         self._stopped = False
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether there is a store that keeps it."""
+        return self._store.store is not None
+
     def add(self, model: str, *, status: int, **fields: Any) -> None:
         """Add a request."""
-        if self._store.store is None:
+        if not self.is_kept:
             return
         self._rows.append({"at": time.time(), "model": model, "status": status, **fields})
         self._ends[ending(status, refused=fields.get("refused", False))] += 1

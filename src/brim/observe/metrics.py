@@ -57,8 +57,10 @@ class Family:
 
     def see(self, value: float, **labels: str) -> None:
         """Add a value to a histogram."""
-        # One cell for each bound and one beyond the last, and then the sum.
-        cells = self._cells.setdefault(_key(labels, self._cells), [0.0] * (len(self.bounds) + 2))
+        key = _key(labels, self._cells)
+        cells = self._cells.get(key)
+        if cells is None:  # One cell for each bound and one beyond the last, and then the sum.
+            cells = self._cells[key] = [0.0] * (len(self.bounds) + 2)
         cells[bisect_left(self.bounds, value)] += 1
         cells[-1] += value
 
@@ -168,7 +170,7 @@ class Metrics:
 
 
 def _key(labels: Mapping[str, str], known: Mapping[Labels, Any]) -> Labels:
-    key = tuple(sorted(labels.items()))
+    key = tuple(sorted(labels.items())) if len(labels) > 1 else tuple(labels.items())
     return key if key in known or len(known) < _MOST else tuple((name, "other") for name, _ in key)
 
 

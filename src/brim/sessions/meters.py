@@ -27,6 +27,8 @@ from brim.wire import format_of, instructions, wire
 
 _MOST = 256
 """Models that are remembered: a client can name any."""
+_SPEAKERS = ("user", "assistant")
+"""Roles of messages that all formats write as a role and a text."""
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -134,14 +136,19 @@ class Meters:
         """
         format = wire(request.format or format_of(request.messages) or "openai")
         counter = self.counter(scale, format.provider)
-        tokens, instructed, frame, count = counter.framing.reply, False, counter.frame, counter.text
+        tokens, instructed, texts = counter.framing.reply, False, list[str]()
+        frames = {role: counter.frame(role) for role in _SPEAKERS}
         for i, raw in enumerate(request.messages):
-            if type(raw) is dict and len(raw) == 2 and _is_plain(raw):
-                tokens += frame(raw["role"]) + count(raw["content"])  # The same, without the objects.
-                continue
+            if type(raw) is dict and len(raw) == 2:
+                role, text = raw.get("role"), raw.get("content")
+                if type(role) is str and type(text) is str and role in frames:
+                    tokens += frames[role]
+                    texts.append(text)  # Counted as what `read` returns would be, without the objects.
+                    continue
             message = format.read(raw, i)
             tokens += counter.units(message)
             instructed = instructed or message.role == "system"
+        tokens += sum(map(counter.text, texts))
         if request.system and format.name != "openai":
             tokens += counter.units(instructions(format, request.system))
             instructed = True
@@ -175,11 +182,6 @@ def warm() -> None:
     """Load what counting needs, so that the first request does not wait for it."""
     for name in ("gpt-5", OTHER):
         meter(name).count("ready")
-
-
-def _is_plain(raw: dict[str, Any]) -> bool:
-    """Return whether a message of two fields is a text of the user or the model, as all formats write it."""
-    return type(raw.get("content")) is str and raw.get("role") in ("user", "assistant")
 
 
 def _kept(memo: OrderedDict[K, V], key: K, value: V) -> V:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 from brim.errors import InvalidType, InvalidValue
@@ -140,6 +141,7 @@ def text_message(raw: Any) -> Message | None:
     return Message(role, (Piece("text", content, _CONTENT),), raw)
 
 
+@lru_cache(maxsize=256)
 def snake(camel: str) -> str:
     """Return a key as Google's servers and clients may write it too."""
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in camel)
@@ -151,8 +153,10 @@ def place_of(values: Mapping[str, Any], path: Path) -> Path | None:
     inner: Any = values
     for key in path:
         inner = plain(inner)
-        spelling = next((each for each in (key, snake(str(key))) if isinstance(inner, Mapping) and each in inner), None)
-        if spelling is None:
+        if not isinstance(inner, Mapping):
+            return None
+        spelling = key if key in inner else snake(str(key))
+        if spelling not in inner:
             return None
         found.append(spelling)
         inner = inner[spelling]

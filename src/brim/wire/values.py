@@ -12,7 +12,7 @@ from brim.errors import InvalidType
 
 def plain(raw: Any) -> Any:
     """Return a message as a mapping: itself, or the fields of a client library's object."""
-    if isinstance(raw, Mapping):
+    if type(raw) is dict or isinstance(raw, Mapping):
         return raw
     dump = getattr(raw, "model_dump", None) or getattr(raw, "to_dict", None)
     if isinstance(raw, type) or not callable(dump):
