@@ -30,6 +30,7 @@ def is_loopback(host: str) -> bool:
     return host.lower() == "localhost" or (is_ip(host) and ip_address(host).is_loopback)
 
 
+@lru_cache(maxsize=256)
 def split_host(header: str) -> tuple[str, int | None]:
     """Return the name in a Host header, in lower case, and its port; an invalid header has an empty name."""
     found = _HOST.fullmatch(header)
