@@ -116,6 +116,27 @@ AREAS = (
         ),
     ),
     (
+        "store/packed.py",
+        "tests/store/test_packed.py",
+        (
+            ("a body is decompressed without a bound", ", _LONGEST) if", ") if"),
+            ("what follows a packed body is dropped", " or press.unused_data", ""),
+            ("a longer form is written", "return short if len(short) < len(content) else content", "return short"),
+        ),
+    ),
+    (
+        "store/sqlite.py",
+        "tests/store/test_sqlite.py",
+        (
+            (
+                "words that are not in the index are taken out",
+                "if any(_checksum(known[text_id]) != checksum",
+                "if any(False",
+            ),
+            ("the words of purged texts stay", "self._each(take_out, known.items())", "pass"),
+        ),
+    ),
+    (
         "store/sql.py",
         "tests/store/test_store.py tests/store/test_oracle.py",
         (
@@ -221,7 +242,7 @@ AREAS = (
     (
         "gateway/masked_names.py",
         "tests/hostile/test_canaries.py",
-        (("a key as a model is stored", "        ask.alias = cleaned(ask.model, incoming.shown)\n", "        pass\n"),),
+        (("a key as a model is stored", "        ask.alias = cleaned(ask.model, shown)\n", "        pass\n"),),
     ),
     (
         "gateway/seen_keys.py",

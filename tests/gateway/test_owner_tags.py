@@ -12,6 +12,7 @@ from brim.gateway.settings import GatewaySettings
 from brim.sessions.tolerant_store import TolerantStore
 from brim.store import open_store
 from gateway.conftest import asked, conversation, get, post
+from store_file import readable
 
 KEYS = ("sk-own-key-of-ada", "sk-own-key-of-bob")
 
@@ -68,7 +69,8 @@ def test_no_key_and_no_quick_hash_of_one_is_in_the_store(url, gateway, upstream,
     for key in KEYS:
         headers = {"authorization": f"Bearer {key}", "x_brim_session_id": "talk"}
         assert post(address, asked(conversation(60)), **headers)[1]["x-brim-edits"] != "0"
-    written = b"".join(each.read_bytes() for each in tmp_path.glob("brim.db*"))
+    written = readable(tmp_path / "brim.db")
+    assert b"Go on" in written or b"task" in written
     with open_store(url) as store:
         salt = bytes.fromhex(store.load("gateway-owners", "salt").body["salt"])
     for key, name in itertools.product(KEYS, ("md5", "sha1", "sha256", "sha512", "blake2b", "blake2s")):

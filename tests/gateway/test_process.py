@@ -17,6 +17,7 @@ from gateway.attacks import KEY_SHAPES, REDIRECTS, answers, pointers
 from gateway.conftest import asked, call, conversation, get, post
 from gateway.watched import Canary, Leading, Watched
 from model_server import running
+from store_file import readable
 from studio.serving import Served
 
 SHORT, LONG = asked(conversation(1)), conversation(40)
@@ -141,7 +142,8 @@ def left_by(made, keys):
         pages = [studio.ask(f"/api/{view}?desk=mine") for view in ("about", "doctor", *api.READS)]
         pages += [studio.ask(f"/api/{view}?desk=mine&session={quote(name)}") for name in names for view in _OF_ONE]
     (made.folder / "studio").write_text("\n".join(f"{head} {body.decode()}" for _, head, body in pages))
-    return {path.name: path.read_bytes() for path in made.folder.rglob("*") if path.is_file()}, names
+    left = {path.name: path.read_bytes() for path in made.folder.rglob("*") if path.is_file()}
+    return {**left, "brim.db": readable(made.folder / "brim.db")}, names
 
 
 _OF_ONE = ("context", "timeline", "ledger", "search")

@@ -61,6 +61,7 @@ from brim.sessions.memory.working_memory import WorkingMemory
 from brim.settings.spec import is_spec
 from brim.settings.yaml_editor import with_value
 from brim.store.address import without_secrets
+from brim.store.packed import pack
 from brim.store.words import excerpt, query_words, text_words
 from brim.studio.prompt_rows import taken
 from brim.truncate import _CLASSES, cut
@@ -298,6 +299,7 @@ READERS: dict[str, Read] = {
     "settings.spec.is_spec": lambda text: is_spec("a.yaml", text),
     "settings.yaml_editor.with_value": lambda text: with_value("a: 1\n" + text[:20_000], "a.yaml", ("b",), 1),
     "store.address.without_secrets": lambda text: without_secrets(text, "postgresql://u:p@h/d"),
+    "store.packed.pack": lambda text: pack(text.encode("utf-8", "surrogatepass")),
     "store.words.excerpt": lambda text: excerpt(text, ["a"]),
     "store.words.query_words": query_words,
     "store.words.text_words": text_words,

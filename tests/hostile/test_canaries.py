@@ -29,6 +29,7 @@ from gateway.attacks import KEY_SHAPES
 from gateway.conftest import call, conversation, get, post
 from gateway.watched import Leading, Watched
 from model_server import running
+from store_file import readable
 from studio.serving import Served
 
 PASSWORD = "Zk8qW2vX9t"
@@ -149,7 +150,8 @@ def left(tmp_path_factory, request):
     told += [run(folder, "replay", f"prompt:{name}", "--store", store, "--json") for name in few[:3]]
     folder.joinpath("commands").write_text("\n".join(told))
     assert any(secret_of(shapes[0]) in str(headers) for headers in model.headers)  # They were really sent.
-    return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}, names, tried, shapes
+    sinks = {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {**sinks, "brim.db": readable(folder / "brim.db")}, names, tried, shapes
 
 
 _OF_ONE = ("context", "timeline", "ledger", "search")

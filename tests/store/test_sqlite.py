@@ -10,7 +10,9 @@ import pytest
 
 from brim.errors import StoreError
 from brim.store import open_store, sqlite
+from brim.store.body import encode_text
 from brim.store.sqlite import has_wal_bug
+from brim.store.words import text_words
 
 
 @pytest.fixture
@@ -173,7 +175,7 @@ def test_a_full_disk_is_told_and_nothing_is_written(url):
         pages = store._rows("PRAGMA page_count")[0][0]
         store._rows(f"PRAGMA max_page_count = {pages + 2}")
         with pytest.raises(StoreError, match="the disk is full: free some space; nothing was written"):
-            store.append("a", [("note", {}), ("note", {"text": "x" * 100_000})])
+            store.append("a", [("note", {}), ("note", {"text": os.urandom(50_000).hex()})])
         assert len(store.entries("a")) == 1
         assert store.append("a", [("note", {})], after=1) == 2
 
@@ -238,10 +240,27 @@ def test_after_a_purge_no_word_of_it_can_be_read_on_the_disk(build, path, url):
             store.keep("old", {f"h{i}": f"{secret}{i} {secret} in a text of {secret}"})
         store.append("new", [("message", {"text": "still here"})])
         store.keep("new", {"h": "still here"})
-        assert any(secret.encode() in each.read_bytes() for each in path.parent.iterdir())
+        written = [secret.encode(), encode_text(f"{secret}3 {secret} in a text of {secret}")]
+        assert all(any(each in left.read_bytes() for left in path.parent.iterdir()) for each in written)
         store.purge(session="old")
-        assert not any(secret.encode() in each.read_bytes() for each in path.parent.iterdir())
+        assert not any(each in left.read_bytes() for left in path.parent.iterdir() for each in written)
         assert store.search("still")[0].handle == "h"
+        assert not store.search(secret)
+
+
+@pytest.mark.parametrize("checksums", ["unknown", "others"])
+def test_words_that_can_no_longer_be_found_in_a_text_leave_the_index_with_it(url, checksums, monkeypatch):
+    with open_store(url) as store:
+        store.keep("old", {"h1": "apples and pears"})
+        store.keep("new", {"h2": "pears and plums"})
+        if checksums == "unknown":  # A store of the first version has none.
+            store._rows("UPDATE brim_texts SET words = NULL")
+        else:  # Another Python may know fewer letters.
+            monkeypatch.setattr(sqlite, "text_words", lambda text: text_words(text)[1:])
+        store.purge(session="old")
+        assert not store._rows("SELECT rowid FROM brim_words WHERE brim_words MATCH 'appl'")
+        assert [each.handle for each in store.search("plums")] == ["h2"]
+        store._rows("INSERT INTO brim_words (brim_words) VALUES ('integrity-check')")
 
 
 _WRITER = """

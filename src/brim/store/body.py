@@ -1,7 +1,7 @@
 """Checks and encodes the values of a store.
 
-Bodies are JSON in UTF-8, written as bytes: a column of text would refuse NUL in one database and half of a surrogate
-pair in all of them, and escapes would join two halves that were apart.
+Bodies are JSON in UTF-8, written as bytes and packed: a column of text would refuse NUL in one database and half of a
+surrogate pair in all of them, and escapes would join two halves that were apart.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from brim.errors import InvalidType, InvalidValue, StoreError, shown
+from brim.store.packed import pack, unpack
 
 _LONGEST_NAME = 500
 """Characters of an id, a kind or a handle. They are keys of an index, and are shown to people."""
@@ -19,7 +20,7 @@ _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(","
 
 
 def encode_body(place: str, body: object) -> bytes:
-    """Return a JSON object as bytes.
+    """Return a JSON object as the bytes that are written.
 
     Raises:
         InvalidValue: it is not a mapping, or has values that JSON cannot represent.
@@ -27,7 +28,7 @@ def encode_body(place: str, body: object) -> bytes:
     if not isinstance(body, Mapping):
         raise InvalidType(place, body, "a mapping, such as {'role': 'user'}")
     try:
-        return _encoder.encode(dict(body)).encode("utf-8", "surrogatepass")
+        return pack(_encoder.encode(dict(body)).encode("utf-8", "surrogatepass"))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidValue(place, body, f"of values that JSON has ({shown(str(error), 200)[1:-1]})") from error
 
@@ -39,7 +40,7 @@ def decode_body(place: str, content: bytes) -> dict[str, Any]:
         StoreError: they are not a JSON object, so another program wrote them.
     """
     try:
-        body = json.loads(bytes(content).decode("utf-8", "surrogatepass"))
+        body = json.loads(unpack(place, content).decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError) as error:
         raise StoreError(place, f"a body is not JSON ({error}): the store was changed by another program") from error
     if not isinstance(body, dict):
@@ -48,19 +49,26 @@ def decode_body(place: str, content: bytes) -> dict[str, Any]:
 
 
 def encode_text(text: object) -> bytes:
-    """Return a text as bytes, whatever its characters.
+    """Return a text as the bytes that are written, whatever its characters.
 
     Raises:
         InvalidType: it is not a text.
     """
     if not isinstance(text, str):
         raise InvalidType("a text to keep", text, "a string")
-    return text.encode("utf-8", "surrogatepass")
+    return pack(text.encode("utf-8", "surrogatepass"))
 
 
-def decode_text(content: bytes) -> str:
-    """Return the text of bytes that `encode_text` returned."""
-    return bytes(content).decode("utf-8", "surrogatepass")
+def decode_text(place: str, content: bytes) -> str:
+    """Return the text of bytes that `encode_text` returned.
+
+    Raises:
+        StoreError: another program wrote them.
+    """
+    try:
+        return unpack(place, content).decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        raise StoreError(place, "a text is not UTF-8: the store was changed by another program") from error
 
 
 def check_name(place: str, value: object) -> str:

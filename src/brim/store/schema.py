@@ -49,7 +49,28 @@ _FIRST = Version(
     ),
 )
 
-VERSIONS: tuple[Version, ...] = (_FIRST,)
+_SMALL = Version(
+    common=(),
+    sqlite=(
+        # Words without a second copy of each text. To take words out they must be found again, so a checksum is kept.
+        "ALTER TABLE brim_texts ADD COLUMN words INTEGER",
+        "CREATE VIRTUAL TABLE brim_new USING fts5 (words, content = '', "
+        """tokenize = "unicode61 remove_diacritics 0 categories 'L* N* P* S* M* Co'")""",
+        "INSERT INTO brim_new (rowid, words) SELECT rowid, words FROM brim_words",
+        "DROP TABLE brim_words",
+        "ALTER TABLE brim_new RENAME TO brim_words",
+        # The key of a row is not written twice.
+        "CREATE TABLE brim_new (session TEXT NOT NULL, handle TEXT NOT NULL, at REAL NOT NULL, "
+        "PRIMARY KEY (session, handle)) WITHOUT ROWID",
+        "INSERT INTO brim_new SELECT session, handle, at FROM brim_kept",
+        "DROP TABLE brim_kept",
+        "ALTER TABLE brim_new RENAME TO brim_kept",
+        "CREATE INDEX brim_kept_handle ON brim_kept (handle, at)",
+    ),
+)
+"""Bodies may be packed from here on."""
+
+VERSIONS: tuple[Version, ...] = (_FIRST, _SMALL)
 """All versions, the first one first; the last one is what this brim writes."""
 
 TYPES = {

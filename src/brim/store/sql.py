@@ -125,7 +125,7 @@ class SqlStore(JobStore):
         """Keep texts by their handles for a session."""
         check_name("session", session)
         # All writers use one order: two that wait for each other's rows would wait for ever.
-        given = [(check_name("handle", handle), texts[handle], encode_text(texts[handle])) for handle in sorted(texts)]
+        given = [(check_name("handle", handle), texts[handle]) for handle in sorted(texts)]
         if not given:
             return
         with self.transaction():
@@ -136,25 +136,25 @@ class SqlStore(JobStore):
             self._each(
                 "INSERT INTO brim_kept (session, handle, at) VALUES (?, ?, ?) "
                 "ON CONFLICT (session, handle) DO UPDATE SET at = excluded.at",
-                [(session, handle, now) for handle, _, _ in given],
+                [(session, handle, now) for handle, _ in given],
             )
 
-    def _keep_some(self, given: Sequence[tuple[str, str, bytes]]) -> None:
+    def _keep_some(self, given: Sequence[tuple[str, str]]) -> None:
         """Write and index the texts that are new, and compare the others."""
         made: dict[str, int] = dict(
             self._rows(
                 f"INSERT INTO brim_texts (handle, body) VALUES {', '.join(['(?, ?)'] * len(given))} "
                 "ON CONFLICT (handle) DO NOTHING RETURNING handle, id",
-                [value for handle, _, content in given for value in (handle, content)],
+                [value for handle, text in given for value in (handle, encode_text(text))],
             )
         )
-        self._index([(made[handle], text_words(text)) for handle, text, _ in given if handle in made])
-        others = {handle: content for handle, _, content in given if handle not in made}
+        self._index([(made[handle], text_words(text)) for handle, text in given if handle in made])
+        others = {handle: text for handle, text in given if handle not in made}
         if not others:
             return
         marks = ", ".join("?" * len(others))
         for handle, body in self._rows(f"SELECT handle, body FROM brim_texts WHERE handle IN ({marks})", [*others]):
-            if bytes(body) != others[handle]:
+            if decode_text(self.url, body) != others[handle]:
                 raise InvalidValue("handle", handle, "the name of one text only; the store has another under it")
 
     def text(self, handle: str, *, session: str | None = None) -> str | None:
@@ -162,7 +162,7 @@ class SqlStore(JobStore):
         values = [check_name("handle", handle)] + ([] if session is None else [check_name("session", session)])
         own = "" if session is None else f" AND {_OWN}"
         found = self._read(f"SELECT t.body FROM brim_texts t WHERE t.handle = ?{own}", values)
-        return decode_text(found[0][0]) if found else None
+        return decode_text(self.url, found[0][0]) if found else None
 
     def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[SearchHit]:
         """Return the kept texts that share words with a query, the best first."""
@@ -179,7 +179,7 @@ class SqlStore(JobStore):
             (self._query(words), *([] if session is None else [session]), limit),
         )
         return [
-            SearchHit(handle, session or keeper, excerpt(decode_text(content), words), float(rank))
+            SearchHit(handle, session or keeper, excerpt(decode_text(self.url, content), words), float(rank))
             for handle, content, keeper, rank in found
         ]
 

@@ -11,11 +11,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+import zlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from brim.errors import StoreError
+from brim.store.body import decode_text
 from brim.store.sql import UNKEPT, SqlStore
+from brim.store.words import text_words
 
 _OLDEST = (3, 35, 0)
 """The first version that has everything the store uses."""
@@ -167,17 +170,34 @@ class Sqlite(SqlStore):
     def _index(self, texts: Sequence[tuple[int, list[str]]]) -> None:
         rows = [(text_id, " ".join(words)) for text_id, words in texts]
         self._each("INSERT INTO brim_words (rowid, words) VALUES (?, ?)", rows)
+        checksums = [(_checksum(words), text_id) for text_id, words in rows]
+        self._each("UPDATE brim_texts SET words = ? WHERE id = ?", checksums)
 
     def _query(self, words: list[str]) -> str:
         return " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
 
     def _drop_unkept(self) -> int:
-        self._rows(f"DELETE FROM brim_words WHERE rowid IN ({UNKEPT})")
+        found = self._rows(f"SELECT id, words, body FROM brim_texts WHERE id IN ({UNKEPT})")
+        known = {text_id: self._words(body) for text_id, _, body in found}
         gone = super()._drop_unkept()
-        if gone:
+        if any(_checksum(known[text_id]) != checksum for text_id, checksum, _ in found):
+            self._index_again()
+        elif gone:
+            take_out = "INSERT INTO brim_words (brim_words, rowid, words) VALUES ('delete', ?, ?)"
+            self._each(take_out, known.items())
             # An index forgets a word when it is merged; until then the word can be read in the file.
             self._rows("INSERT INTO brim_words (brim_words) VALUES ('optimize')")
         return gone
+
+    def _words(self, body: bytes) -> str:
+        return " ".join(text_words(decode_text(self.url, body)))
+
+    def _index_again(self) -> None:
+        """Index all texts anew: another version of Python or brim may have found other words in some of them."""
+        self._rows("INSERT INTO brim_words (brim_words) VALUES ('delete-all')")
+        for (text_id,) in self._rows("SELECT id FROM brim_texts"):
+            ((body,),) = self._rows("SELECT body FROM brim_texts WHERE id = ?", [text_id])
+            self._index([(text_id, text_words(decode_text(self.url, body)))])
 
     def _tidy(self) -> None:
         """Empty the journal, which has the deleted pages."""
@@ -202,6 +222,10 @@ class MemoryStore(Sqlite):
             clock: returns the time in seconds since 1970.
         """
         super().__init__(":memory:", clock)
+
+
+def _checksum(words: str) -> int:
+    return zlib.crc32(words.encode("utf-8", "surrogatepass"))
 
 
 def _name(error: Exception) -> str:

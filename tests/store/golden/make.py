@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 
 from brim.store import Store, open_store
+from brim.store.body import decode_text
 from brim.store.schema import VERSIONS, statements
+from brim.store.words import text_words
 
 HERE = Path(__file__).resolve().parent
 
@@ -48,6 +50,8 @@ def dump(kind: str) -> str:
         rows = store._rows  # type: ignore[attr-defined]
         lines = [line for version in range(1, len(VERSIONS) + 1) for line in statements(version, kind)]
         for table, columns in TABLES.items():
+            if kind == "sqlite" and table == "brim_texts":
+                columns += ", words"  # noqa: PLW2901
             quoted = " || ', ' || ".join(f"quote({column})" for column in columns.split(", "))
             for (values,) in rows(f"SELECT {quoted} FROM {table} ORDER BY 1"):
                 serial = (
@@ -55,12 +59,12 @@ def dump(kind: str) -> str:
                 )
                 told = values.replace("X'", "'\\x") if kind == "postgres" else values
                 lines.append(f"INSERT INTO {table} ({columns}){serial} VALUES ({told})")
-        if kind == "sqlite":
-            found = rows("SELECT rowid || ', ' || quote(words) FROM brim_words ORDER BY rowid")
-            lines += [f"INSERT INTO brim_words (rowid, words) VALUES ({values})" for (values,) in found]
-        else:
-            for text_id, words in rows("SELECT rowid, words FROM brim_words ORDER BY rowid"):
-                vector = " ".join(f"''{word}'':{place}" for place, word in enumerate(words.split(), start=1))
+        for text_id, body in rows("SELECT id, body FROM brim_texts ORDER BY id"):
+            words = text_words(decode_text("", body))
+            if kind == "sqlite":
+                lines.append(f"INSERT INTO brim_words (rowid, words) VALUES ({text_id}, '{' '.join(words)}')")
+            else:
+                vector = " ".join(f"''{word}'':{place}" for place, word in enumerate(words, start=1))
                 lines.append(f"UPDATE brim_texts SET words = '{vector}' WHERE id = {text_id}")
     return "".join(f"{line};\n" for line in lines)
 
