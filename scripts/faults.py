@@ -925,7 +925,7 @@ AREAS = (
         (
             (
                 "marks for the cache make another conversation",
-                "return bool(one == other or bare(jsonable(one)) == bare(jsonable(other)))",
+                "return bool(one == other or said(jsonable(one)) == said(jsonable(other)))",
                 "return bool(one == other)",
             ),
             (
@@ -1122,7 +1122,7 @@ AREAS = (
     Area(
         "sessions/beginning.py",
         "tests/sessions/test_engine.py tests/gateway/test_workers.py",
-        (("marks for the cache are a part of how messages begin", "_json(bare(message))", "_json(message)"),),
+        (("marks for the cache are a part of how messages begin", "_json(said(message))", "_json(message)"),),
     ),
     Area(
         "sessions/read_ahead.py",

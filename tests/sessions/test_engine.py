@@ -83,6 +83,42 @@ def test_marks_for_the_cache_that_move_do_not_make_another_conversation(log):
 
 
 @LOGS
+@pytest.mark.parametrize("kind", ["text", "input_text"])
+def test_a_text_that_becomes_a_block_to_carry_a_mark_does_not_make_another_conversation(log, kind):
+    engine = Conversations(2_000, model="gpt-4o", log=log)
+    said, last, kept = [{"role": "user", "content": "Find the fault."}], [], 0
+    for turn in range(20):
+        said += [
+            {"role": "assistant", "content": f"Part {turn}: " + "all is well there. " * 30},
+            {"role": "user", "content": f"And part {turn + 1}?"},
+        ]
+        sent = deepcopy(said)
+        for raw in (sent[-1], sent[-3]):
+            raw["content"] = [{"type": kind, "text": raw["content"], "cache_control": {"type": "ephemeral"}}]
+        request = engine.request(sent, format="openai" if kind == "text" else "responses")
+        assert request.messages[-1] is sent[-1]
+        kept += bool(request.changed and last and request.receipt.stable_prefix > 0.8 * last[0])
+        last = [request.used]
+    assert len(engine) == 1
+    assert kept >= 6, "the cut is held"
+
+
+@LOGS
+def test_a_mark_inside_a_result_does_not_make_another_conversation(log):
+    engine = Conversations(20_000, model="claude-sonnet-4-5", log=log)
+    said = [{"role": "user", "content": "Find the fault."}]
+    for turn in range(6):
+        use = {"type": "tool_use", "id": f"t{turn}", "name": "read", "input": {}}
+        result = {"type": "tool_result", "tool_use_id": f"t{turn}", "content": [{"type": "text", "text": "ok"}]}
+        said += [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+        sent = deepcopy(said)
+        for raw in [raw for raw in sent if isinstance(raw["content"], list)][1::2][-2:]:
+            raw["content"][0]["content"][0]["cache_control"] = {"type": "ephemeral"}
+        engine.request(sent, format="anthropic")
+    assert len(engine) == 1
+
+
+@LOGS
 def test_a_mark_for_the_cache_that_leaves_an_early_message_does_not_make_another_conversation(log):
     engine = Conversations(20_000, model="gpt-4o", log=log)
     for steps, at in ((6, 3), (7, 9), (8, 4)):

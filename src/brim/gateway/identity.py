@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import Any
 
 from brim.history.compact.secrets import redact
-from brim.sessions.beginning import bare, leading
+from brim.sessions.beginning import leading, said
 from brim.wire.base import MESSAGE_KEYS
 
 HEADER = "x-brim-session-id"
@@ -48,7 +48,7 @@ def named(header: str | None, values: Mapping[str, Any], key: str, shown: Sequen
         return None
     first = next((values[key] for key in MESSAGE_KEYS if key in values), None)
     if isinstance(first, list):
-        first = [bare(raw) for raw in first[leading(first) :][:1]]
+        first = [said(raw) for raw in first[leading(first) :][:1]]
     start = json.dumps([values.get("model"), first], ensure_ascii=False, separators=(",", ":"))
     return f"{_fingerprint(key)}.{cleaned(name, shown)}.{_fingerprint(start)}"
 

@@ -12,6 +12,7 @@ from brim.wire.base import jsonable
 
 _MARKS = ("cache_control", "prompt_cache_breakpoint", "cachePoint")
 _SYSTEM = ("system", "developer")
+_TEXT = ("text", "input_text")
 
 
 class Beginning:
@@ -42,7 +43,7 @@ class Beginning:
         first = self.length or leading(messages)
         found = []
         for message in messages[first:] or ([] if self.length else messages):
-            self._running.update(_json(bare(message)))
+            self._running.update(_json(said(message)))
             self._running.update(b"\0")
             found.append(self.mark)
         self.length = len(messages)
@@ -73,6 +74,22 @@ def bare(raw: Any) -> Any:
     if isinstance(content, list) and any(map(_is_marked, content)):
         return {**_unmarked(raw), "content": [each for each in map(_unmarked, content) if each]}
     return _unmarked(raw)
+
+
+def said(raw: Any) -> Any:
+    """Return what a message says, to be compared with another: without marks, and a text alone as that text.
+
+    A mark needs a block to stand on, so a client that marks its newest messages writes their text as a block, and as a
+    plain text again once the mark has moved on.
+    """
+    found = bare(raw)
+    if not isinstance(found, dict) or not isinstance(found.get("content"), list):
+        return found
+    content = [said(each) for each in found["content"]]
+    text = content[0] if len(content) == 1 else None
+    if isinstance(text, dict) and text.keys() == {"type", "text"} and text["type"] in _TEXT:
+        return {**found, "content": text["text"]}
+    return {**found, "content": content}
 
 
 def _json(value: Any) -> bytes:

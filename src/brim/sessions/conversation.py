@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 from brim.errors import Conflict, StoreError
 from brim.history.result import Fitted
 from brim.meter import BaseMeter
-from brim.sessions.beginning import Beginning, bare, leading
+from brim.sessions.beginning import Beginning, bare, leading, said
 from brim.sessions.recall import RESTORED
 from brim.sessions.reported_size import ReportedSize
 from brim.sessions.request import FittedRequest, RequestInput
@@ -320,7 +320,7 @@ def _common(known: Sequence[Any], messages: Sequence[Any], start: int) -> int:
 
 def _same(one: Any, other: Any) -> bool:
     """Return whether two messages say the same; those of a log are JSON, and marks for the cache say nothing."""
-    return bool(one == other or bare(jsonable(one)) == bare(jsonable(other)))
+    return bool(one == other or said(jsonable(one)) == said(jsonable(other)))
 
 
 def weight_of(value: Any) -> int:

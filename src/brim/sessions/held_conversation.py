@@ -16,7 +16,7 @@ from brim.history.result import Fitted
 from brim.history.stable import Stable
 from brim.meter import BaseMeter
 from brim.sessions import recall_tool as recall
-from brim.sessions.beginning import bare, leading
+from brim.sessions.beginning import bare, leading, said
 from brim.sessions.context import Context, held_dict, held_from
 from brim.sessions.conversation import Conversation, ConversationKey
 from brim.sessions.journal import Journal
@@ -140,7 +140,7 @@ class HeldConversation(Conversation):
         if context is not None and held is None and context.history.turns.meter is scale:
             had, first = self.continues(messages), leading(messages)
             self._compared = (None, None, None)
-            if had is not None and [*map(bare, messages[:first])] == [*map(bare, context.messages[:first])]:
+            if had is not None and [*map(said, messages[:first])] == [*map(said, context.messages[:first])]:
                 context.extend(messages[had:])
                 return context
         if held is None and context is not None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from brim.sessions.beginning import bare, leading
+from brim.sessions.beginning import leading, said
 from brim.sessions.conversation import Conversation, ConversationKey, weight_of
 from brim.wire.base import jsonable
 
@@ -133,7 +133,7 @@ def openings(key: ConversationKey, messages: Sequence[Any]) -> tuple[Any, ...]:
     marks: list[Any] = [(key, None)]
     running: tuple[Any, ...] = ()
     for message in messages[first : first + _DEPTH]:
-        running = (*running, _frozen(bare(jsonable(message))))
+        running = (*running, _frozen(said(jsonable(message))))
         marks.append((key, hash(running)))
     return tuple(reversed(marks))
 
