@@ -7,6 +7,7 @@ import pytest
 from brim.cli import main
 from gateway.attacks import KEY_SHAPES
 from gateway.conftest import asked, conversation, post
+from store_file import readable
 
 LONG = conversation(40)
 
@@ -41,7 +42,7 @@ def test_the_store_holds_dropped_text_only_with_recall(gateway, upstream, tmp_pa
     said = conversation(60)
     said[40] = {"role": "user", "content": "The password is heliotrope."}
     assert post(url, asked(said))[0] == 200
-    held = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    held = readable(tmp_path / "brim.db")
     assert (b"heliotrope" in held) == recall
     assert b"why the build is slow" not in held
 
@@ -50,4 +51,4 @@ def test_a_truncated_message_is_stored_as_it_was_sent(gateway, upstream, tmp_pat
     url, _ = gateway(store=f"sqlite:///{tmp_path}/brim.db")
     said = [{"role": "user", "content": "The task: " + "find the heliotrope " * 400}, *conversation(6)[1:]]
     assert post(url, asked(said))[0] == 200
-    assert b"heliotrope" in b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert b"heliotrope" in readable(tmp_path / "brim.db")
