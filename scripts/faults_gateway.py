@@ -2,6 +2,7 @@
 
 _START = "tests/gateway/test_stream_start.py"
 _RECALL = "tests/gateway/test_recall_answer.py"
+_PROVIDERS = "tests/gateway/test_recall_providers.py"
 _ROUTES = "tests/gateway/test_routes.py"
 
 AREAS = (
@@ -56,6 +57,32 @@ AREAS = (
             ("the definition of the tool is shown", "if not is_recall(tool)]", "]"),
             ("reasoning that leads to nothing stays", "            dropped.add(at)\n", "            pass\n"),
             ("thinking is an answer", ' and item.get("type") not in ("thinking", "redacted_thinking")', ""),
+        ),
+    ),
+    (
+        "gateway/recall_offer.py",
+        _PROVIDERS,
+        (
+            ("binary frames are offered recalls", "return not is_stream_path(path)", "return True"),
+            ("functions stand beside other tools", "return not tools or any(", "return True or any("),
+            ("the functions of Gemini are two lists", "if place is not None:", "if False:"),
+        ),
+    ),
+    (
+        "gateway/recall_answer.py",
+        _PROVIDERS,
+        (
+            ("a signature leaves with its call", 'signature = part.get("thoughtSignature", signature)', "pass"),
+            ("a thought of Gemini is an answer", ' or part.get("thought"):', ":"),
+            ("a message of Bedrock ends empty", 'kept.append({"text": EMPTY})\n    calls', "pass\n    calls"),
+        ),
+    ),
+    (
+        "gateway/recall_stream.py",
+        _PROVIDERS,
+        (
+            ("an empty candidate ends empty", 'kept = [*kept, {"text": EMPTY}]', "pass"),
+            ("events of nothing are passed on", "if not kept and not ends:", "if False:"),
         ),
     ),
     (

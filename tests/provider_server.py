@@ -30,6 +30,8 @@ class ProviderServer:
         self.window, self.calls, self.ids, self.thinks = window, calls, ids, thinks
         self.count = brim.meter("o200k_base").count
         self.made = 0
+        self.script: list[list[dict[str, Any]]] = []
+        """Parts or blocks of the next answers, in place of its own."""
         self.paused: threading.Event | None = None
         """A stream waits for it after its first piece, if it is set."""
         self.events = True
@@ -89,13 +91,17 @@ class ProviderServer:
             call = {"name": "look", "args": {"number": self.made}, **({"id": f"f{self.made}"} if self.ids else {})}
             pieces = [{"functionCall": call, "thoughtSignature": "c2lnbmVk"}]
         whole = pieces if stream else [{"text": "".join(_WORDS)} if "text" in pieces[0] else pieces[0]]
+        listed = [[piece] for piece in whole]
+        if self.script:
+            said = self.script.pop(0)
+            listed = [[piece] for piece in said] if stream else [said]
         answers = [
             {
-                "candidates": [{"content": {"role": "model", "parts": [piece]}, "index": 0}],
+                "candidates": [{"content": {"role": "model", "parts": parts}, "index": 0}],
                 "usageMetadata": usage,
                 "modelVersion": "gemini-3-pro",
             }
-            for piece in whole
+            for parts in listed
         ]
         answers[-1]["candidates"][0]["finishReason"] = "STOP"
         if not stream:
@@ -129,6 +135,7 @@ class ProviderServer:
             if self.thinks:
                 thought = {"text": f"look at {self.made}", "signature": f"signed {self.made}"}
                 content.insert(0, {"reasoningContent": {"reasoningText": thought}})
+        content = self.script.pop(0) if self.script else content
         stop = "tool_use" if "toolUse" in content[-1] else "end_turn"
         if not stream:
             output = {"message": {"role": "assistant", "content": content}}
@@ -178,7 +185,8 @@ def gemini_fault(contents: list[dict[str, Any]]) -> str:
                 return f"contents[{i}] answers {answer['name']}, and {call['name']} waits"
             if not isinstance(answer["response"], dict):
                 return f"contents[{i}] has a response that is no object"
-        if calls and (not isinstance(calls[0].get("args"), dict) or "thoughtSignature" not in parts[0]):
+        first = next((part for part in parts if "functionCall" in part), {})
+        if calls and (not isinstance(calls[0].get("args"), dict) or "thoughtSignature" not in first):
             return "Function call is missing a thought_signature in functionCall parts."
         waiting = calls
     return "a function call has no response" if waiting else ""

@@ -6,13 +6,13 @@ import random
 from brim.errors import InvalidValue
 from brim.gateway import client_request as ask
 from brim.gateway import endings, recall, recall_answer, relay
-from brim.gateway.problem import CHAT, MESSAGES, RESPONSES, HttpProblem
+from brim.gateway.problem import CHAT, GEMINI, MESSAGES, RESPONSES, HttpProblem
 from brim.gateway.recall_stream import RecallStream
 from brim.gateway.stream_start import StreamStart
 from brim.sessions.conversations import Conversations
 from model_server import completion, events, sse
 
-ROUTES = (CHAT, MESSAGES, RESPONSES)
+ROUTES = (CHAT, MESSAGES, RESPONSES, GEMINI)
 _SAID = [
     {"role": "system", "content": "Be short."},
     {"role": "user", "content": [{"type": "text", "text": "Why?"}, {"type": "image_url", "image_url": {"url": "data:,x"}}]},
@@ -22,6 +22,11 @@ _SAID = [
     {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"},
     {"type": "function_call_output", "call_id": "a", "output": "x"},
 ]  # fmt: skip
+_CONTENTS = [
+    {"role": "user", "parts": [{"text": "Why?"}, {"inlineData": {"mimeType": "image/png", "data": "eA=="}}]},
+    {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "s"}]},
+    {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "x"}}}]},
+]
 _TOOL = {
     "type": "function",
     "name": "f",
@@ -36,10 +41,10 @@ def seeds():
     """Return bodies as they are, and streams as they are, by route."""
     bodies, streams = {}, {}
     for route in ROUTES:
-        key = "input" if route == RESPONSES else "messages"
+        key = {RESPONSES: "input", GEMINI: "contents"}.get(route, "messages")
         values = {
             "model": "gpt-4o",
-            key: _SAID,
+            key: _CONTENTS if route == GEMINI else _SAID,
             "tools": [_TOOL],
             "system": "x",
             "max_tokens": 9,
@@ -51,6 +56,8 @@ def seeds():
         delta = {"type": "input_json_delta", "partial_json": '{"query":"x"}', "text": "t", "stop_reason": "end_turn"}
         made = b"".join(events(route, {"model": "m", "stream_options": {"include_usage": True}}, 7, 2))
         made += sse({"choices": [{"index": 0, "delta": {"content": "w", "tool_calls": [call]}}], "usage": None})
+        parts = [{"functionCall": {"name": "brim_recall", "args": {}}, "thoughtSignature": "s"}, {"text": "w"}]
+        made += sse({"candidates": [{"index": 0, "content": {"parts": parts}, "finishReason": "STOP"}]})
         made += sse({"type": "content_block_start", "index": 1, "content_block": block})
         made += sse({"type": "content_block_delta", "index": 1, "delta": delta, "usage": {"output_tokens": 1}})
         made += sse({"type": "response.completed", "response": completion(route, {}, 7)})
@@ -86,7 +93,7 @@ def fuzzed(count, seed=23):
     bodies, streams = seeds()
     read, wrong = 0, []
     for number in range(count):
-        route = ROUTES[number % 3]
+        route = ROUTES[number // 2 % 4]
         said = hit(chooser, (bodies if number % 2 else streams)[route])
         try:
             read += _body(route, said, engine) if number % 2 else _stream(chooser, route, said)
@@ -130,7 +137,7 @@ def _stream(chooser, route, said):
     answer = recall.assembled(route, said)
     found, _ = recall.calls(route, answer)
     if found:
-        recall.continued(route, seeds()[0][route], answer, {call.id: "x" for call in found})
+        recall.continued(route, seeds()[0][route], answer, [(call.id, "x") for call in found])
         recall_answer.without(route, answer)
     body = said.partition(b"data: ")[2].partition(b"\n\n")[0]
     endings.refused(body, 5)

@@ -38,7 +38,8 @@ def started():
         def start(calls=0, window=WINDOW, real=WINDOW, **told):
             upstream = ProviderServer(real, calls=calls)
             url = stack.enter_context(running(upstream))
-            default = RequestRule(policy=told.pop("policy", "fit"), window=window, meter="o200k_base")
+            rule = {"policy": told.pop("policy", "fit"), "recall": told.pop("recall", None)}
+            default = RequestRule(window=window, meter="o200k_base", **rule)
             settings = GatewaySettings(upstream=url + told.pop("base", ""), default=default, **told)
             app = GatewayApp(settings)
             return upstream, url, stack.enter_context(running(app, server.config(app, settings)))

@@ -26,7 +26,7 @@ from brim.doctor.finding import proposed_change
 from brim.errors import BrimError
 from brim.files.json_body import body_of
 from brim.files.source import parse
-from brim.gateway import endings, identity, problem, recall, recall_answer
+from brim.gateway import endings, identity, problem, recall, recall_answer, recall_offer
 from brim.gateway.body import decompressed_request, json_value
 from brim.gateway.client_request import read as read_request
 from brim.gateway.guard import _is_plain
@@ -239,9 +239,11 @@ READERS: dict[str, Read] = {
     "gateway.identity.cleaned": lambda text: identity.cleaned(text, ["some-key"]),
     "gateway.problem.of_answer": lambda text: problem.of_answer(400, _stream(text)),
     "gateway.recall.assembled": lambda text: [
-        recall.assembled(route, _stream(text)) for route in ("chat", "messages", "responses")
+        recall.assembled(route, _stream(text)) for route in ("chat", "messages", "responses", "gemini")
     ],
     "gateway.recall_answer.stripped": lambda text: recall_answer.stripped("chat", _stream(text)),
+    "gateway.recall_offer.is_offered": lambda text: recall_offer.is_offered("gemini", text, text, {"tools": [text]}),
+    "gateway.recall_offer.offered": lambda text: recall_offer.offered(_body(text).decode(), "gemini"),
     "gateway.recall_stream.RecallStream.passed": lambda text: RecallStream("chat").passed(_stream(text)),
     "gateway.server_event.events_of": lambda text: events_of(_stream(text)),
     "gateway.stream_start.StreamStart.feed": lambda text: StreamStart().feed(_stream(text)),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from brim.errors import DoesNotFit, InvalidValue
-from brim.gateway import identity, outcome, recall
+from brim.gateway import identity, outcome, recall_offer
 from brim.gateway.client_request import ClientRequest
 from brim.gateway.guard import IncomingRequest
 from brim.gateway.outcome import FitOutcome, GatewayPlan
@@ -125,9 +125,11 @@ class Decision:
     def input(self) -> RequestInput:
         """Return the request as the engine takes it."""
         if self._input is None:
-            self._input = self.ask.input(
-                pin=self._pinned(), recall=bool(self._rule().recall) and self.ask.route in recall.ROUTES
+            ask, incoming = self.ask, self.incoming
+            recall = bool(self._rule().recall) and recall_offer.is_offered(
+                ask.route, incoming.path, incoming.query, ask.values
             )
+            self._input = ask.input(pin=self._pinned(), recall=recall)
         return self._input
 
     def _policy(self) -> str:

@@ -18,7 +18,7 @@ from brim.gateway.guard import IncomingRequest, Send
 from brim.gateway.masked_names import masked
 from brim.gateway.metrics import ending
 from brim.gateway.outcome import FitOutcome
-from brim.gateway.paths import model_path
+from brim.gateway.paths import is_stream_path, model_path
 from brim.gateway.problem import GEMINI, HttpProblem
 from brim.gateway.recall_stream import RecallStream
 from brim.gateway.relay import BufferedStream
@@ -35,8 +35,6 @@ PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages
 _REFUSALS = (400, 413, 422, 500)
 """Statuses with which servers refuse a prompt that is too long."""
 _FRAMES = "application/vnd.amazon.eventstream"
-_GEMINI_STREAM = ":streamGenerateContent"
-"""How the path of a stream of Gemini's ends; without `alt=sse` it is one JSON array, sent piece by piece."""
 _MOST_BUFFERED = 8 * 1024 * 1024
 """Bytes of a stream that is buffered because the model may recall something."""
 
@@ -199,7 +197,7 @@ class Exchange:
             self._end(ending(response.status))
             self._note(outcome)
             if self._is_unread(response):
-                await self._frames(response, outcome)
+                await self._frames(response, first, outcome)
             elif _is_stream(response):
                 await self._stream(response, first, outcome)
             elif response.status == 200:
@@ -227,21 +225,21 @@ class Exchange:
             self.state.activity.overflow(self.incoming, self.route, found, outcome, None)
             self.state.later(self._work.learned(found, outcome))
 
-    async def _frames(self, response: aiohttp.ClientResponse, outcome: FitOutcome) -> None:
+    async def _frames(self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome) -> None:
         """Pass on a stream without events as it comes; an upstream that breaks off breaks the client's too."""
         await relay.send_head(
             self._send, response.status, [*returned_headers(response, whole=True), *self._headers(outcome)]
         )
         self.state.metrics.streams.add(1)
         try:
-            last = await relay.pass_bytes(response, self._send, b"")
+            last = await relay.pass_bytes(response, self._send, first)
         finally:
             self.state.metrics.streams.add(-1)
         self._learn(relay.usage_at_end(last), outcome)
 
     def _is_unread(self, response: aiohttp.ClientResponse) -> bool:
         """Return whether an answer is a stream that is no stream of events: Amazon's frames, or Gemini's JSON array."""
-        array = self.route == GEMINI and self.incoming.target.endswith(_GEMINI_STREAM)
+        array = self.route == GEMINI and is_stream_path(self.incoming.path)
         return _is_frames(response) or (array and response.status == 200 and not _is_events(response))
 
     def _passes(self, response: aiohttp.ClientResponse) -> bool:

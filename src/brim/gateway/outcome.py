@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from brim.errors import DoesNotFit
-from brim.gateway import client_request, problem, recall
+from brim.gateway import client_request, problem, recall_offer
 from brim.gateway.client_request import ClientRequest
 from brim.gateway.policy import FIT, REFUSE, RequestRule
 from brim.gateway.problem import HttpProblem
@@ -141,7 +141,7 @@ def written(ask: ClientRequest, plan: GatewayPlan, made: FittedRequest) -> FitOu
     strict = ask.strict
     text = strict.written(made.written(strict.messages, lambda raw: raw)) if made.changed else ask.text
     if made.recalls:
-        text = recall.offered(text, ask.format)
+        text = recall_offer.offered(text, ask.format)
     if made.answer is not None:
         text = client_request.with_answer(text, made.answer)
     kept = sum(place is not None for place in made.places)

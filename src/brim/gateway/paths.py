@@ -17,6 +17,8 @@ _MODEL_PATHS = (
     (BEDROCK, re.compile(r"/model/(?P<model>.{1,512})/converse(?:-stream)?")),
 )
 """Paths of requests that name their model there: `/v1beta/models/NAME:generateContent`, `/model/NAME/converse`."""
+_STREAMS = (":streamGenerateContent", "/converse-stream")
+"""How such paths end if the answer is a stream."""
 METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "HEAD")
 """Methods that are passed on."""
 SAFE = (
@@ -51,6 +53,11 @@ def model_path(path: str) -> tuple[str, str] | None:
     """Return the route and the model of a path that names one; `None` for any other path."""
     found = ((route, pattern.fullmatch(path)) for route, pattern in _MODEL_PATHS)
     return next(((route, match["model"]) for route, match in found if match), None)
+
+
+def is_stream_path(path: str) -> bool:
+    """Return whether a path that names a model asks for a stream."""
+    return path.endswith(_STREAMS)
 
 
 def is_pattern(text: str) -> bool:

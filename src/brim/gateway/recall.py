@@ -1,4 +1,4 @@
-"""The tool `brim_recall` in requests and answers of each format: how it is offered, called and answered.
+"""The calls of the tool `brim_recall` in answers of each format, and the requests that answer them.
 
 The client does not see it. The gateway answers the calls of the model and sends the request again, until an answer is
 for the client.
@@ -10,15 +10,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from brim.files.json_body import body_of
 from brim.gateway.body import json_value
-from brim.gateway.problem import CHAT, MESSAGES, RESPONSES
+from brim.gateway.problem import BEDROCK, CHAT, GEMINI, MESSAGES
 from brim.gateway.server_event import events_of
-from brim.sessions.recall_tool import NAME, tool
+from brim.sessions.recall_tool import NAME
 from brim.wire.base import MESSAGE_KEYS
 
-ROUTES = (CHAT, RESPONSES, MESSAGES)
-"""Routes whose models may recall what was dropped."""
 MOST_ROUNDS = 4
 """How often a request is sent again after a call of the tool."""
 _ITEM_DONE = "response.output_item.done"
@@ -31,36 +28,38 @@ class RecallCall(NamedTuple):
     arguments: Any
 
 
-def offered(text: str, format: str) -> str:
-    """Return the body of a request with the tool among its tools."""
-    body = body_of(text, "the request", MESSAGE_KEYS)
-    definition = json.dumps(tool(format))
-    tools, at = body.values.get("tools"), body.starts.get("tools")
-    if at is None:
-        at = text.index("{") + 1
-        return f'{text[:at]}"tools":[{definition}],{text[at:]}'
-    if isinstance(tools, list):
-        return f"{text[: at + 1]}{definition}{',' if tools else ''}{text[at + 1 :]}"
-    return f"{text[:at]}[{definition}]{text[at:].removeprefix('null')}"
-
-
 def calls(route: str, answer: Any) -> tuple[list[RecallCall], bool]:
     """Return the calls of the tool, and whether the client has to see the answer, for other calls or choices."""
     answer = _mapping(answer)
-    several = route == CHAT and len(_list(answer.get("choices"))) > 1
-    items = _message(answer).get("tool_calls") if route == CHAT else answer.get(_content_key(route))
-    found = [_call(route, item) for item in _list(items)]
+    several = max(len(_list(answer.get(key))) for key in ("choices", "candidates")) > 1
+    found = [_call(route, _mapping(item)) for item in _items(route, answer)]
     others = any(call and name != NAME for name, call in found)
     return [call for name, call in found if call and name == NAME], several or others
 
 
-def _call(route: str, item: Any) -> tuple[str, RecallCall | None]:
+def _items(route: str, answer: Mapping[str, Any]) -> list[Any]:
+    """Return the items of an answer among which its calls are."""
+    if route == CHAT:
+        return _list(_message(route, answer).get("tool_calls"))
+    if route == GEMINI:
+        return _list(_message(route, answer).get("parts"))
+    if route == BEDROCK:
+        return _list(_message(route, answer).get("content"))
+    return _list(answer.get("content" if route == MESSAGES else "output"))
+
+
+def _call(route: str, item: Mapping[str, Any]) -> tuple[str, RecallCall | None]:
     """Return the name and the call of one item of an answer; without a call if it is none."""
-    item = _mapping(item)
     kind = str(item.get("type"))
     if route == CHAT:
         function = _mapping(item.get("function") or item.get("custom"))
         return str(function.get("name")), RecallCall(str(item.get("id")), function.get("arguments"))
+    if route == GEMINI and "functionCall" in item:
+        function = _mapping(item["functionCall"])
+        return str(function.get("name")), RecallCall(_text(function, "id"), function.get("args"))
+    if route == BEDROCK and "toolUse" in item:
+        function = _mapping(item["toolUse"])
+        return str(function.get("name")), RecallCall(str(function.get("toolUseId")), function.get("input"))
     if route == MESSAGES and kind == "tool_use":
         return str(item.get("name")), RecallCall(str(item.get("id")), item.get("input"))
     if kind.endswith("_call") and "call_id" in item:  # Calls that the provider runs itself have none.
@@ -68,21 +67,32 @@ def _call(route: str, item: Any) -> tuple[str, RecallCall | None]:
     return "", None
 
 
-def continued(route: str, body: bytes, answer: Mapping[str, Any], results: Mapping[str, str]) -> bytes:
-    """Return a request with the calls of the model and their results at its end; `results` are by id of the call."""
+def continued(route: str, body: bytes, answer: Mapping[str, Any], results: Sequence[tuple[str, str]]) -> bytes:
+    """Return a request with the calls of the model and their results at its end; a result has the id of its call."""
     values = json.loads(body)
     key = next(key for key in MESSAGE_KEYS if key in values)
     messages = values[key] if isinstance(values[key], list) else [{"role": "user", "content": values[key]}]
-    pairs = results.items()
+    tail = [*messages, *_tail(route, answer, results)]
+    return json.dumps({**values, key: tail}, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _tail(route: str, answer: Mapping[str, Any], results: Sequence[tuple[str, str]]) -> list[Any]:
+    """Return the messages of an answer and of the results of its calls."""
     if route == CHAT:
-        tail = [_message(answer), *({"role": "tool", "tool_call_id": id_, "content": text} for id_, text in pairs)]
-    elif route == MESSAGES:
-        blocks = [{"type": "tool_result", "tool_use_id": id_, "content": text} for id_, text in pairs]
-        tail = [{"role": "assistant", "content": answer["content"]}, {"role": "user", "content": blocks}]
-    else:
-        outputs = ({"type": "function_call_output", "call_id": id_, "output": text} for id_, text in pairs)
-        tail = [*answer["output"], *outputs]
-    return json.dumps({**values, key: [*messages, *tail]}, ensure_ascii=False).encode("utf-8", "replace")
+        told = ({"role": "tool", "tool_call_id": id_, "content": text} for id_, text in results)
+        return [_message(route, answer), *told]
+    if route == MESSAGES:
+        blocks = [{"type": "tool_result", "tool_use_id": id_, "content": text} for id_, text in results]
+        return [{"role": "assistant", "content": answer["content"]}, {"role": "user", "content": blocks}]
+    if route == GEMINI:
+        given = [{**({"id": id_} if id_ else {}), "name": NAME, "response": {"output": text}} for id_, text in results]
+        parts = [{"functionResponse": each} for each in given]
+        return [{"role": "model", "parts": _items(route, answer)}, {"role": "user", "parts": parts}]
+    if route == BEDROCK:
+        texts = [{"toolUseId": id_, "content": [{"text": text}]} for id_, text in results]
+        return [_message(route, answer), {"role": "user", "content": [{"toolResult": each} for each in texts]}]
+    outputs = ({"type": "function_call_output", "call_id": id_, "output": text} for id_, text in results)
+    return [*answer["output"], *outputs]
 
 
 def assembled(route: str, stream: bytes) -> dict[str, Any]:
@@ -92,13 +102,15 @@ def assembled(route: str, stream: bytes) -> dict[str, Any]:
         return _chat(events)
     if route == MESSAGES:
         return _messages(events)
+    if route == GEMINI:
+        return _gemini(events)
     return _responses(events)
 
 
 def _chat(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     content, listed, several = "", dict[int, dict[str, Any]](), False
     for event in events:
-        choice = _first_choice(event)
+        choice = _first(event, "choices")
         several = several or bool(index_of(choice))
         delta = _mapping(choice.get("delta"))
         content += _text(delta, "content")
@@ -132,6 +144,23 @@ def _messages(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {"content": [blocks[at] for at in sorted(blocks)]}
 
 
+def _gemini(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    parts, several = list[dict[str, Any]](), False
+    for event in events:
+        candidates = _list(event.get("candidates"))
+        several = several or len(candidates) > 1 or any(index_of(_mapping(each)) for each in candidates)
+        for part in _items(GEMINI, event):
+            text = part.get("text") if isinstance(part, dict) else None
+            if isinstance(text, str) and len(part) == 1 + ("thought" in part):  # The pieces of one text.
+                if parts and parts[-1].keys() == part.keys() and parts[-1].get("thought") == part.get("thought"):
+                    parts[-1] = {**part, "text": parts[-1]["text"] + text}
+                elif text:
+                    parts.append(part)
+            elif isinstance(part, dict):
+                parts.append(part)
+    return {"candidates": [{"content": {"role": "model", "parts": parts}} for _ in range(1 + several)]}
+
+
 def _responses(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     done = [event.get("response") for event in events if event.get("type") == "response.completed"]
     if not done or not isinstance(done[-1], dict):  # What is not complete is not continued.
@@ -141,17 +170,17 @@ def _responses(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {**done[-1], "output": [event.get("item") for event in events if event.get("type") == _ITEM_DONE]}
 
 
-def _content_key(route: str) -> str:
-    return "content" if route == MESSAGES else "output"
+def _message(route: str, answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the message of an answer that is one of several choices, or an output."""
+    if route == GEMINI:
+        return _mapping(_first(answer, "candidates").get("content"))
+    if route == BEDROCK:
+        return _mapping(_mapping(answer.get("output")).get("message"))
+    return _mapping(_first(answer, "choices").get("message"))
 
 
-def _message(answer: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the message of an answer of Chat Completions."""
-    return _mapping(_first_choice(answer).get("message"))
-
-
-def _first_choice(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    return _mapping(next(iter(_list(values.get("choices"))), None))
+def _first(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    return _mapping(next(iter(_list(values.get(key))), None))
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

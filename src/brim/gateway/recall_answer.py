@@ -11,13 +11,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from brim.gateway.body import json_value
-from brim.gateway.problem import CHAT, MESSAGES
+from brim.gateway.problem import BEDROCK, CHAT, GEMINI, MESSAGES
 from brim.sessions.recall_tool import NAME
 
 EMPTY = "The model asked for earlier text of this conversation only, and gave no answer."
 """The text of an answer of which nothing is left."""
 _CALLED = ("tool_calls", "tool_use", "function_call")
 """Reasons to stop that announce a call."""
+_UNSAID = {"text", "reasoningContent"}
+"""Blocks of Bedrock that are nothing for the client, if a text is empty."""
 
 
 def stripped(route: str, raw: bytes) -> bytes:
@@ -34,15 +36,18 @@ def without(route: str, answer: Mapping[str, Any]) -> dict[str, Any]:
         return {**answer, "choices": [_choice(each) for each in choices]} if isinstance(choices, list) else dict(answer)
     if route == MESSAGES:
         return _message(answer)
-    return response(answer)
+    if route == GEMINI:
+        listed = answer.get("candidates")
+        return {**answer, "candidates": [*map(candidate, listed)]} if isinstance(listed, list) else dict(answer)
+    return _converse(answer) if route == BEDROCK else response(answer)
 
 
 def is_recall(item: Any) -> bool:
     """Return whether an item of an answer or of its tools is the tool, or a call of it."""
     if not isinstance(item, Mapping):
         return False
-    function = item.get("function")
-    return NAME in (item.get("name"), function.get("name") if isinstance(function, Mapping) else None)
+    inner = (item.get(key) for key in ("function", "functionCall", "toolUse"))
+    return NAME in (item.get("name"), *(each.get("name") for each in inner if isinstance(each, Mapping)))
 
 
 def reason(given: Any, *, calls: bool, ended: str) -> Any:
@@ -76,6 +81,62 @@ def _message(answer: Mapping[str, Any]) -> dict[str, Any]:
     calls = any(isinstance(block, Mapping) and block.get("type") == "tool_use" for block in kept)
     ended = reason(answer.get("stop_reason"), calls=calls, ended="end_turn")
     return {**answer, "content": kept, "stop_reason": ended}
+
+
+def candidate(choice: Any) -> Any:
+    """Return a candidate of Gemini, whole; the reason to stop announces no calls there."""
+    content = choice.get("content") if isinstance(choice, Mapping) else None
+    if not isinstance(content, Mapping):
+        return choice
+    parts = _list(content.get("parts"))
+    kept, _ = kept_parts(parts)
+    if len(kept) == len(parts):
+        return choice
+    if not any(is_part(part) for part in kept):
+        kept.append({"text": EMPTY})
+    return {**choice, "content": {**content, "parts": kept}}
+
+
+def kept_parts(parts: Sequence[Any], signature: Any = None) -> tuple[list[Any], Any]:
+    """Return the parts of Gemini that are for the client, and a signature that is still without a call.
+
+    Only the first of several calls is signed, and a call without a signature is refused when it comes back. So the
+    signature of a call that is left out goes to the next one.
+    """
+    kept = list[Any]()
+    for part in parts:
+        if is_recall(part):
+            signature = part.get("thoughtSignature", signature)
+        elif signature is not None and isinstance(part, Mapping) and "functionCall" in part:
+            kept.append({"thoughtSignature": signature, **part})
+            signature = None
+        else:
+            kept.append(part)
+    return kept, signature
+
+
+def is_part(part: Any) -> bool:
+    """Return whether a part of Gemini is something for the client: neither a thought nor an empty text."""
+    if not isinstance(part, Mapping) or part.get("thought"):
+        return False
+    return bool(part.get("text") or part.keys() - {"text", "thoughtSignature"})
+
+
+def _converse(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an answer of Bedrock."""
+    output = answer.get("output")
+    message = output.get("message") if isinstance(output, Mapping) else None
+    if not isinstance(output, Mapping) or not isinstance(message, Mapping):
+        return dict(answer)
+    blocks = _list(message.get("content"))
+    kept = [block for block in blocks if not is_recall(block)]
+    if len(kept) == len(blocks):
+        return dict(answer)
+    if not any(isinstance(block, Mapping) and (block.get("text") or block.keys() - _UNSAID) for block in kept):
+        kept.append({"text": EMPTY})
+    calls = any(isinstance(block, Mapping) and "toolUse" in block for block in kept)
+    ended = reason(answer.get("stopReason"), calls=calls, ended="end_turn")
+    return {**answer, "output": {**output, "message": {**message, "content": kept}}, "stopReason": ended}
 
 
 def response(answer: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from brim.gateway import recall_answer
-from brim.gateway.problem import CHAT, MESSAGES
+from brim.gateway.problem import CHAT, GEMINI, MESSAGES, RESPONSES
 from brim.gateway.recall import index_of
 from brim.gateway.recall_answer import EMPTY, is_content, is_recall, reason
 from brim.gateway.server_event import EventReader, ServerEvent, event_bytes
@@ -23,7 +23,7 @@ class RecallStream:
 
     def __init__(self, route: str) -> None:
         self._reader = EventReader()
-        self._events = _ChatEvents() if route == CHAT else _MessageEvents() if route == MESSAGES else _ResponseEvents()
+        self._events = _EVENTS[route]()
 
     def passed(self, piece: bytes, *, last: bool = False) -> bytes:
         """Return the bytes that are passed on for those of upstream; the last event needs no blank line."""
@@ -246,6 +246,45 @@ class _ResponseEvents(_FormatEvents):
         return any(is_content(self._items.get(at)) for at in self._passed)
 
 
+class _GeminiEvents(_FormatEvents):
+    def __init__(self) -> None:
+        self._signatures: dict[int, Any] = {}
+        self._dropped: set[int] = set()
+        self._said: set[int] = set()
+
+    def changed(self, value: dict[str, Any]) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+        listed = value.get("candidates")
+        if not isinstance(listed, list):
+            return [], value
+        made = [self._made(each) for each in listed]
+        if all(new is old for new, old in zip(made, listed, strict=True)):
+            return [], value
+        kept = [each for each in made if each is not None]
+        return [], {**value, "candidates": kept} if kept else None
+
+    def _made(self, choice: Any) -> Any:
+        """Return a candidate as it is passed on; `None` if nothing of it is left."""
+        content = choice.get("content") if isinstance(choice, dict) else None
+        if not isinstance(choice, dict) or not isinstance(content, dict | None):
+            return choice
+        at, parts = index_of(choice), (content or {}).get("parts")
+        parts = parts if isinstance(parts, list) else []
+        kept, self._signatures[at] = recall_answer.kept_parts(parts, self._signatures.get(at))
+        if len(kept) < len(parts):
+            self._dropped.add(at)
+        if any(map(recall_answer.is_part, kept)):
+            self._said.add(at)
+        ends = bool(choice.get("finishReason"))
+        if ends and at in self._dropped - self._said:
+            kept = [*kept, {"text": EMPTY}]
+        if kept == parts:
+            return choice
+        if not kept and not ends:
+            return None
+        # As Gemini's own: an event that only ends an answer has an empty text.
+        return {**choice, "content": {**(content or {"role": "model"}), "parts": kept or [{"text": ""}]}}
+
+
 def _empty_events(number: int, at: int) -> list[dict[str, Any]]:
     """Return the events of a message that says that nothing is left."""
     item = recall_answer.empty_item()
@@ -264,3 +303,6 @@ def _empty_events(number: int, at: int) -> list[dict[str, Any]]:
         {"type": "response.output_item.done", "output_index": at, "item": item},
     ]
     return [{**event, "sequence_number": number + i} for i, event in enumerate(events)]
+
+
+_EVENTS = {CHAT: _ChatEvents, MESSAGES: _MessageEvents, RESPONSES: _ResponseEvents, GEMINI: _GeminiEvents}

@@ -14,12 +14,12 @@ from collections.abc import Iterable, Mapping
 from brim.errors import UnknownName
 from brim.history.term_index import TermIndex
 from brim.store.base import SearchHit, Store
+from brim.store.words import excerpt, query_words
 
 _SHORTEST = 8
 """Characters of a handle that identify it; prompts show eleven."""
 _MOST_AHEAD = 200
 """Texts that were read ahead and not dropped, past which a search looks."""
-_EXCERPT = 160
 
 
 class DroppedTexts:
@@ -117,9 +117,9 @@ class DroppedTexts:
         for name in self._order[len(self._index) :]:
             self._index.add(self._texts[name])
         best = self._index.rank(query)[:limit] if self._order else []
-        names = [self._order[at] for at in best]
+        names, words = [self._order[at] for at in best], query_words(query)
         return [
-            SearchHit(name, self._session, " ".join(self._texts[name].split())[:_EXCERPT], 1 / (1 + rank))
+            SearchHit(name, self._session, excerpt(self._texts[name], words), 1 / (1 + rank))
             for rank, name in enumerate(names)
         ]
 
