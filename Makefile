@@ -155,7 +155,7 @@ docs: .venv-docs/.docs
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
 
 # What takes too long for `make test`: the measured page of ways into brim, and the types of all code in the docs.
-check-docs: $(VENV)/.check
+check-docs: $(VENV)/.check $(VENV)/.types
 	$(BIN)/python scripts/doors.py --check
 	$(BIN)/python scripts/doc_types.py $(TYPES)
 
@@ -198,6 +198,10 @@ $(VENV)/.ui: pyproject.toml | $(BIN)/python
 $(VENV)/.check: pyproject.toml | $(BIN)/python
 	$(PIP) -e '.[test,check]'
 	@touch $@ $(VENV)/.core $(VENV)/.test
+
+$(VENV)/.types: pyproject.toml | $(BIN)/python
+	$(PIP) -e '.[types]'
+	@touch $@
 
 $(VENV)/.dist: pyproject.toml | $(BIN)/python
 	$(PIP) -e '.[dist]'

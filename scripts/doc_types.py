@@ -1,7 +1,7 @@
-"""Check the types of the Python code on all pages of the docs, as a user's strict type checker would.
+"""Check the types of the Python code on all pages of the docs, as a user's strict type checkers would.
 
-    python scripts/doc_types.py                 with mypy
-    python scripts/doc_types.py --pyright PATH  with pyright too, at this path
+    python scripts/doc_types.py                 with strict mypy and strict pyright
+    python scripts/doc_types.py --python PATH   with the packages of another environment, such as .venv-integrations
 
 The blocks of a page are one module, as its reader types them. Frameworks that are not installed count as unknown.
 """
@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -22,8 +23,22 @@ _BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _MYPY = ("--strict", "--ignore-missing-imports", "--no-error-summary", "--follow-imports=silent")
 _OFF = ("--disable-error-code=untyped-decorator", "--disable-error-code=misc")
 """What depends on whether a framework is installed."""
+_FRAMEWORKS = ROOT / "docs" / "integrations"
+_UNKNOWN = (
+    *(f"reportUnknown{each}Type" for each in ("Member", "Variable", "Argument", "Parameter", "Lambda")),
+    *(
+        f"report{each}"
+        for each in ("MissingImports", "MissingTypeStubs", "UntypedFunctionDecorator", "UntypedBaseClass")
+    ),
+    "reportFunctionMemberAccess",
+    "reportDeprecated",  # LlamaIndex marks the call that it recommends.
+)
+"""What is reported of a framework that is missing, or whose types are incomplete: off on the pages of frameworks."""
 _CACHE = ROOT / ".mypy_cache" / "docs"
 """What is known of the packages, so that only the first run is slow."""
+
+Problem = tuple[str, int, str]
+"""The module, its line, and what is wrong there."""
 
 
 def modules(folder: Path) -> dict[str, Path]:
@@ -41,39 +56,46 @@ def modules(folder: Path) -> dict[str, Path]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check the pages, print each error with its page, and return 1 if there is one."""
     parser = argparse.ArgumentParser(description="Check the types of the code in the docs.")
-    parser.add_argument("--pyright", type=Path, help="the path of pyright")
-    options = parser.parse_args(arguments)
+    parser.add_argument("--python", default=sys.executable, help="the Python whose packages are used")
+    python = os.path.abspath(parser.parse_args(arguments).python)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         pages = modules(folder)
-        command = [sys.executable, "-m", "mypy", *_MYPY, *_OFF, "--cache-dir", str(_CACHE), *sorted(pages)]
-        told = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        lines = [line for line in told.stdout.splitlines() if ": error:" in line]
-        print(f"mypy: {len(pages)} pages, {len(lines)} errors")
-        print("\n".join(lines))
-        failed = bool(lines) or bool(told.returncode)
-        if failed and not lines:
-            print(told.stdout, told.stderr)
-        if options.pyright:
-            failed |= _pyright(str(options.pyright.resolve()), folder, pages)
-    return int(bool(failed))
+        found = {"mypy": _mypy(python, folder, pages), "pyright": _pyright(python, folder, pages)}
+    for checker, errors in found.items():
+        print(f"{checker}: {len(pages)} pages, {len(errors)} errors")
+        for name, line, problem in errors:
+            print(f"{pages[name].relative_to(ROOT)}, line {line} of its code: {problem}")
+    return int(any(found.values()))
 
 
-def _pyright(program: str, folder: Path, pages: dict[str, Path]) -> bool:
-    settings = {"typeCheckingMode": "strict", "reportMissingImports": False, "reportMissingModuleSource": False}
-    unknown = ("MemberType", "VariableType", "ArgumentType", "ParameterType", "LambdaType")
-    settings |= {f"reportUnknown{each}": False for each in unknown} | {"reportMissingTypeStubs": False}
-    # A loop of an example runs at least once; decorators and bases of a framework are unknown where it is missing.
-    settings |= {f"report{each}": False for each in ("PossiblyUnbound", "UntypedFunctionDecorator", "UntypedBaseClass")}
-    (folder / "pyrightconfig.json").write_text(json.dumps({**settings, "pythonPlatform": "Linux"}))
-    command = [program, "--outputjson", "--pythonpath", sys.executable, str(folder)]
-    told = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    found = [each for each in json.loads(told.stdout)["generalDiagnostics"] if each["severity"] == "error"]
-    print(f"pyright: {len(pages)} pages, {len(found)} errors")
-    for each in found:
-        place = f"{Path(each['file']).name}:{each['range']['start']['line'] + 1}"
-        print(f"{place}: {each['message'].splitlines()[0]} ({each.get('rule')})")
-    return bool(found)
+def _mypy(python: str, folder: Path, pages: Mapping[str, Path]) -> list[Problem]:
+    command = [sys.executable, "-m", "mypy", *_MYPY, *_OFF, "--cache-dir", str(_CACHE), "--python-executable", python]
+    env = {**os.environ, "MYPYPATH": str(ROOT / "src")}  # The other environment may have another brim.
+    done = subprocess.run([*command, *sorted(pages)], cwd=folder, env=env, capture_output=True, text=True, check=False)
+    found = re.findall(r"^(\w+\.py):(\d+): error: (.*)$", done.stdout, re.MULTILINE)
+    if done.returncode and not found:
+        raise SystemExit(f"mypy failed:\n{done.stdout}{done.stderr}")
+    return [(name, int(line), problem) for name, line, problem in found]
+
+
+def _pyright(python: str, folder: Path, pages: Mapping[str, Path]) -> list[Problem]:
+    settings = {"typeCheckingMode": "strict", "reportMissingModuleSource": False, "pythonPlatform": "Linux"}
+    (folder / "pyrightconfig.json").write_text(json.dumps({**settings, "extraPaths": [str(ROOT / "src")]}))
+    for name, page in pages.items():
+        if page.is_relative_to(_FRAMEWORKS):
+            with (folder / name).open("a") as module:  # At the end, so that the numbers of the lines stay.
+                module.write("".join(f"\n# pyright: {rule}=false" for rule in _UNKNOWN) + "\n")
+    command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", python]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    try:
+        found = [each for each in json.loads(done.stdout)["generalDiagnostics"] if each["severity"] == "error"]
+    except ValueError:
+        raise SystemExit(f"pyright failed:\n{done.stdout}{done.stderr}") from None
+    return [
+        (Path(each["file"]).name, each["range"]["start"]["line"] + 1, f"{each['message']} ({each.get('rule')})")
+        for each in found
+    ]
 
 
 if __name__ == "__main__":

@@ -21,7 +21,17 @@ from brim.store import Store, open_store
 from brim.wire import plain
 
 try:
-    from agents import Agent, AgentOutputSchema, Handoff, Model, ModelProvider, RunContextWrapper, RunHooks, handoff
+    from agents import (
+        Agent,
+        AgentOutputSchema,
+        Handoff,
+        Model,
+        ModelProvider,
+        RunContextWrapper,
+        RunHooks,
+        SessionSettings,
+        handoff,
+    )
     from agents.models import get_default_model
     from agents.models.multi_provider import MultiProvider
     from agents.models.openai_responses import Converter
@@ -170,7 +180,7 @@ class FitProvider(ModelProvider):
 class BrimSession:
     """The items of a conversation, in brim's store: a `Session` of the SDK."""
 
-    session_settings = None
+    session_settings: SessionSettings | None = None
 
     def __init__(self, session_id: str, store: Store | str) -> None:
         """Open the items of a session, or begin a new one.
