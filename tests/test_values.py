@@ -1,6 +1,7 @@
 """Results, arguments and errors are values: they can be pickled, copied, and sent to another process."""
 
 import copy
+import json
 import multiprocessing
 import pickle
 from concurrent.futures import ProcessPoolExecutor
@@ -91,6 +92,33 @@ def test_a_copy_of_an_error_has_its_message_and_its_numbers(error, how):
     error.add_note("while fitting the plan")
     copied = COPIES[how](error)
     assert (type(copied), str(copied), vars(copied)) == (type(error), str(error), vars(error))
+
+
+@pytest.mark.parametrize("error", raised(), ids=lambda error: type(error).__name__)
+def test_an_error_that_is_sent_as_json_has_its_message_and_its_numbers(error):
+    sent = json.dumps({"exc_type": type(error).__name__, "exc_message": error.args})  # As Celery's results have it.
+    told = json.loads(sent)
+    restored = getattr(errors, told["exc_type"])(*told["exc_message"])
+    assert (str(restored), vars(restored)) == (str(error), vars(error))
+
+
+class TooLong(brim.DoesNotFit):
+    """An error of a user, which has other arguments."""
+
+    def __init__(self, flow):
+        super().__init__(f"{flow} is too long", needed=12, available=7)
+        self.flow = flow
+
+
+def test_an_error_of_a_user_that_extends_one_of_brim_is_a_value():
+    copied = COPIES["pickle"](TooLong("build"))
+    assert (str(copied), copied.flow, copied.short) == ("build is too long", "build", 5)
+
+
+def test_the_repr_of_an_error_is_its_message_and_not_the_whole_value():
+    error = errors.InvalidValue("budget", "x" * 10_000, "a whole number")
+    assert repr(error) == f"InvalidValue({str(error)!r})"
+    assert len(repr(error)) < 200
 
 
 def test_an_error_about_a_value_that_cannot_be_pickled_says_what_it_was():

@@ -22,10 +22,24 @@ from typing import Any
 
 
 class BrimError(Exception):
-    """The base class of all errors of brim."""
+    """The base class of all errors of brim.
+
+    `args` are the arguments of the constructor. So whatever sends errors as JSON, as Celery does, restores the numbers.
+    """
+
+    def __init__(self, message: str, *arguments: object) -> None:
+        super().__init__(*(arguments or (message,)))
+        self.message = message
+        """What went wrong, in one or more sentences."""
+
+    def __str__(self) -> str:
+        return self.message
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.message!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Exceptions are restored by a call with their arguments, which here are not those of the constructor.
+        # Without a call of the constructor, which has other arguments in a subclass of a user.
         return _restored, (type(self), self.args, self.__dict__)
 
 
@@ -38,11 +52,11 @@ class InvalidValue(BrimError, ValueError):
         self.value = value
         self.expected = expected
         """The accepted values, as a phrase that follows 'must be'."""
-        super().__init__(f"{place} must be {expected}, not {shown(value)}")
+        super().__init__(f"{place} must be {expected}, not {shown(value)}", place, value, expected)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        state = self.__dict__ if picklable(self.value) else {**self.__dict__, "value": shown(self.value)}
-        return _restored, (type(self), self.args, state)
+        value = self.value if picklable(self.value) else shown(self.value)
+        return _restored, (type(self), (self.place, value, self.expected), {**self.__dict__, "value": value})
 
 
 class InvalidType(InvalidValue, TypeError):
@@ -52,14 +66,14 @@ class InvalidType(InvalidValue, TypeError):
 class DoesNotFit(BrimError):
     """The required parts of the prompt exceed the budget."""
 
-    def __init__(self, message: str, *, needed: int, available: int, parts: Mapping[str, int] | None = None) -> None:
+    def __init__(self, message: str, needed: int, available: int, parts: Mapping[str, int] | None = None) -> None:
         self.needed = needed
         """Tokens of the required parts, separators included."""
         self.available = available
         """Tokens of the budget."""
         self.parts = dict(parts or {})
         """Tokens by part, in order of priority."""
-        super().__init__(message)
+        super().__init__(message, message, needed, available, self.parts)
 
     @property
     def short(self) -> int:
@@ -70,12 +84,12 @@ class DoesNotFit(BrimError):
 class NoProgress(BrimError):
     """A compaction would not make the history smaller."""
 
-    def __init__(self, message: str, *, before: int, after: int) -> None:
+    def __init__(self, message: str, before: int, after: int) -> None:
         self.before = before
         """Tokens of the original."""
         self.after = after
         """Tokens of the replacement."""
-        super().__init__(message)
+        super().__init__(message, message, before, after)
 
 
 class UnknownName(BrimError, LookupError):
@@ -86,30 +100,32 @@ class UnknownName(BrimError, LookupError):
         self.nearest = nearest(name, known)
         """The most similar known names."""
         told = f"; the nearest known are {', '.join(self.nearest)}" if self.nearest else ""
-        super().__init__(f"no {kind} is called {shown(name)}{told}" + (f". {advice}" if advice else ""))
+        message = f"no {kind} is called {shown(name)}{told}" + (f". {advice}" if advice else "")
+        super().__init__(message, kind, name, self.nearest, advice)
 
 
 class SourceError(BrimError):
     """A file cannot be read or is invalid."""
 
-    def __init__(self, path: str, problem: str, *, line: int | None = None) -> None:
+    def __init__(self, path: str, problem: str, line: int | None = None) -> None:
         self.path = path
         self.problem = problem
         self.line = line
         """Counted from one; `None` if unknown."""
-        super().__init__(f"{path}:{line}: {problem}" if line is not None else f"{path}: {problem}")
+        message = f"{path}:{line}: {problem}" if line is not None else f"{path}: {problem}"
+        super().__init__(message, path, problem, line)
 
 
 class ModelError(BrimError):
     """A model call failed, or its answer is unusable."""
 
-    def __init__(self, problem: str, *, status: int | None = None, excerpt: str = "") -> None:
+    def __init__(self, problem: str, status: int | None = None, excerpt: str = "") -> None:
         self.problem = problem
         self.status = status
         """The HTTP status of the answer; `None` without an answer."""
         self.excerpt = excerpt
         """The start of the answer, without the key."""
-        super().__init__(f"{problem}: {excerpt}" if excerpt else problem)
+        super().__init__(f"{problem}: {excerpt}" if excerpt else problem, problem, status, excerpt)
 
 
 class StoreError(BrimError):
@@ -119,19 +135,20 @@ class StoreError(BrimError):
         self.place = place
         """The address of the store, without a password."""
         self.problem = problem
-        super().__init__(f"{place}: {problem}")
+        super().__init__(f"{place}: {problem}", place, problem)
 
 
 class Conflict(StoreError):
     """The document was changed since it was read."""
 
-    def __init__(self, place: str, what: str, *, expected: int, found: int) -> None:
+    def __init__(self, place: str, what: str, expected: int, found: int) -> None:
         self.expected = expected
         """The version that the writer had read."""
         self.found = found
         """The version in the store."""
         seen = f"{what} is at {found:,}, not at {expected:,}"
         super().__init__(place, f"{seen}: somebody else wrote in the meantime; read it again, then try again")
+        self.args = (place, what, expected, found)
 
 
 class LeaseLost(StoreError):
