@@ -6,7 +6,7 @@ import json
 import pytest
 
 from brim.errors import BrimError, StoreError
-from brim.gateway import client_request, decision, identity, outcome, recall, server
+from brim.gateway import client_request, decision, identity, outcome, recall_offer, server
 from brim.gateway.app import GatewayApp
 from brim.gateway.policy import RequestRule
 from brim.gateway.settings import GatewaySettings
@@ -54,7 +54,7 @@ PLACES = {
     "counter": (Meters, SHORT),
     "tools": (Meters, BOTH),
     "tool": (session_recall, LONG),
-    "body_of": (recall, LONG),
+    "body_of": (recall_offer, LONG),
     "left_out": (Context, LONG),
     "request_of": (client_request, BOTH),
 }

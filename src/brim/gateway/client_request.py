@@ -138,7 +138,7 @@ def read(route: str, raw: bytes, most_values: int, model: str = "") -> ClientReq
     try:
         text = raw.decode()
         values = json.loads(text)
-        if raw.count(b"[") + raw.count(b"{") > MOST_DEPTH and is_deep(values):
+        if is_deep(values):
             raise RecursionError
     except RecursionError:
         raise HttpProblem(400, f"the body is nested more than {MOST_DEPTH} levels deep") from None
@@ -183,8 +183,8 @@ def with_answer(text: str, tokens: int) -> str:
 
 def _light(text: str, values: Mapping[str, Any]) -> JsonBody:
     """Return a body without the positions of its messages, which are only needed if something is changed."""
-    items = next((value for key in MESSAGE_KEYS if isinstance(value := values.get(key), list)), None)
-    return JsonBody(path=_PLACE, text=text, values=values, items=items)
+    lists = [value for key in MESSAGE_KEYS if type(value := values.get(key)) is list]
+    return JsonBody(path=_PLACE, text=text, values=values, items=lists[0] if lists else None)
 
 
 def _counted(raw: bytes, sign: bytes) -> int:

@@ -153,7 +153,7 @@ def place_of(values: Mapping[str, Any], path: Path) -> Path | None:
     inner: Any = values
     for key in path:
         inner = plain(inner)
-        if not isinstance(inner, Mapping):
+        if type(inner) is not dict and not isinstance(inner, Mapping):
             return None
         spelling = key if key in inner else snake(str(key))
         if spelling not in inner:
@@ -172,8 +172,14 @@ def value_at(values: Mapping[str, Any], path: Path) -> Any:
     return None if place is None else inner
 
 
+_LIMIT_KEYS = frozenset(key for path in ANSWER_LIMITS for key in (path[0], snake(str(path[0]))))
+"""The fields of a body that may hold one of them."""
+
+
 def answer_limits(values: Mapping[str, Any]) -> dict[Path, Any]:
     """Return the most tokens of the answer that a body asks for, by their places."""
+    if _LIMIT_KEYS.isdisjoint(values):
+        return {}
     places = [place for path in ANSWER_LIMITS if (place := place_of(values, path)) is not None]
     return {place: value for place in places if (value := value_at(values, place)) is not None}
 
