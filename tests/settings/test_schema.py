@@ -25,6 +25,7 @@ BY_BRIM_ALONE = {
     "a number of thousands of digits",
     "an empty section name",
     "a cycle",
+    "a bomb of aliases",
     "another encoding",
     "not a number",
     "not a number for a weight",
