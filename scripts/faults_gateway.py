@@ -2,6 +2,7 @@
 
 _START = "tests/gateway/test_stream_start.py"
 _RECALL = "tests/gateway/test_recall_answer.py"
+_SECTIONS = "tests/gateway/test_added_sections.py"
 _PROVIDERS = "tests/gateway/test_recall_providers.py"
 _ROUTES = "tests/gateway/test_routes.py"
 
@@ -58,6 +59,29 @@ AREAS = (
             ("reasoning that leads to nothing stays", "            dropped.add(at)\n", "            pass\n"),
             ("thinking is an answer", ' and item.get("type") not in ("thinking", "redacted_thinking")', ""),
         ),
+    ),
+    (
+        "gateway/added_sections.py",
+        _SECTIONS,
+        (
+            (
+                "the system prompt of the client is replaced",
+                "return [wire.append(first, text), *messages[1:]]",
+                "return [{'role': 'system', 'content': text}, *messages[1:]]",
+            ),
+            ("sections are not counted", "tokens=_tokens(made.system, given, count)", "tokens=0"),
+            (
+                "sections of an earlier request keep their count",
+                "return replace(added, tokens=_tokens(added.text, given, count))",
+                "return added",
+            ),
+            ("a budget in the file is ignored", "if key not in _TAKEN:", "if False:"),
+        ),
+    ),
+    (
+        "gateway/held_sections.py",
+        _SECTIONS,
+        (("sections are chosen for each request", "return last.added", "return None"),),
     ),
     (
         "gateway/recall_offer.py",

@@ -26,7 +26,7 @@ from brim.doctor.finding import proposed_change
 from brim.errors import BrimError
 from brim.files.json_body import body_of
 from brim.files.source import parse
-from brim.gateway import endings, identity, problem, recall, recall_answer, recall_offer
+from brim.gateway import added_sections, endings, identity, problem, recall, recall_answer, recall_offer
 from brim.gateway.body import decompressed_request, json_value
 from brim.gateway.client_request import read as read_request
 from brim.gateway.guard import _is_plain
@@ -228,6 +228,7 @@ READERS: dict[str, Read] = {
     "audit.records": lambda text: _record(text.encode("utf-8", "surrogatepass"), 0),
     "files.json_body.body_of": lambda text: body_of(text, "body", ("messages",)),
     "files.source.parse": lambda text: parse(text[:100_000], "text"),
+    "gateway.added_sections.inserted": lambda text: added_sections.inserted(_body(text).decode(), "anthropic", text),
     "gateway.body.decompressed_request": lambda text: decompressed_request(_stream(text), "gzip", 1 << 20),
     "gateway.body.json_value": json_value,
     "gateway.client_request.read": lambda text: read_request("chat", _body(text), 250_000),

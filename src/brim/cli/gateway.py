@@ -100,4 +100,5 @@ def _settings(path: str | None, flags: dict[str, Any]) -> GatewaySettings:
     policy = setting_of("gateway.policy")
     if flags["policy"] is not None and policy is not None and not policy.takes(flags["policy"]):
         raise InvalidValue("--policy", flags["policy"], policy.expected)
-    return settings_of(load_config(path).resolve(), flags)
+    config = load_config(path)
+    return settings_of(config.resolve(), flags, config.root)

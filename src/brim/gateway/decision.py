@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from brim.errors import DoesNotFit, InvalidValue
-from brim.gateway import identity, outcome, recall_offer
+from brim.gateway import added_sections, identity, outcome, recall_offer
+from brim.gateway.added_sections import AddedSections
 from brim.gateway.client_request import ClientRequest
 from brim.gateway.guard import IncomingRequest
+from brim.gateway.held_sections import HeldChoice
 from brim.gateway.outcome import FitOutcome, GatewayPlan
 from brim.gateway.policy import FIT, PASS, WARN, RequestRule, ruled
 from brim.gateway.problem import HttpProblem
 from brim.gateway.settings import GatewaySettings, root
 from brim.gateway.state import GatewayState
 from brim.gateway.upstream import address, sent_headers
+from brim.history.stable import Stable
+from brim.meter import BaseMeter
 from brim.observe.uncaught import log_error
 from brim.sessions.meters import RequestSize
 from brim.sessions.request import FittedRequest, RequestInput
 from brim.sessions.request_plan import RequestPlan
 from brim.sessions.windows import Room, WindowLimits
 from brim.settings.kinds import POLICIES
+from brim.settings.spec import Spec
 from brim.wire.overflow import Overflow
 
 LOG = logging.getLogger("brim.gateway")
@@ -29,6 +35,8 @@ INLINE = 16_384
 """Bytes of a body that is counted on the event loop, since handing it to a thread would cost more."""
 _MESSAGES = 40
 """Messages up to which that is so."""
+_TRIES = 3
+"""How often sections are chosen for less, if the messages do not fit beside them."""
 _LATER = {"retry-after": "1"}
 
 
@@ -42,6 +50,8 @@ class Decision:
     ask: ClientRequest
     rule: RequestRule | None = None
     plan: GatewayPlan | None = None
+    added: AddedSections | None = None
+    """The sections that the rule adds, as they are sent; `None` if it adds none."""
     _input: RequestInput | None = None
 
     @property
@@ -115,11 +125,13 @@ class Decision:
         small = len(ask.raw) <= INLINE and len(given.messages) <= _MESSAGES and engine.store.store is None
         ready = small and engine.meters.ready(ask.model, self._rule().meter)
         self.plan = plan = self._plan(policy) if ready else await self.state.work(self._plan, policy)
+        if self._spec is not None:
+            await self.state.work(self._add_whole)
         if small or policy != FIT or plan.engine.room is None:
             size, made = self._size(small=small) if small else await self.state.work(self._size)
-            found = outcome.whole(ask, plan, given, size, made)
+            found = outcome.whole(ask, plan, self.input(), size, made)
             if found is not None:
-                return found
+                return self._with_sections(found)
         return await self.state.work(self._fitted)
 
     def input(self) -> RequestInput:
@@ -131,6 +143,76 @@ class Decision:
             )
             self._input = ask.input(pin=self._pinned(), recall=recall)
         return self._input
+
+    @property
+    def _spec(self) -> Spec | None:
+        """The sections that the rule adds."""
+        named = self._rule().sections
+        return None if named is None or not self.input().messages else self.settings.sections[named]
+
+    def _add(self, added: AddedSections) -> None:
+        """Count some sections as a part of the request."""
+        self.added = added
+        self._input = replace(self.input(), extra=added.tokens, parts=added.parts)
+
+    def _count(self, given: RequestInput) -> int:
+        assert self.plan is not None
+        return self.state.conversations.count(given, self.plan.engine).tokens
+
+    def _add_whole(self) -> None:
+        assert self._spec is not None
+        self._add(added_sections.whole(self._spec, self.input(), self._count))
+
+    def _with_sections(self, found: FitOutcome) -> FitOutcome:
+        """Return what is sent with the sections in its system prompt.
+
+        Raises:
+            HttpProblem: the body can be read in two ways.
+        """
+        if self.added is None or not self.added.text:
+            return found
+        text = added_sections.inserted(found.body.decode(), self.ask.format, self.added.text)
+        return replace(found, body=text.encode())
+
+    def _joint(self, plan: GatewayPlan, most: int | None) -> FittedRequest:
+        """Return the request with the sections that share its budget.
+
+        Raises:
+            DoesNotFit: what has to stay is too long.
+        """
+        room, held = plan.engine.room, self.state.sections
+        self._add_whole()
+        size, last = self._size()
+        if room is None or (most is None and size.tokens <= room.fits):
+            return self._continued(plan.engine, most)
+        name, own = last.conversation if last is not None else "", size.tokens - self.input().extra
+        target = room.target if most is None else min(room.target, most)
+        added = held.get(name, own, target, room.fits) if most is None and self.settings.stable else None
+        if added is not None:
+            added = added_sections.recounted(added, self.input(), self._count)
+        for _ in range(_TRIES):
+            self._add(added or self._shared(target, plan.scale))
+            try:
+                made = self._continued(plan.engine, most)
+            except DoesNotFit as error:  # What was reported for the last prompt may leave less than was counted.
+                added, target = None, target - max(1, error.needed - error.available)
+                continue
+            held.put(name, HeldChoice(self.added, own, made.used or 0, target))
+            return made
+        return self._continued(plan.engine, most)
+
+    def _shared(self, target: int, scale: BaseMeter) -> AddedSections:
+        """Return the sections for a budget: in stable mode for less of it, so that the next prompts only append.
+
+        Raises:
+            DoesNotFit: what has to stay is too long.
+        """
+        spec, given = self._spec, self.input()
+        assert spec is not None
+        if self.settings.stable:
+            with suppress(DoesNotFit):
+                return added_sections.shared(spec, given, int(target * Stable().low), scale, self._count)
+        return added_sections.shared(spec, given, target, scale, self._count)
 
     def _policy(self) -> str:
         rule = self._rule()
@@ -203,10 +285,10 @@ class Decision:
         ask, plan = self.ask, self.plan
         assert plan is not None
         try:
-            made = self._continued(plan.engine, most)
+            made = self._continued(plan.engine, most) if self.added is None else self._joint(plan, most)
         except DoesNotFit as error:
             raise outcome.too_long(ask, plan, error.needed, error.available) from error
-        return outcome.written(ask, plan, made)
+        return self._with_sections(outcome.written(ask, plan, made))
 
     def _size(self, *, small: bool = False) -> tuple[RequestSize, FittedRequest | None]:
         """Return the tokens of the request as it came, and the request as the next one of its conversation.
@@ -217,7 +299,8 @@ class Decision:
         plan = self.plan.engine
         made = None if small else self._continued(replace(plan, room=None))
         if made is None or made.before is None:
-            return self.state.conversations.count(self.input(), plan), None
+            size = self.state.conversations.count(self.input(), plan)
+            return size._replace(tokens=size.tokens + self.input().extra), None
         return RequestSize(made.before, made.exact), made
 
     def _continued(self, plan: RequestPlan, most: int | None = None) -> FittedRequest:

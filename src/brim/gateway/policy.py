@@ -27,6 +27,8 @@ class RequestRule:
     meter: str | None = None
     recall: bool | None = None
     """Whether the model is offered `brim_recall`."""
+    sections: str | None = None
+    """The file with the sections that are added to system prompts."""
 
 
 @lru_cache(maxsize=1_024)
@@ -43,4 +45,4 @@ def ruled(rules: tuple[RequestRule, ...], model: str, key: str, route: str, defa
     def first(name: str) -> Any:
         return next((value for rule in (*matching, default) if (value := getattr(rule, name)) is not None), None)
 
-    return RequestRule(policy=first("policy"), window=first("window"), meter=first("meter"), recall=first("recall"))
+    return RequestRule(**{name: first(name) for name in ("policy", "window", "meter", "recall", "sections")})

@@ -17,6 +17,7 @@ from brim.settings.keys import SETTINGS
 
 if TYPE_CHECKING:
     from brim.settings.resolved import Resolved
+    from brim.settings.spec import Spec
 
 _SHARED = {
     "window": "window.size",
@@ -60,6 +61,8 @@ class GatewaySettings:
     default: RequestRule = field(default_factory=lambda: RequestRule(policy="fit"))
     """What applies where no rule does."""
     rules: tuple[RequestRule, ...] = ()
+    sections: Mapping[str, Spec] = field(default_factory=dict, repr=False)
+    """The sections of each file that a rule names."""
     on_fault: str = "pass"
     """What is done with a request after an error of brim: `pass` it on if it is certain to fit, or `refuse` it."""
     client_policy: bool = False
@@ -144,11 +147,17 @@ class GatewaySettings:
         return {name: secret(name) for name in self.keys}
 
 
-def settings_of(settings: Resolved, options: Mapping[str, Any]) -> GatewaySettings:
+def settings_of(settings: Resolved, options: Mapping[str, Any], root: str = "") -> GatewaySettings:
     """Return the settings of a gateway; options of the command line override those of the project.
+
+    Args:
+        settings: the settings of the project.
+        options: the options of the command line.
+        root: the directory of the project, in which the files are that rules name.
 
     Raises:
         InvalidValue: upstream is not set, or a value is invalid.
+        SourceError: a file that a rule names cannot be read.
     """
     own = {key.removeprefix("gateway."): key for key in SETTINGS if key.startswith("gateway.")}
     values = {name: settings.value(key) for name, key in (own | _SHARED).items()}
@@ -159,7 +168,15 @@ def settings_of(settings: Resolved, options: Mapping[str, Any]) -> GatewaySettin
     default = RequestRule(**{name: values.pop(name) for name in ("policy", "window", "meter", "recall")})
     rules = tuple(RequestRule(**rule) for rule in values.pop("rules"))
     lists = {name: None if values[name] is None else tuple(values[name]) for name in ("keys", "hosts", "paths")}
-    return GatewaySettings(**{**values, **lists}, default=default, rules=rules)
+    sections = {name: _read(os.path.join(root, name)) for rule in rules if (name := rule.sections) is not None}
+    return GatewaySettings(**{**values, **lists}, default=default, rules=rules, sections=sections)
+
+
+def _read(path: str) -> Spec:
+    """Return the sections of a file; what reads them is loaded only if a rule names one."""
+    from brim.gateway.added_sections import read_sections
+
+    return read_sections(path)
 
 
 def root(base: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from brim.gateway.activity import Activity
 from brim.gateway.freed_memory import FreedMemory
 from brim.gateway.guard import ClientKeys
+from brim.gateway.held_sections import HeldSections
 from brim.gateway.metrics import GatewayMetrics
 from brim.gateway.owner_tags import OwnerTags
 from brim.gateway.seen_keys import SeenKeys
@@ -58,6 +59,8 @@ class GatewayState:
             capture=settings.capture,
         )
         """The engine: windows, meters, conversations."""
+        self.sections = HeldSections(settings.sessions)
+        """The sections that rules added to the newest prompts of conversations that were cut."""
         self.owners = OwnerTags(self.conversations.store)
         self.upstream = Upstream()
         self.metrics = GatewayMetrics()
@@ -135,6 +138,7 @@ class GatewayState:
         self.seen.see(_secrets(settings))
         self.settings, self.keys, self.hidden = settings, keys, hidden
         self.conversations.stable = settings.stable
+        self.sections.clear()
         known.cache_clear()
 
 

@@ -185,7 +185,8 @@ class HeldConversation(Conversation):
             "cuts": self._cuts,
             "key": self.key.owner[0] if self.key.owner else "",
         }
-        receipt = {"receipt": {**fitted.receipt.to_dict(), "capture": None}} if made.cut else {}
+        told = made.receipt if made.cut else None
+        receipt = {} if told is None else {"receipt": {**told.to_dict(), "capture": None}}
         if self._capture:
             receipt = _captured(fitted, context) or receipt
         meta = {"kind": "gateway", "status": status}

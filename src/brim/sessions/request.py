@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from brim.history.history import Tools
 from brim.history.result import Fitted
-from brim.receipts.receipt import Receipt
+from brim.receipts.receipt import Part, Receipt, losses
 from brim.sessions.dropped_texts import DroppedTexts
 from brim.sessions.session import Session
 from brim.sessions.windows import Room
@@ -37,6 +37,8 @@ class RequestInput:
     """Tokens that the answer may take; `None` if the request does not say."""
     extra: int = 0
     """Tokens of the request that the caller has counted itself."""
+    parts: tuple[Part, ...] = ()
+    """The parts of the receipt that these tokens are."""
     pin: tuple[int, ...] = ()
     """Indexes of messages that stay whole."""
     recall: bool = False
@@ -89,7 +91,19 @@ class FittedRequest:
     @property
     def receipt(self) -> Receipt | None:
         """The record of the fit; `None` if the window of the model is unknown."""
-        return None if self.fitted is None else self.fitted.receipt
+        if self.fitted is None or not self.input.parts:
+            return None if self.fitted is None else self.fitted.receipt
+        told, parts, extra = self.fitted.receipt, self.input.parts, self.input.extra
+        every = (*parts, *told.parts)
+        return replace(
+            told,
+            budget=told.budget + extra,
+            used=told.used + extra,
+            upper=told.upper + extra,
+            joins=told.joins + extra - sum(part.used for part in parts),
+            parts=every,
+            losses=losses(every),
+        )
 
     @property
     def used(self) -> int | None:

@@ -203,6 +203,7 @@ _RULE: dict[str, Kind] = {
     "window": whole(least=1),
     "meter": text(),
     "recall": FLAG,
+    "sections": text(),
 }
 """The fields of one rule of the gateway: which requests it matches, and the settings of those requests."""
 
