@@ -48,6 +48,12 @@ def test_version_prints_the_version(brim):
     assert brim("--version").out.startswith("brim 0.")
 
 
+@pytest.mark.parametrize("words", [(), ("config",), ("flow",)], ids=["brim", "config", "flow"])
+def test_no_line_of_a_list_of_commands_is_cut_off(brim, words):
+    told = [line for line in brim(*words, "--help").out.splitlines() if not line.startswith("Usage:")]
+    assert not [line for line in told if line.rstrip().endswith("...")]
+
+
 def test_help_loads_no_tokenizer():
     code = (
         "import sys; from brim.cli import main; main(['--help']);"

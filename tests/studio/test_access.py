@@ -56,6 +56,8 @@ def test_the_cookie_is_refused_from_a_process_of_another_user(served, monkeypatc
     monkeypatch.setattr(peer.os, "getuid", lambda: 4_711)
     monkeypatch.setattr(peer, "_ROOT", 4_712)
     assert served.ask("/api/about")[0] == 403
+    assert served.ask("/")[0] == 403
+    assert served.ask("/icon.svg")[0] in (200, 404), "the files of the page are in every wheel"
     bearer = {"Authorization": f"Bearer {served.access.token}"}
     assert served.ask("/api/about", headers=bearer, cookie=False)[0] == 200
     assert not peer.is_foreign("203.0.113.9", 80)

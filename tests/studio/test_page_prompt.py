@@ -2,6 +2,7 @@
 
 import json
 import re
+import statistics
 
 import pytest
 
@@ -15,6 +16,7 @@ pytestmark = pytest.mark.ui
 SESSION = "orders-incident"
 SECRETS = [f"password: {shape}" if shape in FORMLESS else shape for shape in SHAPES]
 """The fifteen shapes of the canaries."""
+FIRST_PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 EVIL = " ".join(PAYLOADS) + " </pre></details>"
 
 
@@ -207,9 +209,14 @@ def test_home_with_ten_thousand_sessions_is_painted_at_once(chromium, alone, cap
     with brim.open_store(f"sqlite:///{alone.folder}/brim.db") as store, store.transaction():
         for i in range(10_000):
             store.append(f"session-{i:05d}", [("meta", {"kind": "session", "status": {**status, "peak": i % 4_000}})])
+    firsts = []
+    for _ in range(15):
+        with tab(chromium, alone) as at:
+            at.page.wait_for_selector(".row.session")
+            at.page.wait_for_function(FIRST_PAINT)
+            firsts.append(at.page.evaluate(FIRST_PAINT))
+    first = statistics.median(firsts)
     with tab(chromium, alone) as at:
-        at.page.wait_for_selector(".row.session")
-        first = at.page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
         at.page.wait_for_selector(".lead >> text=10,000 of 10,000 sessions", timeout=60_000)
         took = quickest(
             at, "location.hash = '#/home?workspace=mine'", "document.querySelectorAll('.row.session').length > 5"
@@ -217,6 +224,7 @@ def test_home_with_ten_thousand_sessions_is_painted_at_once(chromium, alone, cap
         assert at.page.locator(".row.session").count() < 60
         slower = crowd()
     with capsys.disabled():
-        told = f"home with 10,000 sessions: {took:.0f} ms, first contentful paint of a new page {first:.0f} ms"
+        told = f"home with 10,000 sessions: {took:.0f} ms, first paint of a new page {first:.0f} ms (median of 15)"
         print(f"\n{told} ({slower:.1f} times slower than alone)")
     assert took < 150 * slower
+    assert first < 150 * slower

@@ -174,7 +174,7 @@ def set_value(
     dry_run: _DryRun = False,
     json: options.Json = False,
 ) -> None:
-    """Change one setting in its file, and leave every other byte as it is.
+    """Change one setting in its file. Every other byte stays as it is.
 
     The new file is checked before it replaces the old one. The change is printed as a diff.
 
@@ -196,7 +196,7 @@ def unset_value(
     dry_run: _DryRun = False,
     json: options.Json = False,
 ) -> None:
-    """Remove one setting from its file, so that the value below it applies again.
+    """Remove one setting from its file. Then the value below it applies again.
 
     A comment on its line is removed too; every other byte stays. The change is printed as a diff.
 
@@ -223,7 +223,7 @@ def _change(load: str | None, key: str, value: str | None, *, dry_run: bool, jso
 
 @app.command()
 def schema(*, json: options.Json = False) -> None:  # noqa: ARG001 - every command has it, and this one has nothing else
-    """Print the JSON Schema of brim.yaml, for editors that complete and check it.
+    """Print the JSON Schema of brim.yaml. Editors complete and check the file by it.
 
     Example: brim config schema > brim.schema.json
     """

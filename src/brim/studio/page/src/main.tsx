@@ -2,24 +2,13 @@
 import { signal } from "@preact/signals";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
-import { changed, get, load } from "./api";
-import { CacheDoctor } from "./cache";
-import { ContextNow } from "./context";
-import { Doctor } from "./doctor";
-import { Flows } from "./flows";
-import { Gateway } from "./gateway";
+import { changed, drawn, get, load } from "./api";
 import { Home } from "./home";
-import { Lab } from "./lab";
-import { Ledger } from "./ledger";
-import { Models } from "./models";
 import { follow, OpenButton, OpenPanel, takeDrops } from "./open";
 import { Palette, palette } from "./palette";
 import { Problem, Waiting } from "./parts";
-import { Prompt } from "./prompt";
-import { Receipts } from "./receipts";
 import { params, first, workspace, go, GROUPS, link, screen, SCREENS } from "./route";
-import { Search } from "./search";
-import { Timeline } from "./timeline";
+import type { View } from "./screens";
 import type { Home as Listed } from "./types";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
@@ -29,21 +18,8 @@ const EVERY = 4000;
 const sessions = load<Listed>(() => ({ view: "sessions" }), true).state;
 const theme = signal(localStorage.getItem("brim-theme") ?? "auto");
 
-const VIEWS: Record<string, (props: { session: string | null }) => preact.JSX.Element> = {
-  home: Home,
-  context: ContextNow,
-  prompt: Prompt,
-  search: Search,
-  lab: Lab,
-  timeline: Timeline,
-  ledger: Ledger,
-  cache: CacheDoctor,
-  receipts: Receipts,
-  flows: Flows,
-  models: Models,
-  gateway: Gateway,
-  doctor: Doctor,
-};
+const views = signal<Record<string, View>>({ home: Home });
+const loadScreens = () => import("./screens").then((found) => (views.value = { ...views.value, ...found.SCREENS }));
 const OF_SESSIONS = ["context", "timeline", "ledger", "cache", "prompt"];
 /** Screens that read their values again as long as they are open. */
 const LIVE = ["home", "context", "timeline", "ledger", "cache", "receipts", "gateway"];
@@ -52,7 +28,7 @@ function Studio() {
   const found = sessions.value;
   const all = (found.value?.sessions ?? []).filter((row) => row.kind !== "gateway" || screen.value === "prompt");
   const session = params.value.get("session") ?? all.find((row) => row.kind !== "gateway")?.id ?? null;
-  const View = VIEWS[screen.value];
+  const View = views.value[screen.value];
   const here = SCREENS.find((each) => each.name === screen.value);
   const live = found.value?.all !== undefined;
   useEffect(() => {
@@ -136,7 +112,7 @@ function Studio() {
         <main id="main" tabIndex={-1}>
           {here && live && <p class="about">{here.about}</p>}
           {found.problem && <Problem text={found.problem} />}
-          {found.loading ? (
+          {found.loading || (here && !View) ? (
             <Waiting />
           ) : View ? (
             <View key={`${screen.value} ${workspace.value}`} session={session} />
@@ -174,9 +150,14 @@ theme.subscribe((value) => {
   else document.documentElement.dataset.theme = value;
 });
 takeDrops();
+if (screen.value !== "home") void loadScreens();
 get<{ first: string; file: string | null }>("about", { workspace: "mine" })
   .then((about) => {
     first.value = about.first;
     if (about.file && !location.hash) void follow(about.file);
   })
-  .finally(() => render(<Studio />, document.getElementById("studio")!));
+  .finally(() => {
+    render(<Studio />, document.getElementById("studio")!);
+    setTimeout(drawn); // After the screen has taken what it needs.
+    setTimeout(loadScreens, 100);
+  });
