@@ -45,6 +45,11 @@ def test_histories_that_grow_keep_their_prefix(block):
             raise AssertionError(f"run scripts/prove.py --only 'growing histories' --seed {seed}") from error
 
 
+@pytest.mark.parametrize("seed", [2373, 13285, 13874, 18524])
+def test_a_cut_whose_line_leaves_no_room_for_turns_is_made_anew(seed):
+    assert traffic.check_stable(seed) == "held"
+
+
 @pytest.mark.parametrize("block", range(4))
 def test_generated_histories_of_gemini_and_bedrock_keep_the_promise(block):
     for seed in range(block * _NEW // 4, (block + 1) * _NEW // 4):

@@ -191,7 +191,7 @@ class StableFit(HistoryFit):
         """Return the tokens of the turns that a cut leaves, those that always stay included."""
         beside = max(int(newest * _BESIDE), newest + deeds) if newest else 0
         low, before, system = self.stable.low, sum(self.extra.values()), self.turns.fixed
-        whole = before + system + room
+        whole = max(1, before + system + room)
         share = max(min(low, _LEAST[0]), low - _SYSTEM * system / whole)
         share = max(min(low, _LEAST[1]), share - _BEFORE * before / whole)
         return need + max(int((room - need) * share), beside)
