@@ -1,4 +1,6 @@
 import json
+import os
+import threading
 
 import pytest
 
@@ -43,6 +45,21 @@ def test_audit_reads_standard_input(brim, log, here):
     values = json.loads(done.out)
     assert values["recorded"]["requests"] == 2
     assert values["files"][0]["name"] == "standard input"
+
+
+def test_audit_reads_a_pipe_that_can_be_read_once(brim, log, here):
+    os.mkfifo(here / "pipe")
+    writer = threading.Thread(target=(here / "pipe").write_bytes, args=((here / log).read_bytes(),), daemon=True)
+    writer.start()
+    assert json.loads(brim("audit", "pipe", "--json").out)["recorded"]["requests"] == 2
+    writer.join(10)
+
+
+def test_audit_refuses_utf_16_and_does_not_read_every_other_line(brim, log, here):
+    (here / "wide.jsonl").write_text((here / log).read_text(), encoding="utf-16")
+    done = brim("audit", "wide.jsonl")
+    assert done.code == 2
+    assert done.err.startswith("brim: wide.jsonl: it is in UTF-16, and only UTF-8 is read: save it as UTF-8")
 
 
 def test_audit_takes_a_profile_as_a_policy(brim, log, here):

@@ -207,3 +207,27 @@ def test_a_long_history_is_summarised_in_few_lines(brim):
     assert len(told.out.splitlines()) < 60
     assert " more" in told.out
     assert len(json.loads(brim("replay", "receipt.json", "--json").out)["replays"][0]["receipt"]["parts"]) == 121
+
+
+@pytest.mark.parametrize("name", ["-", "request.txt", "request"])
+def test_a_request_is_known_by_its_content_too(brim, request_file, name):
+    written = request_file.read_text()
+    if name != "-":
+        request_file.rename(name)
+    told = brim("fit", name, "--budget", "600", stdin=written.encode())
+    there = library.fit_messages(BODY["messages"], 600, model="gpt-4o", tools=[TOOL])
+    assert told.code == 0
+    assert json.loads(told.out) == {**BODY, "messages": there.messages}
+
+
+@pytest.mark.usefixtures("here")
+def test_sections_as_json_on_standard_input_are_sections(brim):
+    spec = json.dumps({"meter": "chars", "budget": 9, "sections": [{"name": "a", "text": "be brief"}]})
+    assert brim("fit", "-", stdin=spec.encode()).out == "be brief"
+
+
+@pytest.mark.usefixtures("here")
+def test_json_lines_are_refused_with_what_would_help(brim):
+    told = brim("fit", "-", stdin=b'{"role": "user", "content": "a"}\n{"role": "user", "content": "b"}\n')
+    assert told.code == 2
+    assert told.err.startswith("brim: standard input:2: not JSON: more follows after its end; of JSON Lines, pass one")

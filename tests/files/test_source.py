@@ -66,7 +66,7 @@ UNREADABLE = {
     "a missing file": (None, "no such file or directory"),
     "a NUL": (b"a: b\0c", "a binary file, not text: byte 4 is NUL"),
     "latin-1": (b"a: 1\nb: \xff\n", "not UTF-8 text: invalid start byte at byte 8"),
-    "UTF-16": ("a: 1".encode("utf-16"), "a binary file"),
+    "UTF-16": ("a: 1".encode("utf-16"), "it is in UTF-16, and only UTF-8 is read"),
     "too many bytes": (b"a: " + b"x" * 10_000_000, "more than the 10,000,000 bytes that are read"),
 }
 

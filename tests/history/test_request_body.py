@@ -289,9 +289,11 @@ REFUSED = {
     "a comma in the list": ('{"messages": [1,\n]}', "2: not JSON: expecting value"),
     "no colon": ('{"messages" []}', "1: not JSON: a colon has to follow the key 'messages'"),
     "a bare key": ("{messages: []}", "1: not JSON: a key has to begin with a double quote"),
-    "more": ("[]\n[]", "2: not JSON: more follows after its end"),
+    "more": ("[] []", "1: not JSON: more follows after its end"),
+    "JSON Lines": ("{}\n{}", "2: not JSON: more follows after its end; of JSON Lines, pass one line, or join"),
+    "an open text": ('["', "1: not JSON: unterminated string"),
     "broken inside": ('{"messages": [\n{"role": "user",\n "content": }]}', "3: not JSON: expecting value"),
-    "a control character": ('{"messages": ["\x01"]}', "1: not JSON: invalid control character at"),
+    "a control character": ('{"messages": ["\x01"]}', "1: not JSON: invalid control character"),
     "neither": ('{"model": "gpt-5"}', "1: a request has either messages, input or contents, and this has none of them"),
     "sections": (
         '{"sections": []}',

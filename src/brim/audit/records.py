@@ -18,11 +18,12 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from stat import S_ISFIFO
 from typing import IO, Any, NamedTuple, cast
 
 from brim.audit.fields import loaded, mapping
 from brim.errors import SourceError
-from brim.files.source import STDIN, STDIN_SHOWN
+from brim.files.source import STDIN, STDIN_SHOWN, UTF16, UTF16_PROBLEM
 from brim.files.text_files import FileMatch
 
 LOG = logging.getLogger("brim.audit")
@@ -86,13 +87,18 @@ def opened(found: FileMatch, spool: str) -> Recording:
         path = _plain(found.path, spool)
         size = os.path.getsize(path)
         with open(path, "rb") as file:
+            wide = file.read(2).startswith(UTF16)
+            file.seek(0)
             form = _form(file)
+        if wide:
+            return Recording(name=shown, path="", size=0, form=LINES, named=found.named, problem=UTF16_PROBLEM)
     except UnpackedTooLong as error:
         return Recording(name=shown, path="", size=0, form=LINES, named=found.named, problem=str(error))
     except (OSError, EOFError, zlib.error) as error:
         problem = f"it cannot be read: {(getattr(error, 'strerror', None) or str(error)).lower()}"
         return Recording(name=shown, path="", size=0, form=LINES, named=found.named, problem=problem)
-    packed = os.path.abspath(found.path) if found.path != STDIN and path != os.path.abspath(found.path) else ""
+    packed = os.path.abspath(found.path) if found.path != STDIN and os.path.isfile(found.path) else ""
+    packed = "" if path == packed else packed
     return Recording(name=shown, path=path, size=size, form=form, named=found.named, packed=packed)
 
 
@@ -164,6 +170,8 @@ def _plain(name: str, spool: str) -> str:
     if name == STDIN:
         return _copy(cast("io.BufferedReader", sys.stdin.buffer), spool)
     with open(name, "rb") as file:
+        if S_ISFIFO(os.stat(name).st_mode):  # A pipe, as of <(zcat FILE), can be read only once.
+            return _copy(file, spool)
         packed = file.read(2) == _GZIP
     if not packed:
         return os.path.abspath(name)

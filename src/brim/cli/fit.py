@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from json import dumps, loads
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,14 +15,19 @@ from brim.cli import options
 from brim.cli.output import console, emit, emit_text, show, whole, write_files
 from brim.cli.summary import losses_table
 from brim.errors import BrimError, InvalidValue
-from brim.history.request_body import read_request
+from brim.files.json_body import MOST_BYTES, body_of
+from brim.files.source import STDIN, STDIN_SHOWN, text_of
+from brim.history.request_body import RequestBody, read_request, request_of
 from brim.receipts.receipt import Receipt
 from brim.settings import load_config
 from brim.settings.spec import Spec, read_spec
+from brim.wire.base import MESSAGE_KEYS
 
 if TYPE_CHECKING:
     from brim.settings.resolved import Resolved
 
+_JSON = re.compile(r"\s*(?:\[\s*)?\{\s*\"")
+"""How JSON begins, and YAML does not: an object, or a list of objects, with a quoted key."""
 _File = Annotated[
     str | None,
     typer.Argument(metavar="SPEC.yaml", help="The sections of a prompt, or a REQUEST.json; - is stdin."),
@@ -33,9 +39,7 @@ _Sections = Annotated[
 _Out = Annotated[str | None, Option("--out", "-o", metavar="FILE", help="Write the prompt or the body to a file.")]
 _Receipt = Annotated[str | None, Option("--receipt", "-r", metavar="FILE", help="Write the receipt there, as JSON.")]
 _Capture = Annotated[bool, Option("--capture", help="Include the texts in the receipt, for brim replay.")]
-_Request = Annotated[
-    bool, Option("--request", help="The file is a request, whatever its name; needed for standard input.")
-]
+_Request = Annotated[bool, Option("--request", help="The file is a request, whatever its name or content.")]
 _Select = Annotated[
     str | None,
     Option("--select", metavar="WAY", help="For a request: keep turns by recency, priority or relevance; + joins two."),
@@ -79,10 +83,10 @@ def run(
     The prompt goes to standard output, and a summary to standard error. Options override the file. If the required
     sections do not fit, nothing is written and the exit code is 1.
 
-    A request is a JSON file: a list of messages, or a body with messages (OpenAI or Anthropic) or input (Responses).
-    The same body is written with the fitted messages in it, and everything else unchanged. Messages, tools, functions,
-    system and instructions are counted. Without --budget, the budget is the window of --model or of the body's model,
-    minus the max_tokens, max_completion_tokens or max_output_tokens of the body.
+    A request is JSON, in a file or from a pipe: a list of messages, or a body with messages (OpenAI or Anthropic) or
+    input (Responses). The same body is written with the fitted messages in it, and everything else unchanged. Messages,
+    tools, functions, system and instructions are counted. Without --budget, the budget is the window of --model or of
+    the body's model, minus the max_tokens, max_completion_tokens or max_output_tokens of the body.
 
     With --profile or --config the settings of the project apply: a section of the file has those of its name, and what
     the file or an option sets overrides them.
@@ -128,8 +132,14 @@ def _fitted(
     if sections is not None:
         return *_fit_joint(file, read_spec(sections), settings, common | only_request), True
     if request or file.lower().endswith(".json"):
-        return *_fit_request(file, settings, common | only_request), True
-    spec = read_spec(file)
+        return *_fit_request(read_request(file), settings, common | only_request), True
+    text = None if file.lower().endswith((".yaml", ".yml")) else text_of(file, MOST_BYTES).removeprefix("\ufeff")
+    shown = STDIN_SHOWN if file == STDIN else file
+    if text is not None and _JSON.match(text):
+        body = body_of(text, shown, MESSAGE_KEYS)
+        if "sections" not in body.values:
+            return *_fit_request(request_of(body), settings, common | only_request), True
+    spec = read_spec(file) if text is None else read_spec(shown, text)
     if spec.messages is not None:
         return *_fit_joint(spec.messages, spec, settings, common | only_request), True
     for name, value in only_request.items():
@@ -139,9 +149,8 @@ def _fitted(
     return prompt.text, prompt.receipt, False
 
 
-def _fit_request(file: str, settings: Resolved | None, options: dict[str, Any]) -> tuple[str, Receipt]:
+def _fit_request(body: RequestBody, settings: Resolved | None, options: dict[str, Any]) -> tuple[str, Receipt]:
     """Return the body of a request with its fitted messages, and the receipt."""
-    body = read_request(file)
     if settings is None:
         fitted = body.fit(**options)
     else:

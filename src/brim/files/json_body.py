@@ -16,7 +16,7 @@ from brim.errors import SourceError, shown
 from brim.files.depth import MOST_DEPTH, is_deep
 from brim.files.source import STDIN, STDIN_SHOWN, text_of
 
-_MOST_BYTES = 100_000_000
+MOST_BYTES = 100_000_000
 """Providers accept at most 50 million."""
 _MOST_DIGITS = 4_000
 """Digits of a whole number: Python reads no more than 4,300."""
@@ -74,7 +74,7 @@ def read_body(path: str, lists: Sequence[str]) -> JsonBody:
     Raises:
         SourceError: the file cannot be read, is not JSON, repeats a key, or is nested too deep.
     """
-    text = text_of(path, _MOST_BYTES).removeprefix("\ufeff")
+    text = text_of(path, MOST_BYTES).removeprefix("\ufeff")
     return body_of(text, STDIN_SHOWN if path == STDIN else path, lists)
 
 
@@ -106,7 +106,9 @@ class _Reader:
             value, _ = self._value(start, "")
             raise self._error(f"a request is an object or a list of messages, not {shown(value)}", start)
         if self._skip(end) < len(self.text):
-            raise self._error("not JSON: more follows after its end", self._skip(end))
+            lines = "\n" in self.text[end : self._skip(end)]
+            hint = "; of JSON Lines, pass one line, or join messages to a list (jq -s .)" if lines else ""
+            raise self._error(f"not JSON: more follows after its end{hint}", self._skip(end))
         return body
 
     def _object(self, start: int, lists: Sequence[str]) -> tuple[JsonBody, int]:
@@ -177,7 +179,8 @@ class _Reader:
         try:
             value, end = self._decoder.raw_decode(self.text, at)
         except json.JSONDecodeError as error:
-            raise self._error(f"not JSON: {error.msg[:1].lower()}{error.msg[1:]}", error.pos) from error
+            msg = error.msg[:1].lower() + error.msg[1:].removesuffix(" starting at").removesuffix(" at")
+            raise self._error(f"not JSON: {msg}", error.pos) from error
         except ValueError as error:
             raise self._error(f"{told}{error}", at) from error
         except RecursionError as error:

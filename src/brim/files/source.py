@@ -7,6 +7,7 @@ Plain values are those of YAML 1.2: null, true, false, numbers and texts, so tha
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import sys
@@ -21,6 +22,10 @@ STDIN = "-"
 """The name under which standard input is read."""
 
 STDIN_SHOWN = "standard input"
+
+UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""How a file in UTF-16 begins: the redirections of Windows PowerShell write it."""
+UTF16_PROBLEM = "it is in UTF-16, and only UTF-8 is read: save it as UTF-8 (iconv -f UTF-16 -t UTF-8)"
 
 _MOST_BYTES = 10_000_000
 _MOST_VALUES = 100_000
@@ -105,6 +110,8 @@ def text_of(path: str, most: int | None = None) -> str:
         SourceError: it is missing, not a file, unreadable, binary, not UTF-8, or has more than `most` bytes.
     """
     data, path = _bytes_of(path, most)
+    if data.startswith(UTF16):
+        raise SourceError(path, UTF16_PROBLEM)
     nul = data.find(b"\0")
     if nul >= 0:
         raise SourceError(path, f"a binary file, not text: byte {nul:,} is NUL")
@@ -144,7 +151,7 @@ def load(path: str, most: int = _MOST_VALUES) -> Source:
     Raises:
         SourceError: the file cannot be read, is not plain YAML, or is too large.
     """
-    return parse(text_of(path, _MOST_BYTES), path, most)
+    return parse(text_of(path, _MOST_BYTES), STDIN_SHOWN if path == STDIN else path, most)
 
 
 def parse(text: str, path: str, most: int = _MOST_VALUES) -> Source:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue, SourceError, UnknownName, shown
-from brim.files.source import Source, load, place, text_of
+from brim.files.source import Source, load, parse, place, text_of
 from brim.files.text_files import matching
 from brim.meter.window import Window
 from brim.receipts.section import Section
@@ -193,13 +193,17 @@ def is_spec(path: str, text: str) -> bool:
     return path.endswith((".yaml", ".yml")) and bool(_LOOKS_LIKE_ONE.search(text))
 
 
-def read_spec(path: str) -> Spec:
+def read_spec(path: str, text: str | None = None) -> Spec:
     """Return the prompt that a file describes; paths in it are relative to the file.
+
+    Args:
+        path: the file.
+        text: what it holds, if it was read already: a pipe can be read only once.
 
     Raises:
         SourceError: the file, or one that it names, cannot be read or is invalid.
     """
-    source = load(path)
+    source = load(path) if text is None else parse(text, path)
     values = source.mapping(_KEYS)
     rows = values.get("sections")
     if not isinstance(rows, list):
