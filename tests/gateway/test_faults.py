@@ -150,7 +150,7 @@ def judge(upstream, headers, body):
     assert not upstream.illegal
 
 
-def test_a_store_that_fails_is_no_fault(gateway, upstream, monkeypatch, tmp_path):
+def test_a_store_that_fails_is_no_fault(gateway, upstream, monkeypatch, tmp_path, caplog):
     def broken(*given, **more):
         raise StoreError("sqlite", "it is full")
 
@@ -162,3 +162,4 @@ def test_a_store_that_fails_is_no_fault(gateway, upstream, monkeypatch, tmp_path
         assert (status, headers.get("x-brim-passthrough")) == (200, None)
         assert int(headers["x-brim-edits"]) > 0
         assert app.state.conversations.store.failures
+    assert "the store failed (sqlite: it is full); the request goes on without it" in caplog.messages

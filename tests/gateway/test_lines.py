@@ -74,6 +74,16 @@ EVENTS = {
         {"status": 401, "reason": "key"},
         "refused  TEAM talk gpt-5: it has no key of this gateway (status 401)",
     ),
+    "another method": (
+        "refused",
+        {"status": 405, "reason": "method"},
+        "refused  TEAM talk gpt-5: its path takes only POST (status 405)",
+    ),
+    "another compression": (
+        "refused",
+        {"status": 415, "reason": "encoding"},
+        "refused  TEAM talk gpt-5: its body is compressed in a way that is not read (status 415)",
+    ),
     "learned": (
         "window_learned",
         {"window_tokens": 40_000, "before_tokens": None, "reason": "server"},
@@ -152,7 +162,7 @@ def test_a_gateway_prints_what_it_does_and_a_summary_at_the_end(started, upstrea
         rf" cut 1 of this conversation \(window {window} from a refusal of upstream\)",
         cut,
     )
-    assert re.fullmatch(r"[\d:]{8} refused  gw-model: invalid request \(status 400\)", refused)
+    assert re.fullmatch(r"[\d:]{8} refused  gw-model: it is not a valid request \(status 400\)", refused)
     assert re.fullmatch(
         r"brim gateway: 4 requests of 2 conversations, 2 sent cut \(2 cuts, [\d,]+ tokens saved\), 1 refused,"
         r" 1 refused by upstream as too long \(1 sent again\), 1 window learned",

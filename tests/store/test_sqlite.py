@@ -290,3 +290,30 @@ def test_processes_that_make_and_write_one_file_lose_nothing(url):
         assert [entry.number for entry in found] == list(range(1, 31))
         assert [e.body["n"] for e in found if e.body["by"] == "1"] == list(range(15))
         assert store.load("count", "1").body == {"n": 30}
+
+
+@pytest.mark.usefixtures("build")
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+def test_a_file_that_is_removed_or_replaced_takes_nothing_more_and_the_error_says_so(tmp_path, path, url, how):
+    other = open_store(f"sqlite:///{tmp_path}/other.db")
+    other.close()
+    with open_store(url) as store:
+        store.save("note", "a", {"text": "first"}, version=0)
+        for each in tmp_path.glob("brim.db*"):
+            each.unlink()
+        if how == "replaced":
+            (tmp_path / "other.db").rename(path)
+        with pytest.raises(StoreError, match="its file was removed or replaced while it was open"):
+            store.save("note", "b", {"text": "second"}, version=0)
+    with open_store(url) as store:
+        store.save("note", "b", {"text": "third"}, version=0)
+
+
+def test_a_program_may_change_its_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "below").mkdir()
+    with open_store("sqlite:///brim.db") as store:
+        store.save("note", "a", {"text": "first"}, version=0)
+        monkeypatch.chdir("below")
+        store.save("note", "b", {"text": "second"}, version=0)
+        assert store.load("note", "b").body == {"text": "second"}

@@ -43,7 +43,7 @@ class TolerantStore:
     def failed(self, error: StoreError) -> None:
         """Count and log a failure."""
         self.failures += 1
-        LOG.warning("the store failed (%s); the request goes on without it", type(error).__name__)
+        LOG.warning("the store failed (%s); the request goes on without it", error)
 
     def _try(self, use: Callable[[Store], T]) -> T | None:
         """Return what a use of the store returns; `None` without a store, or if it fails.

@@ -43,6 +43,7 @@ _ADVICE = {
     "SQLITE_IOERR": "the disk cannot be read or written: see the system's log",
     "SQLITE_TOOBIG": "a text is larger than SQLite can store (1,000,000,000 bytes): cut it first",
 }
+_MOVED = "its file was removed or replaced while it was open: open the store again, or restart the program"
 
 
 def has_wal_bug(version: tuple[int, int, int]) -> bool:
@@ -59,9 +60,13 @@ class Sqlite(SqlStore):
 
     def __init__(self, path: str, clock: Callable[[], float] | None = None) -> None:
         self._path = path
+        self._place = os.path.abspath(path)
+        """The path for a program that changes its folder."""
         self._fresh = False
         self._wary = False
         """Whether this SQLite has the WAL-reset bug, and the file must have no write-ahead log."""
+        self._file: tuple[int, int] | None = None
+        """The device and the number of the file that is open; `None` in memory."""
         super().__init__(f"sqlite:///{path}", clock)
 
     def _connect(self) -> sqlite3.Connection:
@@ -69,6 +74,7 @@ class Sqlite(SqlStore):
             needed = ".".join(map(str, _OLDEST))
             raise StoreError(self.url, f"this Python has SQLite {sqlite3.sqlite_version}, and {needed} is needed")
         self._fresh = self._path != ":memory:" and _create(self._path, self.url)
+        self._file = self._found()
         try:
             return sqlite3.connect(
                 self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=64
@@ -111,12 +117,23 @@ class Sqlite(SqlStore):
                 raise self._error(error) from error
             return str(self._rows("PRAGMA journal_mode")[0][0])
 
+    def _found(self) -> tuple[int, int] | None:
+        """Return the device and the number of the file at the path of the store; `None` if there is none."""
+        try:
+            found = os.stat(self._place)
+        except (OSError, ValueError):
+            return None
+        return found.st_dev, found.st_ino
+
     def _begin(self, *, alone: bool) -> None:  # noqa: ARG002  # a writer is always alone
         """Begin a transaction that is going to write.
 
+        With a write-ahead log, SQLite writes to a file that was removed without an error, and all of it is lost.
         SQLite polls for a lock ever less often, and next to a program that writes without a pause it may never get it.
         Polling every few milliseconds does.
         """
+        if self._file != self._found():
+            raise StoreError(self.url, _MOVED)
         limit = time.monotonic() + BUSY_SECONDS
         self._connection.execute("PRAGMA busy_timeout = 0")
         try:
@@ -208,7 +225,7 @@ class Sqlite(SqlStore):
 
     def _error(self, error: Exception) -> StoreError:
         """Return an error with advice."""
-        advice = _ADVICE.get(_name(error))
+        advice = _ADVICE.get(_name(error)) if self._file == self._found() else _MOVED
         return StoreError(self.url, f"{advice} ({error})" if advice else f"SQLite says: {error}")
 
 
