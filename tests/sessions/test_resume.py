@@ -247,3 +247,61 @@ def test_an_unknown_option_is_an_error_with_the_nearest_ones(store, known):
     assert refused.value.value == "keep_turn"
     with pytest.raises(InvalidValue, match="tool_limit"):
         brim.Conversations(brim.Window(8_000), tools_limit=70)
+
+
+def long_talk(store, **more):
+    talk = Session(model="gpt-4o", store=store, id="a", **more)
+    for i in range(120):
+        talk.add(
+            [{"role": "user", "content": f"Question {i}: " + "why so? " * 40}, {"role": "assistant", "content": "So."}]
+        )
+    return talk
+
+
+def counted(fitted, model):
+    return brim.meter(model).count_messages(fitted.messages)
+
+
+def test_a_session_that_is_opened_for_another_model_fits_that_model(store):
+    before = long_talk(store)
+    assert counted(before.prompt(), "gpt-4o") > 8_192
+    opened = Session.open("a", store=store, create=True, model="gpt-4")
+    assert (opened.settings.model, opened.budget) == ("gpt-4", 8_192)
+    assert 4_000 < counted(opened.prompt(), "gpt-4") <= 8_192
+    again = Session.open("a", store=store)
+    assert (again.settings.model, again.budget) == ("gpt-4", 8_192)
+    assert again.prompt().messages == opened.prompt().messages
+    assert Session.open("a", store=store, model="gpt-4o").prompt().messages == before.messages, "nothing is lost"
+
+
+def test_what_usage_taught_of_one_model_is_not_taken_for_another(store):
+    talk = Session(window=20_000, model="claude-sonnet-4-5", store=store, id="a")
+    talk.add(turn(1))
+    talk.record_usage(input_tokens=3 * talk.prompt().used)
+    assert talk.calibration.calls == 1
+    assert Session.open("a", store=store, model="claude-opus-4-5").calibration.calls == 0
+
+
+def test_a_window_of_the_callers_own_stays_with_another_model(store):
+    long_talk(store, window=9_000)
+    assert Session.open("a", store=store, model="gpt-4").budget == 9_000
+    assert Session.open("a", store=store, model="gpt-4o", window=5_000).budget == 5_000
+    with pytest.raises(UnknownName):
+        Session.open("a", store=store, model="no-such-model")
+    assert Session.open("a", store=store).settings.model == "gpt-4o"
+
+
+def test_another_model_is_taken_over_beside_another_writer(store, monkeypatch):
+    other, write = long_talk(store), Session._write_settings
+
+    def slow(self, *given):
+        monkeypatch.setattr(Session, "_write_settings", write)
+        other.add({"role": "user", "content": "And this?"})
+        return write(self, *given)
+
+    monkeypatch.setattr(Session, "_write_settings", slow)
+    opened = Session.open("a", store=store, model="gpt-4")
+    for each in (opened, Session.open("a", store=store)):
+        assert (each.settings.model, each.budget, each.messages[-1]["content"]) == ("gpt-4", 8_192, "And this?")
+    other.add({"role": "user", "content": "Which model?"})
+    assert other.settings.model == "gpt-4"

@@ -17,6 +17,7 @@ from brim.history.stable import HeldCut
 from brim.sessions.counts import Counts
 from brim.sessions.cut_record import cut_from
 from brim.sessions.dropped_texts import DroppedTexts
+from brim.sessions.model_meter import load_calibration
 from brim.sessions.settings import SessionSettings
 from brim.sessions.state import Last
 from brim.store.base import META, Body, LogEntry, Store
@@ -203,6 +204,19 @@ class SavedSession:
     """Texts that every prompt holds, by their handles."""
     about: Body = field(default_factory=dict)
     """What the store's list of sessions shows of it, beside its status."""
+
+    def change(self, settings: Mapping[str, Any], store: Store) -> None:
+        """Take other settings; what was counted for another model is forgotten: the held cut, the last prompt, usage.
+
+        Raises:
+            InvalidValue: a setting is invalid.
+            UnknownName: there is no such model.
+        """
+        before, self.settings = self.settings, self.settings.changed(settings)
+        if self.settings.model != before.model:
+            known = load_calibration(store, self.settings.model)
+            self.held, self.last, self.learnt = None, None, []
+            self.calibration = None if known is None else known.to_dict()
 
     def take(self, entry: LogEntry) -> None:
         """Apply one more entry."""

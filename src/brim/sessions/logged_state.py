@@ -30,6 +30,8 @@ _TRIES = 50
 """How often a step is made again because another writer was faster."""
 _TRIES_ALONE = 5
 """How often, if other writers can be made to wait then: not if the step may call a model."""
+ANOTHER_MODEL = "another model"
+"""Why a history begins anew in the log: it is counted for another model from here on."""
 _SHAPING = ("message", "compaction", "prompt", "usage")
 """Kinds of entries that change what the next prompt is made of."""
 _KEYS = frozenset(("settings", "counts", "progress"))
@@ -219,6 +221,24 @@ class LoggedState:
         self._state = work.state
         work.state.context.kept()
         self._notifier.emit(work.events)
+
+    def _write_settings(self, settings: Mapping[str, Any], model: str | None) -> None:
+        """Write settings that were changed; `model` is the one before them.
+
+        If another writer was faster, its log has been taken over, with the settings before.
+        """
+        journal = self._journal
+        assert journal.store is not None
+        if self._state.settings.changed(settings) != self._state.settings:
+            saved = read(journal.store, self.id)
+            assert saved is not None
+            saved.change(settings, journal.store)
+            self._state, journal.number = restored_state(saved, self._meter), saved.number
+        state = self._state
+        if state.settings.model == model:
+            self._write([("note", {"settings": state.settings.to_dict()})])
+        else:
+            self._write([("compaction", compaction_entry(state, ANOTHER_MODEL))])
 
     def _write(self, lines: Lines, texts: Any = None, state: SessionState | None = None) -> None:
         self._journal.write([*lines, (META, self.meta(state))], texts)

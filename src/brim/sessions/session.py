@@ -122,12 +122,13 @@ class Session(Recall):
     ) -> Session:
         """Return a session as it was left: its next prompt is the one it would have made, had it never been closed.
 
-        Its settings are those that it had; `settings` take their place, above all `window`, and stay. What cannot be
-        stored is passed again: a meter or a summariser of the caller's own, a clock, observers. With `create`, a
+        Its settings are those that it had; `settings` take their place, above all `window` and `model`, and stay. For
+        another model everything is counted again, and its window is used unless the session was given one. What cannot
+        be stored is passed again: a meter or a summariser of the caller's own, a clock, observers. With `create`, a
         session that the store does not have is begun, and `settings` are the other arguments of a new one.
 
         Raises:
-            UnknownName: the store has no session of this id, and `create` is false.
+            UnknownName: the store has no session of this id, and `create` is false; or there is no such model.
             InvalidValue: it was begun with a meter of the caller's own, and none is passed; or a setting is invalid.
         """
         check_options(settings, OpenOptions)
@@ -138,15 +139,14 @@ class Session(Recall):
             more: dict[str, Any] = {"summarise": summarise, "clock": clock, "observers": observers}
             return cls(store=store, id=id, meter=meter, capture=capture, on_notice=on_notice, **more, **settings)
         made, before = cls.__new__(cls), saved.settings
-        saved.settings = before.changed(settings)
-        notifier = Notifier(id, before.model, clock, observers, on_notice)
+        saved.change(settings, store)
+        notifier = Notifier(id, saved.settings.model, clock, observers, on_notice)
         journal, state = Journal(store, id, saved.number), restored_state(saved, meter)
         notifier.restore(saved.counts.compactions)
         made._set_up(journal, state, notifier, summarise, capture=capture, meter=meter)
         made.about |= saved.about
         if saved.settings != before:
-            changed = ("note", {"settings": saved.settings.to_dict()})
-            made._agreed(lambda: made._write([changed]))
+            made._agreed(lambda: made._write_settings(settings, before.model))
         return made
 
     @property

@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from brim.amounts import fraction, units, units_or_share
-from brim.errors import InvalidType, InvalidValue
+from brim.errors import BrimError, InvalidType, InvalidValue
+from brim.meter import DEFAULT
 from brim.meter.window import Window
 from brim.wire.base import Format
 
@@ -18,7 +19,7 @@ _MEMORY_SHARE = 4
 """The part of the budget, one in so many, that memory may take."""
 _LEAST_RESULT = 64
 """Tokens that a tool result is never cut below."""
-_CHANGES = ("window", "keep_turns", "summary_share", "stable", "compact_at", "tool_limit", "memory_limit")
+_CHANGES = ("window", "model", "keep_turns", "summary_share", "stable", "compact_at", "tool_limit", "memory_limit")
 """Settings that may change when a session is opened again."""
 
 
@@ -80,15 +81,28 @@ class SessionSettings:
         return cls(window=window, model=model, **told)  # type: ignore[arg-type]  # checked when it is made
 
     def changed(self, given: Mapping[str, Any]) -> SessionSettings:
-        """Return the settings with those that are given in their place; the model and the format stay.
+        """Return the settings with those that are given in their place; the format stays.
+
+        A window that was that of the model becomes that of the new model; any other stays.
 
         Raises:
             InvalidValue: a setting is invalid.
+            UnknownName: there is no such model.
         """
         told = {name: value for name, value in given.items() if name in _CHANGES and value is not None}
         if type(told.get("window")) is int:
             told["window"] = Window(told["window"])
+        if told.get("model", self.model) != self.model:
+            told["meter"] = None if self.model is None and self.meter == DEFAULT else self.meter
+            if "window" not in told and self._has_window_of_model():
+                told["window"] = Window.of(told["model"])
         return replace(self, **told)
+
+    def _has_window_of_model(self) -> bool:
+        try:
+            return self.model is not None and self.window == Window.of(self.model)
+        except BrimError:  # It has left the catalogue.
+            return False
 
     @property
     def budget(self) -> int:
