@@ -108,7 +108,7 @@ class Arrangement:
 
     def _keep_deeds(self, older: Sequence[int], room: int) -> Sequence[int]:
         """Keep of older turns what the agent did, and return the turns for which there was no room."""
-        least, whole = self.excerpts.least, self.turns.units
+        least, whole = self.excerpts.least_known, self.turns.units
         for at, turn in enumerate(older):
             forms = {position: least(position) for position in self._members(turn)}
             units = self.weights[turn] - sum([whole[position] - form.units for position, form in forms.items()])
@@ -125,7 +125,7 @@ class Arrangement:
 
     def _least(self, turn: int) -> int:
         """Return the tokens of the least that stays of a turn."""
-        units, least = self.turns.units, self.excerpts.least
+        units, least = self.turns.units, self.excerpts.least_known
         return self.weights[turn] - sum([units[at] - least(at).units for at in self._members(turn)])
 
     def _members(self, turn: int) -> list[int]:

@@ -151,8 +151,7 @@ class Section:
             return range(len(self.content) - 1, -1, -1)
         if self.scores is None:
             return range(len(self.content))
-        scores = self.scores
-        return sorted(range(len(scores)), key=lambda index: -scores[index])
+        return sorted(range(len(self.scores)), key=[-score for score in self.scores].__getitem__)
 
     @property
     def chosen_indexes(self) -> Sequence[int]:

@@ -37,8 +37,10 @@ def records(section: Section, marker: str | None) -> Records:
     marker = None if marker is None else marker.strip("\n")  # Each entry and the marker have a line of their own.
     order = None
     if section.scores is not None and not section.keeps_end:
-        at = {index: i for i, index in enumerate(section.chosen_indexes)}
-        order = tuple([at[index] for index in section.entry_order if index in at])
+        order = tuple(section.entry_order)
+        if section.most is not None:
+            at = {index: i for i, index in enumerate(section.chosen_indexes)}
+            order = tuple([at[index] for index in order if index in at])
     return Records(marker=marker, keep="newest" if section.keeps_end else "best", separator=section.joiner, order=order)
 
 

@@ -186,14 +186,15 @@ class Records(BaseTruncator):
 
     def _sizes(self, entries: Sequence[str], limit: int, meter: Meter) -> list[int]:
         """Return the count of each entry and its join, from the kept side, as far as they could ever fit."""
-        join = meter.count(self.separator)
+        count, join = meter.count, meter.count(self.separator)
         sizes: list[int] = []
-        total = 0
+        total, enough = 0, _JOINS_SAVE * (limit + join)
         # Without the last one: if every entry were kept, there would be nothing for the marker to report.
         for index in self._order(len(entries))[:-1]:
-            sizes.append(meter.count(entries[index]) + join)
-            total += sizes[-1]
-            if total > _JOINS_SAVE * (limit + join):
+            size = count(entries[index]) + join
+            sizes.append(size)
+            total += size
+            if total > enough:
                 break
         return sizes
 
