@@ -94,6 +94,11 @@ EVENTS = {
         {"reason": "fault", "became": "pass", "error": "KeyError"},
         "fault    TEAM talk gpt-5: KeyError in brim; the request was passed on as it came",
     ),
+    "unreadable": (
+        "fault",
+        {"reason": "fault", "became": "refuse", "error": "InvalidType"},
+        "fault    TEAM talk gpt-5: brim cannot read a message (InvalidType); the request was refused",
+    ),
 }
 
 

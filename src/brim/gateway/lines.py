@@ -38,6 +38,8 @@ _REFUSALS = {
     "fault": "brim had an error",
 }
 """Refusals in words; any other is named by its reason."""
+_UNREADABLE = ("InvalidType", "InvalidValue")
+"""Errors that the client made: no provider accepts such a message."""
 
 
 class ActivityLines:
@@ -148,7 +150,9 @@ def _learned(fields: Mapping[str, Any]) -> tuple[str, str]:
 
 def _fault(fields: Mapping[str, Any]) -> tuple[str, str]:
     became = "passed on as it came" if fields["became"] == "pass" else "refused"
-    return "fault", f"{fields['error']} in brim; the request was {became}"
+    error = fields["error"]
+    what = f"brim cannot read a message ({error})" if error in _UNREADABLE else f"{error} in brim"
+    return "fault", f"{what}; the request was {became}"
 
 
 _TEXTS: dict[str, Callable[[Mapping[str, Any]], tuple[str, str]]] = {
