@@ -9,6 +9,7 @@ import pytest
 import brim
 from audit import traces
 from brim.meter import meter
+from brim.studio import lab_source
 from brim.studio.views import cache, context, prompt, prompt_diff, search, sessions, timeline, tool_use
 from brim.studio.workspace import Workspace
 
@@ -137,6 +138,29 @@ def test_a_receipt_opens_as_a_prompt_with_what_was_taken_out(workspace, tmp_path
     docs = next(row for row in told["rows"] if row["role"] == "docs")
     assert docs["text"] in fitted.text
     assert any(sign == "-" and "line 399" in text for sign, text in docs["taken"])
+
+
+def test_the_receipt_of_a_whole_request_opens_and_is_fitted_at_any_budget(workspace, tmp_path):
+    said = [{"role": ("user", "assistant")[i % 2], "content": f"number {i} " * 10} for i in range(41)]
+    given = {
+        "system": [brim.Section("rules", "Be brief. " * 5, priority="required")],
+        "messages": said,
+        "user": [brim.Section("documents", [f"document {i} " * 20 for i in range(30)], keep="best", floor="20%")],
+        "model": "gpt-4o",
+    }
+    made = brim.fit_request(**given, budget=900, capture=True)
+    path = tmp_path / "receipt.json"
+    path.write_text(made.receipt.to_json())
+    session = opened(workspace, path).sessions[0]
+    told = prompt.prompt(workspace, session)
+    assert sum(row["units"] for row in told["rows"] if row["sent"]) == made.used == told["used"]
+    assert {"rules", "documents"} <= {row["role"] for row in told["rows"]}
+    source = lab_source.opened(workspace, f"session:{session}")
+    for budget in (500, 900, 2_000):
+        found, due = source.fit(budget, {}), brim.fit_request(**given, budget=budget).receipt
+        assert [(part.name, part.used, part.state) for part in found.parts] == [
+            (part.name, part.used, part.state) for part in due.parts
+        ]
 
 
 @pytest.mark.parametrize(
