@@ -1,5 +1,8 @@
 """Which shape messages are in: told by what only one shape has, and by nothing that all of them have."""
 
+from dataclasses import asdict, dataclass
+from typing import Any
+
 import pytest
 
 import brim
@@ -125,3 +128,20 @@ def test_a_name_that_is_none_of_the_shapes_is_refused_and_the_shapes_are_listed(
 
 def test_every_shape_has_its_name():
     assert [wire(name).name for name in FORMATS] == list(FORMATS)
+
+
+@dataclass
+class Said:
+    role: str
+    content: Any = None
+    tool_calls: Any = None
+    tool_call_id: Any = None
+
+
+def test_a_message_may_be_a_dataclass():
+    call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    said = [Said("user", "The task."), Said("assistant", None, [call]), Said("tool", "a line " * 90, None, "a")]
+    fitted, expected = (brim.fit_messages(each, 200, meter=CharMeter()) for each in (said, [*map(asdict, said)]))
+    assert fitted.messages[0] is said[0]  # What is not changed stays the caller's own.
+    assert [each if isinstance(each, dict) else asdict(each) for each in fitted.messages] == expected.messages
+    assert fitted.receipt == expected.receipt

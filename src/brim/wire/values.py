@@ -5,22 +5,27 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from brim.errors import InvalidType
 
 
 def plain(raw: Any) -> Any:
-    """Return a message as a mapping: itself, or the fields of a client library's object."""
+    """Return a message as a mapping: itself, or the fields of a dataclass or of a client library's object."""
     if type(raw) is dict or isinstance(raw, Mapping):
         return raw
     dump = getattr(raw, "model_dump", None) or getattr(raw, "to_dict", None)
     if isinstance(raw, type) or not callable(dump):
-        return raw
+        return {each.name: getattr(raw, each.name) for each in fields(raw)} if _is_record(raw) else raw
     try:
         return dump(exclude_unset=True)
     except TypeError:  # Another method of the same name.
         return dump()
+
+
+def _is_record(raw: Any) -> bool:
+    return is_dataclass(raw) and not isinstance(raw, type)
 
 
 def encoded(data: Any) -> str:
