@@ -18,7 +18,7 @@ _SPEC.loader.exec_module(npm_pins)
 PACKAGES = [ROOT / "src/brim/studio/page/package.json", ROOT / "scripts/agents/package.json"]
 BY_DATE = ("regex",)
 """Packages whose version is a date, and says nothing of what breaks."""
-TOOLS = ("test", "check", "dist", "docs")
+TOOLS = ("test", "check", "types", "dist", "docs")
 """Extras for work on brim, which no user installs."""
 
 

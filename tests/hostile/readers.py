@@ -58,7 +58,7 @@ from brim.requests.tool_words import related
 from brim.sessions.memory.advice import SemanticMemory
 from brim.sessions.memory.lessons import distilled
 from brim.sessions.memory.working_memory import WorkingMemory
-from brim.settings.spec import is_spec
+from brim.settings.spec import is_spec, read_spec
 from brim.settings.yaml_editor import with_value
 from brim.store.address import without_secrets
 from brim.store.packed import pack
@@ -300,6 +300,7 @@ READERS: dict[str, Read] = {
     "sessions.memory.working_memory": lambda text: WorkingMemory("context_budget\n" + text).override,
     "sessions.memory.working_memory, shown": lambda text: WorkingMemory(text).shown,
     "settings.spec.is_spec": lambda text: is_spec("a.yaml", text),
+    "settings.spec.read_spec": lambda text: read_spec("a.yaml", text),
     "settings.yaml_editor.with_value": lambda text: with_value("a: 1\n" + text[:20_000], "a.yaml", ("b",), 1),
     "store.address.without_secrets": lambda text: without_secrets(text, "postgresql://u:p@h/d"),
     "store.packed.pack": lambda text: pack(text.encode("utf-8", "surrogatepass")),

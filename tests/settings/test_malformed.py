@@ -57,7 +57,7 @@ CASES = {
     "a number of thousands of digits": ("window:\n  size: " + "9" * 5000 + "\n", 2, "must be a whole number"),
     "null where something must be": ("bounds: null\n", 1, "bounds must be one of product, strict_seed, not None"),
     "bad encoding": (b"model: gpt\nmeter: \xff\xfe\n", 2, "not UTF-8 text"),
-    "another encoding": ("model: a\n".encode("utf-16"), None, "binary"),
+    "another encoding": ("model: a\n".encode("utf-16"), None, "it is in UTF-16, and only UTF-8 is read"),
     "a NUL": (b"model: a\0b\n", None, "byte 8 is NUL"),
     "a control character": ("model: a\nmeter: \x07\n", 2, "the control character"),
     "a cycle": ("budgets: &b\n  preset: *b\n", 2, "stands for something that it is itself in"),
