@@ -460,3 +460,28 @@ def test_other_fits_on_the_way_change_nothing():
     history.fit(500, select="priority", recent=50)
     history.fit(500, select="relevance", query="7", older=60)
     assert history.fit(700).messages == fit(messages, 700).messages
+
+
+@pytest.mark.parametrize(
+    ("format", "thought", "asked"),
+    [
+        (
+            "anthropic",
+            {"role": "assistant", "content": [{"type": "thinking", "thinking": "so " * 60, "signature": "s"}]},
+            {"role": "user", "content": "Go on."},
+        ),
+        (
+            "bedrock",
+            {"role": "assistant", "content": [{"reasoningContent": {"reasoningText": {"text": "so " * 60}}}]},
+            {"role": "user", "content": [{"text": "Go on."}]},
+        ),
+    ],
+)
+def test_a_message_of_thinking_alone_leaves_a_mark_where_user_and_model_take_turns(format, thought, asked):
+    said = [asked, thought, asked, thought, asked]
+    sizes = set()
+    for fitted in every_fit(said, format=format, step=3):
+        roles = [message["role"] for message in fitted.messages]
+        assert roles == ["user", "assistant", "user", "assistant", "user"][: len(roles)]
+        sizes.add(len(roles))
+    assert 3 in sizes

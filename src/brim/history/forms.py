@@ -130,12 +130,21 @@ class Forms:
         return GONE if raw is None else Form(raw, turns.chat.units(turns.wire.read(raw, turns.indexes[position])))
 
     def without_thinking(self, position: int, form: Form) -> Form:
-        """Return a form without the thinking in it; that before the last call stays."""
+        """Return a form without the thinking in it; that before the last call stays.
+
+        A message of thinking alone becomes a mark where user and model must take turns.
+        """
         if form.raw is None or position == self._owed:
             return form
-        message = self._turns.wire.read(form.raw, self._turns.indexes[position])
+        wire, index = self._turns.wire, self._turns.indexes[position]
+        message = wire.read(form.raw, index)
         thoughts = [piece for piece in message.pieces if piece.kind == "thinking"]
-        return self.without(position, message, thoughts) if thoughts else form
+        if not thoughts:
+            return form
+        made = self.without(position, message, thoughts)
+        if made is GONE and wire.pairs:
+            made = self.without(position, wire.read(wire.append(form.raw, _MARK), index), thoughts)
+        return made
 
     @property
     def _owed(self) -> int | None:
