@@ -1,6 +1,7 @@
 """The names of conversations: by header or body, apart for each key, and never with a secret in them."""
 
-from brim.gateway.identity import named
+from brim.gateway import identity
+from brim.gateway.identity import has_key, named
 from gateway.attacks import KEY_SHAPES
 
 
@@ -35,3 +36,13 @@ def test_a_name_that_cannot_be_logged_is_made_plain_and_stays_unique():
     names = [named(text, {}, "") for text in ("a b", "a\nb", "x" * 300, "x" * 301)]
     assert len(set(names)) == 4
     assert all(name.isascii() and name.isprintable() and len(name) < 250 for name in names)
+
+
+def test_names_that_were_searched_are_kept_but_no_key_and_not_without_end():
+    keys = [key for key in KEY_SHAPES if has_key(key, [])]  # The others are told by what a client shows as its key.
+    assert len(keys) > 5
+    for name in (*keys, *(f"model-{i}" for i in range(600))):
+        assert has_key(name, []) == (name in keys)
+    assert "model-599" in identity._PLAIN
+    assert len(identity._PLAIN) <= 256
+    assert not identity._PLAIN.intersection(keys)

@@ -56,4 +56,5 @@ def test_a_store_takes_about_as_much_as_was_said(tmp_path):
             text = " ".join(words[i * 1_000 : (i + 1) * 1_000])
             store.append("one", [("message", {"message": {"role": "user", "content": text}})])
             store.keep("one", {f"b2:{i}": text})
+        assert store.text("b2:39") == store.entries("one")[39].body["message"]["content"] == text
     assert os.path.getsize(tmp_path / "brim.db") < 2 * len(" ".join(words))

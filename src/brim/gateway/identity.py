@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -20,6 +19,9 @@ _LOOKED_AT = 1_000
 """Characters of a name that is searched for keys. A longer one counts as one, so only a fingerprint of it is kept."""
 _SHORTEST = 4
 """Characters of the shortest key that is looked for in a name."""
+_PLAIN: set[str] = set()
+"""Names that were searched and look like no key. One that does is not kept."""
+_MOST_PLAIN = 256
 _UNUSUAL = re.compile(r"[^\x21-\x7e]")
 
 
@@ -69,10 +71,16 @@ def has_key(text: str, shown: Sequence[str]) -> bool:
     """Return whether a name contains a key of the request or anything that looks like a key, or is too long to tell."""
     if len(text) > _LOOKED_AT or any(each in text for each in shown if len(each) >= _SHORTEST):
         return True
-    return _is_like_key(text)
+    if text in _PLAIN:
+        return False
+    found = _is_like_key(text)
+    if not found:
+        if len(_PLAIN) >= _MOST_PLAIN:
+            _PLAIN.clear()
+        _PLAIN.add(text)
+    return found
 
 
-@lru_cache(maxsize=256)
 def _is_like_key(text: str) -> bool:
     # A key after an underscore is no word of its own, as it is in a text.
     starts = [0, *(i + 1 for i, letter in enumerate(text[:LONGEST]) if letter == "_")]
