@@ -12,7 +12,7 @@ QUIET  := -W ignore::pytest.PytestUnraisableExceptionWarning -W ignore::Resource
 # The tests start hundreds of processes; each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo studio test-ui screenshots chromium docs check-docs pages test test-llm test-services test-hostile test-integrations test-audit-ray crash check prove prove-counts prove-outages prove-audit prove-gateway prove-gateway-fuzz bench-gateway test-agents faults bench try sbom dist requirements clean
+.PHONY: demo studio test-ui screenshots chromium docs check-docs pages test test-llm test-services test-hostile test-integrations test-audit-ray crash check prove prove-properties prove-counts prove-outages prove-audit prove-gateway prove-gateway-fuzz bench-gateway test-agents faults bench try sbom dist requirements clean
 
 demo: $(VENV)/.core
 	@$(BIN)/brim demo
@@ -86,6 +86,10 @@ check: $(VENV)/.check
 
 prove: $(VENV)/.test
 	$(BIN)/python scripts/prove.py $(PROVE)
+
+# Every property of the tests with new examples, about seventeen times as many as `make test` tries.
+prove-properties: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 --hypothesis-profile long -m 'hypothesis and not (services or ui or integrations or ray or hostile)'
 
 # A long text anywhere in 20,000 generated requests: the count rises, or the field is on the list of those that do not count.
 prove-counts: $(VENV)/.test

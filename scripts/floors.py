@@ -48,13 +48,23 @@ def modules(package: Path = PACKAGE) -> dict[str, ast.Module]:
     return found
 
 
+def statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield every statement of a module, also those inside others: each import, class and function is one."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            waiting += getattr(node, field, ())
+
+
 def graph(trees: Mapping[str, ast.Module]) -> dict[str, set[str]]:
     """Return which module imports which."""
     return {name: {target for target in _imports(tree, trees) if target != name} for name, tree in trees.items()}
 
 
 def _imports(tree: ast.Module, known: Mapping[str, ast.Module]) -> Iterator[str]:
-    for node in ast.walk(tree):
+    for node in statements(tree):
         names: list[str] = []
         if isinstance(node, ast.ImportFrom):
             base = node.module or ""
@@ -138,7 +148,7 @@ def namesakes(trees: Mapping[str, ast.Module]) -> dict[str, list[str]]:
     """Return the names that several public classes have, each with the modules that define one."""
     found: dict[str, list[str]] = {}
     for name, tree in trees.items():
-        for node in ast.walk(tree):
+        for node in statements(tree):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found.setdefault(node.name, []).append(name)
     return {name: where for name, where in sorted(found.items()) if len(where) > 1}
@@ -152,7 +162,7 @@ def oversized(trees: Mapping[str, ast.Module], package: Path = PACKAGE) -> list[
         if lines > MOST_LINES:
             found.append(f"{path.relative_to(package)}: {lines} lines")
     for name, tree in trees.items():
-        for node in ast.walk(tree):
+        for node in statements(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
                 if lines > LONGEST_FUNCTION:

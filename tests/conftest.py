@@ -1,13 +1,18 @@
-"""Shared by all tests: one hypothesis profile, the same on every machine."""
+"""Shared by all tests: the examples of hypothesis, the same on every machine, or new ones by `make prove`."""
 
 import gc
+import os
 
 from hypothesis import HealthCheck, settings
 
-settings.register_profile(
-    "brim", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("brim")
+settings.register_profile("base", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("base"), derandomize=True, max_examples=60)
+settings.register_profile("long", settings.get_profile("base"), max_examples=1000)
+settings.load_profile("quick")
+
+# Every server of the tests is on loopback: a client reads no authorities, which takes longer than most tests.
+os.environ.pop("SSL_CERT_FILE", None)
+os.environ["SSL_CERT_DIR"] = os.path.dirname(__file__)
 
 pytest_plugins = ["projects"]
 

@@ -4,8 +4,8 @@ import pytest
 
 import promise
 
-_FITS = 1500
-_BLOCKS = 30
+_FITS = 900
+_BLOCKS = 18
 
 
 @pytest.mark.parametrize("block", range(_BLOCKS))

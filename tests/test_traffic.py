@@ -4,7 +4,7 @@ import pytest
 
 import traffic
 
-_HISTORIES, _GROWING, _BLOCKS = 500, 160, 20
+_HISTORIES, _GROWING, _BLOCKS = 300, 100, 10
 _NEW = 60
 """Histories of Gemini and Bedrock, of which each fourth grows too."""
 

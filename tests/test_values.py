@@ -7,12 +7,13 @@ import pickle
 from concurrent.futures import ProcessPoolExecutor
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
 from brim import errors
 from brim.meter.calibration import Calibrated, Calibration
+from properties import examples
 
 SECTIONS = [brim.Section("rules", "r " * 90, priority="high"), brim.Section("docs", ["d " * 40] * 9, keep="best")]
 TALK = [
@@ -180,7 +181,7 @@ def test_does_not_fit_crosses_a_process_pool():
     assert prompt == refuse(200)
 
 
-@settings(max_examples=8)
+@examples(8)
 @given(st.integers(1, 9), st.integers(300, 900), st.booleans())
 def test_a_copied_history_goes_on_like_the_original(turns, budget, stable):
     history = brim.History(model="gpt-5", stable=stable)

@@ -1,8 +1,9 @@
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.audit.totals import AuditTotals, ConversationTotals
 from brim.audit.trace import Place
+from properties import examples
 
 PLACES = st.builds(Place, st.integers(0, 3), st.integers(0, 9))
 KEYS = st.lists(st.sampled_from("abc"), min_size=1, max_size=2).map(tuple)
@@ -27,7 +28,7 @@ def merged(*parts):
     return whole
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(tallies(), tallies(), tallies())
 def test_sums_merge_the_same_in_any_order_and_grouping(a, b, c):
     assert merged(merged(a, b), c) == merged(a, merged(b, c)) == merged(c, b, a)

@@ -4,7 +4,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
@@ -16,6 +16,7 @@ from brim.flows.step_record import StepRecord
 from brim.history.note import MARK
 from brim.llm import Reply, Usage
 from brim.testing import Scripted
+from properties import examples
 
 AGENTS = ["code-critic", "work-planner", "fixer", "doc-writer"]
 NOTES = {
@@ -121,7 +122,7 @@ def test_a_pack_is_built_anew_for_each_step_and_does_not_grow(tmp_path):
 
 
 @pytest.mark.requirement("S2.4", "S2.5")
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(data=st.data())
 def test_a_pack_is_never_over_its_budget_and_always_begins_with_its_notes(data, tmp_path_factory):
     total = data.draw(st.integers(10_000, 14_000))

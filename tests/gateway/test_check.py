@@ -34,7 +34,7 @@ def server():
         made.append(http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler))
         if context is not None:
             made[-1].socket = context.wrap_socket(made[-1].socket, server_side=True)
-        threading.Thread(target=made[-1].serve_forever, daemon=True).start()
+        threading.Thread(target=made[-1].serve_forever, args=(0.01,), daemon=True).start()
         return made[-1].server_port
 
     yield start

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.gateway.recall_answer import EMPTY, stripped
@@ -11,6 +11,7 @@ from brim.gateway.recall_offer import offered
 from brim.gateway.recall_stream import RecallStream
 from gateway.test_providers import PATHS, WINDOW, body, post, started
 from model_server import sse
+from properties import examples
 
 __all__ = ["started"]
 
@@ -234,7 +235,7 @@ LISTS = {
 
 
 @pytest.mark.parametrize("format", LISTS)
-@settings(max_examples=25)
+@examples(25)
 @given(draw=st.data())
 def test_the_tool_stands_first_and_every_other_value_stays(format, draw):
     """Compared with what Python makes of the whole body."""

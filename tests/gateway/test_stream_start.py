@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from brim.gateway import relay
 from brim.gateway.problem import CHAT, MESSAGES, RESPONSES
 from brim.gateway.relay import KEEPALIVE
 from brim.gateway.stream_start import StreamStart
@@ -15,6 +16,12 @@ from model_server import events, sse
 
 PATHS = {CHAT: "/v1/chat/completions", MESSAGES: "/v1/messages", RESPONSES: "/v1/responses"}
 WORDS = "Your input exceeds the context window of this model. Please adjust your input and try again."
+
+
+@pytest.fixture(autouse=True)
+def early(monkeypatch):
+    """Let the first comment come after 0.05 seconds, so that no test waits for it."""
+    monkeypatch.setattr(relay, "_FIRST_SECONDS", 0.05)
 
 
 def asked(route, turns=60):

@@ -1,11 +1,12 @@
 """What has to stay is cut step by step: the newest turn, the task as well; then the task goes, or both are a mark."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
 from brim.testing import CharMeter, PieceMeter
+from properties import examples
 from talk import answer, calling, gives, item_call, item_output, model, refusal, result, same, says, system, user
 
 PIECES, CHARS = PieceMeter(), CharMeter()
@@ -215,7 +216,7 @@ def fate(messages, budget, meter):
     return {"dropped": "gone", "whole": "whole"}[task.state]
 
 
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(
     meter=st.sampled_from([PIECES, CHARS]),
     task=st.integers(1, 20),

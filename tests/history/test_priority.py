@@ -1,12 +1,13 @@
 from dataclasses import FrozenInstanceError, replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.errors import InvalidType, InvalidValue
 from brim.history.priority import DEFAULT, NAMES, AgentClasses, PriorityClass, distribution, words
 from brim.receipts.section import Priority
+from properties import examples
 
 TABLE = DEFAULT.amended(agents={"CRITICAL": ["code-critic"], "LOW": ["doc-writer", "flow-historian"]})
 JOINS = [
@@ -131,7 +132,7 @@ def test_names_are_parted_into_words(text, expected):
     assert list(words(text)) == expected
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(
     before=st.text("abcxyzABC019_- .", max_size=8),
     word=st.sampled_from(["critic", "decider", "author", "implement"]),

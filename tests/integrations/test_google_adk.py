@@ -16,13 +16,14 @@ from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import InMemoryRunner
 from google.genai import errors, types
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import PrivateAttr
 
 import brim
 from brim.integrations.google_adk import TRANSLATION, BrimPlugin
 from integrations.translations import fitted, rewritten
+from properties import examples
 
 WINDOW = 4_000
 GOAL = "Find out why the harbour is silting up."
@@ -251,14 +252,14 @@ def histories(draw):
     return contents
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(histories())
 def test_messages_come_back_as_they_were(contents):
     before = [content.model_copy(deep=True) for content in contents]
     assert rewritten(TRANSLATION, contents, "anthropic") == contents == before
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(histories(), st.integers(60, 2_000))
 def test_what_is_left_is_legal_and_of_the_same_kind(contents, window):
     try:

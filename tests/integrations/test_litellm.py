@@ -10,12 +10,13 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # it would be fetched
 
 import litellm
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
 from brim.errors import DoesNotFit, InvalidType
 from brim.integrations.litellm import BrimHook
+from properties import examples
 
 litellm.suppress_debug_info = True
 
@@ -284,7 +285,7 @@ def contents():
     return st.one_of(st.text(max_size=40), parts)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(said=st.lists(st.tuples(contents(), st.text(max_size=30), st.integers(0, 2)), max_size=5))
 def test_a_call_that_fits_is_passed_on_as_it_came(said):
     messages = [{"role": "system", "content": SYSTEM}]

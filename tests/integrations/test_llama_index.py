@@ -6,7 +6,7 @@ import asyncio
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.agent.workflow import AgentStream, FunctionAgent
 from llama_index.core.base.llms.types import (
@@ -29,6 +29,7 @@ from llama_index.llms.openai_like import OpenAILike
 import brim
 from brim.integrations.llama_index import TRANSLATION, BrimLLM, BrimMemory
 from integrations.translations import fitted, rewritten
+from properties import examples
 
 WINDOW = 4_000
 GOAL = "Find out why the harbour is silting up."
@@ -233,7 +234,7 @@ def histories(draw):
 
 
 @pytest.mark.parametrize("format", ["openai", "anthropic"])
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(messages=histories())
 def test_messages_come_back_as_they_were(format, messages):
     before = [message.model_copy(deep=True) for message in messages]
@@ -241,7 +242,7 @@ def test_messages_come_back_as_they_were(format, messages):
 
 
 @pytest.mark.parametrize("format", ["openai", "anthropic"])
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(messages=histories(), window=st.integers(60, 2_000))
 def test_what_is_left_is_legal(format, messages, window):
     before = [message.model_copy(deep=True) for message in messages]

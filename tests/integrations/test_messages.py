@@ -6,7 +6,7 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
@@ -23,6 +23,7 @@ from brim.integrations.messages import (
 )
 from brim.sessions.conversations import Conversations
 from integrations.translations import fitted
+from properties import examples
 
 LONG = "mud and sand; " * 2_000
 FORMATS = ("openai", "anthropic")
@@ -194,7 +195,7 @@ def histories(draw):
 
 
 @given(histories(), st.sampled_from(FORMATS), st.integers(60, 400))
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_calls_keep_their_results(messages, format, window):
     try:
         made = fitted(WRITTEN, messages, window, format)
@@ -216,7 +217,7 @@ def test_calls_keep_their_results(messages, format, window):
 
 
 @given(histories(), st.sampled_from(FORMATS))
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_what_was_not_touched_is_kept_whole(messages, format):
     raws = to_wire(messages, format)
     assert json.loads(json.dumps(raws)) == raws

@@ -8,7 +8,7 @@ import json
 
 import PIL.Image
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from smolagents import ActionStep, CodeAgent, OpenAIModel, PlanningStep, ToolCallingAgent, tool
 from smolagents.models import ChatMessage, MessageRole
@@ -19,6 +19,7 @@ from brim.integrations.messages import to_wire
 from brim.integrations.smolagents import TRANSLATION, fit_steps
 from brim.sessions.conversations import Conversations
 from integrations.translations import fitted, rewritten
+from properties import examples
 
 WINDOW = 6_000
 GOAL = "Find out why the harbour is silting up."
@@ -209,7 +210,7 @@ def histories(draw):
 
 
 @pytest.mark.parametrize("format", ["openai", "anthropic"])
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(messages=histories())
 def test_messages_come_back_as_they_were(format, messages):
     before = copy.deepcopy(messages)
@@ -220,7 +221,7 @@ def test_messages_come_back_as_they_were(format, messages):
 
 
 @pytest.mark.parametrize("format", ["openai", "anthropic"])
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(messages=histories(), window=st.integers(60, 2_000))
 def test_what_is_left_keeps_calls_and_what_came_of_them_together(format, messages, window):
     before = copy.deepcopy(messages)

@@ -8,7 +8,7 @@ import json
 
 import openai
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strands import Agent, tool
 from strands.agent.conversation_manager import NullConversationManager, SlidingWindowConversationManager
@@ -20,6 +20,7 @@ from strands.types.exceptions import ContextWindowOverflowException
 import brim
 from brim.integrations.strands import TRANSLATION, BrimConversationManager, _usage
 from integrations.translations import fitted, rewritten
+from properties import examples
 
 WINDOW = 4_000
 GOAL = "Find out why the harbour is silting up."
@@ -201,14 +202,14 @@ def histories(draw):
     return messages
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(histories())
 def test_messages_come_back_as_they_were(messages):
     before = copy.deepcopy(messages)
     assert rewritten(TRANSLATION, messages, "anthropic") == messages == before
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(histories(), st.integers(60, 2_000))
 def test_what_is_left_is_legal_and_takes_turns(messages, window):
     before = copy.deepcopy(messages)

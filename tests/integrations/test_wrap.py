@@ -9,7 +9,7 @@ import anthropic
 import openai
 import pydantic
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
@@ -18,6 +18,7 @@ from brim.errors import DoesNotFit, InvalidType
 from brim.integrations.client_call import ClientCall
 from brim.sessions.beginning import bare
 from brim.sessions.conversations import Conversations
+from properties import examples
 
 WINDOW, CALLS, ANSWER = 3_000, 20, 100
 SYSTEM, TASK = "You are a careful engineer.", "Find out why the nightly build fails."
@@ -570,7 +571,7 @@ def flat(lists):
     ]
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(messages=chat_messages())
 def test_what_is_sent_whole_is_the_callers_own_and_what_is_cut_keeps_the_rest(messages):
     before = json.dumps(messages)

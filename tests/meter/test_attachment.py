@@ -4,11 +4,12 @@ import time
 import zlib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.meter import attachment
 from brim.meter.attachment import count_audio, count_file, pages
+from properties import examples
 
 
 def wav(seconds, rate=48_000, before=b""):
@@ -87,7 +88,7 @@ def test_other_files_cost_a_share_of_their_bytes_and_never_their_base64_as_text(
     assert count_file("gpt-4o", unmarked).units == 2 * 3765
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(raw=st.binary(max_size=60), head=st.sampled_from([b"", b"%PDF-", b"RIFF\0\0\0\0WAVEfmt ", b"/ObjStm stream\n"]))
 def test_garbage_never_raises(raw, head):
     for source in (head + raw, base64.b64encode(head + raw).decode()):

@@ -4,12 +4,13 @@ import json
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
 from brim.errors import InvalidValue
 from brim.meter.calibration import MILLION, Calibrated, Calibration, CallSize
+from properties import examples
 from talk import calling, loop, system, user
 
 QUARTERS = brim.meter("chars/4")
@@ -213,7 +214,7 @@ def test_the_name_tells_how_many_answers_were_recorded():
     assert Calibrated(QUARTERS, known).name == "chars/4, calibrated by 1 calls"
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.text(), st.integers(0, 60))
 def test_cuts_are_never_over_the_limit(text, limit):
     meter = Calibrated(QUARTERS)

@@ -6,7 +6,7 @@ from itertools import pairwise
 from types import ModuleType
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import strategies
@@ -16,6 +16,7 @@ from brim.meter.base import Meter
 from brim.meter.estimate import FAMILIES, ClassesEngine, Estimate, classes, estimate_for
 from brim.meter.vocabularies import vocabulary
 from brim.testing import CharMeter, PieceMeter
+from properties import examples
 
 SAMPLES = {
     "prose": "The committee met on Tuesday to discuss the budget. Nobody had read the report, so the chair read it "
@@ -88,7 +89,7 @@ def test_it_says_that_it_is_an_estimate_and_by_what(family):
     assert made.name == f"{family} (estimate: {PROXIES[family]} x weights by character class)"
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(family=families, text=strategies.texts)
 def test_nothing_is_nothing_and_anything_is_something(family, text):
     count, load, upper = meter(family).count(text), meter(family).load(text), meter(family).upper(text)
@@ -97,7 +98,7 @@ def test_nothing_is_nothing_and_anything_is_something(family, text):
     assert count <= upper
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(family=families, parts=st.lists(strategies.texts, max_size=8))
 def test_loads_add_up_to_no_less_than_the_whole(family, parts):
     """With a proxy that adds up itself, and whatever the classes of the parts."""
@@ -106,14 +107,14 @@ def test_loads_add_up_to_no_less_than_the_whole(family, parts):
     assert sum(map(adding.upper, parts)) >= adding.upper("".join(parts))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(family=families, text=strategies.texts)
 def test_one_character_more_costs_hardly_less(family, text):
     counts = [meter(family).measure(text[:end]) for end in range(min(len(text), 60))]
     assert all(after >= before - 3 for before, after in pairwise(counts))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(family=families, text=strategies.long_texts, limit=st.integers(0, 60))
 def test_cuts_are_never_over(family, text, limit):
     made = Estimate(family, PieceMeter())
@@ -129,7 +130,7 @@ def slowly(text):
     return counts
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(text=strategies.texts, block=st.sampled_from([3, 50, 1 << 17]))
 def test_classes_are_those_of_each_character(text, block):
     with pytest.MonkeyPatch.context() as patch:

@@ -3,7 +3,7 @@ import struct
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.errors import InvalidType, InvalidValue
@@ -12,6 +12,7 @@ from brim.meter import image
 from brim.meter.blob import Blob, opened
 from brim.meter.image import count_image, count_media, size_of
 from brim.meter.image_rules import OTHER, Pictured, checked, family_of
+from properties import examples
 
 DETAILS = [None, "low", "high", "original", "auto", "medium", "MEDIA_RESOLUTION_LOW"]
 MODELS = [
@@ -96,7 +97,7 @@ sides = st.integers(1, 16_000)
 
 
 @pytest.mark.parametrize("build", FORMATS)
-@settings(max_examples=20)
+@examples(20)
 @given(width=sides, height=sides)
 def test_a_header_tells_width_and_height(build, width, height):
     assert size_of_bytes(build(width, height)) == (width, height)
@@ -111,7 +112,7 @@ def test_a_header_that_ends_too_soon_tells_nothing_and_never_something_wrong(bui
 
 
 @pytest.mark.parametrize("build", FORMATS)
-@settings(max_examples=30)
+@examples(30)
 @given(noise=st.binary(max_size=80), at=st.integers(0, 40))
 def test_garbage_never_raises(build, noise, at):
     for raw in (noise, build(300, 200)[:at] + noise):
@@ -126,7 +127,7 @@ def test_no_size_is_no_size(build):
     assert size_of_bytes(build(10, 0)) is None
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(
     raw=st.binary(max_size=200),
     width=st.sampled_from([0, 4, 64, 76]),
@@ -252,7 +253,7 @@ def test_patches_are_scaled_down_as_the_guide_says():
 
 
 @pytest.mark.parametrize("model", MODELS)
-@settings(max_examples=30)
+@examples(30)
 @given(width=st.integers(1, 70_000), height=st.integers(1, 70_000), detail=st.sampled_from(DETAILS))
 def test_no_image_costs_nothing_or_more_than_the_most(model, width, height, detail):
     rule = family_of(model)
@@ -262,7 +263,7 @@ def test_no_image_costs_nothing_or_more_than_the_most(model, width, height, deta
 
 
 @pytest.mark.parametrize("model", MODELS)
-@settings(max_examples=20)
+@examples(20)
 @given(side=st.integers(1, 2**31), detail=st.sampled_from(DETAILS))
 def test_a_line_costs_no_more_than_the_most(model, side, detail):
     assert 0 < count_image(model, png(side, 1), detail).units <= family_of(model).units(None, image.checked(detail))
@@ -285,7 +286,7 @@ def blocks_by_trial(width, height, edge, most):
     raise AssertionError
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(width=st.integers(1, 6_000), height=st.integers(1, 6_000), fine=st.booleans())
 def test_claude_sees_the_largest_size_that_fits(width, height, fine):
     model, edge, most = ("claude-opus-5", 2576, 4784) if fine else ("claude-opus-4-6", 1568, 1568)

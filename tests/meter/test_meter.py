@@ -1,12 +1,13 @@
 """Meters by name."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
 from brim.meter import catalogue, memo, meter, meter_for, name_of
 from brim.meter.base import Meter
+from properties import examples
 
 
 @pytest.mark.parametrize(
@@ -42,7 +43,7 @@ def test_every_model_of_the_catalogue_can_be_counted():
 
 
 @pytest.mark.parametrize("name", ["chars", "chars/4", "chars/4+1", "bytes/4"])
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(parts=st.lists(st.text("ab漢😀", max_size=9), max_size=9))
 def test_loads_add_up_to_no_less_than_the_whole(name, parts):
     assert sum(map(meter(name).load, parts)) >= meter(name).count("".join(parts))

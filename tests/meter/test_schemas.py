@@ -3,7 +3,7 @@ import time
 from types import MappingProxyType
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.errors import InvalidType, InvalidValue
@@ -11,6 +11,7 @@ from brim.meter import schemas as schemas_module
 from brim.meter.schemas import count_tools
 from brim.meter.vocabularies import vocabulary
 from brim.testing import CharMeter, PieceMeter
+from properties import examples
 
 TEXT = {"type": "string", "description": "What to look for."}
 UNIT = {"type": "string", "description": "In which unit", "enum": ["km", "miles"]}
@@ -215,7 +216,7 @@ def said(node):
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 @pytest.mark.parametrize("meter", [CharMeter(), PieceMeter(), vocabulary("o200k_base")], ids=["char", "piece", "o200k"])
-@settings(max_examples=40)
+@examples(40)
 @given(parameters=objects(schemas), name=names, description=told)
 def test_no_count_is_less_than_what_has_to_be_said(meter, provider, parameters, name, description):
     build = claude if provider == "anthropic" else chat

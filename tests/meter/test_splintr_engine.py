@@ -5,13 +5,14 @@ from functools import cache
 from types import ModuleType
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import strategies
 from brim.errors import SourceError, UnknownName
 from brim.meter import splintr_engine as opened
 from brim.meter.splintr_engine import VOCABULARIES, SplintrEngine
+from properties import examples
 
 EVERY = sorted(VOCABULARIES)
 WITH_WORD_PATTERNS = [name for name in EVERY if name not in opened._SEAMS]
@@ -46,7 +47,7 @@ def test_every_vocabulary_loads_and_counts_its_probes_right(name):
 
 
 @pytest.mark.parametrize("name", ["o200k_base", "cl100k_base"])
-@settings(max_examples=40)
+@examples(40)
 @given(text=texts)
 def test_a_second_library_counts_the_same(name, text):
     import toktok
@@ -87,13 +88,13 @@ def test_markup_is_one_token_a_tag_where_the_vocabulary_has_the_tag(name, text, 
 
 
 @pytest.mark.parametrize("name", ["gemma2", "gemma3"])
-@settings(max_examples=50)
+@examples(50)
 @given(text=st.lists(st.sampled_from(["<td>", "</b>", "<h1>", "x", " ", "\n", "two words", "> </"])).map("".join))
 def test_markup_counts_what_the_library_finds_with_all_its_tokens(name, text):
     assert count(name, text) == len(original(name).encode(text))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(text=texts)
 def test_gemma3_counts_what_the_library_counts_for_it(text):
     plain = text.replace("<", "")
@@ -101,7 +102,7 @@ def test_gemma3_counts_what_the_library_counts_for_it(text):
 
 
 @pytest.mark.parametrize("name", WITH_WORD_PATTERNS)
-@settings(max_examples=25)
+@examples(25)
 @given(text=spaced)
 def test_counts_add_up_between_a_character_and_a_space(name, text):
     assert engine(name).additive
@@ -121,7 +122,7 @@ def test_a_vocabulary_that_does_not_add_up_says_so(name, left, right):
 
 
 @pytest.mark.parametrize("name", WITHOUT)
-@settings(max_examples=30)
+@examples(30)
 @given(text=st.lists(st.one_of(texts, st.sampled_from(["▁", " ▁ ", "> </b>", "\n\n x"])), max_size=8).map(" ".join))
 def test_blocks_add_up_to_the_whole(name, text):
     seam = opened._SEAMS[name]

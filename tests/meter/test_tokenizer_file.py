@@ -5,13 +5,14 @@ import os
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
 import strategies
 from brim.errors import SourceError
 from brim.meter import tokenizer_file as filed
 from brim.meter.tokenizer_file import FileEngine
+from properties import examples
 
 CONTROL = "<|end|>"
 
@@ -65,7 +66,7 @@ def test_text_is_counted_without_what_the_file_adds(engine, text, expected):
     assert engine.counts([text]) == [expected]
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(text=strategies.texts.map(lambda text: text.encode("utf-8", "replace").decode()))
 def test_no_byte_is_lost_and_no_control_string_found(engine, text):
     """Every token of a byte-level vocabulary stands for at least one byte, and the ids give the text back."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
 from brim.meter.schemas import count_tools
 from brim.meter.tool_memo import ToolMemo
+from properties import examples
 
 WORDS = st.sampled_from(["city", "unit", "Reads the rows of a table.", "name", ""])
 VALUES = st.one_of(
@@ -29,7 +30,7 @@ def counted(tools, memo=None, provider="openai") -> tuple[int, bool]:
 
 
 @given(first=st.lists(VALUES, min_size=1, max_size=4), then=VALUES, data=st.data())
-@settings(max_examples=60)
+@examples(60)
 def test_a_tool_that_was_changed_in_place_is_counted_as_it_is_now(first, then, data):
     tools = [tool(f"t{at}", value=value, other=value) for at, value in enumerate(first)]
     memo = ToolMemo()

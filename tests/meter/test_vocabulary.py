@@ -6,7 +6,7 @@ import threading
 
 import pytest
 import regex
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import strategies
@@ -15,6 +15,7 @@ from brim.meter import seams
 from brim.meter.grapheme import boundary_after, boundary_before
 from brim.meter.vocabularies import vocabulary
 from brim.meter.vocabulary import Vocabulary
+from properties import examples
 
 NAMES = ("o200k_base", "cl100k_base", "o200k_harmony", "qwen3.5")
 names = st.sampled_from(NAMES)
@@ -53,13 +54,13 @@ def test_it_counts_exactly_and_says_so(name):
     assert meter.count("") == 0
 
 
-@settings(max_examples=70, deadline=None)
+@examples(70)
 @given(name=names, text=strategies.texts)
 def test_all_text_is_ordinary_text_and_counts_what_the_library_counts(name, text):
     assert vocabulary(name).count(text) == whole(name, text)
 
 
-@settings(max_examples=70, deadline=None)
+@examples(70)
 @given(name=names, text=strategies.long_texts, size=st.integers(8, 80))
 def test_pieces_add_up_to_the_whole(name, text, size):
     parts = list(seams.pieces(text, at_lines=True, size=size))
@@ -67,7 +68,7 @@ def test_pieces_add_up_to_the_whole(name, text, size):
     assert sum(whole(name, part) for part in parts) == whole(name, text)
 
 
-@settings(max_examples=70, deadline=None)
+@examples(70)
 @given(name=names, parts=st.lists(st.one_of(strategies.texts, strategies.pieces), max_size=8))
 def test_joined_pieces_count_what_their_text_counts(name, parts):
     assert vocabulary(name).count_joined(parts) == whole(name, "".join(parts))
@@ -79,7 +80,7 @@ _GAPS = st.one_of(
 """Texts long enough to be parted, made of little but places where they must not be."""
 
 
-@settings(max_examples=70, deadline=None)
+@examples(70)
 @given(name=names, parts=st.lists(_GAPS, min_size=2, max_size=4), size=st.integers(8, 40))
 def test_seams_are_only_where_counts_add_up(name, parts, size):
     text = "".join(parts)
@@ -87,7 +88,7 @@ def test_seams_are_only_where_counts_add_up(name, parts, size):
     assert sum(whole(name, piece) for piece in seams.pieces(text, at_lines=True, size=size)) == whole(name, text)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(parts=st.lists(strategies.texts, max_size=8))
 def test_many_texts_count_what_each_counts(parts):
     meter = vocabulary("o200k_base")
@@ -98,7 +99,7 @@ def clusters(text):
     return [match.end() for match in regex.finditer(r"\X", text)]
 
 
-@settings(max_examples=70, deadline=None)
+@examples(70)
 @given(name=names, text=strategies.long_texts, limit=st.integers(0, 80))
 def test_head_and_tail_are_never_over_and_split_no_grapheme(name, text, limit):
     meter = vocabulary(name)
@@ -112,7 +113,7 @@ def test_head_and_tail_are_never_over_and_split_no_grapheme(name, text, limit):
     assert len(text) - len(tail) in ends
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(text=strategies.long_texts, limit=st.integers(1, 80))
 def test_head_and_tail_leave_little_unused(text, limit):
     """One more grapheme either way counts over the limit, or nearly: counts are not monotone."""
@@ -123,7 +124,7 @@ def test_head_and_tail_leave_little_unused(text, limit):
             assert meter.count(cut) >= limit - 4 * longest - 4, rest
 
 
-@settings(max_examples=70, deadline=None)
+@examples(70)
 @given(text=strategies.texts, index=st.integers(-2, 400))
 def test_boundaries_are_those_of_the_whole_text(text, index):
     ends = [0, *clusters(text)]
@@ -174,7 +175,7 @@ def test_big_limits_are_kept_and_nearly_used_up(text, limit):
         assert used >= limit - 8 or len(cut) == len(text)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(name=names, parts=st.lists(strategies.long_texts, max_size=4))
 def test_more_than_enough_is_never_taken_for_enough(name, parts):
     """Counting may end early, but not on a number that would pass."""

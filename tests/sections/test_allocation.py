@@ -3,12 +3,13 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.receipts.receipt import FILLS, POLICIES
 from brim.sections import allocation as solver
 from brim.sections.allocation import Claim
+from properties import examples
 from sections import allocation_reference as reference
 
 fills = st.sampled_from(FILLS)
@@ -61,7 +62,7 @@ def read_in_order(claims, grants):
     return [taken[key] for key in sorted(taken)]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(rows=asks(), budget=st.integers(0, 200), fill=fills, policy=policies)
 def test_it_grants_what_the_reference_grants(rows, budget, fill, policy):
     claims = built(rows, budget)
@@ -70,7 +71,7 @@ def test_it_grants_what_the_reference_grants(rows, budget, fill, policy):
         assert solver.allocate(claims, budget, fill=fill, policy=policy) == expected
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(rows=asks(), budget=st.integers(0, 200), fill=fills, policy=policies)
 def test_grants_and_tolls_stay_within_the_budget_and_each_grant_within_its_claim(rows, budget, fill, policy):
     claims = built(rows, budget)
@@ -83,7 +84,7 @@ def test_grants_and_tolls_stay_within_the_budget_and_each_grant_within_its_claim
         assert not c.required or grant or not c.wanted
 
 
-@settings(max_examples=250, deadline=None)
+@examples(250)
 @given(rows=asks(), budget=st.integers(0, 200), more=st.integers(1, 60), fill=fills, policy=policies)
 def test_where_two_budgets_first_differ_the_bigger_gives_more(rows, budget, more, fill, policy):
     readings = []
@@ -98,7 +99,7 @@ def test_where_two_budgets_first_differ_the_bigger_gives_more(rows, budget, more
             break
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(rows=asks(), budget=st.integers(0, 200), fill=fills, data=st.data())
 def test_what_is_not_used_flows_on_and_never_over(rows, budget, fill, data):
     claims = built(rows, budget)

@@ -2,7 +2,7 @@
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
@@ -10,6 +10,7 @@ from brim import Section
 from brim.receipts.schema import schema
 from brim.sections.stages import HARD, Stage, staged
 from brim.testing import CharMeter, PieceMeter
+from properties import examples
 
 GOSSIP = "\n".join(f"gossip {i}" for i in range(9))
 NEWS = "\n".join(f"news {i}" for i in range(9))
@@ -161,7 +162,7 @@ _STAGE = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     texts=st.lists(st.one_of(_TEXT, st.lists(_TEXT, max_size=5)), min_size=3, max_size=3),
     stages=st.lists(_STAGE, max_size=5),

@@ -6,7 +6,7 @@ import json
 import threading
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
@@ -15,6 +15,7 @@ from brim.sessions import journal
 from brim.sessions.conversations import Conversations
 from brim.wire.overflow import Overflow
 from faulty import AFTER, BEFORE, FaultyStore
+from properties import examples
 
 SYSTEM = {"role": "system", "content": "You are a careful engineer."}
 TASK = {"role": "user", "content": "Find out why the nightly build fails, and say so in one sentence."}
@@ -270,7 +271,7 @@ def test_requests_of_many_threads_are_each_of_their_own_conversation():
     assert len(conversations) == 6
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     sizes=st.lists(st.integers(0, 300), min_size=1, max_size=12), window=st.integers(400, 2_000), stable=st.booleans()
 )

@@ -1,11 +1,12 @@
 """Whatever is said, in whatever shape and settings: prompts fit, are legal, and the numbers add up."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
 from brim.errors import DoesNotFit
 from brim.sessions import Session
+from properties import examples
 from sessions.talking import TURNS
 
 SETTINGS = st.fixed_dictionaries(
@@ -26,7 +27,7 @@ SETTINGS = st.fixed_dictionaries(
 ACTIONS = st.lists(st.sampled_from(["say", "say", "say", "prompt", "prompt", "usage", "open", "compact"]), max_size=40)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(told=SETTINGS, format=st.sampled_from(sorted(TURNS)), actions=ACTIONS, lines=st.sampled_from([3, 60]))
 def test_prompts_fit_are_legal_and_add_up_whatever_comes(told, format, actions, lines):
     messages = iter([message for i in range(40) for message in TURNS[format](i, lines=lines)])

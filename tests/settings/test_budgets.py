@@ -1,7 +1,7 @@
 import logging
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
@@ -19,6 +19,7 @@ from brim.settings.budgets import (
     scaled,
 )
 from brim.settings.values import Value
+from properties import examples
 
 NAMES = {TOTAL: "context_budget_chars", RECENT: "history_max_recent_chars", OLDER: "history_max_older_chars"}
 
@@ -157,7 +158,7 @@ def test_a_budget_of_about_the_window_is_warned_of(project, window, total, told)
     assert any("little is left for instructions and the answer" in warning for warning in found.warnings) is told
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.integers(0, 10**9),
     st.integers(0, 10**9),

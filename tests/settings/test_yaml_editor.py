@@ -4,11 +4,12 @@ import re
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.errors import SourceError
 from brim.settings.yaml_editor import with_value, without_value, written
+from properties import examples
 
 TEXT = """\
 # The settings of this project.
@@ -152,7 +153,7 @@ TREES = st.dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(TREES, st.booleans(), KEYS, KEYS, st.one_of(st.integers(), st.text("ab :#-'\"\n,[]", max_size=6)))
 def test_an_edit_changes_the_value_and_no_other_or_is_refused(tree, flow, first, second, value):
     before = yaml.safe_dump(tree, default_flow_style=flow, allow_unicode=True, sort_keys=False)
@@ -206,7 +207,7 @@ def test_what_cannot_be_removed_alone_is_refused(before, keys, told):
         without_value(before, "f", keys)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(TREES, st.booleans(), KEYS, KEYS, LEAVES)
 def test_what_was_added_and_removed_leaves_the_values_as_they_were(tree, flow, first, second, value):
     from brim.files.source import parse

@@ -185,7 +185,7 @@ class DictionaryStore:
             found = self._tables.texts.get(check_name("handle", handle))
             if session is not None and (session, handle) not in self._tables.kept:
                 return None
-        return None if found is None else decode_text(found)
+        return None if found is None else decode_text(self.url, found)
 
     def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[SearchHit]:
         """Return the kept texts that share words with a query, the best first."""
@@ -194,7 +194,7 @@ class DictionaryStore:
             check_name("session", session)
         with self._lock:
             self._ready()
-            texts = {handle: decode_text(content) for handle, content in self._tables.texts.items()}
+            texts = {handle: decode_text(self.url, content) for handle, content in self._tables.texts.items()}
             owners = {
                 handle: owner
                 for (owner, handle), _ in sorted(self._tables.kept.items(), key=_kept_order)

@@ -1,10 +1,11 @@
 """Whatever is asked of a store, SQLite answers as the plain dictionaries do."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.errors import BrimError
 from brim.store import open_store
+from properties import examples
 from store.oracle import DictionaryStore
 
 _SESSIONS = st.sampled_from(["a", "b", "c"])
@@ -76,7 +77,7 @@ class Side:
         return {each[:3] for each in answer} if name == "search" else answer
 
 
-@settings(max_examples=80)
+@examples(200)
 @given(calls=st.lists(_CALLS, max_size=25))
 def test_sqlite_answers_as_dictionaries_do(calls):
     plain = Side(DictionaryStore)

@@ -3,13 +3,14 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.errors import Conflict, InvalidType, InvalidValue, LeaseLost, StoreError
 from brim.receipts.receipt import handle
 from brim.store import LogEntry, Purged, SessionRow, open_store
 from brim.store.body import decode_body, encode_body
+from properties import examples
 
 HARD = [
     "",
@@ -92,7 +93,7 @@ def test_texts_come_back_as_they_were_whatever_their_characters(store, text):
     assert store.load("loop", "1").body == lease.body == store.result("q", "1") == body
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(text=st.text(st.characters(exclude_categories=[])))
 def test_a_body_is_the_same_after_packing(text):
     assert decode_body("here", encode_body("body", {text: text})) == {text: text}

@@ -1,12 +1,15 @@
 """The piece of a text that shows why it was found."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from brim.meter.words import terms
+from brim.store import words
 from brim.store.address import shown_url
 from brim.store.postgres import _vector
 from brim.store.words import excerpt, query_words, text_words
+from properties import examples
 
 LONG = "filler " * 500
 
@@ -20,6 +23,14 @@ def test_an_excerpt_shows_where_most_of_the_words_stand():
     assert len(shown) <= 202
 
 
+def test_an_excerpt_reads_each_piece_of_a_text_once_and_ends_with_the_last_word_that_it_has(monkeypatch):
+    read = []
+    monkeypatch.setattr(words, "terms", lambda piece: read.append(piece) or terms(piece))
+    text = "apples and nothing else. " * 5_000
+    assert excerpt(text, ["appl", "pear"]).startswith("apples and nothing")
+    assert sorted(read) == ["and", "apples", "else.", "nothing"]
+
+
 def test_an_excerpt_is_one_line_that_can_be_printed():
     assert excerpt("one\n\n two\0three\ud800", ["two"]) == "one two three\ufffd"
 
@@ -28,13 +39,13 @@ def test_an_excerpt_of_a_short_text_is_the_text():
     assert excerpt("apples", ["appl"]) == "apples"
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(text=st.text(st.characters(exclude_categories=[]), max_size=300), start=st.text("ab \n", max_size=300))
 def test_every_word_of_a_text_can_be_stored_and_an_excerpt_be_printed(text, start):
-    words = text_words(start + text)
-    assert all(word and " " not in word and "\0" not in word for word in words)
-    " ".join(words).encode()
-    excerpt(start + text, words).encode()
+    found = text_words(start + text)
+    assert all(word and " " not in word and "\0" not in word for word in found)
+    " ".join(found).encode()
+    excerpt(start + text, found).encode()
 
 
 def test_words_for_postgres_are_quoted_and_bounded():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import regex
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from brim.errors import DoesNotFit
@@ -20,10 +19,6 @@ every_meter = pytest.mark.parametrize("meter", METERS)
 
 BAR = "\ue000"
 """A marker that no generated text holds, so that a test can take a result apart."""
-
-
-def examples(count):
-    return settings(max_examples=count, deadline=None)
 
 
 def attempt(action):

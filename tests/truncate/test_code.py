@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from brim.errors import DoesNotFit
 from brim.truncate.code import Code
 from brim.truncate.code_python import outline, parse
-from truncate.cutting import CHAR, checked, every_meter, examples, limits, shares
+from properties import examples
+from truncate.cutting import CHAR, checked, every_meter, limits, shares
 
 MODULE = '''\
 """What it is for."""

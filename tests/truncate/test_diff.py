@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.truncate.diff import Diff
-from truncate.cutting import CHAR, checked, cut_as_plain_text, every_meter, examples, limits, shares
+from properties import examples
+from truncate.cutting import CHAR, checked, cut_as_plain_text, every_meter, limits, shares
 
 
 def hunk(start, body):

@@ -6,8 +6,9 @@ from hypothesis import given
 from brim.errors import DoesNotFit, InvalidValue
 from brim.testing import CharMeter
 from brim.truncate.ends import Ends, Tail
+from properties import examples
 from strategies import long_texts
-from truncate.cutting import BAR, CHAR, boundaries, checked, every_meter, examples, limits, shares
+from truncate.cutting import BAR, CHAR, boundaries, checked, every_meter, limits, shares
 
 
 @pytest.mark.parametrize(

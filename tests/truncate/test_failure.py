@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from brim.truncate.failure import failure_lines, last_failure
 from brim.truncate.line_selection import GAP_MARKER, LineSelection
 from brim.truncate.shape import Shape, kind_of
-from truncate.cutting import CHAR, EXACT, checked, every_meter, examples, shares
+from properties import examples
+from truncate.cutting import CHAR, EXACT, checked, every_meter, shares
 
 FAILURES = [
     "ERROR disk full",

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.truncate.json_shape import Json, is_json_lines
-from truncate.cutting import CHAR, PIECE, boundaries, checked, every_meter, examples, limits, shares
+from properties import examples
+from truncate.cutting import CHAR, PIECE, boundaries, checked, every_meter, limits, shares
 
 RECORD = {"id": 7, "tags": ["a", "b"], "note": "long words " * 20, "rows": [{"n": n, "ok": True} for n in range(50)]}
 

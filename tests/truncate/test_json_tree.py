@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.truncate.json_tree import Array, Object, parse
-from truncate.cutting import examples
+from properties import examples
 
 tokens = st.sampled_from(
     [

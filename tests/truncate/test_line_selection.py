@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.truncate.line_selection import LineSelection, between, each, from_both_ends, keep
-from truncate.cutting import CHAR, examples
+from properties import examples
+from truncate.cutting import CHAR
 
 texts = st.lists(st.text("ab\r\u2028\x0c", max_size=6), max_size=12).map("\n".join)
 

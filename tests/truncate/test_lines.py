@@ -4,8 +4,9 @@ from hypothesis import strategies as st
 
 from brim.truncate.ends import Head
 from brim.truncate.lines import Lines
+from properties import examples
 from strategies import long_texts
-from truncate.cutting import BAR, CHAR, boundaries, checked, every_meter, examples, limits, shares
+from truncate.cutting import BAR, CHAR, boundaries, checked, every_meter, limits, shares
 
 TEXT = "first\nsecond\nthird\nfourth\n"
 

@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.truncate.log import Log
-from truncate.cutting import CHAR, checked, cut_as_plain_text, every_meter, examples, limits, shares
+from properties import examples
+from truncate.cutting import CHAR, checked, cut_as_plain_text, every_meter, limits, shares
 
 LINES = [f"12:00:{second:02} all is well in step {second}" for second in range(60)]
 

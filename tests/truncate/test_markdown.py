@@ -5,7 +5,8 @@ from markdown_it import MarkdownIt
 
 from brim.truncate.markdown import Markdown
 from brim.truncate.markdown_blocks import holds_fence
-from truncate.cutting import CHAR, checked, cut_as_plain_text, every_meter, examples, limits, shares
+from properties import examples
+from truncate.cutting import CHAR, checked, cut_as_plain_text, every_meter, limits, shares
 
 DOCUMENT = """\
 Opening words.

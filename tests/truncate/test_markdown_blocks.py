@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.truncate.markdown_blocks import blocks, fence_of, holds_fence
-from truncate.cutting import examples
+from properties import examples
 
 
 def kinds(text):

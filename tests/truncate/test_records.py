@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from brim.errors import DoesNotFit, InvalidValue
 from brim.truncate.records import Records
+from properties import examples
 from strategies import long_texts, pieces
-from truncate.cutting import BAR, CHAR, attempt, checked, every_meter, examples, limits, shares
+from truncate.cutting import BAR, CHAR, attempt, checked, every_meter, limits, shares
 
 keeps = st.sampled_from(["newest", "best"])
 ENTRIES = ["one", "two", "three", "four", "five"]

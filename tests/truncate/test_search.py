@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.truncate.search import Parts, most
-from truncate.cutting import CHAR, PIECE, examples
+from properties import examples
+from truncate.cutting import CHAR, PIECE
 
 
 def parts_of(sizes, least=1, overhead=0):

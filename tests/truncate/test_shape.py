@@ -11,8 +11,9 @@ from brim.truncate.json_shape import Json
 from brim.truncate.log import Log
 from brim.truncate.markdown import Markdown
 from brim.truncate.shape import Shape, kind_of
+from properties import examples
 from strategies import long_texts
-from truncate.cutting import CHAR, checked, every_meter, examples, limits, shares
+from truncate.cutting import CHAR, checked, every_meter, limits, shares
 
 TEXTS = {
     "json": (Json(), json.dumps({"rows": [{"id": number} for number in range(200)]})),

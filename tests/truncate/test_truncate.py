@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from brim import truncate
 from brim.errors import InvalidValue
 from brim.truncate import Head, Records, Truncator, truncator
+from properties import examples
 from strategies import long_texts
-from truncate.cutting import CHAR, EXACT, boundaries, checked, every_meter, examples, limits, shares
+from truncate.cutting import CHAR, EXACT, boundaries, checked, every_meter, limits, shares
 
 KEEPS = ["head", "tail", "ends", "lines", "newest", "best", "shape", "json", "markdown", "code", "log", "diff"]
 

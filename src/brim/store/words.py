@@ -7,6 +7,7 @@ database ranks them.
 from __future__ import annotations
 
 import re
+from collections import Counter, deque
 from itertools import islice
 
 from brim.meter.words import terms
@@ -35,22 +36,31 @@ def query_words(query: str) -> list[str]:
 
 def excerpt(text: str, wanted: list[str]) -> str:
     """Return the excerpt of a text that has most of the wanted words, on one line."""
-    looked_for = set(wanted)
+    named = _naming(text[:_INDEXED], frozenset(wanted))
+    all_there = len(frozenset().union(*named.values()))
     best, most = 0, 0
-    hits: list[tuple[int, frozenset[str]]] = []
-    for piece in _PIECE.finditer(text, 0, _INDEXED):
-        found = looked_for.intersection(terms(piece[0])) if len(piece[0]) <= _EXCERPT else None
-        if not found:
+    hits: deque[tuple[int, frozenset[str]]] = deque()
+    covered: Counter[str] = Counter()
+    for piece in _PIECE.finditer(text, 0, _INDEXED) if named else ():
+        words = named.get(piece[0])
+        if words is None:
             continue
-        hits.append((piece.start(), frozenset(found)))
+        hits.append((piece.start(), words))
+        covered.update(words)
         while hits[0][0] < piece.end() - _EXCERPT:
-            hits.pop(0)
-        covered = len(frozenset().union(*(words for _, words in hits)))
-        if covered > most:
-            best, most = hits[0][0], covered
-            if most == len(looked_for):
+            covered.subtract(hits.popleft()[1])
+        number = sum(map(bool, covered.values()))
+        if number > most:
+            best, most = hits[0][0], number
+            if most == all_there:
                 break
     return _line(text, best)
+
+
+def _naming(text: str, wanted: frozenset[str]) -> dict[str, frozenset[str]]:
+    """Return the pieces of a text that have wanted words, each with those words."""
+    pieces = {piece for piece in text.split() if len(piece) <= _EXCERPT}
+    return {piece: words for piece in pieces if (words := wanted.intersection(terms(piece)))}
 
 
 def _line(text: str, start: int) -> str:

@@ -4,7 +4,7 @@ import json
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
@@ -19,6 +19,7 @@ from brim.history.compact.continuation import (
     carried,
     continuation,
 )
+from properties import examples
 from talk import answer, calling, gives, model, result, says, system, text, use, user
 
 METER = brim.meter("o200k_base")
@@ -67,7 +68,7 @@ def test_the_text_has_all_of_it_under_headings():
         assert heading in told
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(limit=st.integers(60, 600), size=st.integers(0, 60))
 def test_the_text_is_never_over_its_limit(limit, size):
     many = [model(f"The fault {i} is in lib/part_{i}.py. We decided to drop part {i}.") for i in range(size)]

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
@@ -12,6 +12,7 @@ from brim.history.compact.extract import condensed, listed, read_back, summarise
 from brim.history.compact.facts import MessageText, harvest
 from brim.history.compact.plan import apply, plan
 from brim.testing import CharMeter, PieceMeter
+from properties import examples
 from talk import loop, model, user
 
 METER = brim.meter("o200k_base")
@@ -35,7 +36,7 @@ def test_facts_stand_under_their_headings_and_sentences_as_they_were_said():
 
 
 @pytest.mark.parametrize("meter", [CharMeter(), PieceMeter(), METER, brim.meter("chars/4")], ids=lambda m: m.name)
-@settings(max_examples=40)
+@examples(40)
 @given(data=st.data(), limit=st.integers(0, 300))
 def test_a_summary_is_never_over_its_limit(meter, data, limit):
     said = data.draw(st.lists(st.sampled_from(TEXTS) | st.text(), max_size=6))

@@ -3,10 +3,11 @@
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.history.compact.facts import KINDS, MessageText, harvest, sentences, uncovered
+from properties import examples
 
 
 def found(text, role="user", kind=None):
@@ -106,7 +107,7 @@ def test_a_fact_is_missed_only_where_it_is_not_mentioned():
     assert uncovered(facts, "PORT  IS\n8443") == [fact for fact in facts if fact.kind == "path"]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(st.tuples(st.sampled_from(["user", "assistant", "tool", "system"]), st.text()), max_size=5))
 def test_any_text_gives_known_kinds_in_a_settled_order(said):
     given_ = [MessageText(role, text, f"b2:{i}") for i, (role, text) in enumerate(said)]

@@ -1,7 +1,7 @@
 """What stays, what a summary replaces, and what comes out is legal, smaller and accounted for."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
@@ -12,6 +12,7 @@ from brim.history.compact.plan import MOST_HANDLES, Compacted, apply, plan
 from brim.history.turns import Turns
 from brim.receipts.receipt import handle
 from brim.testing import PieceMeter
+from properties import examples
 from talk import answer, calling, gives, loop, model, refusal, result, says, system, text, thinking, use, user
 
 METER = "o200k_base"
@@ -261,7 +262,7 @@ def test_neither_summary_nor_reading_nor_index_carries_a_secret():
 
 
 @pytest.mark.parametrize("meter", [METER, PieceMeter()], ids=["tokens", "pieces"])
-@settings(max_examples=15)
+@examples(15)
 @given(sizes=st.lists(st.integers(0, 1_500), min_size=6, max_size=24), limit=st.integers(1, 900))
 def test_what_a_summariser_reads_never_overflows(meter, sizes, limit):
     messages = [user(), *[model(f"{i}, word; " * (size // 4) or "x") for i, size in enumerate(sizes)]]

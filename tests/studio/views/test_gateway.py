@@ -3,9 +3,10 @@
 import json
 import time
 from contextlib import contextmanager
+from unittest.mock import patch
 
 import brim
-from brim.gateway import server
+from brim.gateway import server, traffic
 from brim.gateway.app import GatewayApp
 from brim.gateway.policy import RequestRule
 from brim.gateway.settings import GatewaySettings
@@ -46,8 +47,8 @@ def test_each_cut_has_a_receipt_that_can_be_opened_and_a_held_cut_has_none(serve
 
 @contextmanager
 def served_gateway(url, *, window=1_000, **settings):
-    """Run a gateway in front of a model on loopback that writes to a store."""
-    with running(ModelServer(window=window)) as upstream:
+    """Run a gateway in front of a model on loopback that writes to a store, soon after each request."""
+    with patch.object(traffic, "_INTERVAL", 0.1), running(ModelServer(window=window)) as upstream:
         told = GatewaySettings(
             upstream=f"{upstream}/v1", default=RequestRule(policy="fit", window=window), store=url, **settings
         )
@@ -57,7 +58,7 @@ def served_gateway(url, *, window=1_000, **settings):
 
 
 def until(ready):
-    """Return a value as soon as it is there; traffic is written once a second."""
+    """Return a value as soon as it is there."""
     end = time.monotonic() + 20
     while not (found := ready()) and time.monotonic() < end:
         time.sleep(0.05)

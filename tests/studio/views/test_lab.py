@@ -4,7 +4,7 @@ import json
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
@@ -16,6 +16,7 @@ from brim.studio import lab_source
 from brim.studio.views import lab
 from brim.studio.views.export import export
 from brim.studio.workspace import Workspace
+from properties import examples
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +56,7 @@ def fresh(source, budget, workspace):
         return brim.fit_messages(given["messages"], budget, **told).receipt
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(budget=st.integers(0, 9_000), opened=st.sampled_from([lab_source.SAMPLE, "session:orders-incident"]))
 def test_every_budget_gives_what_the_library_gives(workspace, budget, opened):
     told = lab.fit(workspace, opened, budget, None)
