@@ -573,8 +573,8 @@ AREAS = (
             ),
             (
                 "texts are remembered without their spaces",
-                "counts = [get(text) for text in texts]",
-                "counts = [get(text.strip()) for text in texts]",
+                "counts = self.memo.each(texts)",
+                "counts = self.memo.each([text.strip() for text in texts])",
             ),
             (
                 "long texts are split anywhere",

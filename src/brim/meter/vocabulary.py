@@ -100,10 +100,9 @@ class Vocabulary(BaseMeter):
 
     def count_many(self, texts: Sequence[str]) -> list[int]:
         """Return the count of each text; new texts take as few calls as their size allows."""
-        get = self.memo.get
-        counts = [get(text) for text in texts]
+        counts = self.memo.each(texts)
         if None not in counts:
-            return [count or 0 for count in counts]
+            return counts  # type: ignore[return-value]  # that is what was asked
         new = list(dict.fromkeys(text for text, count in zip(texts, counts, strict=True) if count is None))
         counted = dict(zip(new, self._run(lambda engine: self._counts(engine, new)), strict=True))
         for text, size in counted.items():

@@ -148,7 +148,7 @@ class Meters:
             message = format.read(raw, i)
             tokens += counter.units(message)
             instructed = instructed or message.role == "system"
-        tokens += sum(map(counter.text, texts))
+        tokens += sum(scale.count_many(texts) if scale.loads_are_counts else map(counter.text, texts))
         if request.system and format.name != "openai":
             tokens += counter.units(instructions(format, request.system))
             instructed = True

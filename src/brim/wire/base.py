@@ -191,8 +191,11 @@ def other_fields(values: Mapping[str, Any], format: Wire) -> dict[str, Any]:
 
 def without_fields(values: Mapping[str, Any], paths: Iterable[Path]) -> dict[str, Any]:
     """Return the fields of a body without those at some paths, in either spelling."""
-    places = [place_of(values, path) for path in paths]
-    made: dict[str, Any] = changed(values, {place: GONE for place in places if place})
+    places = [place for path in paths if (place := place_of(values, path))]
+    if all(len(place) == 1 for place in places):
+        gone = {place[0] for place in places}
+        return {key: value for key, value in values.items() if key not in gone}
+    made: dict[str, Any] = changed(values, dict.fromkeys(places, GONE))
     return made
 
 
