@@ -97,6 +97,19 @@ def test_every_mark_leads_to_its_prompt_in_one_click_and_back_returns(chromium, 
         at.page.wait_for_selector("section[aria-label=Conversations]")
 
 
+def test_the_tokens_of_the_cache_page_add_up(chromium, served):
+    with tab(chromium, served) as at:
+        at.go("cache", workspace="demo", session=SESSION)
+        told = at.page.locator(".lead").last.inner_text()
+        read, had, missed, rest = (
+            int(found.replace(",", ""))
+            for found in re.search(
+                r"^([\d,]+) .* of ([\d,]+) that .* missed: ([\d,]+) .* · ([\d,]+) at the", told
+            ).groups()
+        )
+        assert read + missed + rest == had > missed > 0
+
+
 def test_steps_are_walked_by_keys_and_compared_as_text(chromium, served):
     with tab(chromium, served) as at:
         at.go("prompt", workspace="demo", session=SESSION, step=27)

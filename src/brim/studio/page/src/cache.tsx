@@ -61,6 +61,7 @@ export function CacheDoctor({ session }: { session: string | null }) {
   const step = Number(params.value.get("call") ?? NaN);
   const one = value.calls.find((call) => call.step === step);
   const { sums } = value;
+  const rest = sums.known ? Math.max(0, sums.expected - sums.actual - sums.lost) : 0;
   return (
     <>
       <Head title={value.id}>
@@ -69,6 +70,7 @@ export function CacheDoctor({ session }: { session: string | null }) {
             ? `${n(sums.actual)} ${value.status.unit} were read from the cache${sums.expected ? `, of ${n(sums.expected)} that it had (${share(sums.actual, sums.expected)})` : ""}, in ${plural(sums.known, "step")}`
             : `${plural(sums.calls, "step")}; the provider reported no cached tokens`}
           {sums.lost > 0 && ` · missed: ${n(sums.lost)} ${value.status.unit}, ${dollars(sums.lost_usd)}`}
+          {rest > 0 && ` · ${n(rest)} at the ends of prompts, shorter than the cache stores`}
         </p>
       </Head>
       <section class="card" aria-label="Reasons">
