@@ -150,12 +150,17 @@ AREAS = (
             ),
             (
                 "excerpts that count more than estimated stay",
-                "            if self.left >= 0:\n                return\n            del",
-                "            return\n            del",
+                "            if self.left >= 0:\n                return\n            self._parts",
+                "            return\n            self._parts",
             ),
             ("nothing is excerpted", "        if not fresh or units > left:\n", "        if fresh:\n"),
-            ("where names were said first is not looked at", "few = left // _INTRODUCED", "few = 0"),
-            ("what is left is left", "        if complete and not rest and not self.held:\n", "        if False:\n"),
+            ("where names were said first is not looked at", "self._take_introduced(room // _INTRODUCED)", "0"),
+            ("excerpts are taken once", "_ROUNDS = 2\n", "_ROUNDS = 1\n"),
+            (
+                "what is left is left",
+                "        if not self.held and not rest and next(late",
+                "        if False and next(late",
+            ),
         ),
     ),
     (

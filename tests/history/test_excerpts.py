@@ -275,3 +275,18 @@ def test_excerpts_that_count_more_than_their_length_tells_still_fit(share):
     fitted = fit(agent(*[(f"step {i}", output) for i, output in enumerate(outputs)]), share)
     assert fitted.used > 0.8 * fitted.budget
     assert "name_5" in texts(fitted)
+
+
+def test_what_excerpts_count_less_than_estimated_goes_to_more_of_them():
+    drawn = random.Random(1)
+    said = [{"role": "user", "content": "Find out which orders are late."}]
+    for i in range(30):
+        call = {"id": f"c{i}", "type": "function", "function": {"name": "look", "arguments": f'{{"page": {i}}}'}}
+        rows = [
+            f"order_{drawn.randrange(10**6)} left depot_{drawn.randrange(99)} by truck_{drawn.randrange(10**4)}"
+            for _ in range(20)
+        ]
+        said.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        said.append({"role": "tool", "tool_call_id": f"c{i}", "content": "\n".join(rows)})
+    used = [brim.fit_messages(said, budget, model="gpt-4o").used for budget in (2_000, 3_000, 4_000)]
+    assert all(0.97 * budget < each <= budget for each, budget in zip(used, (2_000, 3_000, 4_000), strict=True)), used

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 
 from brim.history.excerpts import Excerpts, Intervals, ends, with_interval, with_intervals
 from brim.history.forms import Form
@@ -16,6 +17,8 @@ _TRIES = 1_500
 """Names that are looked at in one fit."""
 _INTRODUCED = 2
 """The part of the room for excerpts, one in so many, for where names of the newest messages were said first."""
+_ROUNDS = 2
+"""How often excerpts are taken: most count less than was estimated, and what that leaves is for more of them."""
 _GAP = 3
 """About the tokens of the mark between two excerpts."""
 _SKIPPED = 64
@@ -72,10 +75,11 @@ class Arrangement:
             return
         deeds = int(self.older * _DEEDS)
         rest = self._keep_deeds(others, deeds)
-        complete = self._take_excerpts(self.older - deeds if rest else self.left)
-        self._write()
+        # If there was no room for all that was done, excerpts do not get what that happens to leave: with more room one
+        # deed more could stay, and less of a newer turn.
+        late = self._take_excerpts(self.left - self.older + deeds if rest else 0)
         self._keep_deeds(rest, self.left)
-        if complete and not rest and not self.held:
+        if not self.held and not rest and next(late, None) is None:
             self._fill()
             self._lengthen(max(_LONG, self.older // _SPARE))
         raws = self.turns.raws
@@ -134,34 +138,50 @@ class Arrangement:
             known = self._positions[turn] = [at for at in self.turns.members(turn) if at not in self.fixed]
         return known
 
-    def _take_excerpts(self, left: int) -> bool:
-        """Choose the parts around the names that are most likely to be needed, in so many tokens.
-
-        If there was no room for all that was done, these are not what that happens to leave: with more room one deed
-        more could stay, and less of a newer turn.
+    def _take_excerpts(self, spare: int) -> Iterator[Surroundings]:
+        """Choose the parts around the names that are most likely to be needed, in all but so many of the tokens left.
 
         Returns:
-            whether no name was left out for want of room.
+            the parts for which there was no room.
         """
-        names, complete = self.names, True
-        open_ = {at for turn in self.reduced for at in self._members(turn)}
-        few = left // _INTRODUCED
+        late = self._likely()
+        for _ in range(1 if self.held else _ROUNDS):
+            before = {at: dict(parts) for at, parts in self._parts.items()}
+            room = self.left - spare
+            room -= self._take_introduced(room // _INTRODUCED)
+            late = self._take_each(late, room)
+            self._write(before)
+        return late
+
+    def _take_introduced(self, room: int) -> int:
+        """Add the parts where names of the newest messages were said first, and return about their tokens."""
+        left, open_ = room, self._open()
         for at in self.asked:
-            for around in names.introduced(at) if few >= _ENOUGH else ():
+            for around in self.names.introduced(at) if left >= _ENOUGH else ():
                 if around.position in open_:
-                    units = self._take(around, few)
-                    few, left = few - units, left - units
-        for tried, use in enumerate(names.ranked()):
-            if left < _ENOUGH:
-                return False
-            if tried >= _TRIES:
-                break
-            if use.position in open_:
-                around = names.surroundings(use)
-                units = self._take(around, left)
-                complete = complete and (units > 0 or self._has(around))
-                left -= units
-        return complete
+                    left -= self._take(around, left)
+        return room - left
+
+    def _likely(self) -> Iterator[Surroundings]:
+        """Yield the parts around names, the most likely to be needed first."""
+        names, open_ = self.names, self._open()
+        return (names.surroundings(use) for use in islice(names.ranked(), _TRIES) if use.position in open_)
+
+    def _open(self) -> set[int]:
+        """Return the messages of which a part stays."""
+        return {at for turn in self.reduced for at in self._members(turn)}
+
+    def _take_each(self, parts: Iterator[Surroundings], room: int) -> Iterator[Surroundings]:
+        """Add parts as long as there is room, and return those for which there was none."""
+        late: list[Surroundings] = []
+        for around in parts:
+            if room < _ENOUGH:
+                return chain(late, (around,), parts)
+            units = self._take(around, room)
+            room -= units
+            if not units and not self._has(around):
+                late.append(around)
+        return iter(late)
 
     def _take(self, around: Surroundings, left: int) -> int:
         """Add a part, and return about its tokens; nothing if it is there, or if it takes more than are left."""
@@ -205,16 +225,17 @@ class Arrangement:
         """Return the turns of which a part stays, the newest first, and those that were superseded last."""
         return sorted(self.reduced, key=lambda turn: turn in self._old)
 
-    def _write(self) -> None:
-        """Make the forms, and give excerpts up if they count more than was estimated."""
+    def _write(self, before: Mapping[int, Mapping[int, Intervals]]) -> None:
+        """Make the forms, and give up what is new since `before` if it counts more than was estimated."""
         # The others have the least that stays of them already.
-        for turn in dict.fromkeys(map(self.turns.turn_of, self._parts)):
+        new = [at for at, parts in self._parts.items() if parts != before.get(at, {})]
+        for turn in dict.fromkeys(map(self.turns.turn_of, new)):
             self._write_turn(turn)
-        for position in reversed(list(self._parts)):
+        for at in reversed(new):
             if self.left >= 0:
                 return
-            del self._parts[position]
-            self._write_turn(self.turns.turn_of(position))
+            self._parts[at] = dict(before.get(at, {}))
+            self._write_turn(self.turns.turn_of(at))
 
     def _write_turn(self, turn: int) -> None:
         turns, units = self.turns, self.weights[turn]
