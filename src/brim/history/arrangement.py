@@ -159,7 +159,7 @@ class Arrangement:
         for at in self.asked:
             for around in self.names.introduced(at) if left >= _ENOUGH else ():
                 if around.position in open_:
-                    left -= self._take(around, left)
+                    left -= self._take(around, left) or 0
         return room - left
 
     def _likely(self) -> Iterator[Surroundings]:
@@ -178,24 +178,24 @@ class Arrangement:
             if room < _ENOUGH:
                 return chain(late, (around,), parts)
             units = self._take(around, room)
-            room -= units
-            if not units and not self._has(around):
+            if units is None:
                 late.append(around)
+            else:
+                room -= units
         return iter(late)
 
-    def _take(self, around: Surroundings, left: int) -> int:
-        """Add a part, and return about its tokens; nothing if it is there, or if it takes more than are left."""
+    def _take(self, around: Surroundings, left: int) -> int | None:
+        """Add a part, and return about its new tokens; `None` if they are more than are left."""
         kept = self._parts.setdefault(around.position, {})
         before = kept.get(around.piece, ())
         after, fresh = with_interval(before, around.start, around.stop)
-        units = int(fresh * around.density) + (_GAP if len(after) > len(before) else 0)
-        if not fresh or units > left:
+        if not fresh:
             return 0
+        units = int(fresh * around.density) + (_GAP if len(after) > len(before) else 0)
+        if units > left:
+            return None
         kept[around.piece] = after
         return units
-
-    def _has(self, around: Surroundings) -> bool:
-        return not with_interval(self._parts[around.position].get(around.piece, ()), around.start, around.stop)[1]
 
     def _lengthen(self, spare: int) -> None:
         """Keep more of the start and the end of long texts as long as much is left, the newest first."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -188,9 +189,9 @@ def _contents(message: Message) -> dict[int, list[tuple[int, Piece]]]:
 
 def with_interval(kept: Intervals, start: int, stop: int) -> tuple[Intervals, int]:
     """Return intervals with one more, and how many characters are new; those that touch or are near become one."""
-    first = 0
-    while first < len(kept) and kept[first][1] < start - _NEAR:
-        first += 1
+    first = bisect_left(kept, (start,))
+    if first and kept[first - 1][1] >= start - _NEAR:  # No other one before is near: it would be one with this.
+        first -= 1
     last, had = first, 0
     while last < len(kept) and kept[last][0] <= stop + _NEAR:
         had += kept[last][1] - kept[last][0]
