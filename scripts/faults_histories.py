@@ -153,7 +153,7 @@ AREAS = (
                 "            if self.left >= 0:\n                return\n            self._parts",
                 "            return\n            self._parts",
             ),
-            ("nothing is excerpted", "        if not fresh or units > left:\n", "        if fresh:\n"),
+            ("nothing is excerpted", "        if units > left:\n", "        if units:\n"),
             ("where names were said first is not looked at", "self._take_introduced(room // _INTRODUCED)", "0"),
             ("excerpts are taken once", "_ROUNDS = 2\n", "_ROUNDS = 1\n"),
             (
