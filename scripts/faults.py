@@ -57,7 +57,7 @@ _OWN_SECONDS = 150
 
 _NO_SHRINKING = """
 from hypothesis import Phase
-settings.register_profile("faults", settings.get_profile("brim"), phases=(Phase.explicit, Phase.generate))
+settings.register_profile("faults", settings.get_profile("quick"), phases=(Phase.explicit, Phase.generate))
 settings.load_profile("faults")
 """
 """For the copy's conftest: an example that fails need not be shrunk."""
