@@ -39,6 +39,8 @@ CHECKS = {
 }
 """Every check by its name, and why its finding matters; some need receipts or a store."""
 _SET = "brim config set "
+_LONGEST = 10_000
+"""Characters of a command that is read: `shlex` takes a time that grows with the square of a long word."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,7 +103,7 @@ class ProposedChange:
 
 def proposed_change(line: str) -> ProposedChange | None:
     """Return the change that a command makes; `None` if it does not change a settings file."""
-    if not line.startswith(_SET):
+    if not line.startswith(_SET) or len(line) > _LONGEST:
         return None
     key, value, *rest = split(line.removeprefix(_SET))
     names = (name.removeprefix("--") for name in rest[::2])
