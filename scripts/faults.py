@@ -477,7 +477,7 @@ AREAS = (
         "amounts.py",
         "tests/requirements tests/meter/test_window.py tests/sections/test_fit.py",
         (
-            ("more than 100 % is taken", "if share is None or share > 1:", "if share is None:"),
+            ("more than 100 % is taken", "None if share is None or share > 1 else share", "share"),
             (
                 "true is taken for one",
                 "if isinstance(value, int) and not isinstance(value, bool) and value >= least:",
@@ -701,8 +701,8 @@ AREAS = (
         (
             (
                 "the marker stands on the wrong side",
-                "join([*note, *kept]",
-                "join([*kept, *note]",
+                "return [*note, *kept]",
+                "return [*kept, *note]",
             ),
             ("the marker counts what was kept", "self._marker(len(entries) - n)", "self._marker(n)"),
             ("an entry that is too big ends the run", "or meter.count(following) * _BIG > limit or", "or"),

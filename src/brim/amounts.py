@@ -47,7 +47,7 @@ def units_or_share(place: str, value: object) -> int | Fraction:
     if not isinstance(value, str):
         return units(place, value)
     share = _share(value)
-    if share is None or share > 1:
+    if share is None:
         raise InvalidValue(place, value, 'units (400) or a percentage from 0 to 100 ("20%")')
     return share
 
@@ -55,7 +55,8 @@ def units_or_share(place: str, value: object) -> int | Fraction:
 @lru_cache(256)  # The same few are read many times in each fit.
 def _share(written: str) -> Fraction | None:
     match = _PERCENT.fullmatch(written)
-    return Fraction(match[1]) / 100 if match else None
+    share = Fraction(match[1]) / 100 if match else None
+    return None if share is None or share > 1 else share
 
 
 def fraction(place: str, value: object) -> Fraction:
@@ -77,8 +78,11 @@ def fraction(place: str, value: object) -> Fraction:
 
 
 def of_budget(amount: int | Fraction, budget: int) -> int | Fraction:
-    """Return the tokens of an amount for a budget; those of a share are an exact fraction."""
-    return amount * budget if isinstance(amount, Fraction) else amount
+    """Return the tokens of an amount for a budget; those of a share are exact: a fraction if they are not whole."""
+    if not isinstance(amount, Fraction):
+        return amount
+    whole, rest = divmod(amount.numerator * budget, amount.denominator)
+    return amount * budget if rest else whole
 
 
 _TOLERANCE = Fraction(1, 1000)

@@ -1,9 +1,11 @@
 import time
 
 import pytest
+import toktok
 from hypothesis import given
 from hypothesis import strategies as st
 
+import brim
 from brim.errors import DoesNotFit, InvalidValue
 from brim.truncate.records import Records
 from properties import examples
@@ -205,3 +207,13 @@ def test_a_warm_selection_is_quick():
     start = time.perf_counter()
     Records().select(entries, 50_000, meter)
     assert time.perf_counter() - start < 0.5
+
+
+@given(st.lists(st.text(max_size=80), min_size=2, max_size=12), st.integers(1, 120))
+def test_the_count_of_kept_entries_is_that_of_a_meter_that_has_seen_nothing(entries, limit):
+    meter = brim.meter("o200k_base")
+    try:
+        chosen = Records(keep="best", separator="\n").select(entries, limit, meter)
+    except DoesNotFit:
+        return
+    assert chosen.after == meter.count(chosen.text) == toktok.batch_count([chosen.text], "o200k_base", 1)[0] <= limit

@@ -119,11 +119,10 @@ class Vocabulary(BaseMeter):
         """
         if not self._working().additive:
             return super().count_joined(pieces)
-        get = self._edges.get
-        found = [get(piece) if len(piece) > _SHORT else () for piece in pieces]
+        found = self._edges.each(pieces)
         if None in found:
             self._learn_ends(pieces, known or {})
-            found = [get(piece) if len(piece) > _SHORT else () for piece in pieces]
+            found = self._edges.each(pieces)
         total, loose, joints = 0, "", []
         for piece, ends in zip(pieces, found, strict=True):
             if not ends:
@@ -139,11 +138,11 @@ class Vocabulary(BaseMeter):
         return total + sum(self.count_many(joints))
 
     def _learn_ends(self, pieces: Sequence[str], known: Mapping[str, int]) -> None:
-        """Cache the start and the end of each new piece, and the count between them."""
-        new = dict.fromkeys(piece for piece in pieces if len(piece) > _SHORT and self._edges.get(piece) is None)
+        """Cache the start and the end of each new piece, and the count between them; a short one has neither."""
+        new = dict.fromkeys(piece for piece in pieces if self._edges.get(piece) is None)
         parted = []
         for piece in new:
-            seams = edges(piece, at_lines=self._at_lines)
+            seams = edges(piece, at_lines=self._at_lines) if len(piece) > _SHORT else None
             if seams is None:
                 self._edges.put(piece, ())
             else:

@@ -32,8 +32,15 @@ class Priority(IntEnum):
     LOW = 3
 
 
+class _JoinedText:
+    """Room for the text of a section that is joined once; it is no field."""
+
+    __slots__ = ("_text",)
+    _text: str
+
+
 @dataclass(frozen=True, slots=True)
-class Section:
+class Section(_JoinedText):
     """A named part of a prompt."""
 
     name: str
@@ -174,9 +181,14 @@ class Section:
 
     @property
     def text(self) -> str:
-        """The chosen content as one text."""
-        chosen = self.chosen
-        return chosen if isinstance(chosen, str) else self.joiner.join(chosen)
+        """The chosen content as one text, the same object each time: its hash is known then."""
+        try:
+            return self._text
+        except AttributeError:
+            chosen = self.chosen
+            text = chosen if isinstance(chosen, str) else self.joiner.join(chosen)
+            object.__setattr__(self, "_text", text)
+            return text
 
 
 def _is_finite(value: object) -> bool:

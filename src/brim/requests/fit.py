@@ -177,5 +177,9 @@ def _turn_options(given: Mapping[str, Any], summarise: Summarise | None) -> dict
     for name in given:
         if name not in TurnOptions.__annotations__:
             raise TypeError(f"fit_request() got an unexpected keyword argument {name!r}")
-    options = Options(**given, summarise=summarise)
-    return {name: getattr(options, name) for name in (*TurnOptions.__annotations__, "summarise")}
+    options = Options(**given, summarise=summarise) if given or summarise is not None else _USUAL
+    return {name: getattr(options, name) for name in _TURN_OPTIONS}
+
+
+_TURN_OPTIONS = (*TurnOptions.__annotations__, "summarise")
+_USUAL = Options()

@@ -100,6 +100,8 @@ class RequestFit(SectionFit):
         Entries, turns and tools come in steps, and leave tokens that the next in line may not need. They go to the
         first class that comes in steps and to those behind it: what is more essential has all that it may have.
         """
+        if left < _WORTH or self.options["policy"] != "truncate_then_continue":
+            return False
         bidders = self.bidders()
         steps = [bidder.rank for bidder in bidders if not bidder.required and self._in_steps(bidder)]
         taken = False
@@ -125,9 +127,7 @@ class RequestFit(SectionFit):
         return [(owner, slot.name, getattr(owner, slot.name)) for owner in owners if owner for slot in fields(owner)]
 
     def _may_take(self, bidder: Bidder, claim: Claim, offer: int) -> bool:
-        """Return whether a bidder can use more than it has, under the policy."""
-        if self.options["policy"] != "truncate_then_continue":
-            return False
+        """Return whether a bidder can use more than it has."""
         had = max(bidder.grant, self.offered.get(id(bidder), 0))  # It did not use more of that offer.
         return bidder.load < claim.wanted and offer >= max(had + _WORTH, claim.least)
 

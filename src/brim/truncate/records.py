@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from brim.errors import DoesNotFit, InvalidValue
-from brim.meter.base import Meter
+from brim.meter.base import BaseMeter, Meter
 from brim.truncate.base import BaseTruncator, Cut, refusal, shrink
 from brim.truncate.ends import Head, Tail
 from brim.truncate.marker import filled
@@ -26,6 +26,8 @@ _JOINS_SAVE = 8
 """How many times smaller than the sum of its entries a joined text may be before a search stops short of it."""
 _BIG = 2
 """An entry with more than one part in so many of the limit is shortened, or skipped, instead of ending the run."""
+_AT_ONCE = 100
+"""Entries that are counted together."""
 _USEFUL = 16
 """The fewest tokens of a shortened entry beside others."""
 _INSIDE = Head(marker="…")
@@ -79,8 +81,7 @@ class Records(BaseTruncator):
         before = meter.count(text)
         if before <= limit:
             return Selection(text=text, before=before, after=before, kept=tuple(range(count)), entries=tuple(entries))
-        parts = Parts(sizes=self._sizes(entries, limit, meter), build=lambda n: self._joined(entries, n), total=before)
-        n, cut = most(text, limit, meter, parts)
+        n, cut = self._run(entries, text, limit, meter)
         following = entries[self._order(count)[n]]
         if cut is None or meter.count(following) * _BIG > limit or self.order is not None:
             run = (n, 0) if cut is None else (n, cut.after)
@@ -88,10 +89,33 @@ class Records(BaseTruncator):
             if shortened is not None:
                 return shortened
         if cut is None:
-            raise refusal(text, meter.count(self._joined(entries, 1)), limit, meter)
+            raise refusal(text, meter.count(self.separator.join(self._texts(entries, 1))), limit, meter)
         kept = tuple(sorted(self._order(count)[:n]))
         chosen = tuple(entries[index] for index in kept)
         return Selection(text=cut.text, before=before, after=cut.after, kept=kept, entries=chosen)
+
+    def _run(self, entries: Sequence[str], text: str, limit: int, meter: Meter) -> tuple[int, Cut | None]:
+        """Return how many entries from the kept side fit, and these with the marker; `None` if not even one does."""
+        sizes, total = self._sizes(entries, limit, meter), meter.count(text)
+        if len(sizes) == len(entries) - 1:  # Then the total shows what the joins save.
+            total = max(total, sum(sizes) + meter.count(entries[self._order(len(entries))[-1]]))
+
+        def build(n: int) -> str:
+            return self.separator.join(self._texts(entries, n))
+
+        if not isinstance(meter, BaseMeter):
+            return most(text, limit, meter, Parts(sizes=sizes, build=build, total=total))
+
+        def count(n: int) -> int:
+            texts = self._texts(entries, n)
+            pieces = [self.separator] * (2 * len(texts) - 1)
+            pieces[::2] = texts
+            return meter.count_joined(pieces)
+
+        n, cut = most(text, limit, meter, Parts(sizes=sizes, build=build, count=count, total=total))
+        if cut is not None:
+            meter.memo.put(cut.text, cut.after)
+        return n, cut
 
     def _order(self, count: int) -> Sequence[int]:
         """Return the indexes of the entries in the order in which they are kept."""
@@ -186,24 +210,25 @@ class Records(BaseTruncator):
 
     def _sizes(self, entries: Sequence[str], limit: int, meter: Meter) -> list[int]:
         """Return the count of each entry and its join, from the kept side, as far as they could ever fit."""
-        count, join = meter.count, meter.count(self.separator)
+        join = meter.count(self.separator)
         sizes: list[int] = []
         total, enough = 0, _JOINS_SAVE * (limit + join)
         # Without the last one: if every entry were kept, there would be nothing for the marker to report.
-        for index in self._order(len(entries))[:-1]:
-            size = count(entries[index]) + join
-            sizes.append(size)
-            total += size
-            if total > enough:
-                break
+        order = self._order(len(entries))[:-1]
+        for start in range(0, len(order), _AT_ONCE):
+            for count in _counts([entries[index] for index in order[start : start + _AT_ONCE]], meter):
+                sizes.append(count + join)
+                total += count + join
+                if total > enough:
+                    return sizes
         return sizes
 
-    def _joined(self, entries: Sequence[str], n: int) -> str:
+    def _texts(self, entries: Sequence[str], n: int) -> list[str]:
         """Return the `n` entries of the kept side and the marker."""
         marker = self._marker(len(entries) - n)
         note = [marker] if marker else []
         kept = [entries[index] for index in sorted(self._order(len(entries))[:n])]
-        return self.separator.join([*note, *kept] if self.keep == "newest" else [*kept, *note])
+        return [*note, *kept] if self.keep == "newest" else [*kept, *note]
 
     def _marker(self, dropped: int) -> str:
         return filled(_MARKERS[self.keep] if self.marker is None else self.marker, dropped)
@@ -216,6 +241,10 @@ class Records(BaseTruncator):
         marker = filled(self.marker, count - 1)
         parts = [marker, self.separator] if kind is Tail else [self.separator, marker]
         return kind(marker="".join(parts) if marker else "")
+
+
+def _counts(texts: Sequence[str], meter: Meter) -> Sequence[int]:
+    return meter.count_many(texts) if isinstance(meter, BaseMeter) else [meter.count(text) for text in texts]
 
 
 def _piece(entry: str, limit: int, meter: Meter, least: int) -> str:

@@ -27,6 +27,8 @@ class Parts:
     """Size of each part, most important first, in any one unit."""
     build: Callable[[int], str]
     """Returns the text that keeps the first n parts, its markers included."""
+    count: Callable[[int], int] | None = None
+    """Returns the count of that text without making it; by default it is made and counted."""
     total: int
     """Size of the whole text in the unit of `sizes`."""
     least: int = 1
@@ -37,7 +39,7 @@ def most(text: str, limit: int, meter: Meter, parts: Parts) -> tuple[int, Cut | 
     """Return the largest n found whose build counts at most `limit`, with that build; `None` if there is none."""
     before = meter.count(text)
     reach = list(accumulate(parts.sizes, initial=0))
-    best: Cut | None = None
+    best: tuple[str | None, int] | None = None
     low, high = parts.least - 1, len(reach)
     below, above = (0, 0), (parts.total, max(before, limit + 1, 1))
     turn = 0
@@ -45,15 +47,17 @@ def most(text: str, limit: int, meter: Meter, parts: Parts) -> tuple[int, Cut | 
         halves = turn >= _TRUSTED and turn % 2
         guess = (low + high) // 2 if halves else bisect_right(reach, _between(below, above, limit)) - 1
         n = min(max(guess, low + 1), high - 1)
-        result = parts.build(n)
-        after = meter.count(result)
+        made = parts.build(n) if parts.count is None else None
+        after = parts.count(n) if parts.count is not None else meter.count(made or "")
         if after <= limit:
-            best = Cut(text=result, before=before, after=after)
+            best = made, after
             low, below = n, (reach[n], after)
         else:
             high, above = n, (reach[n], after)
         turn += 1
-    return low, best
+    if best is None:
+        return low, None
+    return low, Cut(text=parts.build(low) if best[0] is None else best[0], before=before, after=best[1])
 
 
 def _between(below: tuple[int, int], above: tuple[int, int], limit: int) -> float:
