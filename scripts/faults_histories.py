@@ -108,8 +108,8 @@ AREAS = (
         (
             (
                 "an escape sequence is split",
-                "                return start\n    return at\n",
-                "                return at\n    return at\n",
+                "    return found.start() if found is not None and found.end() > at else at\n",
+                "    return at\n",
             ),
             ("a failure is not told", "            if place is not None:", "            if False:"),
             ("a gap has no mark", "        if start > end:\n", "        if False:\n"),

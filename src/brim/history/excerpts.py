@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,8 +43,8 @@ _DECISION = re.compile(r"\b(?:decided|decision|agreed|must|never|always|instead 
 """Words of a sentence that holds beyond its turn."""
 _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 """A text in JSON. One without an end reaches to the end of all, so that no character is read twice."""
-_ESCAPE = 6
-"""Characters of the longest escape sequence."""
+_ESCAPE = re.compile(r"\\(?:u[dD][89abAB]..\\u....|u....|.)", re.DOTALL)
+"""An escape sequence of JSON, or two that are one character."""
 
 Intervals = tuple[tuple[int, int], ...]
 """Parts of a text, in order."""
@@ -270,34 +271,24 @@ def shortened_arguments(text: str, kept: Intervals) -> str | None:
     """Return arguments with the start of each long text in them and some other parts; `None` if nothing goes."""
     if len(text) <= _SHORT:
         return None
-    parts, end = [], 0
+    parts, end, escapes = [], 0, array("L", (found.start() for found in _ESCAPE.finditer(text)))
     for found in _LITERAL.finditer(text):
         at, stop = found.start() + 1 + _ARGUMENT, found.end() - 1
         for start, end_ in (*kept, (stop, stop)):
             first, last = max(start, at), min(end_, stop)
             if first > at + _NEAR and last >= first:
-                parts += [text[end : _unsplit(text, at)], GAP]
-                end = _unsplit(text, first)
+                parts += [text[end : _unsplit(text, at, escapes)], GAP]
+                end = _unsplit(text, first, escapes)
             at = max(at, last)
     short = "".join([*parts, text[end:]])
     return short if parts and _is_object(short) else None
 
 
-def _unsplit(text: str, at: int) -> int:
-    """Return a place in JSON, or the one before the escape sequence, or pair of them, that it would split."""
-    for start in range(max(0, at - 2 * _ESCAPE + 1), at):
-        if text[start] == "\\" and _backslashes(text, start) % 2 == 0:
-            size = _ESCAPE if text[start + 1 : start + 2] == "u" else 2
-            if size == _ESCAPE and text[start + 2 : start + 4].lower() in ("d8", "d9", "da", "db"):
-                size = 2 * _ESCAPE
-            if start < at < start + size:
-                return start
-    return at
-
-
-def _backslashes(text: str, at: int) -> int:
-    """Return how many backslashes stand right before a place."""
-    return at - len(text[:at].rstrip("\\")) if at and text[at - 1] == "\\" else 0
+def _unsplit(text: str, at: int, escapes: array[int]) -> int:
+    """Return a place in JSON, or the start of the escape sequence that it would split."""
+    before = bisect_left(escapes, at) - 1
+    found = _ESCAPE.match(text, escapes[before]) if before >= 0 else None
+    return found.start() if found is not None and found.end() > at else at
 
 
 def _is_object(text: str) -> bool:
