@@ -139,7 +139,7 @@ def test_stages_keep_the_indexes_of_entries():
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({"scores": [1]}, "scores must be one for each entry of 2 entries"),
+        ({"scores": [1]}, "scores must be 2, one for each entry"),
         ({"scores": ["a", "b"]}, "scores[0] must be a finite number"),
         ({"scores": [1, float("nan")]}, "scores[1] must be a finite number"),
         ({"ids": ["a", "a"]}, "ids must be different"),
@@ -152,7 +152,7 @@ def test_labels_are_one_for_each_entry(arguments, told):
 
 
 def test_scores_of_a_text_are_refused():
-    with pytest.raises(brim.InvalidValue, match="one for each entry of a text"):
+    with pytest.raises(brim.InvalidValue, match="left out where the content is one text"):
         brim.Section("a", "text", scores=[1])
 
 

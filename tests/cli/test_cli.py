@@ -243,3 +243,26 @@ def test_a_terminal_of_ascii_is_enough():
     assert told.stdout.isascii()
     assert b"= brim 4,000 =" in told.stdout
     assert b"\\u" not in told.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("count", "none.txt"), 2),
+        (("fit", "talk.json", "--budget", "1", "--model", "gpt-4o"), 1),
+        (("fit", "talk.json", "--budget", "8k"), 2),
+        (("check", "none.md", "--budget", "9"), 2),
+        (("status",), 2),
+        (("models", "gpt5"), 2),
+        (("count", "--nothing"), 2),
+    ],
+    ids=["count", "too small", "budget", "check", "status", "models", "usage"],
+)
+def test_an_error_with_json_is_json_too(brim, tmp_path, monkeypatch, words, code):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "talk.json").write_text('[{"role": "user", "content": "hello"}]')
+    told = brim(*words, "--json")
+    error = json.loads(told.out)["error"]
+    assert told.code == error["exit_code"] == code
+    assert told.err == f"brim: {error['message']}\n"
+    assert (error["needed"] > error["budget"] == 1) if code == 1 else "needed" not in error

@@ -104,6 +104,12 @@ def test_the_store_is_the_one_named_that_of_the_settings_or_the_one_here(brim, h
     assert brim("status").code == 2
     assert "brim.db: this store does not exist" in brim("status").err
     assert not (here / "brim.db").exists()
+    assert (brim("status", "--line").code, brim("status", "--line").out) == (
+        0,
+        "\n",
+    )  # The prompt of a shell stays clean.
+    assert brim("status", "--line", "--json").out == "{}\n"
+    assert brim("status", "--line", "--store", "sqlite:///none.db").code == 2
     assert brim("status", "--store", f"sqlite:///{elsewhere}/other.db").out.startswith("session far\n")
     (here / "brim.yaml").write_text(f"store: {{url: 'sqlite:///{elsewhere}/other.db'}}\n")
     assert brim("status").out.startswith("session far\n")

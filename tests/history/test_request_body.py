@@ -290,7 +290,19 @@ REFUSED = {
     "no colon": ('{"messages" []}', "1: not JSON: a colon has to follow the key 'messages'"),
     "a bare key": ("{messages: []}", "1: not JSON: a key has to begin with a double quote"),
     "more": ("[] []", "1: not JSON: more follows after its end"),
-    "JSON Lines": ("{}\n{}", "2: not JSON: more follows after its end; of JSON Lines, pass one line, or join"),
+    "requests as JSON Lines": (
+        '{"messages": []}\n{"messages": []}',
+        "2: not JSON: more follows after its end: of requests as JSON Lines, pass one; brim audit reads all",
+    ),
+    "a request after a message": (
+        '{"role": "user"}\n\n{"messages": []}',
+        "3: of JSON Lines, each line is a message, and this is a request",
+    ),
+    "a text after a message": (
+        '{"role": "user"}\n"b"',
+        "2: of JSON Lines, each line is a message, and this is 'b'",
+    ),
+    "messages on one line": ('{"role": "user"}\n{"a": 1} {"b": 2}', "2: not JSON: more follows after its end"),
     "an open text": ('["', "1: not JSON: unterminated string"),
     "broken inside": ('{"messages": [\n{"role": "user",\n "content": }]}', "3: not JSON: expecting value"),
     "a control character": ('{"messages": ["\x01"]}', "1: not JSON: invalid control character"),

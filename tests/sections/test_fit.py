@@ -458,3 +458,26 @@ def test_the_bytes_are_the_same_under_any_hash_seed():
         for seed in ("0", "1", "42", "random")
     }
     assert len(told) == 1
+
+
+def test_entries_may_come_from_a_generator_and_are_read_once():
+    lines = (f"line {i}" for i in range(9))
+    section = brim.Section("a", lines, forms=(form for form in ("short",)))
+    assert brim.fit([section], budget=99, meter="chars").text == brim.fit([section], budget=99, meter="chars").text
+    assert (len(section.content), section.forms) == (9, ("short",))
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"text", r"\(decode it\), not b'text'"),
+        ([{"row": 1}], r"content\[0\] must be a text \(json.dumps writes one\), not {'row': 1}"),
+        (Path("notes.md"), r"\(read_text reads a file\)"),
+        ({"one", "two"}, r"\(sort a set first: it has no order\)"),
+        ({"one": 1}, r"must be a text or a list of texts \(json.dumps writes one\)"),
+    ],
+    ids=["bytes", "rows", "path", "set", "dict"],
+)
+def test_content_that_is_no_text_is_refused_with_what_would_help(content, problem):
+    with pytest.raises(brim.InvalidValue, match=problem):
+        brim.Section("a", content)

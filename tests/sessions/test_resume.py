@@ -305,3 +305,20 @@ def test_another_model_is_taken_over_beside_another_writer(store, monkeypatch):
         assert (each.settings.model, each.budget, each.messages[-1]["content"]) == ("gpt-4", 8_192, "And this?")
     other.add({"role": "user", "content": "Which model?"})
     assert other.settings.model == "gpt-4"
+
+
+def test_a_session_keeps_the_format_of_its_messages(store):
+    Session(**asked(store=store, id="a")).add(TURNS["anthropic"](1))
+    with pytest.raises(InvalidValue, match="format must be 'anthropic', as the session has it, or omitted"):
+        Session.open("a", store=store, format="openai")
+    assert Session.open("a", store=store, format="anthropic").format == "anthropic"
+    assert Session.open("a", store=store).format == "anthropic"
+
+
+def test_a_format_is_taken_if_the_messages_could_be_in_any(store):
+    Session(**asked(store=store, id="a")).add({"role": "user", "content": "Why?"})
+    Session.open("a", store=store, format="anthropic")
+    opened = Session.open("a", store=store)
+    opened.add({"role": "assistant", "content": "It was the disk."})
+    assert opened.format == "anthropic"
+    assert [each["role"] for each in opened.prompt(system=SYSTEM).messages] == ["user", "assistant"]

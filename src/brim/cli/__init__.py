@@ -1,6 +1,7 @@
 """The command line: one file per command.
 
-A command translates and prints. Every refusal ends as one line on the error stream and an exit code.
+A command translates and prints. Every refusal ends as one line on the error stream and an exit code; with `--json`, it
+is also an object on standard output.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 import typer
 
@@ -41,11 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = None if _plain_call(words) else app((called,))(args=words, prog_name="brim", standalone_mode=False)
         sys.stdout.flush()
     except BrimError as error:
-        _complain(str(error))
-        return NO if isinstance(error, DoesNotFit) else REFUSED
+        return _complain(str(error), words, error)
     except typer.TyperException as error:
-        _complain(_usage(error))
-        return REFUSED
+        return _complain(_usage(error), words)
     except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except BrokenPipeError:
@@ -55,14 +55,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _discard_output()
         raise
     except OSError as error:
-        _complain(f"{error.filename or 'output'}: {(error.strerror or str(error)).lower()}")
-        return REFUSED
+        return _complain(f"{error.filename or 'output'}: {(error.strerror or str(error)).lower()}", words)
     except Exception as error:  # An error of brim: its text may hold a key or a prompt, its place tells enough.
         from brim.observe import uncaught
 
         print(uncaught.traced(error), file=sys.stderr)
-        _complain(f"this is an error of brim ({type(error).__name__}); please report the lines above")
-        return REFUSED
+        return _complain(f"this is an error of brim ({type(error).__name__}); please report the lines above", words)
     return code if isinstance(code, int) else DONE
 
 
@@ -86,10 +84,18 @@ def _plain_call(words: Sequence[str]) -> bool:
     return False
 
 
-def _complain(sentence: str) -> None:
+def _complain(sentence: str, words: Sequence[str], error: BrimError | None = None) -> int:
+    """Print an error, with `--json` as JSON too, and return the exit code."""
     from brim.cli import output
 
-    output.complain(sentence)
+    code = NO if isinstance(error, DoesNotFit) else REFUSED
+    told = output.complain(sentence)
+    if "--json" in words:
+        numbers = {"needed": error.needed, "budget": error.available} if isinstance(error, DoesNotFit) else {}
+        with suppress(OSError):  # The output may be what failed.
+            output.emit({"error": {"message": told, "exit_code": code, **numbers}})
+            sys.stdout.flush()
+    return code
 
 
 def _usage(error: typer.TyperException) -> str:

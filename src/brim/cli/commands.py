@@ -31,8 +31,9 @@ GROUPS = {"config": "Show, check and change settings.", "flow": "Run flows, and 
 """The groups of commands, each the `app` of a module of its name."""
 
 _EPILOG = (
-    "Exit codes: 0 done; 1 the answer is no (over budget, or nothing fits); 2 invalid input, with one line on standard"
-    " error; 130 interrupted; 141 the reader of the output closed it."
+    "Exit codes: 0 done; 1 the answer is no (over budget, or nothing fits); 2 invalid input; 130 interrupted; 141 the"
+    " reader of the output closed it. An error is one line on standard error; with --json it is also an object on"
+    " standard output, under the key error."
 )
 
 

@@ -68,8 +68,8 @@ def run(
 
     In directories and patterns, hidden files and binary files are skipped; the skipped ones are reported.
 
-    With --request the file is JSON: a list of messages, or the body of a request. It is counted as the provider counts
-    it, with the framing of each message, and reported by role.
+    With --request the file is JSON: a list of messages, JSON Lines with a message on each line, or the body of a
+    request. It is counted as the provider counts it, with the framing of each message, and reported by role.
 
     Example: brim count src docs --tree --threshold 1000 --model gpt-5
 
@@ -101,7 +101,7 @@ def run(
     total = _total(tally.total, tally.upper, scale.unit, exact=scale.exact)
     print(f"{total}{within} ({measured(scale.name, exact=scale.exact)}){skipped}")
     _advise(tally.total, tally.upper, name)
-    if len(tally.counts) == 1 and found[0].path.lower().endswith(".json"):
+    if len(tally.counts) == 1 and found[0].path.lower().endswith((".json", ".jsonl")):
         _mention_request(found[0].path)
 
 

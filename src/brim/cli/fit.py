@@ -83,10 +83,10 @@ def run(
     The prompt goes to standard output, and a summary to standard error. Options override the file. If the required
     sections do not fit, nothing is written and the exit code is 1.
 
-    A request is JSON, in a file or from a pipe: a list of messages, or a body with messages (OpenAI or Anthropic) or
-    input (Responses). The same body is written with the fitted messages in it, and everything else unchanged. Messages,
-    tools, functions, system and instructions are counted. Without --budget, the budget is the window of --model or of
-    the body's model, minus the max_tokens, max_completion_tokens or max_output_tokens of the body.
+    A request is JSON, in a file or from a pipe: a list of messages, JSON Lines with a message on each line, or a body
+    with messages (OpenAI or Anthropic) or input (Responses). The same body is written with the fitted messages in it,
+    all else unchanged. Messages, tools, functions, system and instructions are counted. Without --budget, it is the
+    window of --model or of the body's model, minus its max_tokens, max_completion_tokens or max_output_tokens.
 
     With --profile or --config the settings of the project apply: a section of the file has those of its name, and what
     the file or an option sets overrides them.
@@ -112,7 +112,7 @@ def run(
     only_request: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     settings = None if profile is None and config is None else load_config(config).resolve(profile)
     text, made, is_body = _fitted(file, sections, settings, common, only_request, request=request)
-    values = {"request": loads(text)} if is_body and json else {} if is_body else {"text": text}
+    values = {"request": _values(text)} if is_body and json else {} if is_body else {"text": text}
     contents = {} if out is None else {out: text}
     if receipt is not None:
         contents[receipt] = made.to_json() + "\n"
@@ -136,7 +136,7 @@ def _fitted(
     text = None if file.lower().endswith((".yaml", ".yml")) else text_of(file, MOST_BYTES).removeprefix("\ufeff")
     shown = STDIN_SHOWN if file == STDIN else file
     if text is not None and _JSON.match(text):
-        body = body_of(text, shown, MESSAGE_KEYS)
+        body = body_of(text, shown, MESSAGE_KEYS, json_lines=True)
         if "sections" not in body.values:
             return *_fit_request(request_of(body), settings, common | only_request), True
     spec = read_spec(file) if text is None else read_spec(shown, text)
@@ -147,6 +147,12 @@ def _fitted(
     given = {name: value for name, value in common.items() if value is not None}
     prompt = spec.fit(**common) if settings is None else spec.fit_with(settings, **given)
     return prompt.text, prompt.receipt, False
+
+
+def _values(text: str) -> Any:
+    """Return the values of a body; those of JSON Lines are a list."""
+    body = body_of(text, "the body", MESSAGE_KEYS, json_lines=True)
+    return body.items if body.lines else loads(text)
 
 
 def _fit_request(body: RequestBody, settings: Resolved | None, options: dict[str, Any]) -> tuple[str, Receipt]:

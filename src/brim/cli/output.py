@@ -124,11 +124,13 @@ def mute_settings() -> None:
     logging.getLogger("brim.settings").addHandler(logging.NullHandler())
 
 
-def complain(sentence: str) -> None:
-    """Print an error as one line, without anything in it that looks like a key."""
+def complain(sentence: str) -> str:
+    """Print an error as one line, without anything in it that looks like a key, and return the line."""
     from brim.history.compact.secrets import redact
 
-    print("brim: " + " ".join(redact(sentence).split()), file=sys.stderr)
+    line = " ".join(redact(sentence).split())
+    print("brim: " + line, file=sys.stderr)
+    return line
 
 
 def whole(option: str, value: str | None, least: int = 0) -> int | None:

@@ -12,7 +12,7 @@ from typer import Option
 
 from brim.cli import options
 from brim.cli.output import console, counted, emit, emit_line, is_plain, show, table
-from brim.cli.stores import open_existing
+from brim.cli.stores import HERE, is_missing, open_existing, store_url
 from brim.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -49,6 +49,9 @@ def run(
     wrote them to its store. A gateway with a store lists the conversations that it cut there; one without a store is
     asked by --gateway.
 
+    With --line, if neither --store nor --session is set and there is no store yet, the line is empty, so that a status
+    bar shows nothing.
+
     Example: brim status --store sqlite:///brim.db --watch
     """
     from brim.sessions.overview import overview
@@ -57,6 +60,9 @@ def run(
         raise InvalidValue("--key", key, "given with --gateway")
     if gateway is not None and (store is not None or session is not None):
         raise InvalidValue("--gateway", gateway, "given without --store and --session")
+    if line and not watch and gateway is store is session is None and is_missing(store_url(None) or HERE):
+        print("{}" if json else "")
+        return
     with ExitStack() as stack:
         opened = stack.enter_context(open_existing(store)) if gateway is None else None
 

@@ -42,10 +42,15 @@ def open_existing(url: str | None) -> Store:
     from brim.store import open_store
 
     where = store_url(url) or HERE
-    path = where.removeprefix(_FILE)
-    if where.startswith(_FILE) and not os.path.isfile(path):
-        raise SourceError(path, "this store does not exist: name the store of your sessions by --store or store.url")
+    if is_missing(where):
+        problem = "this store does not exist: name the store of your sessions by --store or store.url"
+        raise SourceError(where.removeprefix(_FILE), problem)
     return open_store(where)
+
+
+def is_missing(url: str) -> bool:
+    """Return whether a store is a file that does not exist."""
+    return url.startswith(_FILE) and not os.path.isfile(url.removeprefix(_FILE))
 
 
 def open_if_any(url: str | None) -> Store | None:

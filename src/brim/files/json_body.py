@@ -1,5 +1,7 @@
 """A JSON file in which one list is edited: its values, and the position of each item of the list.
 
+The list may be JSON Lines: one message after the other, without brackets and commas.
+
 Parsing and rewriting the whole file would change whitespace, escapes and the digits of numbers. So positions are kept,
 and unchanged text is copied.
 """
@@ -41,6 +43,8 @@ class JsonBody:
     """The positions of the items."""
     whole: Span = (0, 0)
     """The position of the list, or of the value in its place."""
+    lines: bool = False
+    """Whether the items are JSON Lines."""
     starts: Mapping[str, int] = field(default_factory=dict, repr=False)
     """The start of each value."""
 
@@ -61,30 +65,34 @@ class JsonBody:
     def with_items(self, items: Sequence[Span | str]) -> str:
         """Return the text with other items in the list: positions of old items, and new ones as JSON."""
         text, spans = self.text, self.spans
+        written = [item if isinstance(item, str) else text[item[0] : item[1]] for item in items]
+        if self.lines:
+            return text[: spans[0][0]] + "\n".join(written) + text[spans[-1][1] :]
         before = text[self.whole[0] + 1 : spans[0][0]]
         between = text[spans[0][1] : spans[1][0]] if len(spans) > 1 else "," + before
         after = text[spans[-1][1] : self.whole[1] - 1]
-        written = [item if isinstance(item, str) else text[item[0] : item[1]] for item in items]
         return self.spliced("[" + before + between.join(written) + after + "]")
 
 
 def read_body(path: str, lists: Sequence[str]) -> JsonBody:
-    """Return the body of a file: an object with the list under one of the keys `lists`, or a list.
+    """Return the body of a file: an object with the list under one of the keys `lists`, a list, or JSON Lines.
 
     Raises:
         SourceError: the file cannot be read, is not JSON, repeats a key, or is nested too deep.
     """
     text = text_of(path, MOST_BYTES).removeprefix("\ufeff")
-    return body_of(text, STDIN_SHOWN if path == STDIN else path, lists)
+    return body_of(text, STDIN_SHOWN if path == STDIN else path, lists, json_lines=True)
 
 
-def body_of(text: str, place: str, lists: Sequence[str]) -> JsonBody:
+def body_of(text: str, place: str, lists: Sequence[str], *, json_lines: bool = False) -> JsonBody:
     """Return the body of a text in the same way; `place` is its name in errors.
+
+    JSON Lines are read only with `json_lines`: a provider refuses them.
 
     Raises:
         SourceError: it is not JSON, repeats a key, or is nested too deep.
     """
-    return _Reader(place, text).body(lists)
+    return _Reader(place, text).body(lists, json_lines=json_lines)
 
 
 class _Reader:
@@ -95,10 +103,13 @@ class _Reader:
         self.text = text
         self._decoder = json.JSONDecoder(object_pairs_hook=_once, parse_int=_whole, parse_constant=_no_number)
 
-    def body(self, lists: Sequence[str]) -> JsonBody:
+    def body(self, lists: Sequence[str], *, json_lines: bool) -> JsonBody:
         start = self._skip(0)
         if self._next(start) == "{":
             body, end = self._object(start, lists)
+            alone = body.values.keys() >= {"role", "content"}
+            if json_lines and (alone or self._follows(end)) and body.values.keys().isdisjoint(lists):
+                return self._lines(start, lists)
         elif self._next(start) == "[":
             items, spans, end = self._list(start, "")
             body = JsonBody(path=self.path, text=self.text, items=items, spans=spans, whole=(start, end))
@@ -106,10 +117,35 @@ class _Reader:
             value, _ = self._value(start, "")
             raise self._error(f"a request is an object or a list of messages, not {shown(value)}", start)
         if self._skip(end) < len(self.text):
-            lines = "\n" in self.text[end : self._skip(end)]
-            hint = "; of JSON Lines, pass one line, or join messages to a list (jq -s .)" if lines else ""
-            raise self._error(f"not JSON: more follows after its end{hint}", self._skip(end))
+            raise self._more_follows(end)
         return body
+
+    def _follows(self, end: int) -> bool:
+        """Return whether something stands on a line after the end of a value."""
+        at = self._skip(end)
+        return at < len(self.text) and "\n" in self.text[end:at]
+
+    def _more_follows(self, end: int) -> SourceError:
+        hint = ": of requests as JSON Lines, pass one; brim audit reads all" if self._follows(end) else ""
+        return self._error(f"not JSON: more follows after its end{hint}", self._skip(end))
+
+    def _lines(self, start: int, lists: Sequence[str]) -> JsonBody:
+        """Return the messages of JSON Lines."""
+        items: list[Any] = []
+        spans: list[Span] = []
+        at = start
+        while at < len(self.text):
+            value, end = self._value(at, f"messages[{len(items)}]")
+            if not isinstance(value, dict) or not value.keys().isdisjoint(lists):
+                kind = "a request" if isinstance(value, dict) else shown(value)
+                raise self._error(f"of JSON Lines, each line is a message, and this is {kind}", at)
+            items.append(value)
+            spans.append((at, end))
+            at = self._skip(end)
+            if at < len(self.text) and not self._follows(end):
+                raise self._more_follows(end)
+        whole = (start, spans[-1][1])
+        return JsonBody(path=self.path, text=self.text, items=items, spans=spans, whole=whole, lines=True)
 
     def _object(self, start: int, lists: Sequence[str]) -> tuple[JsonBody, int]:
         values: dict[str, Any] = {}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import IntEnum
 from fractions import Fraction
 from math import isfinite
+from pathlib import PurePath
 from typing import Any, Literal, get_args
 
 from brim.amounts import Amount, units, units_or_share
@@ -111,15 +112,19 @@ class Section(_JoinedText):
 
     def _check_labels(self, where: str) -> None:
         """Check the scores and the ids: one for each entry."""
-        for name, kinds, expected in (("scores", (int, float), "a finite number"), ("ids", (str, int), "a text")):
+        for name, kinds, expected in (
+            ("scores", (int, float), "a finite number"),
+            ("ids", (str, int), "a text or a whole number"),
+        ):
             values = getattr(self, name)
             if values is None:
                 continue
             if isinstance(values, str | bytes) or not isinstance(values, Sequence):
                 raise InvalidType(f"{where}: {name}", values, "a list, one for each entry")
             if isinstance(self.content, str) or len(values) != len(self.content):
-                entries = "a text" if isinstance(self.content, str) else f"{len(self.content):,} entries"
-                raise InvalidValue(f"{where}: {name}", f"a list of {len(values):,}", f"one for each entry of {entries}")
+                one = "left out where the content is one text"
+                needed = one if isinstance(self.content, str) else f"{len(self.content):,}, one for each entry"
+                raise InvalidValue(f"{where}: {name}", f"a list of {len(values):,}", needed)
             for i, value in enumerate(values):
                 if isinstance(value, bool) or not isinstance(value, kinds) or not _is_finite(value):
                     raise InvalidType(f"{where}: {name}[{i}]", value, expected)
@@ -196,10 +201,22 @@ def _is_finite(value: object) -> bool:
 
 
 def _texts(place: str, value: object, expected: str) -> tuple[str, ...]:
-    """Return the texts of a sequence as a tuple, so that later changes to the sequence have no effect."""
-    if isinstance(value, str | bytes) or not isinstance(value, Sequence):
-        raise InvalidType(place, value, expected)
-    for i, item in enumerate(value):
+    """Return texts as a tuple, so that later changes to their list have no effect; a generator is read once."""
+    if not isinstance(value, Iterable) or isinstance(value, str | bytes | bytearray | Mapping | Set):
+        raise InvalidType(place, value, expected + _hint(value))
+    texts = tuple(value)
+    for i, item in enumerate(texts):
         if not isinstance(item, str):
-            raise InvalidType(f"{place}[{i}]", item, "a text")
-    return tuple(value)
+            raise InvalidType(f"{place}[{i}]", item, "a text" + _hint(item))
+    return texts
+
+
+def _hint(value: object) -> str:
+    """Return how a value becomes a text, in brackets; empty if that is plain."""
+    if isinstance(value, bytes | bytearray):
+        return " (decode it)"
+    if isinstance(value, PurePath):
+        return " (read_text reads a file)"
+    if isinstance(value, Mapping | list | tuple):
+        return " (json.dumps writes one)"
+    return " (sort a set first: it has no order)" if isinstance(value, Set) else ""

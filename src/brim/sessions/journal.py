@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from brim.errors import Conflict, InvalidValue, StoreError
@@ -22,6 +22,7 @@ from brim.sessions.settings import SessionSettings
 from brim.sessions.state import Last
 from brim.store.base import META, Body, LogEntry, Store
 from brim.store.body import encode_body
+from brim.wire import Format, format_of
 
 Lines = Sequence[tuple[str, Body]]
 
@@ -213,10 +214,20 @@ class SavedSession:
             UnknownName: there is no such model.
         """
         before, self.settings = self.settings, self.settings.changed(settings)
+        self._take_format(settings.get("format"))
         if self.settings.model != before.model:
             known = load_calibration(store, self.settings.model)
             self.held, self.last, self.learnt = None, None, []
             self.calibration = None if known is None else known.to_dict()
+
+    def _take_format(self, given: Format | None) -> None:
+        """Take a format, unless the messages that the session has are in another."""
+        known = self.settings.format or self.format or format_of([*self.context, *self.messages])
+        if given is None or given == known:
+            return
+        if known is not None:
+            raise InvalidValue("format", given, f"{known!r}, as the session has it, or omitted; another takes a new id")
+        self.settings = replace(self.settings, format=given)
 
     def take(self, entry: LogEntry) -> None:
         """Apply one more entry."""

@@ -129,7 +129,8 @@ class Session(Recall):
 
         Raises:
             UnknownName: the store has no session of this id, and `create` is false; or there is no such model.
-            InvalidValue: it was begun with a meter of the caller's own, and none is passed; or a setting is invalid.
+            InvalidValue: it was begun with a meter of the caller's own, and none is passed; its messages are in another
+                format than `format`; or a setting is invalid.
         """
         check_options(settings, OpenOptions)
         saved = read(store, id)
