@@ -82,12 +82,13 @@ def test_brim_replay_opens_the_receipts_of_a_store(gateway, upstream, tmp_path, 
     def said(*words):
         code = main(["replay", *words, "--store", store, "--json"])
         out, err = capsys.readouterr()
-        return code, json.loads(out) if out else err
+        assert bool(err) == bool(code)
+        return code, json.loads(out)
 
     newest, first = f"prompt:{row.id}", f"prompt:{row.id}:{cuts[0].number}"
     dropped = Receipt.from_dict(cuts[-1].body["receipt"]).losses[0].name
     assert said(newest, "--why", dropped)[1]["part"]["state"] == "dropped"
     assert said(first, "--diff", newest)[1]["changes"]
     assert said(first, "--budget", "400")[0] == 0
-    code, text = said(f"prompt:{row.id}:99999")
-    assert (code, first in text) == (2, True)
+    code, told = said(f"prompt:{row.id}:99999")
+    assert (code, first in told["error"]["message"]) == (2, True)
