@@ -154,7 +154,7 @@ AREAS = (
                 "            return\n            self._parts",
             ),
             ("nothing is excerpted", "        if units > left:\n", "        if units:\n"),
-            ("where names were said first is not looked at", "self._take_introduced(room // _INTRODUCED)", "0"),
+            ("where names were said first is not looked at", "self._take_introduced(room // _INTRODUCED, open_)", "0"),
             ("excerpts are taken once", "_ROUNDS = 2\n", "_ROUNDS = 1\n"),
             (
                 "what is left is left",

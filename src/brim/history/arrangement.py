@@ -144,32 +144,29 @@ class Arrangement:
         Returns:
             the parts for which there was no room.
         """
-        late = self._likely()
+        open_ = {at for turn in self.reduced for at in self._members(turn)}
+        late = self._likely(open_)
         for _ in range(1 if self.held else _ROUNDS):
             before = {at: dict(parts) for at, parts in self._parts.items()}
             room = self.left - spare
-            room -= self._take_introduced(room // _INTRODUCED)
+            room -= self._take_introduced(room // _INTRODUCED, open_)
             late = self._take_each(late, room)
             self._write(before)
         return late
 
-    def _take_introduced(self, room: int) -> int:
+    def _take_introduced(self, room: int, open_: Collection[int]) -> int:
         """Add the parts where names of the newest messages were said first, and return about their tokens."""
-        left, open_ = room, self._open()
+        left = room
         for at in self.asked:
             for around in self.names.introduced(at) if left >= _ENOUGH else ():
                 if around.position in open_:
                     left -= self._take(around, left) or 0
         return room - left
 
-    def _likely(self) -> Iterator[Surroundings]:
-        """Yield the parts around names, the most likely to be needed first."""
-        names, open_ = self.names, self._open()
+    def _likely(self, open_: Collection[int]) -> Iterator[Surroundings]:
+        """Yield the parts around names in some messages, the most likely to be needed first."""
+        names = self.names
         return (names.surroundings(use) for use in islice(names.ranked(), _TRIES) if use.position in open_)
-
-    def _open(self) -> set[int]:
-        """Return the messages of which a part stays."""
-        return {at for turn in self.reduced for at in self._members(turn)}
 
     def _take_each(self, parts: Iterator[Surroundings], room: int) -> Iterator[Surroundings]:
         """Add parts as long as there is room, and return those for which there was none."""
