@@ -171,6 +171,8 @@ def tools_kept(path: Path, steps_each: int, others: Path | None) -> None:
 
 def main() -> int:
     """Read the arguments and print the figures."""
+    if len(sys.argv) < 2:
+        sys.exit("usage: python scripts/request_figures.py FOLDER [MOST]: FOLDER has recorded runs as *.jsonl.gz")
     folder, most = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 20
     others = Path(sys.argv[3]) if len(sys.argv) > 3 else None
     fill(folder / "locomo_dev.jsonl.gz", most)

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
-from random import getrandbits
+from secrets import token_hex
 from time import perf_counter
 from typing import Any
 from unicodedata import normalize
@@ -129,7 +129,7 @@ def admit(scope: Scope, settings: GatewaySettings, keys: ClientKeys) -> Incoming
     headers = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]]
     raw = scope.get("raw_path") or scope["path"].encode()
     incoming = IncomingRequest(
-        id=f"brim-{getrandbits(128):032x}",
+        id=f"brim-{token_hex(16)}",
         method=scope["method"],
         path="/" + scope["path"].strip("/"),
         target=raw.decode("latin-1"),

@@ -221,7 +221,10 @@ def _excerpts(old: str, new: str) -> dict[str, Any]:
 
 
 def _sums(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the sums of all calls, and the reasons by the tokens that they cost, the most first."""
+    """Return the sums of all calls, and the reasons by the tokens that they cost, the most first.
+
+    `ends` are the tokens at the ends of prompts that are fewer than a cache stores at a time.
+    """
     known = [row for row in rows if row["actual"] is not None]
     costs = [row["lost_usd"] for row in rows]
     lost: Counter[str] = Counter()
@@ -236,6 +239,7 @@ def _sums(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "known": len(known),
         **{name: sum(row[name] for row in known) for name in ("expected", "actual", "used")},
         "lost": lost.total(),
+        "ends": sum(row["expected"] - row["actual"] - row["lost"] for row in known),
         "lost_usd": round(sum(costs), 6) if costs and None not in costs else None,
         "why": [
             {"name": name, "calls": count[name], "lost": lost[name], "lost_usd": round(spent[name], 8)} for name in why

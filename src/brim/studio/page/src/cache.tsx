@@ -21,7 +21,7 @@ interface Call {
 
 interface Loaded extends Session {
   calls: Call[];
-  sums: { calls: number; known: number; expected: number; actual: number; used: number; lost: number; lost_usd: number | null; why: { name: string; calls: number; lost: number; lost_usd: number }[] };
+  sums: { calls: number; known: number; expected: number; actual: number; used: number; lost: number; ends: number; lost_usd: number | null; why: { name: string; calls: number; lost: number; lost_usd: number }[] };
   reasons: Record<string, string>;
 }
 
@@ -61,7 +61,6 @@ export function CacheDoctor({ session }: { session: string | null }) {
   const step = Number(params.value.get("call") ?? NaN);
   const one = value.calls.find((call) => call.step === step);
   const { sums } = value;
-  const rest = sums.known ? Math.max(0, sums.expected - sums.actual - sums.lost) : 0;
   return (
     <>
       <Head title={value.id}>
@@ -70,7 +69,7 @@ export function CacheDoctor({ session }: { session: string | null }) {
             ? `${n(sums.actual)} ${value.status.unit} were read from the cache${sums.expected ? `, of ${n(sums.expected)} that it had (${share(sums.actual, sums.expected)})` : ""}, in ${plural(sums.known, "step")}`
             : `${plural(sums.calls, "step")}; the provider reported no cached tokens`}
           {sums.lost > 0 && ` · missed: ${n(sums.lost)} ${value.status.unit}, ${dollars(sums.lost_usd)}`}
-          {rest > 0 && ` · ${n(rest)} at the ends of prompts, shorter than the cache stores`}
+          {sums.ends > 0 && ` · ${n(sums.ends)} at the ends of prompts, shorter than the cache stores`}
         </p>
       </Head>
       <section class="card" aria-label="Reasons">
