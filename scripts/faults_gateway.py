@@ -278,6 +278,7 @@ AREAS = (
                 "if self._in_head:\n            super().on_header",
                 "if True:\n            super().on_header",
             ),
+            ("a used connection waits for ever", "self._client.complete = True, False", "_ = True, 0"),
             ("the body after an offer is lost", "rest = rest[offer.args[0] :]", "rest = rest[:0]"),
         ),
     ),
@@ -293,7 +294,7 @@ AREAS = (
     (
         "gateway/masked_names.py",
         "tests/hostile/test_canaries.py",
-        (("a key as a model is stored", "        ask.alias = cleaned(ask.model, shown)\n", "        pass\n"),),
+        (("a key as a model is stored", "        ask.model = cleaned(ask.model, shown)\n", "        pass\n"),),
     ),
     (
         "gateway/seen_keys.py",

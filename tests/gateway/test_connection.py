@@ -1,4 +1,4 @@
-"""What follows the head of a request: trailers are no headers, and an offer of another protocol changes nothing."""
+"""What follows the head of a request: its body in time, trailers that are no headers, offers that change nothing."""
 
 import http.client
 import json
@@ -71,6 +71,15 @@ def test_requests_with_offers_that_come_at_once_are_answered_in_order(gateway, u
     assert [status for status, _ in found] == [200] * 3
     assert "choices" in found[1][1]
     assert found[0][1] == found[2][1] == {"status": "ok"}
+
+
+def test_a_body_that_does_not_arrive_is_refused_on_a_used_connection_too(gateway, upstream):
+    url, _ = gateway(timeout=0.2)
+    whole = HEAD + LENGTH + BODY
+    for pieces in ([whole[:-1]], [HEAD + CHUNKED]):
+        (first, _), (second, said) = answered(url, [whole], pieces)
+        assert (first, second) == (200, 408)
+        assert b"did not arrive within 0.2 seconds" in said
 
 
 def test_a_websocket_and_connect_are_refused_as_before(gateway, upstream):

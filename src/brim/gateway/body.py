@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import zlib
+from contextlib import nullcontext
 from typing import Any
 
 import aiohttp
@@ -29,7 +30,8 @@ async def read_body(incoming: IncomingRequest, receive: Receive, settings: Gatew
     if length is not None and (not length.isdigit() or int(length[:20]) > most):
         raise _too_big(most)
     try:
-        async with asyncio.timeout(settings.timeout):
+        # A body that came with its headers is there; a timer for it would cost as much as reading it.
+        async with nullcontext() if incoming.connection.complete else asyncio.timeout(settings.timeout):
             raw = await _received(receive, most)
     except TimeoutError:
         raise HttpProblem(408, f"the body did not arrive within {settings.timeout:g} seconds") from None

@@ -56,21 +56,13 @@ class ClientRequest:
     """Its messages, tools and system prompt; `None` if they cannot be read, so the request is left as it is."""
     problem: str = ""
     """Why they cannot be read."""
-    named: str = ""
-    """The model that the path names, if it does."""
-    alias: str = ""
-    """The name that stands for the model, if its own name may be a secret."""
+    model: str = ""
+    """The model that its path or its body names, or what stands for a name that may be a secret."""
 
     @property
     def format(self) -> Format:
         """The format of its messages."""
         return FORMATS[self.route]
-
-    @property
-    def model(self) -> str:
-        """The model that it names, or the alias of that; empty if it names none."""
-        named = self.named or self.values.get("model")
-        return self.alias or (named if isinstance(named, str) else "")
 
     @cached_property
     def answer(self) -> int | None:
@@ -151,15 +143,16 @@ def read(route: str, raw: bytes, most_values: int, model: str = "") -> ClientReq
     if not isinstance(values, dict):
         raise HttpProblem(400, "the body must be a JSON object")
     named = model or values.get("model")
-    if isinstance(named, str) and len(named) > _LONGEST_MODEL:
-        raise HttpProblem(400, f"model has {len(named):,} characters; at most {_LONGEST_MODEL} are accepted")
+    model = named if isinstance(named, str) else ""
+    if len(model) > _LONGEST_MODEL:
+        raise HttpProblem(400, f"model has {len(model):,} characters; at most {_LONGEST_MODEL} are accepted")
     try:
         request: RequestBody | None = request_of(_light(text, values))
     except SourceError as error:
         request, problem = None, error.problem
     else:
         problem = ""
-    return ClientRequest(route=route, raw=raw, text=text, values=values, request=request, problem=problem, named=model)
+    return ClientRequest(route=route, raw=raw, text=text, values=values, request=request, problem=problem, model=model)
 
 
 def unread(route: str, raw: bytes, problem: str) -> ClientRequest:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import httptools
@@ -29,6 +28,8 @@ class ClientConnection:
     """The connection to one client."""
 
     def __init__(self) -> None:
+        self.complete = False
+        """Whether all of the newest request has arrived."""
         self._closed = False
         self._tasks: set[asyncio.Task[object]] = set()
 
@@ -38,9 +39,8 @@ class ClientConnection:
         for task in self._tasks:
             task.cancel()
 
-    @contextmanager
-    def watch(self) -> Iterator[None]:
-        """Cancel the work inside as soon as the client disconnects.
+    async def watched(self, work: Callable[..., Awaitable[None]], *arguments: Any) -> None:
+        """Do some work, and cancel it as soon as the client disconnects.
 
         Raises:
             ClientGone: the client has disconnected.
@@ -51,7 +51,7 @@ class ClientConnection:
         assert task is not None
         self._tasks.add(task)
         try:
-            yield
+            await work(*arguments)
         except asyncio.CancelledError:
             if not self._closed:
                 raise
@@ -183,7 +183,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Expect headers."""
         super().on_message_begin()
-        self._in_head = True
+        self._in_head, self._client.complete = True, False
 
     def on_headers_complete(self) -> None:
         """Stop the time limit."""
@@ -202,7 +202,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """Start the count again."""
-        self._received = 0
+        self._received, self._client.complete = 0, True
         if not self._offers:
             super().on_message_complete()
 

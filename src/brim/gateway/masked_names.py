@@ -20,5 +20,5 @@ def masked(state: GatewayState, incoming: IncomingRequest, ask: ClientRequest) -
     incoming.foreign = state.seen.found(names)
     shown = [*shown, *incoming.foreign]
     incoming.model = model_name(ask.model, shown)
-    if len(ask.model) > LONGEST or has_key(ask.model, shown):
-        ask.alias = cleaned(ask.model, shown)
+    if incoming.model != ask.model and (len(ask.model) > LONGEST or has_key(ask.model, shown)):
+        ask.model = cleaned(ask.model, shown)

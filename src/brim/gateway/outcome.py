@@ -17,7 +17,7 @@ from brim.sessions.request import FittedRequest, RequestInput
 from brim.sessions.request_plan import RequestPlan
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True, eq=False)
 class GatewayPlan:
     """The rule and the policy of a request, how it is counted, and how many tokens it may take."""
 
@@ -44,7 +44,7 @@ class GatewayPlan:
         return "calibrated" if isinstance(scale, Calibrated) and scale.calibration.calls else "estimate"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True, eq=False)
 class FitOutcome:
     """What is sent, and what was done to it."""
 

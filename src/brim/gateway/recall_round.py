@@ -31,8 +31,7 @@ def again(
     limit = max(_LEAST, (last.budget or _UNKNOWN) // _SHARE)
     results = [(call.id, answered(call.arguments, shelf, limit, plan.scale) + _LAST * ends) for call in calls]
     body = recall.continued(route, last.body, answer, results)
-    ask = client_request.read(route, body, work.settings.most_values, work.ask.named)
-    ask.alias = work.ask.alias
+    ask = client_request.read(route, body, work.settings.most_values, work.ask.model)
     given = ask.input()
     size = work.state.conversations.count(given, plan.engine)
     found = outcome.whole(ask, plan, given, size)

@@ -57,8 +57,7 @@ async def served(state: GatewayState, incoming: IncomingRequest, receive: Receiv
         return
     handle = _handler(state, incoming)
     if await read_body(incoming, receive, state.settings):
-        with incoming.connection.watch():
-            await handle(state, incoming, send)
+        await incoming.connection.watched(handle, state, incoming, send)
 
 
 def _handler(state: GatewayState, incoming: IncomingRequest) -> Handler:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 import aiohttp
+from multidict import CIMultiDict
 from yarl import URL
 
 from brim.gateway.body import decompressed_answer, json_value, read_answer
@@ -67,7 +68,12 @@ class Upstream:
         target, limits = _target(url, timeout)
         try:
             response = await self._open().request(
-                method, target, headers=headers, data=body, allow_redirects=False, timeout=limits
+                method,
+                target,
+                headers=CIMultiDict(headers),
+                data=None if body is None else aiohttp.BytesPayload(body),
+                allow_redirects=False,
+                timeout=limits,
             )
         except TimeoutError:
             raise HttpProblem(504, f"upstream did not answer within {timeout:g} seconds") from None

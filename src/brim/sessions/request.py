@@ -18,7 +18,7 @@ from brim.wire.overflow import Overflow, is_overflow
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True, eq=False)
 class RequestInput:
     """What a caller is about to send."""
 

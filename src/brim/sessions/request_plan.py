@@ -11,7 +11,7 @@ from brim.sessions.windows import Room, WindowLimits
 from brim.wire.overflow import Overflow
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True, eq=False)
 class RequestPlan:
     """How a request is counted, and how many tokens it may take."""
 

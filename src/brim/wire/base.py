@@ -152,7 +152,7 @@ def place_of(values: Mapping[str, Any], path: Path) -> Path | None:
     found: list[str | int] = []
     inner: Any = values
     for key in path:
-        inner = plain(inner)
+        inner = inner if type(inner) is dict else plain(inner)
         if type(inner) is not dict and not isinstance(inner, Mapping):
             return None
         spelling = key if key in inner else snake(str(key))
