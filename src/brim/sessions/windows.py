@@ -148,10 +148,11 @@ class Windows:
             share = float(1 - fraction("safety_margin", limits.margin))
         if learned is not None and learned.ratio > 1:
             share /= learned.ratio
-        most = min((each for each in (limits.limit, most) if each is not None), default=None)
+        if limits.limit is not None:
+            most = limits.limit if most is None else min(limits.limit, most)
         counts = self.answer_counts(model) if answer is not None and answer < size else False
         reserves = _reserves(size, limits, answer, counts)
-        fits, target, last = (max(1, int(_budget(size, each, limits.cap, most) * share)) for each in reserves)
+        fits, target, last = [max(1, int(_budget(size, each, limits.cap, most) * share)) for each in reserves]
         room = Room(window=size, fits=fits, target=target, most=last, answer=answer if counts else None)
         return room if ceiling is None else room.at_most(ceiling)
 
