@@ -143,17 +143,9 @@ class Windows:
         if found is None:
             return Room.of(ceiling) if ceiling is not None else None
         size, most = found
-        share = 1.0
-        if not exact and limits.margin:
-            share = float(1 - fraction("safety_margin", limits.margin))
-        if learned is not None and learned.ratio > 1:
-            share /= learned.ratio
-        if limits.limit is not None:
-            most = limits.limit if most is None else min(limits.limit, most)
         counts = self.answer_counts(model) if answer is not None and answer < size else False
-        reserves = _reserves(size, limits, answer, counts)
-        fits, target, last = [max(1, int(_budget(size, each, limits.cap, most) * share)) for each in reserves]
-        room = Room(window=size, fits=fits, target=target, most=last, answer=answer if counts else None)
+        ratio = learned.ratio if learned is not None else 1.0
+        room = _room(size, most, limits, answer=answer, counts=counts, ratio=ratio, exact=exact)
         return room if ceiling is None else room.at_most(ceiling)
 
     def _size(
@@ -277,6 +269,30 @@ class Windows:
             self._learned.popitem(last=False)
 
 
+@lru_cache(maxsize=1_024)
+def _room(
+    size: int,
+    most: int | None,
+    limits: WindowLimits,
+    *,
+    answer: int | None,
+    counts: bool | None,
+    ratio: float,
+    exact: bool,
+) -> Room:
+    """Return the room in a window of a size, whose input may take `most` tokens."""
+    share = 1.0
+    if not exact and limits.margin:
+        share = float(1 - fraction("safety_margin", limits.margin))
+    if ratio > 1:
+        share /= ratio
+    if limits.limit is not None:
+        most = limits.limit if most is None else min(limits.limit, most)
+    reserves = _reserves(size, limits, answer, counts)
+    fits, target, last = [max(1, int(_budget(size, each, limits.cap, most) * share)) for each in reserves]
+    return Room(window=size, fits=fits, target=target, most=last, answer=answer if counts else None)
+
+
 def _reserves(size: int, limits: WindowLimits, answer: int | None, counts: bool | None) -> tuple[int, int, int]:
     """Return the tokens left free for the answer: by a request as it came, by one that is cut, and at the least."""
     spare = answer_room(size) if limits.spare else 0
@@ -290,7 +306,6 @@ def _reserves(size: int, limits: WindowLimits, answer: int | None, counts: bool 
     return answer, answer, answer if counts else 0
 
 
-@lru_cache(maxsize=1_024)
 def _budget(size: int, reserve: int, cap: float | str | None, limit: int | None) -> int:
     """Return the budget of a window; if the reserve would fill it, the input may take all of it."""
     if reserve >= size:

@@ -67,6 +67,8 @@ def shown_fields(fields: Mapping[str, Any] | None) -> dict[str, Any]:
         raise InvalidType("fields", fields, "the other fields of a request by name")
     shown = {}
     for key, value in (fields or {}).items():
+        if len(key) <= LABEL and folded(key) in BODY_FIELDS:
+            continue
         try:
             state, left = _BodyRemainder().node(value, (key,), key)
         except RecursionError as error:
