@@ -84,7 +84,24 @@ def test_the_line_of_a_failure_belongs_to_the_least_that_stays():
     assert lines[4] == {}
 
 
-def test_a_message_with_thinking_is_left_as_it_is():
+def test_what_was_thought_before_older_calls_goes_before_what_was_done():
+    """In a run with thinking, thoughts were most of what stayed of older turns."""
+    wrote = {"type": "tool_use", "id": "a", "name": "write", "input": {"path": "app.py", "text": LISTING}}
+    thought = {"type": "thinking", "thinking": "I have to think about it. " * 20, "signature": "s"}
+    history = brim.History(meter=METER)
+    history.extend([user("Fix the bug."), says(thought, wrote), gives(answer("a", LISTING))])
+    excerpts = Excerpts(history.turns, Forms(history.turns))
+    assert excerpts.least(1).raw is history.turns.messages[1].raw  # The provider asks for that of the last call.
+    history.extend([says(thought, use("b")), gives(answer("b", "done"))])
+    least = excerpts.least(1)
+    (call,) = least.raw["content"]
+    assert call["name"] == "write"
+    assert call["input"]["path"] == "app.py"
+    assert least.units < history.turns.units[1] // 4
+    assert least.units == history.turns.chat.units(history.turns.wire.read(least.raw, 1))
+
+
+def test_the_last_call_is_left_with_its_thinking_as_it_is():
     thinking = {"type": "thinking", "thinking": "I think.", "signature": "s"}
     long = {"type": "text", "text": LISTING}
     history = brim.History(meter=METER)

@@ -79,6 +79,8 @@ class Excerpts:
         self._dropped = 0
         """How many of them had their excerpts discarded."""
         self._seen = 0
+        self._owed: int | None = None
+        """The message whose thinking the provider may ask for."""
         self._lines: dict[int, Mapping[int, Intervals]] = {}
         self._least: dict[int, Form] = {}
         self._made: dict[int, tuple[Mapping[int, Intervals], Form]] = {}
@@ -100,6 +102,9 @@ class Excerpts:
             self._forget()
         if self._seen < len(self._turns):
             self._told, self._seen = self._superseded.by(), len(self._turns)
+            if self._owed is not None:
+                self._least.pop(self._owed, None)
+            self._owed = self._forms.owed if self._turns.thinks else None
             for position, _ in islice(reversed(self._told), len(self._told) - self._dropped):  # The newest.
                 self._least.pop(position, None)
                 self._made.pop(position, None)
@@ -130,17 +135,20 @@ class Excerpts:
     def _form(self, position: int, parts: Mapping[int, Intervals]) -> Form:
         turns = self._turns
         message, whole = turns.messages[position], self._forms.whole(position)
-        if message.any("thinking"):  # It may be bound to the exact content of its message.
-            return whole
+        thinks = message.any("thinking")
+        if thinks and (position == self._owed or not turns.wire.binds):
+            return whole  # The provider may ask for it, with the exact content of its message.
         lines = self._lines.get(position)
         if lines is None:
             lines = self._lines[position] = dict(telling_lines(message))
         kept = {**parts, **{at: with_intervals(parts.get(at, ()), line) for at, line in lines.items()}}
         found = list(self._replacements(position, message, kept))
         units = whole.units + sum([turns.chat.text(each.text) - each.before for each in found])
-        return (
-            Form(changed(message.raw, {each.at: each.value for each in found}), units) if units < whole.units else whole
-        )
+        made = whole
+        if units < whole.units:
+            made = Form(changed(message.raw, {each.at: each.value for each in found}), units)
+        bare = self._forms.without_thinking(position, made) if thinks else made
+        return bare if bare.units < whole.units else whole
 
     def _replacements(self, position: int, message: Message, kept: Mapping[int, Intervals]) -> Iterator[Replacement]:
         forms, chat, contents = self._forms, self._turns.chat, _contents(message)

@@ -134,7 +134,7 @@ class Forms:
 
         A message of thinking alone becomes a mark where user and model must take turns.
         """
-        if form.raw is None or position == self._owed:
+        if form.raw is None or position == self.owed:
             return form
         wire, index = self._turns.wire, self._turns.indexes[position]
         message = wire.read(form.raw, index)
@@ -147,7 +147,7 @@ class Forms:
         return made
 
     @property
-    def _owed(self) -> int | None:
+    def owed(self) -> int | None:
         """The position of the model's last message with calls, whose thinking the provider may ask for."""
         turns = self._turns
         if not asks_for_thinking(turns.model):
