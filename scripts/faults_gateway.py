@@ -292,6 +292,24 @@ AREAS = (
         ),
     ),
     (
+        "gateway/known_bodies.py",
+        "tests/gateway/test_known_bodies.py",
+        (
+            ("a list inside of another value counts", "values.get(found[1]) != [self._mark]", "False"),
+            ("a comma may end the list", 'if text[found.end() : found.end() + 1] == "]":', "if False:"),
+            ("what is new may be nested too deep", "if is_deep({**values", "if False and is_deep({**values"),
+            (
+                "a change in the middle is not noticed",
+                "                high = middle - 1",
+                "                low = middle",
+            ),
+            ("clients share what was parsed", "name = (*owner, text", "name = (text"),
+            ("the memory has no bound", "while self._weight > self._most:", "while False:"),
+            ("one body may take all the memory", "if body.weight > self._most:", "if False:"),
+            ("everything is parsed again", "self._put(name, body)\n", "pass\n"),
+        ),
+    ),
+    (
         "gateway/masked_names.py",
         "tests/hostile/test_canaries.py",
         (("a key as a model is stored", "        ask.model = cleaned(ask.model, shown)\n", "        pass\n"),),

@@ -30,6 +30,7 @@ from brim.gateway import added_sections, endings, identity, problem, recall, rec
 from brim.gateway.body import decompressed_request, json_value
 from brim.gateway.client_request import read as read_request
 from brim.gateway.guard import _is_plain
+from brim.gateway.known_bodies import KnownBodies
 from brim.gateway.problem import HttpProblem
 from brim.gateway.recall_stream import RecallStream
 from brim.gateway.server_event import events_of
@@ -184,6 +185,15 @@ def _body(text: str) -> bytes:
     return json.dumps({"model": "gpt-4o", "user": text, "messages": [{"role": "user", "content": text}]}).encode()
 
 
+def _known_bodies(text: str) -> None:
+    """Parse bodies of one conversation: the text follows its first messages, twice, and is a message."""
+    bodies, start = KnownBodies(1 << 30), '{"messages": [{"a": 1}, {"b": 2}'
+    said = json.dumps({"content": text})
+    for end in (f", {text}", f", {text}]}}", f", {said}]}}", f", {said}, {said}]}}", f', {said}], "x": {text}'):
+        with contextlib.suppress(ValueError, RecursionError):
+            bodies.parsed(start + end)
+
+
 def _stream(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
@@ -238,6 +248,7 @@ READERS: dict[str, Read] = {
     "gateway.identity.named": lambda text: identity.named(None, {"user": text}, "key", ["some-key"]),
     "gateway.identity.named, header": lambda text: identity.named(text, {}, "key", ["some-key"]),
     "gateway.identity.cleaned": lambda text: identity.cleaned(text, ["some-key"]),
+    "gateway.known_bodies.KnownBodies.parsed": _known_bodies,
     "gateway.problem.of_answer": lambda text: problem.of_answer(400, _stream(text)),
     "gateway.recall.assembled": lambda text: [
         recall.assembled(route, _stream(text)) for route in ("chat", "messages", "responses", "gemini")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from brim.errors import SourceError
-from brim.files.depth import MOST_DEPTH, is_deep
+from brim.files.depth import MOST_DEPTH
 from brim.files.json_body import JsonBody, body_of
+from brim.gateway.known_bodies import parsed
 from brim.gateway.problem import BEDROCK, CHAT, GEMINI, MESSAGES, RESPONSES, HttpProblem
 from brim.history.request_body import RequestBody, request_of
 from brim.meter import BaseMeter
@@ -120,8 +121,10 @@ class ClientRequest:
             raise HttpProblem(400, f"{error}; the request is too long, and its body cannot be shortened") from error
 
 
-def read(route: str, raw: bytes, most_values: int, model: str = "") -> ClientRequest:
-    """Return the request of a body; `model` is the one that its path names.
+def read(
+    route: str, raw: bytes, most_values: int, model: str = "", parse: Callable[[str], Any] = parsed
+) -> ClientRequest:
+    """Return the request of a body; `model` is the one that its path names, and `parse` returns its values.
 
     Raises:
         HttpProblem: the body is not a JSON object, is nested too deep, or has too many values.
@@ -129,9 +132,7 @@ def read(route: str, raw: bytes, most_values: int, model: str = "") -> ClientReq
     _bounded(raw, most_values)
     try:
         text = raw.decode()
-        values = json.loads(text)
-        if is_deep(values):
-            raise RecursionError
+        values = parse(text)
     except RecursionError:
         raise HttpProblem(400, f"the body is nested more than {MOST_DEPTH} levels deep") from None
     except json.JSONDecodeError as error:

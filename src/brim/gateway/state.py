@@ -12,6 +12,7 @@ from brim.gateway.activity import Activity
 from brim.gateway.freed_memory import FreedMemory
 from brim.gateway.guard import ClientKeys
 from brim.gateway.held_sections import HeldSections
+from brim.gateway.known_bodies import KnownBodies
 from brim.gateway.metrics import GatewayMetrics
 from brim.gateway.owner_tags import OwnerTags
 from brim.gateway.seen_keys import SeenKeys
@@ -26,6 +27,9 @@ from brim.sessions.models import known
 from brim.store import open_store
 
 T = TypeVar("T")
+
+_BODIES = 4
+"""The part of the memory for conversations, one in so many, that their parsed bodies may take beside them."""
 
 
 class GatewayState:
@@ -59,6 +63,8 @@ class GatewayState:
             capture=settings.capture,
         )
         """The engine: windows, meters, conversations."""
+        self.bodies = KnownBodies(settings.memory // _BODIES)
+        """What was parsed of the newest bodies."""
         self.sections = HeldSections(settings.sessions)
         """The sections that rules added to the newest prompts of conversations that were cut."""
         self.owners = OwnerTags(self.conversations.store)

@@ -1,0 +1,171 @@
+"""Bodies that begin as an earlier one: what they repeat is not parsed again.
+
+A client sends its whole conversation with each request, so most of a long body is the one before. Its messages are
+taken from there as far as the text is the same, and only the rest is parsed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from secrets import token_hex
+from threading import Lock
+from typing import Any
+
+from brim.files.depth import is_deep
+from brim.wire.base import MESSAGE_KEYS
+
+_LIST = re.compile(rf'(?<!\\)"({"|".join(MESSAGE_KEYS)})"[ \t\n\r]*+:[ \t\n\r]*+\[[ \t\n\r]*+')
+_NEXT = re.compile(r"[ \t\n\r]*+([,\]])[ \t\n\r]*+")
+_FIRST = 2
+"""Messages by which the conversation of a body is found: the system prompt and the task, in most."""
+_EACH_VALUE = 400
+"""Bytes that a value of an object takes in memory, beside its text."""
+
+_decode = json.JSONDecoder().raw_decode
+
+
+def parsed(text: str) -> Any:
+    """Return the values of a JSON text.
+
+    Raises:
+        ValueError: it is not JSON.
+        RecursionError: it is nested too deep.
+    """
+    values = json.loads(text)
+    if is_deep(values):
+        raise RecursionError
+    return values
+
+
+@dataclass(slots=True, kw_only=True)
+class KnownBody:
+    """The messages of a body, and where they end in its text."""
+
+    text: str = ""
+    """The text to the end of the last message."""
+    items: list[Any] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    weight: int = 0
+    """About the bytes that it takes in memory."""
+
+    def read(self, text: str, at: int, most: int | None = None) -> int:
+        """Add the messages from a position on; return that of the next one, or of the bracket after the last.
+
+        Raises:
+            ValueError: they are not a list.
+            RecursionError: they are nested too deep.
+        """
+        while text[at : at + 1] != "]" and (most is None or len(self.items) < most):
+            value, end = _decode(text, at)
+            self.items.append(value)
+            self.ends.append(end)
+            at = _following(text, end)
+        return at
+
+    def shared(self, text: str) -> int:
+        """Return how many of its messages a text begins with; those by which it was found are the same."""
+        if text.startswith(self.text):
+            return len(self.items)
+        low, high = _FIRST, len(self.items) - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            if text.startswith(self.text[: self.ends[middle - 1]]):
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+
+class KnownBodies:
+    """The newest body of each conversation. Safe for threads; values are shared, so nobody may change them."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        """About the bytes that all of them may take in memory."""
+        self._known: OrderedDict[tuple[str, ...], KnownBody] = OrderedDict()
+        self._weight = 0
+        self._lock = Lock()
+        self._mark = token_hex(16)
+        """Takes the place of the messages while the rest is parsed; no client can know it."""
+
+    def parsed(self, text: str, owner: tuple[str, ...] = ()) -> Any:
+        """Return the values of a body; clients with different owners share nothing.
+
+        Raises:
+            ValueError: it is not JSON.
+            RecursionError: it is nested too deep.
+        """
+        found = _LIST.search(text)
+        try:
+            values = None if found is None else self._continued(text, found, owner)
+        except (ValueError, RecursionError):
+            values = None  # The parser of the whole says what is wrong.
+        return parsed(text) if values is None else values
+
+    def _continued(self, text: str, found: re.Match[str], owner: tuple[str, ...]) -> dict[str, Any] | None:
+        """Return the values of a body with a list of messages; `None` for any other, or if it is nested too deep.
+
+        Raises:
+            ValueError: it is not JSON.
+            RecursionError: it is nested too deep.
+        """
+        body = KnownBody()
+        at = body.read(text, found.end(), _FIRST)
+        if len(body.items) < _FIRST:
+            return None
+        name = (*owner, text[: body.ends[-1]])
+        before = self._get(name)
+        same = 0 if before is None else before.shared(text)
+        if before is not None:
+            body.items, body.ends, body.weight = before.items[:same], before.ends[:same], before.weight
+            at = _following(text, body.ends[-1])
+        start = at if same else 0
+        end = body.read(text, at)
+        values = json.loads(f'{text[: found.end()]}"{self._mark}"{text[end:]}')
+        if not isinstance(values, dict) or values.get(found[1]) != [self._mark]:
+            return None  # The list stands inside of another value, or the key stands twice.
+        if is_deep({**values, found[1]: body.items[same:]}):
+            return None
+        values[found[1]] = body.items
+        body.text = text[: body.ends[-1]]
+        body.weight += end - start + _EACH_VALUE * text.count('":', start, end)
+        self._put(name, body)
+        return values
+
+    def _get(self, name: tuple[str, ...]) -> KnownBody | None:
+        with self._lock:
+            found = self._known.get(name)
+            if found is not None:
+                self._known.move_to_end(name)
+            return found
+
+    def _put(self, name: tuple[str, ...], body: KnownBody) -> None:
+        """Remember a body in place of the one before, and forget the oldest ones."""
+        with self._lock:
+            before = self._known.pop(name, None)
+            self._weight -= before.weight if before is not None else 0
+            if body.weight > self._most:
+                return
+            self._known[name] = body
+            self._weight += body.weight
+            while self._weight > self._most:
+                self._weight -= self._known.popitem(last=False)[1].weight
+
+
+def _following(text: str, end: int) -> int:
+    """Return the position of the next message, or of the bracket after the last.
+
+    Raises:
+        ValueError: neither follows.
+    """
+    found = _NEXT.match(text, end)
+    if found is None:
+        raise ValueError
+    if found[1] == "]":
+        return found.start(1)
+    if text[found.end() : found.end() + 1] == "]":  # A comma before it.
+        raise ValueError
+    return found.end()

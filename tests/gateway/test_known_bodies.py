@@ -1,0 +1,161 @@
+"""A body is parsed to the same values as by the library, whatever was parsed before; what it repeats is not parsed again."""
+
+import json
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from brim.files.depth import is_deep
+from brim.gateway.known_bodies import KnownBodies
+from gateway.conftest import asked, conversation, post
+from properties import examples
+
+ROOM = 1_000_000
+
+NESTED = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=6,
+)
+MESSAGES = st.builds(
+    lambda role, content: {"role": role, "content": content},
+    st.sampled_from(("user", "assistant", "tool")),
+    st.text(alphabet='a"\\{}[],: \né😀', max_size=12) | NESTED,
+)
+OTHERS = st.dictionaries(
+    st.sampled_from(("model", "stream", "metadata", "messages_", "input_", "system")),
+    NESTED | st.just('"messages": [{"role": "user"}]') | st.just({"messages": [{"a": 1}, {"b": 2}, {"c": 3}]}),
+    max_size=3,
+)
+
+
+def library(text):
+    """Return what the library makes of a text: the values, or the kind of its error."""
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return type(error)
+    return RecursionError if is_deep(values) else values
+
+
+def ours(bodies, text, *owner):
+    try:
+        return bodies.parsed(text, owner)
+    except (ValueError, RecursionError) as error:
+        return type(error)
+
+
+def same(one, other):
+    """Return whether two values are equal, with their order and the kinds of their numbers."""
+    return one == other and repr(one) == repr(other)
+
+
+@st.composite
+def traffic(draw):
+    """Return bodies of some conversations as text: they grow, branch, are spelled in several ways, and are damaged."""
+    texts = []
+    heads = draw(st.lists(st.lists(MESSAGES, min_size=1, max_size=3), min_size=1, max_size=2))
+    for _ in range(draw(st.integers(2, 8))):
+        head = draw(st.sampled_from(heads))
+        head += draw(st.lists(MESSAGES, max_size=3))
+        kept = head[: draw(st.integers(0, len(head)))] + draw(st.lists(MESSAGES, max_size=2))
+        key = draw(st.sampled_from(("messages", "messages", "input", "contents")))
+        before, after = draw(OTHERS), draw(OTHERS)
+        separators = draw(st.sampled_from(((",", ":"), (", ", ": "), (" ,\n", " :\t"))))
+        text = json.dumps({**before, key: kept, **after}, ensure_ascii=draw(st.booleans()), separators=separators)
+        if draw(st.integers(0, 3)) == 0:  # Something is missing, or stands twice.
+            at, end = sorted(draw(st.tuples(st.integers(0, len(text)), st.integers(0, len(text)))))
+            text = draw(st.sampled_from((text[:at] + text[end:], text[:end] + text[at:], text[:at] + "," + text[at:])))
+        texts.append(text)
+    return texts
+
+
+@given(traffic())
+@examples(100)
+def test_bodies_have_the_values_that_the_library_finds_whatever_came_before(texts):
+    bodies, told = KnownBodies(ROOM), [library(text) for text in texts]
+    for _ in range(2):
+        for text, expected in zip(texts, told, strict=True):
+            assert same(ours(bodies, text), expected), text
+
+
+GROWN = [{"role": "user", "content": f"{i}"} for i in range(40)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"messages": [%s], "messages": [{"a": 1}]}',
+        '{"messages": [%s], "messages": []}',
+        '{"messages": [%s,]}',
+        '{"messages": [%s, 1]}',
+        '{"messages": [%s] "model": 1}',
+        '{"messages": [%s]',
+        '{"metadata": {"messages": [%s]}, "messages": [{"a": 1}, {"b": 2}]}',
+        '{"system": "\\"messages\\": [%s]", "messages": [{"a": 1}, {"b": 2}]}',
+        '[{"messages": [%s]}]',
+        '\ufeff{"messages": [%s]}',
+        '{"messages": [%s, {"content": ' + "[" * 200 + "]" * 200 + "}]}",
+        '{"messages": [%s], "tools": ' + "[" * 200 + "]" * 200 + "}",
+        '{"messages": [%s, ' + "[" * 2_000 + "]}",
+    ],
+)
+def test_bodies_that_only_look_like_the_one_before(text):
+    bodies = KnownBodies(ROOM)
+    known = ", ".join(map(json.dumps, GROWN))
+    for start in ('{"messages": [', '{"metadata": {"messages": [', '[{"messages": [', '{"system": "\\"messages\\": ['):
+        ours(bodies, f"{start}{known}]}}")
+    for _ in range(2):
+        assert same(ours(bodies, text % known), library(text % known))
+
+
+def test_a_number_among_the_messages_may_go_on():
+    bodies = KnownBodies(ROOM)
+    for last in ("1", "12", "12.5", '{"c": 3}'):
+        text = f'{{"messages": [{{"a": 1}}, {{"b": 2}}, {last}]}}'
+        assert same(ours(bodies, text), library(text))
+
+
+def test_what_a_body_repeats_is_not_parsed_again_and_other_clients_share_nothing():
+    bodies = KnownBodies(ROOM)
+    first = bodies.parsed(json.dumps({"messages": GROWN, "model": "m"}), ("a",))["messages"]
+    changed = [*GROWN[:25], {"role": "user", "content": "other"}, *GROWN[25:], {"role": "user", "content": "more"}]
+    for messages, kept in ((GROWN, 40), ([*GROWN, GROWN[0]], 40), (changed, 25), (GROWN[:30], 25)):
+        found = bodies.parsed(json.dumps({"messages": messages, "stream": True}), ("a",))["messages"]
+        assert found == messages
+        assert [one is other for one, other in zip(first, found, strict=False)][:kept] == [True] * kept
+    other = bodies.parsed(json.dumps({"messages": GROWN, "model": "m"}), ("b",))["messages"]
+    assert not any(one is two for one in first for two in other)
+
+
+def test_the_memory_of_bodies_is_bounded():
+    bodies, known = KnownBodies(60_000), []
+    for number in range(30):
+        talk = [{"role": "user", "content": f"{number} " * 200}, *GROWN]
+        known.append(bodies.parsed(json.dumps({"messages": talk}))["messages"])
+    again = [bodies.parsed(json.dumps({"messages": messages}))["messages"] for messages in reversed(known)]
+    kept = [one[0] is two[0] for one, two in zip(reversed(known), again, strict=True)]
+    assert kept[0]
+    assert not any(kept[10:])
+    kept = bodies.parsed(json.dumps({"messages": GROWN}))["messages"]
+    huge = {"messages": [{"role": "user", "content": "x"} for _ in range(1_000)]}
+    one, two = (bodies.parsed(json.dumps(huge))["messages"] for _ in range(2))
+    assert one[0] is not two[0]
+    assert bodies.parsed(json.dumps({"messages": GROWN}))["messages"][0] is kept[0]  # It takes no other's place.
+
+
+def test_conversations_that_are_cut_leave_what_is_known_unchanged(gateway, upstream):
+    """The values are shared by all requests of a conversation."""
+    url, app = gateway(window=3_000)
+    drawn = random.Random(7)
+    messages = conversation(80)
+    for _ in range(6):
+        status, _, _ = post(url, asked(messages))
+        assert status == 200
+        messages = [*messages, *conversation(drawn.randrange(2, 8))[1:]]
+    (body,) = app.state.bodies._known.values()
+    assert len(body.items) > 80
+    start = body.text.index("[")
+    assert same(body.items, json.loads(body.text[start:] + "]"))
