@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import aiohttp
 
-from gateway_proof import PASS, gateway
+from gateway_process import PASS, gateway
 from model_server import answering, completion, running, say
 from services import free_port
 

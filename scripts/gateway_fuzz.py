@@ -15,7 +15,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from gateway_proof import gateway, memory
+from gateway_process import gateway, memory
 from model_server import answering, completion, running, say
 
 ROOT = Path(__file__).resolve().parent.parent

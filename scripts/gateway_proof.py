@@ -9,6 +9,8 @@
     secrets    keys of twelve shapes, shown everywhere: none stands in anything that is left
     mutants    20,000 bodies and streams hit by random bytes: each is read or refused
     overhead   the time that the gateway adds, and requests per second beside a bare pass-through
+    workers    two workers beside one, by the CPU of the busiest
+    beside     small requests beside large ones
 
 The gateway is a process of its own; the model is a server of ours with a hard window.
 """
@@ -23,7 +25,6 @@ import random
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -35,48 +36,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import aiohttp
 
 import gateway_attacks
+import gateway_load
+from gateway_process import PASS, gateway, memory
 from model_server import ModelServer, running
 
 WINDOW = 2_000
-PASS = """
-import sys, aiohttp
-from aiohttp import web
-async def forward(request):
-    body = await request.read()
-    headers = {"content-type": "application/json"}
-    async with request.app["s"].post(sys.argv[1] + request.path, data=body, headers=headers) as got:
-        return web.Response(body=await got.read(), status=got.status, content_type="application/json")
-async def start(app):
-    app["s"] = aiohttp.ClientSession(auto_decompress=False)
-    yield
-    await app["s"].close()
-app = web.Application()
-app.cleanup_ctx.append(start)
-app.router.add_post("/{path:.*}", forward)
-web.run_app(app, host="127.0.0.1", port=int(sys.argv[2]), print=None, access_log=None)
-"""
-"""The least that a proxy can do."""
-
-
-@contextmanager
-def gateway(upstream: str, *options: str) -> Iterator[tuple[str, int]]:
-    """Run `brim gateway` before a server, and yield its address and its process."""
-    run = [sys.executable, "-m", "brim", "gateway", "--upstream", f"{upstream}/v1", "--port", "0", "--json", *options]
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        subprocess.Popen(run, cwd=folder, stdout=subprocess.PIPE, text=True) as process,
-    ):
-        assert process.stdout is not None
-        try:
-            yield json.loads(process.stdout.readline())["address"].removesuffix("/v1"), process.pid
-        finally:
-            process.terminate()
-
-
-def memory(pid: int, field: str = "VmRSS") -> float:
-    """Return the memory of a process in MB."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
 
 
 def sockets(pid: int) -> int:
@@ -406,6 +370,7 @@ PARTS: dict[str, Callable[[], bool]] = {
     "bombs": bombs,
     **gateway_attacks.PARTS,
     "overhead": overhead,
+    **gateway_load.PARTS,
 }
 
 

@@ -83,7 +83,7 @@ def test_only_the_newest_requests_are_kept(tmp_path):
     from brim.sessions.tolerant_store import TolerantStore
 
     with brim.open_store(f"sqlite:///{tmp_path}/brim.db") as store:
-        traffic = Traffic(TolerantStore(store), "here")
+        traffic = Traffic(TolerantStore(store), "here", is_kept=True)
         for i in range(MOST + 50):
             traffic.add("gpt-5", id=str(i), route="chat", status=200)
         traffic.write()

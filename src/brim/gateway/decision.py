@@ -122,7 +122,7 @@ class Decision:
         if ask.request is None:
             return await self._fault("unreadable", ValueError(ask.problem), HttpProblem(400, ask.problem))
         engine, given = self.state.conversations, self.input()
-        small = len(ask.raw) <= INLINE and len(given.messages) <= _MESSAGES and engine.store.store is None
+        small = len(ask.raw) <= INLINE and len(given.messages) <= _MESSAGES and not self.state.keeps
         ready = small and engine.meters.ready(ask.model, self._rule().meter)
         self.plan = plan = self._plan(policy) if ready else await self.state.work(self._plan, policy)
         if self._spec is not None:

@@ -51,17 +51,17 @@ def run(
     """
     sys.setswitchinterval(_SWITCH)
     gc.set_threshold(*_COLLECT)
-    with told_without_text(), listener(settings.host, settings.port) as listening, shared(settings) as (own, folder):
+    with told_without_text(), listener(settings.host, settings.port) as listening, shared(settings) as folder:
         if folder is None:
-            _serve(GatewayApp(own), reload, started, lines, listening)
+            _serve(GatewayApp(settings), reload, started, lines, listening)
             return
 
         def serve(number: int, alive: int, first: bool) -> None:
             # One of them tells the address, once: all of them listen on it.
             told = started if number == 1 and first else None
-            _serve(GatewayApp(own, number, folder), reload, told, lines, listening, alive=alive)
+            _serve(GatewayApp(settings, number, folder), reload, told, lines, listening, alive=alive)
 
-        Workers(own.workers, serve).run()
+        Workers(settings.workers, serve).run()
 
 
 def _serve(

@@ -41,7 +41,7 @@ class GatewayState:
         Args:
             settings: the settings.
             worker: the number of this process among those of the gateway.
-            folder: where they write their sums; `None` if there is one process only.
+            folder: what they share, with their sums; `None` if there is one process only.
 
         Raises:
             InvalidValue: a key is not set.
@@ -53,7 +53,10 @@ class GatewayState:
         self.hidden = _hidden(settings)
         """The gateway's own keys for upstream, which no answer may hold."""
         self.seen = SeenKeys(_secrets(settings))
-        self.store = open_store(settings.store) if settings.store is not None else None
+        address = store_address(settings, folder)
+        self.store = open_store(address) if address is not None else None
+        self.keeps = settings.store is not None
+        """Whether the store is for the user; otherwise it only tells the other workers what was cut."""
         self.conversations = Conversations(
             store=self.store,
             most=settings.sessions,
@@ -75,7 +78,7 @@ class GatewayState:
         """Called with the summary when the gateway ends."""
         self.sums = WorkerSums(folder, worker, self.metrics, self.activity)
         address = f"{settings.host}:{settings.port}" + (f" worker {worker}" if folder is not None else "")
-        self.traffic = Traffic(self.conversations.store, address)
+        self.traffic = Traffic(self.conversations.store, address, is_kept=self.keeps)
         self._writing: list[asyncio.Task[None]] = []
         self.ready = False
         """Whether everything that counting needs is loaded."""
@@ -146,6 +149,11 @@ class GatewayState:
         self.conversations.stable = settings.stable
         self.sections.clear()
         known.cache_clear()
+
+
+def store_address(settings: GatewaySettings, folder: Path | None) -> str | None:
+    """Return the address of the store: that of the settings, or one in the folder that workers share."""
+    return settings.store or (f"sqlite:///{folder}/brim.db" if folder is not None else None)
 
 
 def _secrets(settings: GatewaySettings) -> list[str]:

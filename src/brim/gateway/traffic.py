@@ -28,7 +28,9 @@ ALIVE = 30.0
 class Traffic:
     """The newest requests of one gateway."""
 
-    def __init__(self, store: TolerantStore, address: str) -> None:
+    def __init__(self, store: TolerantStore, address: str, *, is_kept: bool) -> None:
+        self.is_kept = is_kept
+        """Whether there is a store that keeps it."""
         self._store = store
         self._address = address
         self._rows: deque[dict[str, Any]] = deque(maxlen=MOST)
@@ -39,11 +41,6 @@ class Traffic:
         self._seen = 0.0
         """When the document was last written."""
         self._stopped = False
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether there is a store that keeps it."""
-        return self._store.store is not None
 
     def add(self, model: str, *, status: int, **fields: Any) -> None:
         """Add a request."""

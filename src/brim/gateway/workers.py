@@ -13,12 +13,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from brim.errors import InvalidValue, SourceError
 from brim.gateway.settings import GatewaySettings
+from brim.gateway.state import store_address
 from brim.observe.uncaught import log_error
 from brim.store import open_store
 
@@ -29,24 +29,24 @@ _PASSED_ON = ("SIGTERM", "SIGINT", "SIGHUP")
 
 
 @contextmanager
-def shared(settings: GatewaySettings) -> Iterator[tuple[GatewaySettings, Path | None]]:
-    """Yield settings with a store, and a folder for the sums of workers; without workers, the settings as they are.
+def shared(settings: GatewaySettings) -> Iterator[Path | None]:
+    """Yield the folder that workers share, with their sums and a store if the settings have none; `None` for one.
 
     Raises:
         InvalidValue: this system has no processes of that kind.
         StoreError: the store cannot be opened.
     """
     if settings.workers == 1:
-        yield settings, None
+        yield None
         return
     if not hasattr(os, "fork"):
         raise InvalidValue("gateway.workers", settings.workers, "1 on this system, which cannot fork processes")
-    with tempfile.TemporaryDirectory(prefix="brim-gateway-") as folder:
-        store = settings.store or f"sqlite:///{folder}/brim.db"
-        open_store(store).close()  # Errors are told once, and not by each worker.
+    with tempfile.TemporaryDirectory(prefix="brim-gateway-") as name:
+        folder = Path(name)
+        open_store(store_address(settings, folder) or "").close()  # Errors are told once, and not by each worker.
         settings.secrets()
         settings.own_keys()
-        yield replace(settings, store=store), Path(folder)
+        yield folder
 
 
 class Workers:

@@ -1,0 +1,143 @@
+"""Parts of the gateway's proof that put load on it: two workers beside one, and small requests beside large ones."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import aiohttp
+
+from gateway_process import gateway
+
+_SMALL = [{"role": ("user", "assistant")[i % 2], "content": f"{i} hello there " * 20} for i in range(20)]
+_LARGE = [{"role": ("user", "assistant")[i % 2], "content": f"{i} hello there " * 60} for i in range(1_000)]
+_SECONDS = 6.0
+_CLIENTS = 32
+
+
+def _body(messages: list[dict[str, str]]) -> bytes:
+    return json.dumps({"model": "gpt-4o", "messages": messages}).encode()
+
+
+@contextmanager
+def _model() -> Iterator[str]:
+    """Run a model that answers at once in a process of its own, and yield its address."""
+    serve = [sys.executable, str(Path(__file__).parent / "gateway_bench.py"), "serve"]
+    with subprocess.Popen(serve, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+
+
+async def _load(url: str, clients: list[Callable[[], bytes]], seconds: float) -> list[list[float]]:
+    """Return the milliseconds of each request of each client; a client makes its next body when it asks."""
+    times: list[list[float]] = [[] for _ in clients]
+    until = time.perf_counter() + seconds
+
+    async def client(session: aiohttp.ClientSession, make: Callable[[], bytes], took: list[float]) -> None:
+        while (begun := time.perf_counter()) < until:
+            async with session.post(f"{url}/v1/chat/completions", data=make()) as answer:
+                await answer.read()
+                assert answer.status == 200, answer.status
+            took.append((time.perf_counter() - begun) * 1000)
+
+    headers = {"content-type": "application/json"}
+    async with aiohttp.ClientSession(headers=headers, connector=aiohttp.TCPConnector(limit=0)) as session:
+        await asyncio.gather(*(client(session, make, took) for make, took in zip(clients, times, strict=True)))
+    return times
+
+
+def _spent(pid: int) -> float:
+    """Return the CPU seconds of a process and its threads so far."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
+
+
+def _children(pid: int) -> list[int]:
+    return [int(each) for task in Path(f"/proc/{pid}/task").glob("*/children") for each in task.read_text().split()]
+
+
+def workers() -> bool:
+    """Print how many requests one worker and two would serve, each with a core of its own.
+
+    The clients and the model take cores too, so what counts is the CPU of the worker that has most to do.
+    """
+    body, rates = _body(_SMALL), {}
+    with _model() as upstream:
+        for count in (1, 2):
+            with gateway(upstream, "--window", "100000", "--workers", str(count)) as (url, pid):
+                asyncio.run(_load(url, [lambda: body] * _CLIENTS, 1))
+                each = _children(pid) if count > 1 else [pid]
+                before = {one: _spent(one) for one in each}
+                served = sum(map(len, asyncio.run(_load(url, [lambda: body] * _CLIENTS, _SECONDS))))
+                spent = [_spent(one) - before[one] for one in each]
+                rates[count] = served / max(spent)
+                shares = ", ".join(f"{one / sum(spent):.0%}" for one in spent)
+                print(
+                    f"workers: {count}: {served / _SECONDS:,.0f} requests/s here; {rates[count]:,.0f} a second of CPU "
+                    f"of the busiest; their shares {shares}"
+                )
+    print(f"workers: two serve {rates[2] / rates[1]:.2f} times as many as one, each with a core of its own")
+    return rates[2] >= 1.8 * rates[1]
+
+
+def _growing(number: int) -> Callable[[], bytes]:
+    messages = [{"role": "user", "content": f"Task {number}."}, *_LARGE]
+
+    def grown() -> bytes:
+        messages.append({"role": "user", "content": "Go on."})
+        return _body(messages)
+
+    return grown
+
+
+@contextmanager
+def _large(url: str, clients: int) -> Iterator[None]:
+    """Send large requests from a process of its own, so that they do not hold up whoever takes the time."""
+    if not clients:
+        yield
+        return
+    run = [sys.executable, __file__, url, str(clients)]
+    with subprocess.Popen(run, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        try:
+            yield
+        finally:
+            process.terminate()
+
+
+def beside() -> bool:
+    """Print how long small requests take alone, and beside two clients whose conversations of 1 MB grow."""
+    small, found = _body(_SMALL), {}
+    with _model() as upstream, gateway(upstream, "--window", "2000000") as (url, _):
+        asyncio.run(_load(url, [lambda: small], 2))
+        for name, clients in (("alone", 0), ("beside large ones", 2)):
+            with _large(url, clients):
+                (times,) = asyncio.run(_load(url, [lambda: small], _SECONDS))
+            times.sort()
+            found[name] = times[int(len(times) * 0.99)]
+            print(
+                f"beside: {name}: {len(times):,} small requests, p50 {times[len(times) // 2]:.2f} ms, "
+                f"p99 {found[name]:.2f} ms"
+            )
+    ratio = found["beside large ones"] / found["alone"]
+    print(f"beside: p99 is {ratio:.1f} times that alone")
+    return ratio <= 3
+
+
+PARTS: dict[str, Callable[[], bool]] = {"workers": workers, "beside": beside}
+
+if __name__ == "__main__":  # The process of `_large`.
+    growing = [_growing(each) for each in range(int(sys.argv[2]))]
+    asyncio.run(_load(sys.argv[1], growing, 1))
+    print("ready", flush=True)
+    asyncio.run(_load(sys.argv[1], growing, 600))

@@ -1,0 +1,26 @@
+"""What a gateway keeps from request to request, and for whom."""
+
+from brim.gateway import server
+from brim.gateway.app import GatewayApp
+from brim.gateway.policy import RequestRule
+from brim.gateway.settings import GatewaySettings
+from brim.gateway.traffic import KIND as TRAFFIC
+from brim.sessions.held_conversation import KIND as CUTS
+from gateway.conftest import asked, conversation, post
+from model_server import running
+
+
+def test_a_store_that_only_workers_share_is_not_asked_for_a_small_request(served_model, upstream, tmp_path):
+    """Two workers served hardly more than one: each small request waited for the store."""
+    settings = GatewaySettings(
+        upstream=served_model[1] + "/v1", default=RequestRule(policy="fit", window=2_000, meter="o200k_base")
+    )
+    app = GatewayApp(settings, 1, tmp_path)
+    with running(app, server.config(app, settings)) as url:
+        store = app.state.store
+        assert post(url, asked(conversation(2)))[0] == 200
+        assert store.ids(CUTS) == []
+        assert post(url, asked(conversation(200)))[0] == 200
+        assert len(store.ids(CUTS)) == 1
+        app.state.traffic.write()
+        assert store.ids(TRAFFIC) == []  # Nobody will read it.
