@@ -817,7 +817,7 @@ AREAS = (
         (
             ("warnings are overlooked", "from_both_ends(_warnings(page))", "from_both_ends([])"),
             ("a warning is written in small letters", ", re.IGNORECASE)", ")"),
-            ("the last warning hides the rest", "at = page.starts[lines[-1] + 1]", "at = len(page.text)"),
+            ("the last warning hides the rest", "stop = page.starts[lines[-1] + 1]", "stop = len(page.text)"),
             ("a failure waits for its turn", "fixed = [] if line is None else [(line, line + 1)]", "fixed = []"),
             ("what stands around a failure goes", "_warnings(page)), near)", "_warnings(page)))"),
             ("long lines are never cut inside", "cut.after * _THIN >= limit", "True"),

@@ -192,6 +192,12 @@ def test_intervals_that_touch_or_are_near_become_one():
     assert with_intervals((), ((200, 210), (0, 5), (150, 190))) == ((0, 5), (150, 210))
 
 
+def test_names_are_looked_for_in_the_first_part_of_a_long_text():
+    """A text without a name would otherwise be searched to its end in one go, while all threads wait."""
+    text = "src/app.py " + "lorem ipsum " * 40_000 + "src/far.py"
+    assert [name for name, _ in names_in(text)] == ["src/app.py"]
+
+
 def test_names_have_a_digit_a_joint_or_a_hump():
     found = [name for name, _ in names_in("Look at src/app.py, getUser or user_id: 4711-22. Nothing else, perhaps 12.")]
     assert found == ["src/app.py", "getUser", "user_id", "4711-22"]

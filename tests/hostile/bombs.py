@@ -85,6 +85,43 @@ def texts(size: int) -> Iterator[Bomb]:
     yield Bomb("many tools", request(tools=tools))
 
 
+_UNITS = {
+    "numbers": ("[", "1,", "1]"),
+    "objects": ("[", '{"a":1},', "{}]"),
+    "arrays": ("[", "[],", "[]]"),
+    "keys": ("{", '"k":1,', '"z":1}'),
+    "lines of JSON": ("", '{"a": 1}\n', ""),
+    "lines": ("", "a=1\n", ""),
+    "headings": ("", "# a\n\n- b\n", ""),
+    "hunks": ("--- a\n+++ b\n", "@@ -1 +1 @@\n-a\n+b\n", ""),
+    "errors": ("", "2026-01-01T00:00:00 ERROR a\n", ""),
+    "tags": ("", "<div>", ""),
+}
+"""A start, what is repeated, and an end: texts of millions of parts."""
+
+
+def structures(size: int) -> Iterator[Bomb]:
+    """Yield texts of many parts as a message and as a tool's result, and values that are slow to read."""
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    said, asked = {"role": "user", "content": "go on"}, {"role": "assistant", "content": None, "tool_calls": [call]}
+    for name, (start, unit, end) in _UNITS.items():
+        text = start + unit * (size // len(unit)) + end
+        first = {"role": "user", "content": text}
+        yield Bomb(f"a text of {name}", request(messages=[first, {"role": "assistant", "content": "a"}, said]))
+        result = {"role": "tool", "tool_call_id": "c", "content": text}
+        yield Bomb(f"a result of {name}", request(messages=[said, asked, result, said]))
+    yield Bomb("brackets in a text", request(messages=[{"role": "user", "content": '[{"a":[' * (4 * size // 9)}]))
+    long = b"1" * 4_200
+    yield Bomb("long numbers", request()[:-1] + b', "a": [' + b",".join([long] * (4 * size // len(long))) + b"]}")
+    for name, kind, data in (
+        ("base64 in pieces", "image/png", "A "),
+        ("a document", "application/pdf", "A"),
+        ("pages", "application/pdf", "L1R5cGUvUGFnZSAg"),
+    ):
+        part = {"type": "file", "file": {"file_data": f"data:{kind};base64,{data * (4 * size // len(data))}"}}
+        yield Bomb(name, request(messages=[{"role": "user", "content": [part]}, said]))
+
+
 def of_guard(size: int) -> Iterator[Bomb]:
     """Yield the bodies that the guard refuses: compressed, nested, endless."""
     for name, body, packing, _ in bodies(size):

@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 Read = Callable[[str], Any]
@@ -42,8 +43,17 @@ class Growth:
         seen = [(size, taken) for size, taken in self.times if taken >= self.floor][-4:]
         if len(seen) < 2 or (len(seen) == 2 and seen[-1][1] < 4 * self.floor):
             return 0.0
-        (small, short), (big, long) = seen[0], seen[-1]
-        return math.log(long / short) / math.log(big / small)
+        return _power(seen[0], seen[-1])
+
+    @property
+    def is_step(self) -> bool:
+        """Whether only one of the last three doublings grew too fast: from some size on, the text is read in another way."""
+        last = self.times[-4:]
+        return len(last) == 4 and sum(_power(*each) > LIMIT for each in pairwise(last)) == 1
+
+
+def _power(one: tuple[int, float], two: tuple[int, float]) -> float:
+    return math.log(two[1] / max(one[1], 1e-9)) / math.log(two[0] / one[0])
 
 
 def measured(read: Read, seed: Any, bounds: Bounds, runs: int = 1) -> Growth:
@@ -64,7 +74,10 @@ def measured(read: Read, seed: Any, bounds: Bounds, runs: int = 1) -> Growth:
 
 
 def settled(read: Read, seed: Any, bounds: Bounds) -> Growth:
-    """Return the growth; one that seems too fast is measured again, since other programs run on the machine."""
+    """Return the growth; one that seems too fast is measured again, since other programs run on the machine.
+
+    A step is measured over three doublings more, which do not contain it. A power of the size has no single step.
+    """
     if bounds.size <= QUICK.size:  # Short enough to begin with the longest, which mostly takes no time.
         text = seed.of(bounds.size)
         if (taken := _timed(read, text)) < bounds.floor:
@@ -72,8 +85,10 @@ def settled(read: Read, seed: Any, bounds: Bounds) -> Growth:
     for runs in (1, 3, 5, 5):
         found = measured(read, seed, bounds, runs)
         if found.exponent <= LIMIT:
-            break
-    return found
+            return found
+    if not found.is_step:
+        return found
+    return measured(read, seed, Bounds(8 * found.times[-1][0], 8 * bounds.seconds, bounds.floor), runs)
 
 
 def _timed(read: Read, text: str) -> float:

@@ -20,6 +20,7 @@ from hostile.bombs import (
     of_guard,
     process,
     request,
+    structures,
     texts,
     threads,
     throw,
@@ -68,16 +69,17 @@ KINDS = {
     "names": named,
     "histories": lambda: histories(16_000),
     "texts": lambda: texts(8_000_000),
+    "structures": lambda: structures(8_000_000),
     "bodies": lambda: of_guard(36_000_000),
 }
-ROUNDS = {"names": 8, "histories": 1, "texts": 1, "bodies": 8}
+ROUNDS = {"names": 8, "histories": 1, "texts": 1, "structures": 1, "bodies": 8}
 """Often enough that a second client asks some hundred times."""
 
 
 def test_bombs_of_every_kind_are_answered_while_a_second_client_is():
     """Small ones, in one process of their own: what counts is that each ends."""
     server = ModelServer(2_000)
-    few = [*list(named())[::9], *histories(800), *texts(100_000)]
+    few = [*list(named())[::9], *histories(800), *texts(100_000), *list(structures(40_000))[::2]]
     with (
         running(server) as url,
         process("gateway", "--upstream", f"{url}/v1", "--port", "0", "--json", "--window", "2000") as (address, pid),

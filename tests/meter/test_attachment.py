@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brim.meter import attachment
+from brim.meter import attachment, blob
 from brim.meter.attachment import count_audio, count_file, pages
 from properties import examples
 
@@ -115,3 +115,14 @@ def test_a_bomb_is_not_unpacked(monkeypatch):
     monkeypatch.setattr(attachment, "_MOST_UNPACKED", 1_000_000)
     bomb = packed(b"\0" * 8_000_000)
     assert pages(pdf(PAGE, bomb, bomb)) == 1
+
+
+@examples(60)
+@given(raw=st.binary(max_size=80), piece=st.integers(1, 5), width=st.integers(1, 90), prefix=st.booleans())
+def test_a_file_reads_the_same_wherever_a_piece_of_its_base64_ends(raw, piece, width, prefix):
+    text = base64.b64encode(raw).decode()
+    text = "\n".join(text[at : at + width] for at in range(0, len(text), width))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blob, "PIECE", 3 * piece)
+        found = blob.opened(("data:application/pdf;base64," if prefix else "") + text)
+        assert (found.whole() if found else b"") == raw

@@ -1,9 +1,11 @@
 import json
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from brim.truncate import json_tree
 from brim.truncate.json_shape import Json, is_json_lines
 from properties import examples
 from truncate.cutting import CHAR, PIECE, boundaries, checked, every_meter, limits, shares
@@ -162,3 +164,48 @@ def test_every_line_of_json_lines_stays_valid(meter, value, share):
     cut = checked(Json(), text, limits(text, meter, share), meter)
     if cut and "characters removed" not in cut.text:
         assert all(map(valid, cut.text.split("\n")))
+
+
+def counted(value):
+    """Return how many items and keys a document has or says that it had, at its outermost level."""
+    told = (
+        [each for each in value if isinstance(each, str) and each.startswith("… ")] if isinstance(value, list) else []
+    )
+    told += [value["…"]] if isinstance(value, dict) and "…" in value else []
+    numbers = [int(re.search(r"[0-9,]+", each)[0].replace(",", "")) for each in told]
+    return len(value) - len(told) + sum(numbers)
+
+
+@pytest.mark.parametrize("most", [1, 20, 300])
+@pytest.mark.parametrize(
+    "value",
+    [
+        list(range(1_000)),
+        [[n] for n in range(1_000)],
+        [{"a": n} for n in range(1_000)],
+        {f"k{n}": n for n in range(1_000)},
+        {f"k{n}": {"a": n} for n in range(1_000)},
+    ],
+    ids=["numbers", "arrays", "objects", "keys", "objects by key"],
+)
+def test_of_very_many_values_the_first_are_kept_and_all_are_counted(value, most, monkeypatch):
+    monkeypatch.setattr(json_tree._Room.__init__, "__defaults__", (most, 3))
+    cut = json.loads(checked(Json(), json.dumps(value), 400, CHAR).text)
+    assert counted(cut) == 1_000
+
+
+def test_what_follows_very_many_values_in_the_outermost_object_is_kept(monkeypatch):
+    monkeypatch.setattr(json_tree._Room.__init__, "__defaults__", (50, 3))
+    text = json.dumps({"rows": [[n] for n in range(1_000)], "more": {"a": 1}, "status": "failed: no such table"})
+    cut = json.loads(checked(Json(), text, 200, CHAR).text)
+    assert cut["rows"][0] == [0]
+    assert cut["status"] == "failed: no such table"
+    assert cut["…"] == "1 more key"
+
+
+@pytest.mark.parametrize("text", ["[1,2] [3]", "[1,2", '{"a":1,}', "[1]]", '["a" "b"]', "[01]", '{"a":"b}'])
+def test_a_long_text_that_is_not_json_is_not_taken_for_it(text, monkeypatch):
+    monkeypatch.setattr(json_tree, "_LONG", 1)
+    monkeypatch.setattr(json_tree._Room.__init__, "__defaults__", (1, 0))
+    assert not json_tree.is_json(text)
+    assert json_tree.is_json("[[1],[2]]")

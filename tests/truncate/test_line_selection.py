@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from brim.truncate import line_selection
 from brim.truncate.line_selection import LineSelection, between, each, from_both_ends, keep
 from properties import examples
 from truncate.cutting import CHAR
@@ -17,6 +18,16 @@ def test_the_lines_of_a_page_are_the_whole_text(text):
     assert "".join(lines) == text
     assert all(line.endswith("\n") for line in lines[:-1])
     assert not any("\n" in line[:-1] for line in lines)
+
+
+@examples(120)
+@given(text=texts, piece=st.integers(1, 9))
+def test_lines_are_the_same_wherever_a_piece_of_a_long_text_ends(text, piece):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(line_selection, "_PIECE", piece)
+        starts = LineSelection.of(text, "#").starts
+    ends = [at + 1 for at, letter in enumerate(text) if letter == "\n"]
+    assert starts == [0, *ends, *([] if text.endswith("\n") else [len(text)])]
 
 
 @examples(120)

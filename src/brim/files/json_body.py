@@ -20,8 +20,8 @@ from brim.files.source import STDIN, STDIN_SHOWN, text_of
 
 MOST_BYTES = 100_000_000
 """Providers accept at most 50 million."""
-_MOST_DIGITS = 4_000
-"""Digits of a whole number: Python reads no more than 4,300."""
+_MOST_DIGITS = 400
+"""Digits of a whole number: no float has more, and the time to read one grows with their square."""
 _BLANK = re.compile(r"[ \t\n\r]*")
 _COMMA = re.compile(r"(?<![ \t\n\r])[ \t\n\r]*+,[ \t\n\r]*+")
 
@@ -101,7 +101,7 @@ class _Reader:
     def __init__(self, path: str, text: str) -> None:
         self.path = path
         self.text = text
-        self._decoder = json.JSONDecoder(object_pairs_hook=_once, parse_int=_whole, parse_constant=_no_number)
+        self._decoder = json.JSONDecoder(object_pairs_hook=_once, parse_int=whole, parse_constant=_no_number)
 
     def body(self, lists: Sequence[str], *, json_lines: bool) -> JsonBody:
         start = self._skip(0)
@@ -251,7 +251,14 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def _whole(digits: str) -> int:
+def whole(digits: str) -> int:
+    """Return a whole number of untrusted JSON.
+
+    As the `parse_int` of a decoder it also gives other threads their turn: without it, a text is read in one go.
+
+    Raises:
+        ValueError: it has too many digits.
+    """
     if len(digits) > _MOST_DIGITS:
         raise ValueError(f"a number of {len(digits):,} digits")
     return int(digits)

@@ -10,6 +10,7 @@ from typing import Any
 
 import aiohttp
 
+from brim.files.json_body import whole
 from brim.gateway.guard import IncomingRequest, Receive
 from brim.gateway.problem import HttpProblem
 from brim.gateway.settings import GatewaySettings
@@ -116,7 +117,7 @@ def decompressed_answer(response: aiohttp.ClientResponse, raw: bytes) -> bytes:
 def json_value(raw: bytes | str) -> Any:
     """Return the value of a JSON text; `None` if it is not JSON."""
     try:
-        return json.loads(raw)
+        return json.loads(raw, parse_int=whole)
     except (ValueError, RecursionError):
         return None
 

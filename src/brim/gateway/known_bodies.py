@@ -15,16 +15,19 @@ from threading import Lock
 from typing import Any
 
 from brim.files.depth import is_deep
+from brim.files.json_body import whole
 from brim.wire.base import MESSAGE_KEYS
 
 _LIST = re.compile(rf'(?<!\\)"({"|".join(MESSAGE_KEYS)})"[ \t\n\r]*+:[ \t\n\r]*+\[[ \t\n\r]*+')
 _NEXT = re.compile(r"[ \t\n\r]*+([,\]])[ \t\n\r]*+")
 _FIRST = 2
 """Messages by which the conversation of a body is found: the system prompt and the task, in most."""
+_REACH = 1_000_000
+"""Characters within which the list of messages begins: a search to the end of a long body stops all threads."""
 _EACH_VALUE = 400
 """Bytes that a value of an object takes in memory, beside its text."""
 
-_decode = json.JSONDecoder().raw_decode
+_decode = json.JSONDecoder(parse_int=whole).raw_decode
 
 
 def parsed(text: str) -> Any:
@@ -34,7 +37,7 @@ def parsed(text: str) -> Any:
         ValueError: it is not JSON.
         RecursionError: it is nested too deep.
     """
-    values = json.loads(text)
+    values = json.loads(text, parse_int=whole)
     if is_deep(values):
         raise RecursionError
     return values
@@ -98,7 +101,7 @@ class KnownBodies:
             ValueError: it is not JSON.
             RecursionError: it is nested too deep.
         """
-        found = _LIST.search(text)
+        found = _LIST.search(text, 0, _REACH)
         try:
             values = None if found is None else self._continued(text, found, owner)
         except (ValueError, RecursionError):
@@ -124,7 +127,7 @@ class KnownBodies:
             at = _following(text, body.ends[-1])
         start = at if same else 0
         end = body.read(text, at)
-        values = json.loads(f'{text[: found.end()]}"{self._mark}"{text[end:]}')
+        values = json.loads(f'{text[: found.end()]}"{self._mark}"{text[end:]}', parse_int=whole)
         if not isinstance(values, dict) or values.get(found[1]) != [self._mark]:
             return None  # The list stands inside of another value, or the key stands twice.
         if is_deep({**values, found[1]: body.items[same:]}):

@@ -24,6 +24,8 @@ _TELLING = re.compile(r"[0-9_/#@.]|[a-z][A-Z]")
 _SHORTEST = 6
 _MOST = 3_000
 """Words of one text that are looked at."""
+_REACH = 400_000
+"""Characters of one text in which they are searched: a text without long words would be searched to its end."""
 _AROUND = 48
 """Characters on either side of a name that belong to it."""
 _WIDEN = 24
@@ -173,7 +175,7 @@ def names_in(text: str) -> Iterator[tuple[str, int]]:
 def _places(text: str) -> array[int]:
     """Return where each name in a text begins and ends."""
     places = array("L")
-    for found in islice(_WORD.finditer(text), _MOST):
+    for found in islice(_WORD.finditer(text, 0, _REACH), _MOST):
         name = found.group().rstrip(".:-")
         if len(name) >= _SHORTEST and _TELLING.search(name):
             places.extend((found.start(), found.start() + len(name)))

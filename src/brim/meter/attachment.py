@@ -58,7 +58,7 @@ def count_file(model: str | None, source: str | bytes | None) -> Pictured:
 
 def pages(raw: bytes) -> int:
     """Return the number of pages of a PDF, never too few; an estimate if no page is found."""
-    seen, room, at = len(_PAGE.findall(raw)), _MOST_UNPACKED, 0
+    seen, room, at = _found(raw), _MOST_UNPACKED, 0
     for _ in range(_MOST_STREAMS):
         name = raw.find(b"/ObjStm", at)
         if name < 0 or room <= 0:
@@ -72,8 +72,13 @@ def pages(raw: bytes) -> int:
             break
         unpacked = _unpacked(raw[start + len(b"stream") : at].lstrip(b"\r\n"), room)
         room -= len(unpacked)
-        seen += len(_PAGE.findall(unpacked))
+        seen += _found(unpacked)
     return seen or 1 + len(raw) // _DENSEST_PAGE
+
+
+def _found(raw: bytes) -> int:
+    """Return how many pages begin in some bytes, one by one, so that other threads get their turn."""
+    return sum(1 for _ in _PAGE.finditer(raw))
 
 
 def _unpacked(packed: bytes, most: int) -> bytes:
@@ -86,10 +91,10 @@ def _unpacked(packed: bytes, most: int) -> bytes:
 def _pages_of(source: str | bytes | None, blob: Blob) -> int:
     """Return the pages of a PDF, cached by its text: hashing is cheaper than counting."""
     if not isinstance(source, str):
-        return pages(blob.read(0, blob.size))
+        return pages(blob.whole())
     known = _PAGES.get(source)
     if known is None:
-        known = pages(blob.read(0, blob.size))
+        known = pages(blob.whole())
         _PAGES.put(source, known)
     return known
 

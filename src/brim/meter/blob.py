@@ -13,6 +13,8 @@ _LONGEST_PREFIX = 512
 """Characters within which the comma of a data URL must be."""
 _LOOKED_AT = 1024
 """Characters that show whether base64 is broken into lines, at 64, 76 or 78."""
+PIECE = 3 << 18
+"""Bytes or characters that are read in one go: other threads wait meanwhile."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/=\s]+")
 
 
@@ -23,13 +25,18 @@ class Blob:
 
     def __init__(self, raw: bytes = b"", *, text: str = "", start: int = 0, media: str | None = None) -> None:
         if text and re.search(r"\s", text[start : start + _LOOKED_AT]):
-            text, start = "".join(text[start:].split()), 0
+            pieces = (text[at : at + PIECE].split() for at in range(start, len(text), PIECE))
+            text, start = "".join("".join(words) for words in pieces), 0
         self._raw, self._text, self._start = raw, text, start
         self.media = media
         """The media type of a data URL, in lower case."""
         padding = text.endswith("=") + text.endswith("==")
         self.size = (len(text) - start) * 3 // 4 - padding if text else len(raw)
         """The number of bytes."""
+
+    def whole(self) -> bytes:
+        """Return all bytes, without those of pieces that are not base64."""
+        return b"".join(self.read(at, PIECE) for at in range(0, self.size, PIECE))
 
     def read(self, offset: int, length: int) -> bytes:
         """Return up to `length` bytes from `offset` on; none if the text is not base64."""

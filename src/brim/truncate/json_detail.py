@@ -84,12 +84,12 @@ class Writer:
         if isinstance(node, str):
             out.append(self._string(node, detail.string, failed=failed) if node[0] == '"' else node)
             return
-        is_array, count, colon = isinstance(node, Array), len(node), self._tree.colon
+        is_array, count, colon = isinstance(node, Array), len(node) + node.more, self._tree.colon
         noun, fails = "item" if is_array else "key", self._failing.get(id(node), set())
         if count and level >= detail.depth and not fails:
             out.append(f'"… {_number(count, noun)}"')
             return
-        kept = _kept_items(node, detail.items) if isinstance(node, Array) else min(detail.keys, count)
+        kept = _kept_items(node, detail.items) if isinstance(node, Array) else min(detail.keys, len(node))
         shown = sorted(fails.union(range(kept if level < detail.depth else 0)))
         inside, last = self._line_break(level + 1), -1
         out.append("[" if is_array else "{")
@@ -137,7 +137,7 @@ class Writer:
 def _kept_items(node: Array, most: int) -> int:
     """Return how many items are kept; all of them if the rest is shorter than the marker for it."""
     rest = node[most : most + _FEW + 1]
-    if len(rest) <= _FEW and all(isinstance(item, str) and len(item) <= 2 for item in rest):
+    if not node.more and len(rest) <= _FEW and all(isinstance(item, str) and len(item) <= 2 for item in rest):
         return len(node)
     return min(most, len(node))
 

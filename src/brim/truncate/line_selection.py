@@ -22,6 +22,8 @@ Gap = Callable[[int, int], str]
 """Returns the text in place of a span that was left out, by its two line numbers."""
 
 GAP_MARKER = "[... {dropped:,} lines ...]"
+_PIECE = 1_000_000
+"""Characters that are divided into lines at a time."""
 _UNEVEN = 4
 """How much thinner than the whole text the kept lines may be before a search stops short of the limit."""
 
@@ -39,11 +41,12 @@ class LineSelection:
     @classmethod
     def of(cls, text: str, marker: str) -> LineSelection:
         """Return `text` as lines. A line ends with its line feed."""
-        lengths = accumulate(map(len, text.split("\n")), initial=0)
-        starts = [length + index for index, length in enumerate(lengths)]
-        if text.endswith("\n"):
-            starts.pop()
-        starts[-1] = len(text)
+        starts = [0]
+        for at in range(0, len(text), _PIECE):  # In pieces, so that other threads get their turn.
+            lengths = accumulate(map(len, text[at : at + _PIECE].split("\n")[:-1]))
+            starts += [at + index + length for index, length in enumerate(lengths, 1)]
+        if not text.endswith("\n"):
+            starts.append(len(text))
         return cls(text=text, starts=starts, marker=one_line(marker))
 
     def __len__(self) -> int:

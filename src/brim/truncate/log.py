@@ -19,6 +19,7 @@ from brim.truncate.line_selection import GAP_MARKER, LineSelection, each, from_b
 from brim.truncate.marker import filled
 
 _WARNING = re.compile(r"\bwarn(?:ings?)?\b", re.IGNORECASE)
+_WARN = "warn"
 _AROUND = (1, -1, 2, -2)
 """The lines around a failure that stay before more of the ends, by their distance."""
 _THIN = 2
@@ -64,10 +65,14 @@ def _by_importance(page: LineSelection, failures: Sequence[int]) -> Iterator[int
 def _warnings(page: LineSelection) -> list[int]:
     """Return the lines that warn, ascending."""
     lines: list[int] = []
-    at = 0
-    while match := _WARNING.search(page.text, at):
-        lines.append(bisect_right(page.starts, match.start()) - 1)
-        at = page.starts[lines[-1] + 1]
+    lower = page.text.replace("İ", "I").lower()  # The only letter whose small form is longer.
+    at = lower.find(_WARN)  # Far faster than an expression that ignores case.
+    while at >= 0:
+        stop = at + len(_WARN)
+        if _WARNING.match(page.text, at):
+            lines.append(bisect_right(page.starts, at) - 1)
+            stop = page.starts[lines[-1] + 1]
+        at = lower.find(_WARN, stop)
     return lines
 
 

@@ -23,6 +23,8 @@ Kind = Literal["json", "diff", "log", "markdown", "code", "text"]
 
 _SAMPLE = 20_000
 """Characters of a text that are examined, where a part is enough."""
+_LONG = 2_000_000
+"""Characters of a text whose blocks are too many: it is JSON, a log, or a text."""
 _DIFF = re.compile(r"^(?:diff --git .+|--- .+\r?\n\+\+\+ .+\r?\n@@ -\d)", re.MULTILINE)
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 _HEADING = re.compile(r"^#{1,6} \S.*\n\s*\n|^\S.*\n(?:=|-){3,}\s*$", re.MULTILINE)
@@ -81,11 +83,12 @@ def kind_of(text: str) -> Kind:
     sample = text[:_SAMPLE]
     if sample.lstrip()[:1] in ("{", "[") and (is_json(text) or is_json_lines(text)):
         return "json"
-    if _DIFF.search(sample):
-        return "diff"
     lines = [line for line in sample.split("\n") if line.strip()]
-    if _share(lines, _LOG_LINE) >= _LOG_SHARE:
-        return "log"
+    is_long, is_log = len(text) > _LONG, _share(lines, _LOG_LINE) >= _LOG_SHARE
+    if not is_long and _DIFF.search(sample):
+        return "diff"
+    if is_long or is_log:
+        return "log" if is_log or _OUTPUT.search(sample) else "text"
     if _FENCE.search(sample):
         return "markdown"
     if _OUTPUT.search(sample):

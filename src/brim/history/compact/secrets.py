@@ -76,7 +76,7 @@ _PLACEHOLDER = re.compile(
 _CODE = re.compile(
     r"^[A-Za-z_][\w.]*[\[(]|^(?:os|self|env|config|settings|process|args|options|ctx|request|req|cfg)\.[\w.]+$"
 )
-_PLAIN_WORD = re.compile(r"^[A-Za-z]+(?:[-_][A-Za-z]+)*[.!?]?$")
+_PLAIN_WORD = re.compile(r"^[A-Za-z]++(?:[-_][A-Za-z]++)*+[.!?]?$")
 _NUMBER = re.compile(r"^[\d.,_]{1,9}[A-Za-z%]{0,2}$")
 _LINE_END = re.compile(r"[ \t]*(?:[\"'`,;}\])]|$)", re.M)
 
