@@ -34,16 +34,19 @@ class OwnerTags:
         self._known: OrderedDict[bytes, str] = OrderedDict()
         """Tags by a hash of the keys, so that no key is kept."""
 
+    def local(self, keys: Sequence[str]) -> str:
+        """Return a tag that holds for this process; empty if there are no keys."""
+        return blake2b(_joined(keys), digest_size=_BYTES, key=self._own).hexdigest() if keys else ""
+
     def tag(self, keys: Sequence[str]) -> str:
         """Return the tag of the client that sends these keys; empty if there are none."""
         if not keys:
             return ""
-        told = b"\0".join(key.encode("utf-8", "surrogateescape") for key in sorted(set(keys)))
-        quick = blake2b(told, digest_size=_BYTES, key=self._own)
+        told = _joined(keys)
         with self._lock:
             salt = self._stored_salt()
             if salt is None:  # Also while the store fails: the client then begins another conversation.
-                return quick.hexdigest()
+                return self.local(keys)
             mark = blake2b(told, key=self._own).digest()
             found = self._known.get(mark)
         if found is None:
@@ -64,3 +67,7 @@ class OwnerTags:
                 saved = self._store.load(KIND, ID)
             self._salt = bytes.fromhex(saved.body["salt"]) if saved is not None else None
         return self._salt
+
+
+def _joined(keys: Sequence[str]) -> bytes:
+    return b"\0".join(key.encode("utf-8", "surrogateescape") for key in sorted(set(keys)))
