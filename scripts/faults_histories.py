@@ -99,12 +99,12 @@ AREAS = (
                 "use.start, use.stop, use.around = position, at, 0, 1, None",
             ),
             ("every word is a name", " and _TELLING.search(name)", ""),
-            ("parts begin inside a word", "    return 0 if not least else first,", "    return start,"),
+            ("parts begin inside a word", "                start = at + len(mark)\n", "                start += 0\n"),
         ),
     ),
     (
         "history/excerpts.py",
-        f"{_EXCERPTS} {_HISTORY} {_TRAFFIC}",
+        f"{_EXCERPTS} tests/history/test_superseded.py {_HISTORY} {_TRAFFIC}",
         (
             (
                 "an escape sequence is split",
@@ -120,9 +120,14 @@ AREAS = (
             ),
             ("the last call loses its thinking", "position == self._owed or not", "not"),
             ("thinking stays before older calls", "if thinks else made\n", "if False else made\n"),
-            ("a call that was the last one stays so", "self._least.pop(self._owed, None)", "pass"),
+            ("a call that was the last one stays so", "self._discard(self._owed)", "pass"),
             ("a handle is not shown", "        if self.handles and", "        if False and"),
-            ("a part that is near is not joined", "kept[last][0] <= stop + _NEAR", "False"),
+            (
+                "the forms of a turn stay when a later one supersedes it",
+                "        self._reductions.pop(self._turns.turn_of(position), None)\n",
+                "",
+            ),
+            ("a part that is near is not joined", "kept[last][0] <= far", "False"),
         ),
     ),
     (
@@ -156,7 +161,11 @@ AREAS = (
                 "            return\n            self._parts",
             ),
             ("nothing is excerpted", "        if units > left:\n", "        if units:\n"),
-            ("where names were said first is not looked at", "self._take_introduced(room // _INTRODUCED, open_)", "0"),
+            (
+                "where names were said first is not looked at",
+                "self._take_introduced(introduced, room // _INTRODUCED)",
+                "0",
+            ),
             ("excerpts are taken once", "_ROUNDS = 2\n", "_ROUNDS = 1\n"),
             (
                 "what is left is left",

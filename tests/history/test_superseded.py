@@ -134,3 +134,15 @@ def test_an_excerpt_that_stands_says_it_once_it_is_superseded():
     after = str(history.fit(budget).messages)
     assert "shown again later" not in before
     assert "shown again later" in after
+
+
+def test_a_history_that_grew_sends_what_a_new_one_does():
+    """What was worked out for a turn is discarded when a later result supersedes it."""
+    listing = "\n".join(f"{i}: value_{i} = load('part_{i}.bin')" for i in range(60))
+    steps = [("read_file", {"path": f"src/{'ab'[i % 2]}.py"}, f"{listing}\nversion_{i}") for i in range(8)]
+    messages, grown = run(*steps), brim.History(meter=METER)
+    for end in range(1, len(messages) + 1, 2):
+        grown.extend(messages[max(0, end - 2) : end])
+        sent = brim.fit_messages(messages[:end], budget=2_000, meter=METER).messages
+        assert grown.fit(2_000).messages == sent
+    assert sum("shown again later" in str(message["content"]) for message in sent) > 2

@@ -66,6 +66,8 @@ class Arrangement:
     """The messages of a turn whose form is not decided."""
     _parts: dict[int, dict[int, Intervals]] = field(default_factory=dict)
     """The parts that stay, by position and piece."""
+    _before: dict[int, dict[int, Intervals]] = field(default_factory=dict)
+    """The parts of messages before new ones were added."""
 
     def run(self) -> None:
         """Decide what stays."""
@@ -96,7 +98,7 @@ class Arrangement:
         turns, huge = self._backwards(), self.left
         for turn in turns:
             weight = self.weights[turn]
-            counts = not self.older or (turn not in self._old and self._least(turn) < weight)
+            counts = not self.older or (turn not in self._old and self._reduction(turn)[0] > 0)
             if counts and weight <= room:
                 self.whole.add(turn)
                 room -= weight
@@ -112,10 +114,9 @@ class Arrangement:
 
     def _keep_deeds(self, older: Sequence[int], room: int) -> Sequence[int]:
         """Keep of older turns what the agent did, and return the turns for which there was no room."""
-        least, whole = self.excerpts.least_known, self.turns.units
         for at, turn in enumerate(older):
-            forms = {position: least(position) for position in self._members(turn)}
-            units = self.weights[turn] - sum([whole[position] - form.units for position, form in forms.items()])
+            saved, forms = self._reduction(turn)
+            units = self.weights[turn] - saved
             if units > room:
                 return older[at:]
             if units < self.weights[turn]:
@@ -127,10 +128,13 @@ class Arrangement:
             self.left -= units
         return ()
 
-    def _least(self, turn: int) -> int:
-        """Return the tokens of the least that stays of a turn."""
-        units, least = self.turns.units, self.excerpts.least_known
-        return self.weights[turn] - sum([units[at] - least(at).units for at in self._members(turn)])
+    def _reduction(self, turn: int) -> tuple[int, Mapping[int, Form]]:
+        """Return the tokens that the shortest forms of a turn's messages save, and these forms, by position."""
+        saved, forms = self.excerpts.reduction(turn)
+        if not self.fixed or self.fixed.keys().isdisjoint(forms):
+            return saved, forms
+        forms, units = {at: forms[at] for at in self._members(turn)}, self.turns.units
+        return sum([units[at] - form.units for at, form in forms.items()]), forms
 
     def _members(self, turn: int) -> list[int]:
         known = self._positions.get(turn)
@@ -144,37 +148,39 @@ class Arrangement:
         Returns:
             the parts for which there was no room.
         """
-        open_ = {at for turn in self.reduced for at in self._members(turn)}
+        open_ = set(self.forms)  # So far these are the messages of reduced turns.
+        introduced = [[each for each in self.names.introduced(at) if each.position in open_] for at in self.asked]
         late = self._likely(open_)
         for _ in range(1 if self.held else _ROUNDS):
-            before = {at: dict(parts) for at, parts in self._parts.items()}
+            self._before = {}
             room = self.left - spare
-            room -= self._take_introduced(room // _INTRODUCED, open_)
+            room -= self._take_introduced(introduced, room // _INTRODUCED)
             late = self._take_each(late, room)
-            self._write(before)
+            self._write()
         return late
 
-    def _take_introduced(self, room: int, open_: Collection[int]) -> int:
+    def _take_introduced(self, introduced: Sequence[Sequence[Surroundings]], room: int) -> int:
         """Add the parts where names of the newest messages were said first, and return about their tokens."""
         left = room
-        for at in self.asked:
-            for around in self.names.introduced(at) if left >= _ENOUGH else ():
-                if around.position in open_:
-                    left -= self._take(around, left) or 0
+        for parts in introduced:
+            for around in parts if left >= _ENOUGH else ():
+                left -= self._take(around, left) or 0
         return room - left
 
     def _likely(self, open_: Collection[int]) -> Iterator[Surroundings]:
         """Yield the parts around names in some messages, the most likely to be needed first."""
-        names = self.names
-        return (names.surroundings(use) for use in islice(names.ranked(), _TRIES) if use.position in open_)
+        around = self.names.surroundings
+        for use in islice(self.names.ranked(), _TRIES):
+            if use.position in open_:
+                yield use.around or around(use)
 
     def _take_each(self, parts: Iterator[Surroundings], room: int) -> Iterator[Surroundings]:
         """Add parts as long as there is room, and return those for which there was none."""
-        late: list[Surroundings] = []
+        late, take = list[Surroundings](), self._take
         for around in parts:
             if room < _ENOUGH:
                 return chain(late, (around,), parts)
-            units = self._take(around, room)
+            units = take(around, room)
             if units is None:
                 late.append(around)
             else:
@@ -183,15 +189,22 @@ class Arrangement:
 
     def _take(self, around: Surroundings, left: int) -> int | None:
         """Add a part, and return about its new tokens; `None` if they are more than are left."""
-        kept = self._parts.setdefault(around.position, {})
-        before = kept.get(around.piece, ())
-        after, fresh = with_interval(before, around.start, around.stop)
+        position, piece, start, stop, density = around
+        kept = self._parts.get(position)
+        if kept is None:
+            kept = self._parts[position] = {}
+        before = kept.get(piece, ())
+        after, fresh = with_interval(before, start, stop)
         if not fresh:
             return 0
-        units = int(fresh * around.density) + (_GAP if len(after) > len(before) else 0)
+        units = int(fresh * density)
+        if len(after) > len(before):
+            units += _GAP
         if units > left:
             return None
-        kept[around.piece] = after
+        if position not in self._before:
+            self._before[position] = kept.copy()
+        kept[piece] = after
         return units
 
     def _lengthen(self, spare: int) -> None:
@@ -212,36 +225,34 @@ class Arrangement:
                     self.turns.messages[at].pieces[index].text, int(self.left * share * size / self.turns.units[at])
                 )
                 self._parts[at] = {**parts, index: with_intervals(parts.get(index, ()), more)}
-                self._write_turn(turn)
+                self._write_message(at)
                 if self.left >= 0:
                     break
                 self._parts[at] = parts
-                self._write_turn(turn)
+                self._write_message(at)
 
     def _newest_reduced(self) -> list[int]:
         """Return the turns of which a part stays, the newest first, and those that were superseded last."""
         return sorted(self.reduced, key=lambda turn: turn in self._old)
 
-    def _write(self, before: Mapping[int, Mapping[int, Intervals]]) -> None:
-        """Make the forms, and give up what is new since `before` if it counts more than was estimated."""
+    def _write(self) -> None:
+        """Make the forms of the messages with new parts, and give these up if they count more than was estimated."""
         # The others have the least that stays of them already.
-        new = [at for at, parts in self._parts.items() if parts != before.get(at, {})]
-        for turn in dict.fromkeys(map(self.turns.turn_of, new)):
-            self._write_turn(turn)
+        new = [at for at in self._parts if at in self._before]
+        for at in new:
+            self._write_message(at)
         for at in reversed(new):
             if self.left >= 0:
                 return
-            self._parts[at] = dict(before.get(at, {}))
-            self._write_turn(self.turns.turn_of(at))
+            self._parts[at] = self._before[at]
+            self._write_message(at)
 
-    def _write_turn(self, turn: int) -> None:
-        turns, units = self.turns, self.weights[turn]
-        for at in self._members(turn):
-            form = self.excerpts.form(at, self._parts.get(at, {}))
-            self.forms[at] = form
-            units += form.units - turns.units[at]
-        self.left -= units - self.reduced[turn]
-        self.reduced[turn] = units
+    def _write_message(self, at: int) -> None:
+        form = self.excerpts.form(at, self._parts[at])
+        more = form.units - self.forms[at].units
+        self.forms[at] = form
+        self.reduced[self.turns.turn_of(at)] += more
+        self.left -= more
 
     def _fill(self) -> None:
         """Keep more turns whole with what is left, the newest first.

@@ -84,6 +84,9 @@ class Excerpts:
         self._lines: dict[int, Mapping[int, Intervals]] = {}
         self._least: dict[int, Form] = {}
         self._made: dict[int, tuple[Mapping[int, Intervals], Form]] = {}
+        self._generation = self._turns.generation
+        self._reductions: dict[int, tuple[int, dict[int, Form]]] = {}
+        """What the shortest forms of each turn's messages save, and these; turns change with the generation."""
 
     def superseded(self) -> set[int]:
         """Return the turns whose results were all superseded by later ones; their excerpts say so."""
@@ -100,23 +103,41 @@ class Excerpts:
         """Discard excerpts that are no longer right."""
         if self._valid != (self._turns.order, self.handles):
             self._forget()
+        if self._generation != self._turns.generation:
+            self._generation, self._reductions = self._turns.generation, {}
         if self._seen < len(self._turns):
             self._told, self._seen = self._superseded.by(), len(self._turns)
             if self._owed is not None:
-                self._least.pop(self._owed, None)
+                self._discard(self._owed)
             self._owed = self._forms.owed if self._turns.thinks else None
             for position, _ in islice(reversed(self._told), len(self._told) - self._dropped):  # The newest.
-                self._least.pop(position, None)
-                self._made.pop(position, None)
+                self._discard(position)
             self._dropped = len(self._told)
+
+    def _discard(self, position: int) -> None:
+        self._least.pop(position, None)
+        self._made.pop(position, None)
+        self._reductions.pop(self._turns.turn_of(position), None)
 
     def least(self, position: int) -> Form:
         """Return the shortest form of a message that still tells what the agent did."""
         self._keep_up()
-        return self.least_known(position)
+        return self._least_known(position)
 
-    def least_known(self, position: int) -> Form:
-        """Return the same, if nothing was added since `superseded` was last called: one fit asks for hundreds."""
+    def reduction(self, turn: int) -> tuple[int, Mapping[int, Form]]:
+        """Return the tokens that the shortest forms of a turn's messages save, and these forms, by position.
+
+        It is right if nothing was added since `superseded` was last called: one fit asks for hundreds.
+        """
+        known = self._reductions.get(turn)
+        if known is None:
+            forms, units = {at: self._least_known(at) for at in self._turns.members(turn)}, self._turns.units
+            known = sum([units[at] - form.units for at, form in forms.items()]), forms
+            if turn < len(self._turns.starts) - 1:  # The last turn may still grow.
+                self._reductions[turn] = known
+        return known
+
+    def _least_known(self, position: int) -> Form:
         known = self._least.get(position)
         if known is None:
             known = self._least[position] = self._form(position, {})
@@ -124,9 +145,8 @@ class Excerpts:
 
     def form(self, position: int, parts: Mapping[int, Intervals]) -> Form:
         """Return a message with the least that stays of it, and with some parts of its texts, by piece."""
-        least = self.least(position)
         if not parts:
-            return least
+            return self.least(position)
         known = self._made.get(position)
         if known is None or known[0] != parts:
             known = self._made[position] = dict(parts), self._form(position, parts)
@@ -198,11 +218,17 @@ def _contents(message: Message) -> dict[int, list[tuple[int, Piece]]]:
 
 def with_interval(kept: Intervals, start: int, stop: int) -> tuple[Intervals, int]:
     """Return intervals with one more, and how many characters are new; those that touch or are near become one."""
+    if not kept:
+        return ((start, stop),), stop - start
     first = bisect_left(kept, (start,))
-    if first and kept[first - 1][1] >= start - _NEAR:  # No other one before is near: it would be one with this.
-        first -= 1
-    last, had = first, 0
-    while last < len(kept) and kept[last][0] <= stop + _NEAR:
+    if first:
+        end = kept[first - 1][1]
+        if end >= stop:
+            return kept, 0
+        if end >= start - _NEAR:  # No other one before is near: it would be one with this.
+            first -= 1
+    last, had, far = first, 0, stop + _NEAR
+    while last < len(kept) and kept[last][0] <= far:
         had += kept[last][1] - kept[last][0]
         last += 1
     if last > first:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from math import log
+from operator import itemgetter
 from typing import NamedTuple
 
 from brim.history.turns import Turns
@@ -21,7 +22,6 @@ from brim.meter.memo import Memo
 _WORD = re.compile(r"\w[\w./\-@#:]{4,198}\w")
 _TELLING = re.compile(r"[0-9_/#@.]|[a-z][A-Z]")
 """What makes a word a name."""
-_SHORTEST = 6
 _MOST = 3_000
 """Words of one text that are looked at."""
 _REACH = 400_000
@@ -72,6 +72,7 @@ class NameUse:
     around: Surroundings | None = None
     first: tuple[int, int, int] = (-1, 0, 0)
     """The message, the piece and the place where it was said first."""
+    origin: Surroundings | None = None
 
 
 class NameIndex:
@@ -86,14 +87,13 @@ class NameIndex:
         self._read = 0
         self._step = 0
         self._uses: dict[str, NameUse] = {}
-        self._ranked: list[tuple[float, str]] = []
+        self._ranked: list[tuple[float, str, NameUse]] = []
         self._densities: dict[int, float] = {}
 
     def ranked(self) -> Iterator[NameUse]:
         """Yield the names, the most likely to be needed first."""
         self.read(len(self._turns))
-        uses = self._uses
-        return (uses[name] for _, name in self._ranked)
+        return map(itemgetter(2), self._ranked)
 
     def introduced(self, position: int) -> Iterator[Surroundings]:
         """Yield where the names of a message were said first, with what stands around them."""
@@ -103,8 +103,10 @@ class NameIndex:
         ):
             use = self._uses.get(name)
             if use is not None and use.first[0] < position:
-                at, piece, start = use.first
-                yield self._around(at, piece, start, start + len(name))
+                if use.origin is None:
+                    at, piece, start = use.first
+                    use.origin = self._around(at, piece, start, start + len(name))
+                yield use.origin
 
     def read(self, stop: int) -> None:
         """Read messages up to a position that were not read before."""
@@ -153,12 +155,12 @@ class NameIndex:
     def _rank(self, name: str, use: NameUse) -> None:
         """Put a name where it belongs. The odds are such that time alone changes no order."""
         if use.key:
-            del self._ranked[bisect_left(self._ranked, (use.key, name))]
+            del self._ranked[bisect_left(self._ranked, (use.key, name, use))]
         odds = 1 + _SPREAD * log(use.messages) + _NEWER * use.step
         if use.written:
             odds += _WRITTEN + _OFTEN * log(1 + use.written)
         use.key = -odds
-        insort(self._ranked, (use.key, name))
+        insort(self._ranked, (use.key, name, use))
 
 
 def names_in(text: str) -> Iterator[tuple[str, int]]:
@@ -176,18 +178,28 @@ def _places(text: str) -> array[int]:
     """Return where each name in a text begins and ends."""
     places = array("L")
     for found in islice(_WORD.finditer(text, 0, _REACH), _MOST):
-        name = found.group().rstrip(".:-")
-        if len(name) >= _SHORTEST and _TELLING.search(name):
-            places.extend((found.start(), found.start() + len(name)))
+        name = found.group()
+        if not (name.islower() and name.isalpha()) and _TELLING.search(name):  # Most words are found out by the first.
+            places.extend(found.span())
     return places
 
 
 def widened(text: str, start: int, stop: int) -> tuple[int, int]:
     """Return a place in a text with what stands around it: whole lines or sentences if they are near, or words."""
-    start, stop = max(0, start - _AROUND), min(len(text), stop + _AROUND)
-    least, most = max(0, start - _WIDEN), min(len(text), stop + _WIDEN)
-    before = ((mark, text.rfind(mark, least, start)) for mark in _MARKS)
-    after = ((mark, text.find(mark, stop, most)) for mark in _MARKS)
-    first = next((at + len(mark) for mark, at in before if at >= 0), start)
-    last = next((at + len(mark.rstrip()) for mark, at in after if at >= 0), stop)
-    return 0 if not least else first, len(text) if most == len(text) else last
+    start, stop = start - _AROUND, stop + _AROUND
+    least, most = start - _WIDEN, stop + _WIDEN
+    if least <= 0:
+        start = 0
+    else:
+        for mark in _MARKS:
+            at = text.rfind(mark, least, start)
+            if at >= 0:
+                start = at + len(mark)
+                break
+    if most >= len(text):
+        return start, len(text)
+    for mark in _MARKS:
+        at = text.find(mark, stop, most)
+        if at >= 0:
+            return start, at + len(mark.rstrip())
+    return start, stop
