@@ -252,7 +252,7 @@ AREAS = (
                 '"newest" if section.keep == "newest" else "best"',
             ),
             ("the handle names the cut text", "handle(text or section.text)", "handle(self.kept)"),
-            ("the grant is told for the use", "else self.meter.count(self.kept)", "else self.grant"),
+            ("the grant is told for the use", "else self.used()", "else self.grant"),
         ),
     ),
     Area(
@@ -696,27 +696,40 @@ AREAS = (
         ),
     ),
     Area(
+        "meter/seamed_texts.py",
+        "tests/meter/test_seamed_texts.py",
+        (
+            ("joins of chosen texts count nothing", " + sum(map(self._joins.__getitem__, pairwise(chosen)))", ""),
+            ("other texts are taken for the same", "and self.texts == texts", ""),
+            ("joins are cached without end", "if len(self._joins) > _PAIRS * len(self.texts):", "if False:"),
+        ),
+    ),
+    Area(
         "truncate/records.py",
         "tests/truncate/test_records.py tests/sections/test_fit.py",
         (
             (
                 "the marker stands on the wrong side",
-                "return [*note, *kept]",
-                "return [*kept, *note]",
+                "return [marker, *texts] if self.keep",
+                "return [*texts, marker] if self.keep",
             ),
-            ("the marker counts what was kept", "self._marker(len(entries) - n)", "self._marker(n)"),
-            ("an entry that is too big ends the run", "or meter.count(following) * _BIG > limit or", "or"),
+            (
+                "the marker counts what was kept",
+                "marker = sorted(kept), self._marker(len(entries) - len(kept))",
+                "marker = sorted(kept), self._marker(len(kept))",
+            ),
+            ("an entry that is too big ends the run", "or joined.size(following) * _BIG > limit or", "or"),
             (
                 "an entry that is too big takes all that is left",
                 "share, least = (left // 2, _USEFUL) if kept",
                 "share, least = (left, _USEFUL) if kept",
             ),
             ("what is left in the end is not used", "if first is not None and left > 0:", "if False:"),
-            ("a shortened entry has no marker", "elif marker and self.marker is not None:", "elif False:"),
+            ("a shortened entry has no marker", "if marker and self.marker is not None:", "if False:"),
             (
                 "the first are told as kept",
-                "kept = tuple(sorted(self._order(count)[:n]))",
-                "kept = tuple(range(n))",
+                "for index in self._order(count)[:n]}",
+                "for index in range(n)}",
             ),
             (
                 "blank entries are a result",

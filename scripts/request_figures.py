@@ -9,11 +9,15 @@ of other tools to choose among: JSON lines, each with a list `function`.
 
 from __future__ import annotations
 
+import copy
+import gc
 import gzip
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from statistics import mean, median
@@ -28,6 +32,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bench import peers
 
 _BUDGETS = (2_000, 4_000, 8_000)
+_ROUNDS = 5
+"""How often the cost is measured."""
 
 
 def lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -77,30 +83,99 @@ def fill(path: Path, most: int) -> None:
         )
 
 
-def cost(chat: dict[str, Any], recorded: list[dict[str, Any]]) -> None:
-    """Print what a fit with one more message costs beside one pass of a tokenizer over all texts."""
+def cost(documents: list[dict[str, Any]], recorded: list[list[dict[str, Any]]]) -> None:
+    """Print the warm cost of `fit_request` beside a tokenisation pass: chats over documents, then long runs over them.
+
+    Warm: all but the newest message was fitted before. The message is added and the request fitted, as a program does
+    before each call; then the same request is fitted again. A pass encodes every text of the same request. Times are
+    CPU times of this process with the garbage collector off, in both arms the least of some rounds. In each round every
+    text is another one, so that nothing is known from the round before.
+    """
+    gc.disable()
+    chats = [given["messages"] for given in documents]
+    for name, runs in (("chats", chats), ("long runs", recorded)):
+        measured = [_warm(given, messages) for given, messages in zip(documents, runs, strict=True)]
+        grown, again, tiktoken, toktok = (1e3 * median(times) for times in zip(*measured, strict=True))
+        told = f"one more message {grown:.2f} ms, the same again {again:.2f} ms"
+        for library, at in (("tiktoken", 2), ("toktok", 3)):
+            shares = [[row[which] / row[at] for row in measured] for which in (0, 1)]
+            told += f"; of a pass of {library}" + " and".join(
+                f" {median(share):.1%} ({min(share):.1%} to {max(share):.1%})" for share in shares
+            )
+        print(f"{name}, {len(measured)}: {told}; a pass {tiktoken:.1f} and {toktok:.1f} ms", flush=True)
+    gc.enable()
+
+
+def _warm(given: dict[str, Any], recorded: list[dict[str, Any]]) -> tuple[float, ...]:
+    """Return the CPU seconds of a fit with one more message, of the same fit again, and of two tokenizers' passes.
+
+    Of each of the last nine messages the least of the rounds counts; the median of the nine is returned.
+    """
+    rounds = [_round(*_reworded(given, recorded, number)) for number in range(_ROUNDS)]
+    grown, again, tiktoken, toktok = (
+        [min(times) for times in zip(*arm, strict=True)] for arm in zip(*rounds, strict=True)
+    )
+    return median(grown), median(again), min(tiktoken), min(toktok)
+
+
+def _round(given: dict[str, Any], messages: list[dict[str, Any]]) -> tuple[list[float], ...]:
+    texts = [part for section in (*given["system"], *given["user"]) for part in _parts(section.content)]
+    texts += [text for message in messages for text in _said(message)]
     count = peers.tiktoken_count()
-    for name, messages in (("short chat", chat["messages"]), ("long run", recorded)):
-        texts = [*chat["user"][0].content, *(str(message.get("content") or "") for message in messages)]
-        history = brim.History(model="gpt-5")
-        history.extend(messages[:-9])
-        grown, again = list[float](), list[float]()
-        for message in messages[-9:]:
-            history.extend([message])
-            for times in (grown, again):
-                began = time.process_time()
-                brim.fit_request(**{**chat, "messages": history}, budget=8_000, model="gpt-5")
-                times.append(time.process_time() - began)
-        began = time.process_time()
-        counted = [count(text) for text in texts]
-        between = time.process_time()
-        assert counted == toktok.batch_count(texts, "o200k_base", 1)
-        passes = {"tiktoken": 1e3 * (between - began), "toktok": 1e3 * (time.process_time() - between)}
-        one, same = 1e3 * median(grown[1:]), 1e3 * median(again)
-        told = f"a fit with one more message {one:.1f} ms, the same again {same:.1f} ms"
-        for library, pass_ms in passes.items():
-            told += f"; a pass of {library} {pass_ms:.1f} ms: {one / pass_ms:.0%}, {same / pass_ms:.0%}"
-        print(f"{name}, {sum(map(len, texts)):,} characters: {told}", flush=True)
+    assert [count(text) for text in texts] == toktok.batch_count(texts, "o200k_base", 1)
+    history = brim.History(model="gpt-5")
+    history.extend(messages[:-9])
+    gc.collect()
+
+    def fit() -> None:
+        brim.fit_request(**{**given, "messages": history}, budget=8_000, model="gpt-5")
+
+    def grow(message: dict[str, Any]) -> None:
+        history.extend([message])
+        fit()
+
+    fit()
+    times = [(_seconds(partial(grow, message)), _seconds(fit)) for message in messages[-9:]]
+    passes = [_seconds(lambda: [count(text) for text in texts]) for _ in range(2)]
+    others = [_seconds(lambda: toktok.batch_count(texts, "o200k_base", 1)) for _ in range(2)]
+    return [grown for grown, _ in times], [again for _, again in times], passes, others
+
+
+def _reworded(
+    given: dict[str, Any], messages: list[dict[str, Any]], number: int
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return sections and messages with a number after each text."""
+    sections = {
+        page: [replace(each, content=_numbered(each.content, number)) for each in given[page]]
+        for page in ("system", "user")
+    }
+    told = copy.deepcopy(messages)
+    for message in told:
+        message["content"] = _numbered(str(message.get("content") or ""), number)
+        for call in message.get("tool_calls") or ():
+            call["function"]["arguments"] += " " * number  # Still JSON.
+    return {**given, **sections}, told
+
+
+def _numbered(content: str | Sequence[str], number: int) -> str | list[str]:
+    return f"{content} ({number})" if isinstance(content, str) else [f"{text} ({number})" for text in content]
+
+
+def _seconds(run: Callable[[], object]) -> float:
+    began = time.process_time()
+    run()
+    return time.process_time() - began
+
+
+def _parts(content: str | Sequence[str]) -> Sequence[str]:
+    return [content] if isinstance(content, str) else content
+
+
+def _said(message: dict[str, Any]) -> Iterator[str]:
+    """Yield the texts of a message: what was said, and the names and the arguments of its calls."""
+    yield str(message.get("content") or "")
+    for call in message.get("tool_calls") or ():
+        yield from (call["function"]["name"], call["function"]["arguments"])
 
 
 def called_tools(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -176,8 +251,9 @@ def main() -> int:
     folder, most = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 20
     others = Path(sys.argv[3]) if len(sys.argv) > 3 else None
     fill(folder / "locomo_dev.jsonl.gz", most)
-    longest = max(lines(folder / "swe_coding_tools.jsonl.gz"), key=lambda record: len(str(record["messages"])))
-    cost(next(chats(folder / "locomo_dev.jsonl.gz", 1)), longest["messages"])
+    documents = list(chats(folder / "locomo_dev.jsonl.gz", 1))
+    runs = [record["messages"] for record in lines(folder / "swe_coding_tools.jsonl.gz")]
+    cost(documents, sorted(runs, key=lambda messages: len(str(messages)))[-len(documents) :])
     for name in ("tau_airline", "tau_retail"):
         tools_kept(folder / f"{name}.jsonl.gz", max(1, most // 4), others)
     return 0

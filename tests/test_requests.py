@@ -1,5 +1,8 @@
 """Whole requests: sections, a history and tools under one budget."""
 
+import json
+from dataclasses import replace
+
 import pytest
 
 import brim
@@ -27,6 +30,25 @@ def chat(format="openai", turns=30):
     return messages
 
 
+def agent_run(steps):
+    """Return a task and the calls of tools that an agent makes, some files being read twice."""
+    messages = [{"role": "user", "content": "Find why tests/test_parser.py fails, and repair src/parser.py."}]
+    for i in range(steps):
+        path = f"src/module_{i % 5}/file_{i % 5}.py"
+        arguments = json.dumps({"path": path, "note": f'step {i} looks at "{path}" ' * 4})
+        call = {"id": f"call_{i}", "type": "function", "function": {"name": "read", "arguments": arguments}}
+        lines = [f"{n} def function_{n}_of_{i % 5}(value): return value + {n}" for n in range(12 + 5 * (i % 4))]
+        messages += [
+            {
+                "role": "assistant",
+                "content": f"Next is {path}, since function_{i}_of_{i % 5} is used.",
+                "tool_calls": [call],
+            },
+            {"role": "tool", "tool_call_id": f"call_{i}", "content": "\n".join(lines)},
+        ]
+    return messages
+
+
 def documents(count=20):
     return [f"document {i}: " + f"fact {i} " * 30 for i in range(count)]
 
@@ -48,6 +70,48 @@ def rag(budget, format="openai", **options):
         format=format,
         **options,
     )
+
+
+@pytest.mark.parametrize("budget", [700, 2_000, 3_500])
+def test_a_request_that_was_fitted_before_is_the_same_as_one_that_was_not(budget):
+    """A history that grows, the same sections each time, in one arm everything new in each round."""
+    documents_ = [f"document {i}: " + f"the fact number {i} is told here " * (3 + i % 9) for i in range(30)]
+    calls = agent_run(steps=14)
+    sections = {
+        "system": [brim.Section("rules", "Answer from the documents. " * 4, priority="required")],
+        "user": [brim.Section("documents", documents_, keep="best", scores=[i % 7 for i in range(30)], floor="20%")],
+    }
+    warm = brim.History(model="gpt-4o")
+    for at, message in enumerate(calls):
+        warm.extend([message])
+        if at < 4:
+            continue
+        grown = brim.fit_request(**sections, messages=warm, budget=budget, model="gpt-4o")
+        meter = brim.meter("gpt-4o")
+        meter.memo.clear()
+        cold = brim.fit_request(
+            system=[brim.Section("rules", "Answer from the documents. " * 4, priority="required")],
+            messages=[dict(each) for each in calls[: at + 1]],
+            user=[replace(sections["user"][0], content=[f"{text} "[:-1] for text in documents_])],
+            budget=budget,
+            model="gpt-4o",
+        )
+        assert grown.body == cold.body
+        assert grown.receipt.to_dict()["parts"] == cold.receipt.to_dict()["parts"]
+        assert (grown.used, grown.receipt.losses) == (cold.used, cold.receipt.losses)
+
+
+def test_sections_of_the_same_text_in_other_entries_are_told_apart():
+    """The joined text is the same, so a cache that looks at no more would return the wrong entries."""
+    texts = [f"line {i} of the list with some more words in it" for i in range(60)]
+    pairs = ["\n".join(texts[i : i + 2]) for i in range(0, 60, 2)]
+    kept = {}
+    for name, entries in (("lines", texts), ("pairs", pairs), ("lines again", texts)):
+        request = brim.fit_request(user=[brim.Section("list", entries, keep="best")], budget=300, model="gpt-4o")
+        kept[name] = request.receipt.part("list").kept
+        assert request.messages[0]["content"].startswith("\n".join(entries[: len(kept[name])]))
+    assert kept["lines"] == kept["lines again"]
+    assert len(kept["pairs"]) < len(kept["lines"])
 
 
 @pytest.mark.parametrize("block", range(4))

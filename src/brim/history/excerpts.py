@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from brim.history.forms import SHOWN_HANDLE, Form, Forms, inside
 from brim.history.superseded import Place, Superseded
 from brim.history.turns import Turns
+from brim.meter.memo import Memo
 from brim.receipts.receipt import handle
 from brim.truncate.failure import last_failure
 from brim.wire.base import changed
@@ -45,6 +46,9 @@ _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 """A text in JSON. One without an end reaches to the end of all, so that no character is read twice."""
 _ESCAPE = re.compile(r"\\(?:u[dD][89abAB]..\\u....|u....|.)", re.DOTALL)
 """An escape sequence of JSON, or two that are one character."""
+
+_MARKS: Memo[tuple[array[int], list[tuple[int, int]]]] = Memo()
+"""The marks of arguments: each fit shortens the same ones, to other parts."""
 
 Intervals = tuple[tuple[int, int], ...]
 """Parts of a text, in order."""
@@ -305,9 +309,9 @@ def shortened_arguments(text: str, kept: Intervals) -> str | None:
     """Return arguments with the start of each long text in them and some other parts; `None` if nothing goes."""
     if len(text) <= _SHORT:
         return None
-    parts, end, escapes = [], 0, array("L", (found.start() for found in _ESCAPE.finditer(text)))
-    for found in _LITERAL.finditer(text):
-        at, stop = found.start() + 1 + _ARGUMENT, found.end() - 1
+    parts, end, (escapes, literals) = [], 0, _marks(text)
+    for first_quote, last_quote in literals:
+        at, stop = first_quote + 1 + _ARGUMENT, last_quote
         for start, end_ in (*kept, (stop, stop)):
             first, last = max(start, at), min(end_, stop)
             if first > at + _NEAR and last >= first:
@@ -316,6 +320,23 @@ def shortened_arguments(text: str, kept: Intervals) -> str | None:
             at = max(at, last)
     short = "".join([*parts, text[end:]])
     return short if parts and _is_object(short) else None
+
+
+def _marks(text: str) -> tuple[array[int], list[tuple[int, int]]]:
+    """Return where the escape sequences of JSON begin, and the quotes of each text that is not short."""
+    known = _MARKS.get(text)
+    if known is None:
+        escapes = array("L", (found.start() for found in _ESCAPE.finditer(text)))
+        known = (
+            escapes,
+            [
+                (found.start(), found.end() - 1)
+                for found in _LITERAL.finditer(text)
+                if found.end() - found.start() > _ARGUMENT
+            ],
+        )
+        _MARKS.put(text, known)
+    return known
 
 
 def _unsplit(text: str, at: int, escapes: array[int]) -> int:

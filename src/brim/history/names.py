@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import log
@@ -35,6 +35,8 @@ _MARKS = ("\n", ". ", ", ", " ")
 _WRITTEN, _OFTEN, _SPREAD, _NEWER = 1.6, 0.5, 0.3, 0.05
 """What adds to the odds that a name is needed: the agent wrote it, how often, in how many messages it is, how late it
 was last seen. Fitted to recorded runs; docs/design/histories.md has the figures."""
+_ASKED = 64
+"""Messages whose names are remembered with where they were said first: a fit asks for those of the newest."""
 _PLACES: Memo[array[int]] = Memo()
 """Where the names of texts are: a history that is fitted anew brings the same texts."""
 
@@ -89,15 +91,24 @@ class NameIndex:
         self._uses: dict[str, NameUse] = {}
         self._ranked: list[tuple[float, str, NameUse]] = []
         self._densities: dict[int, float] = {}
+        self._introduced: dict[int, list[Surroundings]] = {}
 
     def ranked(self) -> Iterator[NameUse]:
         """Yield the names, the most likely to be needed first."""
         self.read(len(self._turns))
         return map(itemgetter(2), self._ranked)
 
-    def introduced(self, position: int) -> Iterator[Surroundings]:
-        """Yield where the names of a message were said first, with what stands around them."""
+    def introduced(self, position: int) -> Sequence[Surroundings]:
+        """Return where the names of a message were said first, with what stands around them."""
         self.read(len(self._turns))
+        known = self._introduced.get(position)
+        if known is None:
+            if len(self._introduced) > _ASKED:
+                self._introduced.clear()
+            known = self._introduced[position] = list(self._find_introduced(position))
+        return known
+
+    def _find_introduced(self, position: int) -> Iterator[Surroundings]:
         for name in dict.fromkeys(
             name for piece in self._turns.messages[position].pieces for name, _ in names_in(piece.text)
         ):

@@ -50,7 +50,7 @@ class Tuned(BaseMeter):
         self.memo = inner.memo
         self.loads_are_counts = inner.loads_are_counts
         self._inner = inner
-        for name in ("count", "count_many", "count_joined", "upper", "load", "head", "tail"):
+        for name in ("count", "count_many", "count_joined", "joined", "upper", "load", "head", "tail"):
             setattr(self, name, getattr(inner, name))
 
     @property

@@ -15,6 +15,7 @@ from brim.amounts import units
 from brim.errors import InvalidType
 from brim.meter.chat import RequestCounter, framing_of, request_counts
 from brim.meter.grapheme import boundary_after, boundary_before
+from brim.meter.joined_texts import Ends, JoinedTexts
 from brim.meter.memo import Memo
 from brim.meter.tool_memo import Counted, ToolMemo
 
@@ -107,12 +108,18 @@ class BaseMeter(ABC):
         pieces: Sequence[str],
         enough: int | None = None,  # noqa: ARG002 - for meters that count piece by piece
         known: Mapping[str, int] | None = None,  # noqa: ARG002
+        seams: Mapping[int, Ends] | None = None,  # noqa: ARG002
     ) -> int:
         """Return the count of the joined pieces, which need not be the sum of their counts.
 
-        If it exceeds `enough`, any number above `enough` may be returned. `known` holds counts of pieces.
+        If it exceeds `enough`, any number above `enough` may be returned. `known` holds counts of pieces,
+        `seams` the ends of some, by index: then these are not looked at.
         """
         return self.count("".join(pieces))
+
+    def joined(self, texts: Sequence[str], separator: str, whole: str) -> JoinedTexts:  # noqa: ARG002
+        """Return the counts of choices among texts; `whole` is all of them joined, by which they can be cached."""
+        return JoinedTexts(self, texts, separator)
 
     def count_messages(
         self,

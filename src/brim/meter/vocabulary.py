@@ -15,7 +15,9 @@ from brim.errors import BrimError
 from brim.meter.base import BaseMeter, at_most, side
 from brim.meter.engine import Cutting, Engine
 from brim.meter.grapheme import boundary_before
+from brim.meter.joined_texts import Ends, JoinedTexts
 from brim.meter.memo import Memo
+from brim.meter.seamed_texts import SeamedTexts
 from brim.meter.seams import PIECE, edges, pieces, seam_before
 
 _BATCH = 8 * PIECE
@@ -60,7 +62,8 @@ class Vocabulary(BaseMeter):
         self._engine: Engine | None = None
         self._failures: list[str] = []
         self._lock = RLock()
-        self._edges: Memo[tuple[str, str, int] | tuple[()]] = Memo()
+        self._edges: Memo[Ends] = Memo()
+        self._joined: Memo[SeamedTexts] = Memo()
 
     @property
     def name(self) -> str:
@@ -110,7 +113,11 @@ class Vocabulary(BaseMeter):
         return [counted[text] if count is None else count for text, count in zip(texts, counts, strict=True)]
 
     def count_joined(
-        self, pieces: Sequence[str], enough: int | None = None, known: Mapping[str, int] | None = None
+        self,
+        pieces: Sequence[str],
+        enough: int | None = None,
+        known: Mapping[str, int] | None = None,
+        seams: Mapping[int, Ends] | None = None,
     ) -> int:
         """Return the exact count of the joined pieces, tokenizing only the text around the joins.
 
@@ -119,10 +126,12 @@ class Vocabulary(BaseMeter):
         """
         if not self._working().additive:
             return super().count_joined(pieces)
-        found = self._edges.each(pieces)
-        if None in found:
-            self._learn_ends(pieces, known or {})
-            found = self._edges.each(pieces)
+        if not seams:
+            found = self.ends(pieces, known)
+        else:
+            found = self.ends(["" if i in seams else piece for i, piece in enumerate(pieces)], known)
+            for i, ends in seams.items():
+                found[i] = ends
         total, loose, joints = 0, "", []
         for piece, ends in zip(pieces, found, strict=True):
             if not ends:
@@ -136,6 +145,24 @@ class Vocabulary(BaseMeter):
                 return total
         joints.append(loose)
         return total + sum(self.count_many(joints))
+
+    def joined(self, texts: Sequence[str], separator: str, whole: str) -> JoinedTexts:
+        """Return the counts of choices among texts; those of the same texts are cached."""
+        if not self._working().additive:
+            return super().joined(texts, separator, whole)
+        known = self._joined.get(whole)
+        if known is None or not known.holds(texts, separator):
+            known = SeamedTexts(self, texts, separator)
+            self._joined.put(whole, known)
+        return known
+
+    def ends(self, texts: Sequence[str], known: Mapping[str, int] | None = None) -> list[Ends]:
+        """Return the start and the end of each text, and the count between them; `known` holds counts of texts."""
+        found = self._edges.each(texts)
+        if None in found:
+            self._learn_ends(texts, known or {})
+            found = [ends or () for ends in self._edges.each(texts)]  # One that is too long for the cache has none.
+        return found  # type: ignore[return-value]  # that is what was asked
 
     def _learn_ends(self, pieces: Sequence[str], known: Mapping[str, int]) -> None:
         """Cache the start and the end of each new piece, and the count between them; a short one has neither."""

@@ -33,15 +33,16 @@ class Priority(IntEnum):
     LOW = 3
 
 
-class _JoinedText:
-    """Room for the text of a section that is joined once; it is no field."""
+class _Derived:
+    """Room for what is made of a section once: its text, and the order of its entries. Neither is a field."""
 
-    __slots__ = ("_text",)
+    __slots__ = ("_order", "_text")
     _text: str
+    _order: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Section(_JoinedText):
+class Section(_Derived):
     """A named part of a prompt."""
 
     name: str
@@ -163,7 +164,12 @@ class Section(_JoinedText):
             return range(len(self.content) - 1, -1, -1)
         if self.scores is None:
             return range(len(self.content))
-        return sorted(range(len(self.scores)), key=[-score for score in self.scores].__getitem__)
+        try:
+            return self._order
+        except AttributeError:
+            order = tuple(sorted(range(len(self.scores)), key=[-score for score in self.scores].__getitem__))
+            object.__setattr__(self, "_order", order)
+            return order
 
     @property
     def chosen_indexes(self) -> Sequence[int]:

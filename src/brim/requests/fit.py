@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields as fields_of
+from functools import lru_cache
 from typing import Any, TypedDict, Unpack
 
 from brim.amounts import Amount
@@ -124,10 +125,23 @@ def _fit(given: Mapping[str, Any]) -> RequestFit:
         leading=len(pages[0]),
         tools=given["tools"],
         fields=given["fields"],
-        terms=RequestTerms(**{slot.name: given[slot.name] for slot in fields_of(RequestTerms)}),
+        terms=_terms(given),
         turn_options=_turn_options(given["turns"], summarise if len(history) else None),
         model=model,
     )
+
+
+def _terms(given: Mapping[str, Any]) -> RequestTerms:
+    values = tuple([given[name] for name in _TERMS])
+    try:
+        return _checked_terms(*values)
+    except TypeError:  # One of them is no hashable value, and no valid one.
+        return RequestTerms(**dict(zip(_TERMS, values, strict=True)))
+
+
+@lru_cache(64, typed=True)
+def _checked_terms(*values: Any) -> RequestTerms:
+    return RequestTerms(**dict(zip(_TERMS, values, strict=True)))
 
 
 def _sections(name: str, given: SectionsOrText) -> Sequence[Section]:
@@ -181,5 +195,6 @@ def _turn_options(given: Mapping[str, Any], summarise: Summarise | None) -> dict
     return {name: getattr(options, name) for name in _TURN_OPTIONS}
 
 
+_TERMS = tuple(slot.name for slot in fields_of(RequestTerms))
 _TURN_OPTIONS = (*TurnOptions.__annotations__, "summarise")
 _USUAL = Options()

@@ -7,7 +7,7 @@ bidder does not use goes to the next one; the whole is counted in the end.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from brim.errors import BrimError
@@ -53,6 +53,8 @@ class RequestFit(SectionFit):
     model: str | None
     """The model that the body names."""
     pages: dict[str, Layout] = field(init=False)
+    lives: dict[str, list[Any]] = field(init=False)
+    """The drafts of each page that have any content."""
     frames: dict[str, int] = field(init=False)
     """Tokens of the framing of each page."""
     counts_of_tools: ToolCounts | None = field(init=False, default=None)
@@ -70,7 +72,9 @@ class RequestFit(SectionFit):
         separator = self.options["separator"]
         rows = {"system": names[: self.leading], "user": names[self.leading :]}
         self.pages = {page: layout(row, separator=separator, template=None) for page, row in rows.items()}
-        system = bool(self.history.turns.system) or any(self._lives("system"))
+        halves = {"system": self.drafts[: self.leading], "user": self.drafts[self.leading :]}
+        self.lives = {page: [draft for draft in half if draft.size] for page, half in halves.items()}
+        system = bool(self.history.turns.system) or bool(self.lives["system"])
         self.count_of_fields = chat.fields(self.fields)
         if self.tools is not None:
             self.counts_of_tools = _by_tool(self.tools, chat.each_tool(self.tools, system=system))
@@ -124,7 +128,7 @@ class RequestFit(SectionFit):
     def _state(self, bidder: Bidder) -> list[tuple[Any, str, Any]]:
         """Return what an offer may change, to put it back."""
         owners: list[Any] = [bidder, *((self.share, self.share.tools) if isinstance(bidder, OtherTurns) else ())]
-        return [(owner, slot.name, getattr(owner, slot.name)) for owner in owners if owner for slot in fields(owner)]
+        return [(owner, name, getattr(owner, name)) for owner in owners if owner for name in owner.__slots__]
 
     def _may_take(self, bidder: Bidder, claim: Claim, offer: int) -> bool:
         """Return whether a bidder can use more than it has."""
@@ -144,7 +148,7 @@ class RequestFit(SectionFit):
         turns = [share.pinned] if share.essential else []
         others = [share.others] if share.total > share.essential else []
         tools = [] if share.tools is None or not share.tools.claim(0).wanted else [share.tools]
-        return [*self._lives("system"), *tools, *turns, *others, *self._lives("user")]
+        return [*self.lives["system"], *tools, *turns, *others, *self.lives["user"]]
 
     @property
     def _alone(self) -> bool:
@@ -157,17 +161,12 @@ class RequestFit(SectionFit):
         if self.share.tools is not None:
             room -= self.share.tools.counts.once
         for page in _PAGES:
-            if lives := self._lives(page):
+            if lives := self.lives[page]:
                 frame = self.frames[page]
                 sure = any(draft.required for draft in lives) or (self._alone and len(lives) == len(self.live))
                 # A page that may stay empty has no separator to save, but its framing is saved then.
                 room += (self.toll if sure else min(self.toll, frame)) - frame
         return room
-
-    def _lives(self, page: str) -> list[Any]:
-        """Return the drafts of a page that have any content."""
-        ours = self.drafts[: self.leading] if page == "system" else self.drafts[self.leading :]
-        return [draft for draft in ours if draft.size]
 
     def _share(self, *, relevant: bool) -> HistoryShare:
         """Return the history as bidders; `relevant` says whether tools are chosen."""
@@ -205,14 +204,14 @@ class RequestFit(SectionFit):
 
     def _instructions(self) -> str:
         """Return the text of the system prompt, by which tools are chosen too."""
-        return "\n".join([draft.text for draft in self._lives("system")])
+        return "\n".join([draft.text for draft in self.lives["system"]])
 
     def _question(self) -> str | None:
         """Return the question by which tools are chosen; `None` if only the history has one."""
         query: str | None = self.turn_options["query"]
         if query is not None:
             return query
-        asked = self._lives("user")
+        asked = self.lives["user"]
         texts = [draft.text for draft in asked if draft.required] or [draft.text for draft in asked[-1:]]
         return "\n".join(texts) or None
 
@@ -254,7 +253,7 @@ class RequestFit(SectionFit):
             joined = turns.wire.append(last, "".join(pieces))
             return turns.chat.units(turns.wire.read(joined, 0)) - turns.chat.units(turns.wire.read(last, 0))
         if self.meter.loads_are_counts:
-            return self.frames[page] + self.meter.count_joined(pieces, enough, self.counts)
+            return self.frames[page] + self._count_pieces(pieces, enough)
         return self.frames[page] + turns.chat.text("".join(pieces))
 
     def _joined_message(self) -> Any | None:

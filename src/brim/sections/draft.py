@@ -173,13 +173,17 @@ class Draft:
             return grant
         return max(self.load, min(int(self._floor), grant) if self.section.floor else 0)
 
+    def used(self) -> int:
+        """Return the tokens of its text in the prompt."""
+        return self._count(self.kept) if self.kept else 0
+
     def drop(self, reason: str) -> None:
         """Leave it out of the prompt."""
         self.kept, self.load, self.state, self.reason = "", 0, "dropped", reason
 
     def part(self) -> Part:
         """Return its part of the receipt."""
-        used = self.count if self.state == "whole" else self.meter.count(self.kept) if self.kept else 0
+        used = self.count if self.state == "whole" else self.used()
         section = self.section
         size, text = self.before or (self.count, self.text)
         return Part(
@@ -270,4 +274,10 @@ class Draft:
         return [size for size in (self.size, *map(self._load, self.section.forms)) if 0 < size <= limit]
 
     def _load(self, text: str) -> int:
-        return max(1, self.meter.load(text)) if text else 0
+        if not text:
+            return 0
+        return max(1, self._count(text) if self.meter.loads_are_counts else self.meter.load(text))
+
+    def _count(self, text: str) -> int:
+        chosen = self.selected
+        return self.meter.count(text) if chosen is None or text is not chosen.text else chosen.after

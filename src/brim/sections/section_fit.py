@@ -270,13 +270,17 @@ class SectionFit:
     def _count(self, texts: Mapping[str, str], budget_text: str | None = None, enough: int | None = None) -> int:
         if budget_text is not None:
             texts = {**texts, budget_section.NAME: budget_text}
-        return self.meter.count_joined(self.page.pieces(texts), enough, self.counts)
+        return self._count_pieces(self.page.pieces(texts), enough)
+
+    def _count_pieces(self, pieces: Sequence[str], enough: int | None = None) -> int:
+        """Return the count of a page."""
+        chosen = [draft.selected for draft in self.live if draft.selected is not None]
+        known = {id(each.text): each.ends for each in chosen if each.ends}
+        seams = {i: known[id(piece)] for i, piece in enumerate(pieces) if id(piece) in known} if known else None
+        return self.meter.count_joined(pieces, enough, self.counts, seams)
 
     def _budget_text(self, texts: Mapping[str, str]) -> str:
-        lines = [
-            budget_section.BudgetLine(draft.section.name, self.meter.count(draft.kept), self._limit(draft))
-            for draft in self.live
-        ]
+        lines = [budget_section.BudgetLine(draft.section.name, draft.used(), self._limit(draft)) for draft in self.live]
 
         def write(used: int) -> str:
             return budget_section.written(lines, used, self.budget, self.meter.unit)

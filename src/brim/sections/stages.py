@@ -143,8 +143,7 @@ def staged(rows: Sequence[Stage | Mapping[str, Any]]) -> tuple[Stage, ...]:
     """
     if isinstance(rows, str) or not isinstance(rows, Sequence):
         raise InvalidType("stages", rows, "a list of stages")
-    known = [slot.name for slot in fields(Stage)]
-    stages = []
+    stages, known = [], [slot.name for slot in fields(Stage)] if rows else []
     for i, row in enumerate(rows):
         if isinstance(row, Stage):
             stages.append(row)

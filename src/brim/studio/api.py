@@ -13,6 +13,7 @@ from typing import Any
 from brim.errors import BrimError, Conflict, DoesNotFit, InvalidType, UnknownName
 from brim.studio.views import (
     cache,
+    composition,
     context,
     doctor,
     export,
@@ -66,6 +67,8 @@ READS: dict[str, View] = {
 WRITES: dict[str, View] = {
     "sparks": sessions.sparks,
     "open_file": files.open_file,
+    "compose": composition.compose,
+    "result": composition.result,
     "fit": lab.fit,
     "returns": lab.returns,
     "export": export.export,

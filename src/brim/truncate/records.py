@@ -7,16 +7,20 @@ far as they fit. Each entry is counted once; the counts only guide the search, a
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from operator import is_
 from typing import Literal
 
 from brim.errors import DoesNotFit, InvalidValue
 from brim.meter.base import BaseMeter, Meter
+from brim.meter.joined_texts import Ends, JoinedTexts
 from brim.truncate.base import BaseTruncator, Cut, refusal, shrink
 from brim.truncate.ends import Head, Tail
 from brim.truncate.marker import filled
-from brim.truncate.search import Parts, most
+from brim.truncate.search import largest
 
 _MARKERS = {
     "newest": "[... {dropped:,} older entries omitted ...]",
@@ -42,6 +46,8 @@ class Selection(Cut):
     """The indexes of the kept entries, ascending."""
     entries: tuple[str, ...]
     """The kept entries, of which one that was too big is shortened."""
+    ends: Ends = ()
+    """The ends of the text, if they are known: a new text would have to be hashed to look its count up."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,41 +87,28 @@ class Records(BaseTruncator):
         before = meter.count(text)
         if before <= limit:
             return Selection(text=text, before=before, after=before, kept=tuple(range(count)), entries=tuple(entries))
-        n, cut = self._run(entries, text, limit, meter)
-        following = entries[self._order(count)[n]]
-        if cut is None or meter.count(following) * _BIG > limit or self.order is not None:
-            run = (n, 0) if cut is None else (n, cut.after)
-            shortened = self._around_big(entries, text, run, limit, meter)
+        joined = (
+            meter.joined(entries, self.separator, text)
+            if isinstance(meter, BaseMeter)
+            else JoinedTexts(meter, entries, self.separator)
+        )
+        n, after = self._run(joined, count, before, limit, meter)
+        following = self._order(count)[n]
+        if after is None or joined.size(following) * _BIG > limit or self.order is not None:
+            shortened = self._around_big(joined, text, (n, after or 0), limit, meter)
             if shortened is not None:
                 return shortened
-        if cut is None:
-            raise refusal(text, meter.count(self.separator.join(self._texts(entries, 1))), limit, meter)
-        kept = tuple(sorted(self._order(count)[:n]))
-        chosen = tuple(entries[index] for index in kept)
-        return Selection(text=cut.text, before=before, after=cut.after, kept=kept, entries=chosen)
+        if after is None:
+            raise refusal(text, joined.count(*self._shown(count, 1)), limit, meter)
+        kept = {index: entries[index] for index in self._order(count)[:n]}
+        return self._selection(kept, before, self._joint(joined, kept, meter))
 
-    def _run(self, entries: Sequence[str], text: str, limit: int, meter: Meter) -> tuple[int, Cut | None]:
-        """Return how many entries from the kept side fit, and these with the marker; `None` if not even one does."""
-        sizes, total = self._sizes(entries, limit, meter), meter.count(text)
-        if len(sizes) == len(entries) - 1:  # Then the total shows what the joins save.
-            total = max(total, sum(sizes) + meter.count(entries[self._order(len(entries))[-1]]))
-
-        def build(n: int) -> str:
-            return self.separator.join(self._texts(entries, n))
-
-        if not isinstance(meter, BaseMeter):
-            return most(text, limit, meter, Parts(sizes=sizes, build=build, total=total))
-
-        def count(n: int) -> int:
-            texts = self._texts(entries, n)
-            pieces = [self.separator] * (2 * len(texts) - 1)
-            pieces[::2] = texts
-            return meter.count_joined(pieces)
-
-        n, cut = most(text, limit, meter, Parts(sizes=sizes, build=build, count=count, total=total))
-        if cut is not None:
-            meter.memo.put(cut.text, cut.after)
-        return n, cut
+    def _run(self, joined: JoinedTexts, count: int, before: int, limit: int, meter: Meter) -> tuple[int, int | None]:
+        """Return how many entries from the kept side fit, and their count with the marker; `None` if not one does."""
+        sizes, total = self._sizes(joined, count, limit, meter), before
+        if len(sizes) == count - 1:  # Then the total shows what the joins save.
+            total = max(total, sum(sizes) + joined.size(self._order(count)[-1]))
+        return largest(sizes, limit, lambda n: joined.count(*self._shown(count, n)), whole=(total, before))
 
     def _order(self, count: int) -> Sequence[int]:
         """Return the indexes of the entries in the order in which they are kept."""
@@ -124,32 +117,56 @@ class Records(BaseTruncator):
         return range(count - 1, -1, -1) if self.keep == "newest" else range(count)
 
     def _around_big(
-        self, entries: Sequence[str], text: str, run: tuple[int, int], limit: int, meter: Meter
+        self, joined: JoinedTexts, text: str, run: tuple[int, int], limit: int, meter: Meter
     ) -> Selection | None:
         """Return a selection that goes on where an entry is too big; `None` if it has no more than the run.
 
         `run` is the number of entries that fit whole from the kept side, and their count with the marker.
         """
         kept: dict[int, str] = {}
+        joint: tuple[str, int, Ends] = "", 0, ()
 
         def build(room: int) -> str:
-            nonlocal kept
-            kept = self._spread(entries, run, room, meter)
-            return self._arranged(entries, kept) if len(kept) > (run[0] if room == limit else 0) else ""
+            nonlocal kept, joint
+            kept = self._spread(joined, run, room, meter)
+            if len(kept) <= (run[0] if room == limit else 0):
+                return ""
+            joint = self._joint(joined, kept, meter)
+            return joint[0]
 
         try:
-            cut = shrink(text, limit, meter, build)
+            cut = shrink(text, limit, meter, build, lambda _: joint[1])
         except DoesNotFit:
             return None
-        chosen = tuple(sorted(kept))
-        texts = tuple(kept[index] for index in chosen)
-        return Selection(text=cut.text, before=cut.before, after=cut.after, kept=chosen, entries=texts)
+        return self._selection(kept, cut.before, joint)
 
-    def _spread(self, entries: Sequence[str], run: tuple[int, int], room: int, meter: Meter) -> dict[int, str]:
+    def _joint(self, joined: JoinedTexts, kept: Mapping[int, str], meter: Meter) -> tuple[str, int, Ends]:
+        """Return the kept entries and the marker as one text, its count, and its ends if they are known."""
+        entries = joined.texts
+        text = self.separator.join(self._texts(entries, kept))
+        if len(kept) < len(entries) and all(map(is_, kept.values(), map(entries.__getitem__, kept))):
+            ends = joined.ends(sorted(kept), *self._beside(len(entries) - len(kept)))
+            if ends:
+                return text, meter.count(ends[0]) + ends[2] + meter.count(ends[1]), ends
+        if not isinstance(meter, BaseMeter):
+            return text, meter.count(text), ()
+        pieces = [piece for each in self._texts(entries, kept) for piece in (self.separator, each)]
+        after = meter.count_joined(pieces[1:])
+        meter.memo.put(text, after)
+        return text, after, ()
+
+    def _selection(self, kept: Mapping[int, str], before: int, joint: tuple[str, int, Ends]) -> Selection:
+        text, after, ends = joint
+        chosen = tuple(sorted(kept))
+        texts = tuple([kept[index] for index in chosen])
+        return Selection(text=text, before=before, after=after, kept=chosen, entries=texts, ends=ends)
+
+    def _spread(self, joined: JoinedTexts, run: tuple[int, int], room: int, meter: Meter) -> dict[int, str]:
         """Return the entries that are kept by index: small ones whole, big ones shortened to half of what is left.
 
         What is left in the end goes to the first entry that was shortened.
         """
+        entries = joined.texts
         order = self._order(len(entries))
         join = meter.count(self.separator)
         whole, used = run if run[1] <= room else (0, 0)
@@ -159,7 +176,7 @@ class Records(BaseTruncator):
         for index in order[whole:]:
             if left <= join:
                 break
-            size = meter.count(entries[index]) + join
+            size = joined.size(index) + join
             if size <= left:
                 kept[index] = entries[index]
                 left -= size
@@ -178,16 +195,16 @@ class Records(BaseTruncator):
             kept[first] = _piece(entries[first], meter.count(kept[first]) + left, meter, 1) or kept[first]
         return kept
 
-    def _arranged(self, entries: Sequence[str], kept: Mapping[int, str]) -> str:
+    def _texts(self, entries: Sequence[str], kept: Mapping[int, str]) -> list[str]:
         """Return the kept entries with the marker where entries were dropped, or else after the shortened one."""
-        marker = self._marker(len(entries) - len(kept))
-        texts = [kept[index] for index in sorted(kept)]
+        order, marker = sorted(kept), self._marker(len(entries) - len(kept))
+        texts = [kept[index] for index in order]
         if marker and len(kept) < len(entries):
-            texts = [marker, *texts] if self.keep == "newest" else [*texts, marker]
-        elif marker and self.marker is not None:
-            at = next(i for i, index in enumerate(sorted(kept)) if kept[index] != entries[index])
-            texts.insert(at + 1, marker)
-        return self.separator.join(texts)
+            return [marker, *texts] if self.keep == "newest" else [*texts, marker]
+        if marker and self.marker is not None:
+            cut = (i for i, index in enumerate(order) if kept[index] != entries[index])
+            texts.insert(next(cut, len(kept) - 1) + 1, marker)
+        return texts
 
     def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
         entries = self._entries(text)
@@ -197,6 +214,8 @@ class Records(BaseTruncator):
             chosen = None
         if chosen is None or not any(entries[index].strip() for index in chosen.kept):
             return self._inside(len(entries)).truncate(text, limit, meter)
+        if isinstance(meter, BaseMeter):
+            meter.memo.put(chosen.text, chosen.after)
         return chosen
 
     def _entries(self, text: str) -> list[str]:
@@ -208,27 +227,31 @@ class Records(BaseTruncator):
         entries[-1] += text[len(body) :]
         return entries
 
-    def _sizes(self, entries: Sequence[str], limit: int, meter: Meter) -> list[int]:
+    def _sizes(self, joined: JoinedTexts, count: int, limit: int, meter: Meter) -> list[int]:
         """Return the count of each entry and its join, from the kept side, as far as they could ever fit."""
         join = meter.count(self.separator)
         sizes: list[int] = []
         total, enough = 0, _JOINS_SAVE * (limit + join)
         # Without the last one: if every entry were kept, there would be nothing for the marker to report.
-        order = self._order(len(entries))[:-1]
+        order = self._order(count)[:-1]
         for start in range(0, len(order), _AT_ONCE):
-            for count in _counts([entries[index] for index in order[start : start + _AT_ONCE]], meter):
-                sizes.append(count + join)
-                total += count + join
-                if total > enough:
-                    return sizes
+            more = [size + join for size in joined.sizes(order[start : start + _AT_ONCE])]
+            sizes += more
+            total += sum(more)
+            if total > enough:
+                return sizes[: bisect_right(list(accumulate(sizes)), enough) + 1]
         return sizes
 
-    def _texts(self, entries: Sequence[str], n: int) -> list[str]:
-        """Return the `n` entries of the kept side and the marker."""
-        marker = self._marker(len(entries) - n)
-        note = [marker] if marker else []
-        kept = [entries[index] for index in sorted(self._order(len(entries))[:n])]
-        return [*note, *kept] if self.keep == "newest" else [*kept, *note]
+    def _shown(self, count: int, n: int) -> tuple[list[int], str, str]:
+        """Return the `n` entries of the kept side, and the text of the marker before and after them."""
+        return sorted(self._order(count)[:n]), *self._beside(count - n)
+
+    def _beside(self, dropped: int) -> tuple[str, str]:
+        """Return the text before and after the entries that are kept: the marker is on one side."""
+        marker = self._marker(dropped)
+        if not marker:
+            return "", ""
+        return (marker + self.separator, "") if self.keep == "newest" else ("", self.separator + marker)
 
     def _marker(self, dropped: int) -> str:
         return filled(_MARKERS[self.keep] if self.marker is None else self.marker, dropped)
@@ -241,10 +264,6 @@ class Records(BaseTruncator):
         marker = filled(self.marker, count - 1)
         parts = [marker, self.separator] if kind is Tail else [self.separator, marker]
         return kind(marker="".join(parts) if marker else "")
-
-
-def _counts(texts: Sequence[str], meter: Meter) -> Sequence[int]:
-    return meter.count_many(texts) if isinstance(meter, BaseMeter) else [meter.count(text) for text in texts]
 
 
 def _piece(entry: str, limit: int, meter: Meter, least: int) -> str:

@@ -27,8 +27,6 @@ class Parts:
     """Size of each part, most important first, in any one unit."""
     build: Callable[[int], str]
     """Returns the text that keeps the first n parts, its markers included."""
-    count: Callable[[int], int] | None = None
-    """Returns the count of that text without making it; by default it is made and counted."""
     total: int
     """Size of the whole text in the unit of `sizes`."""
     least: int = 1
@@ -37,27 +35,48 @@ class Parts:
 
 def most(text: str, limit: int, meter: Meter, parts: Parts) -> tuple[int, Cut | None]:
     """Return the largest n found whose build counts at most `limit`, with that build; `None` if there is none."""
-    before = meter.count(text)
-    reach = list(accumulate(parts.sizes, initial=0))
-    best: tuple[str | None, int] | None = None
-    low, high = parts.least - 1, len(reach)
-    below, above = (0, 0), (parts.total, max(before, limit + 1, 1))
+    before, best = meter.count(text), ""
+
+    def count(n: int) -> int:
+        nonlocal best
+        made = parts.build(n)
+        after = meter.count(made)
+        best = made if after <= limit else best
+        return after
+
+    n, after = largest(parts.sizes, limit, count, whole=(parts.total, before), least=parts.least)
+    return n, None if after is None else Cut(text=best, before=before, after=after)
+
+
+def largest(
+    sizes: Sequence[int], limit: int, count: Callable[[int], int], *, whole: tuple[int, int], least: int = 1
+) -> tuple[int, int | None]:
+    """Return the largest n found whose count is at most `limit`, with that count; `None` if there is none.
+
+    Args:
+        sizes: the size of each part, most important first, in any one unit.
+        limit: the most that the first n parts may count together.
+        count: returns the count of the first n parts; the last call that was within the limit is that of the result.
+        whole: the size of the whole text in the unit of `sizes`, and its count.
+        least: the smallest n worth returning.
+    """
+    reach = list(accumulate(sizes, initial=0))
+    best: int | None = None
+    low, high = least - 1, len(reach)
+    below, above = (0, 0), (whole[0], max(whole[1], limit + 1, 1))
     turn = 0
     while high - low > 1:
         halves = turn >= _TRUSTED and turn % 2
         guess = (low + high) // 2 if halves else bisect_right(reach, _between(below, above, limit)) - 1
         n = min(max(guess, low + 1), high - 1)
-        made = parts.build(n) if parts.count is None else None
-        after = parts.count(n) if parts.count is not None else meter.count(made or "")
+        after = count(n)
         if after <= limit:
-            best = made, after
+            best = after
             low, below = n, (reach[n], after)
         else:
             high, above = n, (reach[n], after)
         turn += 1
-    if best is None:
-        return low, None
-    return low, Cut(text=parts.build(low) if best[0] is None else best[0], before=before, after=best[1])
+    return low, best
 
 
 def _between(below: tuple[int, int], above: tuple[int, int], limit: int) -> float:

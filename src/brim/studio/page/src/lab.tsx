@@ -1,7 +1,9 @@
 // Budget lab: move the budget, and see what is kept, what is dropped, why, and at which budget it returns.
+import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { load } from "./api";
 import { bench, type Bench, type Shown } from "./bench";
+import { Compose, Result } from "./compose";
 import { Failed, Head, n, Problem, Waiting } from "./parts";
 import { Kept } from "./pieces";
 import { params, go } from "./route";
@@ -10,6 +12,7 @@ import type { Fit, Preset, Sources } from "./types";
 export function Lab({ session }: { session: string | null }) {
   const sources = useMemo(() => load<Sources>(() => ({ view: "sources" })), []);
   useEffect(() => sources.stop, [sources]);
+  const composing = useSignal(false);
   const found = sources.state.value;
   const carried = session && found.value?.sources.some((each) => each.id === `session:${session}`) && params.value.get("session") ? `session:${session}` : null;
   const source = params.value.get("source") ?? carried ?? found.value?.sources[0]?.id ?? null;
@@ -18,6 +21,9 @@ export function Lab({ session }: { session: string | null }) {
   return (
     <>
       <Head title="Budget lab">
+        <button aria-expanded={composing.value} onClick={() => (composing.value = !composing.value)}>
+          Compose a request
+        </button>
         <label class="inline">
           <span>Prompt</span>
           <select value={source} onChange={(event) => go("lab", { source: event.currentTarget.value, budget: null, beside: null })}>
@@ -26,10 +32,11 @@ export function Lab({ session }: { session: string | null }) {
                 {each.title}
               </option>
             ))}
-            {!found.value?.sources.some((each) => each.id === source) && <option value={source}>{source}</option>}
+            {!found.value?.sources.some((each) => each.id === source) && <option value={source}>{source.startsWith("request:") ? "Your request" : source}</option>}
           </select>
         </label>
       </Head>
+      {composing.value && <Compose close={() => (composing.value = false)} />}
       <Work key={source} source={source} presets={found.value?.presets ?? []} />
     </>
   );
@@ -64,6 +71,7 @@ function Work({ source, presets }: { source: string; presets: Preset[] }) {
       <Knobs work={work} fit={fit} presets={presets} />
       {work.problem.value && <Problem text={work.problem.value} />}
       {fit.fits ? kept : <Over fit={fit} set={work.want} />}
+      {fit.fits && <Result key={fit.budget} source={source} budget={fit.budget} />}
     </>
   );
 }
