@@ -61,6 +61,27 @@ def test_importing_brim_touches_neither_network_nor_disk_and_loads_nothing_heavy
     assert told.stdout.strip() == "[] []"
 
 
+_AT_WORK = """
+import sys
+seen = []
+sys.addaudithook(lambda event, _: seen.append(event) if event.startswith(("socket.", "subprocess.", "os.exec")) else None)
+import brim
+for model in ("gpt-5", "claude-sonnet-4-5", "gemini-2.5-pro", "qwen3", "chars/4"):
+    meter = brim.meter(model)
+    meter.count("Some words. " * 900)
+    brim.fit([brim.Section("a", "Some words. " * 900)], 200, meter=meter)
+    brim.fit_messages([{"role": "user", "content": "Some words. " * 900}, {"role": "user", "content": "b"}], 300, meter=meter)
+for keep in ("shape", "code:go", "json", "markdown"):
+    brim.cut("func f() {\\n\\treturn 1\\n}\\n" * 90, 200, "chars", keep=keep)
+print(seen)
+"""
+
+
+def test_counting_and_fitting_use_no_network_and_start_no_process():
+    told = subprocess.run([sys.executable, "-c", _AT_WORK], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "[]"
+
+
 def test_the_package_is_laid_out_as_the_floors_say():
     assert script("floors").faults() == []
 

@@ -17,6 +17,8 @@ _LARGE = 256 * 1024
 """Bytes of a body after which memory is given back."""
 _PAUSE = 1.0
 """Seconds until then, so that many requests share one go."""
+_MOST_PAUSES = 10
+"""Pauses while threads work: a search for cycles through a large request that is under way would hold up everybody."""
 
 
 class FreedMemory:
@@ -25,20 +27,30 @@ class FreedMemory:
     def __init__(self, pool: Executor) -> None:
         self._pool = pool
         self._timer: asyncio.TimerHandle | None = None
+        self._pauses = 0
+        self.jobs = 0
+        """Jobs that the threads have to do."""
 
     def after(self, incoming: IncomingRequest) -> None:
         """Give memory back soon, if the body of a request is large, or was too large to be read."""
         length = incoming.header("content-length") or ""
         if (len(incoming.raw) > _LARGE or len(length) >= len(str(_LARGE))) and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_PAUSE, self._submit)
+            self._wait()
 
     def close(self) -> None:
         """Do nothing more."""
         if self._timer is not None:
             self._timer.cancel()
 
+    def _wait(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(_PAUSE, self._submit)
+
     def _submit(self) -> None:
-        self._timer = None
+        if self.jobs and self._pauses < _MOST_PAUSES:
+            self._pauses += 1
+            self._wait()
+            return
+        self._timer, self._pauses = None, 0
         self._pool.submit(_give_back)
 
 

@@ -88,7 +88,11 @@ class GatewayState:
 
     async def work(self, job: Callable[..., T], *given: Any) -> T:
         """Run a job in one of the threads."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: job(*given))
+        self.freed.jobs += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: job(*given))
+        finally:
+            self.freed.jobs -= 1
 
     def later(self, job: Coroutine[Any, Any, Any]) -> None:
         """Run a job after the answer was sent; closing waits for it. An error of it is logged, without its text."""
