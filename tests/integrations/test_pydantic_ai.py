@@ -191,7 +191,7 @@ def test_thinking_of_claude_that_stands_after_a_cut_is_not_sent():
         thought = ThinkingPart("so it is " * 20, signature="s", provider_name="anthropic")
         history.append(ModelResponse([thought, TextPart("I look."), ToolCallPart("look", {"number": i}, f"c{i}")]))
         history.append(ModelRequest([ToolReturnPart("look", "word " * 100, f"c{i}")]))
-    sent = fitted(history, 2_500, "claude-opus-5-5")
+    sent = fitted(history, 1_000, "claude-opus-5-5")
     kept = [message for message in sent if isinstance(message, ModelResponse)]
     assert 0 < len(kept) < 12
     assert not any(isinstance(part, ThinkingPart) for message in kept for part in message.parts)

@@ -119,6 +119,7 @@ class Decision:
         if ask.partial:  # What the provider stores cannot be counted, and a call there cannot be found.
             return FitOutcome(body=ask.raw, policy=policy, passed="partial")
         await self._probe()
+        await self.state.learned(ask.model)
         if ask.request is None:
             return await self._fault("unreadable", ValueError(ask.problem), HttpProblem(400, ask.problem))
         engine, given = self.state.conversations, self.input()

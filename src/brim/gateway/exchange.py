@@ -224,7 +224,7 @@ class Exchange:
         if passed.stopped is not None:  # Too late to send it again; the next one is smaller.
             found = endings.stopped(passed.stopped, passed.usage, self._work.ask.answer)
             self.state.activity.overflow(self.incoming, self.route, found, outcome, None)
-            self.state.later(self._work.learned(found, outcome))
+            self.state.later(self._work.ask.model, self._work.learned(found, outcome))
 
     async def _frames(self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome) -> None:
         """Pass on a stream without events as it comes; an upstream that breaks off breaks the client's too."""
@@ -326,7 +326,8 @@ class Exchange:
             return
         if actual.input is None or actual.passes != 1:
             return
-        self.state.later(self.state.work(self.state.conversations.learn, request, plan.engine, actual.input))
+        learn = self.state.work(self.state.conversations.learn, request, plan.engine, actual.input)
+        self.state.later(self._work.ask.model, learn)
 
     def _headers(self, outcome: FitOutcome) -> Headers:
         """Return the headers that say what was done: numbers and names, never text."""

@@ -83,7 +83,7 @@ class GatewayState:
         self.ready = False
         """Whether everything that counting needs is loaded."""
         self._pool = ThreadPoolExecutor(settings.threads, thread_name_prefix="brim-gateway")
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks: dict[asyncio.Task[Any], str] = {}
         self.freed = FreedMemory(self._pool)
 
     async def work(self, job: Callable[..., T], *given: Any) -> T:
@@ -94,11 +94,20 @@ class GatewayState:
         finally:
             self.freed.jobs -= 1
 
-    def later(self, job: Coroutine[Any, Any, Any]) -> None:
-        """Run a job after the answer was sent; closing waits for it. An error of it is logged, without its text."""
+    def later(self, model: str, job: Coroutine[Any, Any, Any]) -> None:
+        """Learn something about a model after the answer was sent; closing waits for it.
+
+        An error of the job is logged, without its text.
+        """
         task = asyncio.get_running_loop().create_task(self._caught(job))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = model
+        task.add_done_callback(self._tasks.pop)
+
+    async def learned(self, model: str) -> None:
+        """Wait until what answers of a model taught is learned: its client may be faster with the next request."""
+        learning = [task for task, name in self._tasks.items() if name == model]
+        if learning:
+            await asyncio.wait(learning)
 
     async def _caught(self, job: Coroutine[Any, Any, Any]) -> None:
         try:
