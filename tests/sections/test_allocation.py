@@ -136,6 +136,9 @@ def test_what_is_not_used_flows_on_and_never_over(rows, budget, fill, data):
             [30, 0],
             id="what is saved up for a floor costs the essential nothing later",
         ),
+        pytest.param(
+            100, [claim(100), claim(50, 30)], {}, [70, 30], id="a floor is held against the first of its class"
+        ),
         pytest.param(100, [claim(80), claim(80)], {}, [80, 20], id="inside a priority the first is served first"),
         pytest.param(100, [claim(80), claim(80)], {"fill": "fair"}, [50, 50], id="fair shares are equal"),
         pytest.param(
