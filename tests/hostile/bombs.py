@@ -100,6 +100,10 @@ _UNITS = {
 """A start, what is repeated, and an end: texts of millions of parts."""
 
 
+GEMINI = "/v1beta/models/gemini-2.5-pro:generateContent"
+"""A path whose model has a vocabulary without word patterns."""
+
+
 def structures(size: int) -> Iterator[Bomb]:
     """Yield texts of many parts as a message and as a tool's result, and values that are slow to read."""
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
@@ -113,6 +117,10 @@ def structures(size: int) -> Iterator[Bomb]:
     yield Bomb("brackets in a text", request(messages=[{"role": "user", "content": '[{"a":[' * (4 * size // 9)}]))
     long = b"1" * 4_200
     yield Bomb("long numbers", request()[:-1] + b', "a": [' + b",".join([long] * (4 * size // len(long))) + b"]}")
+    for name, unit in (("quotes", '"'), ("brackets", "[1,")):
+        parts = [{"text": unit * (size // len(unit))}]
+        body = {"contents": [{"role": "user", "parts": parts}, {"role": "user", "parts": [{"text": "go on"}]}]}
+        yield Bomb(f"{name} for another vocabulary", json.dumps(body).encode(), path=GEMINI)
     for name, kind, data in (
         ("base64 in pieces", "image/png", "A "),
         ("a document", "application/pdf", "A"),

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from hostile.bombs import (
+    GEMINI,
     Bomb,
     Watch,
     descriptors,
@@ -47,6 +48,7 @@ def gateway(upstream):
     server, url = upstream
     with process("gateway", "--upstream", f"{url}/v1", "--port", "0", "--json", "--window", "2000") as (address, pid):
         assert throw(address, Bomb("warm", request())) == 200
+        throw(address, Bomb("warm", b'{"contents": [{"parts": [{"text": "a"}]}]}', path=GEMINI))
         yield server, address, pid
 
 
@@ -78,8 +80,13 @@ ROUNDS = {"names": 8, "histories": 1, "texts": 1, "structures": 1, "bodies": 8}
 
 def test_bombs_of_every_kind_are_answered_while_a_second_client_is():
     """Small ones, in one process of their own: what counts is that each ends."""
-    server = ModelServer(2_000)
-    few = [*list(named())[::9], *histories(800), *texts(100_000), *list(structures(40_000))[::2]]
+    server = ModelServer(2_000)  # No bomb for Gemini: its vocabulary takes 140 MB.
+    few = [
+        *list(named())[::9],
+        *histories(800),
+        *texts(100_000),
+        *[each for each in structures(20_000) if each.path != GEMINI][::4],
+    ]
     with (
         running(server) as url,
         process("gateway", "--upstream", f"{url}/v1", "--port", "0", "--json", "--window", "2000") as (address, pid),

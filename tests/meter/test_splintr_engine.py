@@ -129,7 +129,7 @@ def test_blocks_add_up_to_the_whole(name, text):
     whole = len(library(name).encode_ordinary(text))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(opened, "_BLOCK", 3)
-        blocks = list(opened._blocks(text, seam))
+        blocks = [block for block, _ in opened._blocks(text, seam)]
     assert sum(len(library(name).encode_ordinary(block)) for block in blocks) == whole
 
 
@@ -168,3 +168,22 @@ def test_a_library_that_counts_otherwise_is_refused_when_it_loads(monkeypatch):
 def test_what_the_library_raises_is_left_to_the_owner():
     with pytest.raises(UnicodeEncodeError):
         engine("llama3").counts(["\ud800"])
+
+
+@pytest.mark.parametrize("name", WITHOUT)
+@examples(25)
+@given(
+    text=st.text('"a[1,é', min_size=60, max_size=200)
+    | st.sampled_from(['"', "a", "[1,", "."]).map(lambda unit: unit * 60),
+    longest=st.integers(8, 50),
+)
+def test_a_text_without_seams_is_counted_in_parts_and_never_too_low(name, text, longest):
+    """One call for megabytes of quotes took three seconds, in which no other thread ran."""
+    whole = count(name, text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(opened, "_BLOCK", 4)
+        patch.setattr(opened, "_LONGEST", longest)
+        blocks = list(opened._blocks(text, opened._SEAMS[name]))
+        assert max(len(block) for block, _ in blocks) <= longest
+        assert "".join(block for block, _ in blocks) == text
+        assert whole <= count(name, text) <= whole + 8 * len(blocks)

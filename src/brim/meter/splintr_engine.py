@@ -93,6 +93,10 @@ holds a newline beside anything else, and only one holds a space after something
 _BLOCK = 8_192
 """Characters that are counted in one call if there are seams: merging is faster on short texts."""
 
+_LONGEST = 200_000
+"""Characters that are counted in one call if there is no seam: a call for megabytes of quotes takes seconds, in which
+no other thread runs, and keeps hundreds of MB. Such a text may count some tokens more than it has, never less."""
+
 
 class SplintrEngine:
     """Counts by one vocabulary of an open model. Control strings such as `<|endoftext|>` are plain text.
@@ -135,7 +139,8 @@ class SplintrEngine:
         if self._seam is None:
             return self._size(text)
         spans = self._markup.split(text) if self._markup else [text]
-        return len(spans) - 1 + sum(self._size(block) for span in spans for block in _blocks(span, self._seam))
+        blocks = [self._size(block) + extra for span in spans for block, extra in _blocks(span, self._seam)]
+        return len(spans) - 1 + sum(blocks)
 
     def _size(self, text: str) -> int:
         """Return the count of a text by one call of splintr."""
@@ -154,10 +159,20 @@ def _patterns(reserved: Iterable[str]) -> list[re.Pattern[str]]:
     return [re.compile("|".join(map(re.escape, strings))) for _, strings in by_first]
 
 
-def _blocks(text: str, seam: re.Pattern[str]) -> Iterator[str]:
-    """Yield the text in blocks that end at the first seam after `_BLOCK` characters."""
+def _blocks(text: str, seam: re.Pattern[str]) -> Iterator[tuple[str, int]]:
+    """Yield the text in blocks that end at the first seam after `_BLOCK` characters, or after `_LONGEST`.
+
+    With a block that ends at no seam comes the token by which the whole may count more than its parts.
+    """
     start = 0
-    while match := seam.search(text, start + _BLOCK):
-        yield text[start : match.start()]
-        start = match.end()
-    yield text[start:]
+    while len(text) - start > _BLOCK:
+        match = seam.search(text, start + _BLOCK, start + _LONGEST + 1)
+        if match is None and len(text) - start <= _LONGEST:
+            break
+        if match is None:
+            yield text[start : start + _LONGEST], 1
+            start += _LONGEST
+        else:
+            yield text[start : match.start()], 0
+            start = match.end()
+    yield text[start:], 0
