@@ -970,8 +970,9 @@ AREAS = (
             ),
             (
                 "texts count as kept before they are written",
-                "        self._write(work.lines, work.texts, work.state)\n",
-                "        work.state.context.kept()\n        self._write(work.lines, work.texts, work.state)\n",
+                "        self._write(work.lines, work.texts, work.state, work.turns)\n",
+                "        work.state.context.kept()\n"
+                "        self._write(work.lines, work.texts, work.state, work.turns)\n",
             ),
             ("the caller's own objects are replaced", "same.pop() if (same", "raw if (same"),
             ("a purged log stays as it is", "journal.number = 0\n", "return\n"),
@@ -1141,8 +1142,18 @@ AREAS = (
         "sessions/read_ahead.py",
         "tests/sessions/test_read_ahead.py",
         (
-            ("a purge is not noticed", "        self._turn = 0\n", "        self._turn = getattr(self, '_turn', 0)\n"),
-            ("texts are not stored ahead, and counted as stored", "            texts |= found\n", ""),
+            (
+                "a purge is not noticed",
+                "        self.log = AheadLog()\n",
+                "        self.log = getattr(self, 'log', AheadLog())\n",
+            ),
+            ("texts are not stored ahead, and counted as stored", "                texts |= found\n", ""),
+            ("turns that were joined are not read again", "            spans.pop()\n", "            break\n"),
+            (
+                "texts for a summary count as those of turns",
+                " or self.log.said:\n            return set()",
+                ":\n            return set()",
+            ),
         ),
     ),
     Area(

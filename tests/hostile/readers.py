@@ -36,7 +36,7 @@ from brim.gateway.recall_stream import RecallStream
 from brim.gateway.server_event import events_of
 from brim.gateway.stream_start import StreamStart
 from brim.history import excerpts, names
-from brim.history.compact import extract, facts, mark, statements
+from brim.history.compact import digest, extract, facts, mark, statements, tally
 from brim.history.compact.deeds import deeds
 from brim.history.compact.facts import MessageText
 from brim.history.compact.running import running
@@ -260,12 +260,12 @@ READERS: dict[str, Read] = {
     "gateway.server_event.events_of": lambda text: events_of(_stream(text)),
     "gateway.stream_start.StreamStart.feed": lambda text: StreamStart().feed(_stream(text)),
     "history.compact.extract.condensed": lambda text: extract.condensed([_message("user", text)], 500, CHARS),
-    "history.compact.extract.read_back": extract.read_back,
+    "history.compact.digest.read_back": digest.read_back,
     "history.compact.extract.summary_input": lambda text: extract.summary_input(
         [_message("user", text)], text, 500, CHARS
     ),
-    "history.compact.facts.harvest": lambda text: [
-        facts.harvest([_message(role, text)]) for role in ("tool", "assistant")
+    "history.compact.tally.harvest": lambda text: [
+        tally.harvest([_message(role, text)]) for role in ("tool", "assistant")
     ],
     "history.compact.facts.sentences": facts.sentences,
     "history.compact.mark.read": mark.read,

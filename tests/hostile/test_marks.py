@@ -14,11 +14,13 @@ import pytest
 
 import brim
 from brim.history.compact.continuation import Continuation, continuation
-from brim.history.compact.extract import condensed, read_back, summarise
-from brim.history.compact.facts import MessageText, harvest
+from brim.history.compact.digest import read_back
+from brim.history.compact.extract import condensed, summarise
+from brim.history.compact.facts import MessageText
 from brim.history.compact.mark import headed, is_summary, read
 from brim.history.compact.model_summary import ask
 from brim.history.compact.plan import Compacted, apply, plan
+from brim.history.compact.tally import harvest
 from brim.history.note import note
 from brim.history.receipt import written
 from brim.history.turns import Turns

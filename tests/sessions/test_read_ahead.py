@@ -1,8 +1,11 @@
 """What is read ahead changes when the work is done, and nothing else."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import brim
+from brim.sessions.ahead_log import AHEAD, KINDS, chosen_in, chosen_of, dropped_handles
 from brim.sessions.read_ahead import ReadAhead
 from sessions.talking import SYSTEM, turn, window
 
@@ -16,8 +19,8 @@ def told(store, id, *, summarise, turns=40, purge_at=None):
         if i == purge_at:
             store.purge(session=id)
         prompts.append(session.prompt(system=SYSTEM).messages)
-    notes = store.entries(id, kinds=["note"])
-    return session, prompts, [name for entry in notes for name in entry.body.get("kept", ())]
+    notes = dropped_handles(store.entries(id, kinds=KINDS))
+    return session, prompts, [name for _, names in notes for name in names]
 
 
 @pytest.mark.parametrize("summarise", [None, "extract"], ids=["excerpts", "summaries"])
@@ -81,3 +84,55 @@ def test_without_a_store_no_text_of_a_summary_is_lost():
         session.prompt(system=SYSTEM)
     assert session.status().compactions
     assert all(session.recall(name) for name in session._state.compacted.handles)
+
+
+@pytest.mark.parametrize("summarise", [None, "extract"], ids=["excerpts", "summaries"])
+def test_a_session_that_is_opened_before_each_prompt_makes_the_same_prompts(summarise):
+    with brim.open_store("sqlite:///:memory:") as store:
+        _, prompts, kept = told(store, "one", summarise=summarise)
+        again = brim.Session(window=window(3_000), meter="o200k_base", store=store, id="many", summarise=summarise)
+        for i, expected in enumerate(prompts):
+            again.add(turn(i))
+            again = brim.Session.open("many", store=store, summarise=summarise)
+            assert again.prompt(system=SYSTEM).messages == expected
+        noted = dropped_handles(store.entries("many", kinds=KINDS))
+        assert {name for _, names in noted for name in names} == set(kept)
+        ahead = {id: [len(str(entry.body)) for entry in store.entries(id, kinds=[AHEAD])] for id in ("one", "many")}
+        assert sum(ahead["many"]) < 1.1 * sum(ahead["one"])  # What the log has is not written again.
+
+
+def test_a_cut_names_forms_that_the_log_has_and_is_read_back_the_same():
+    with brim.open_store("sqlite:///:memory:") as store:
+        session, _, _ = told(store, "run", summarise=None)
+        cuts = [entry.body["held"] for entry in store.entries("run", kinds=["prompt"]) if entry.body["cut"]]
+        assert any("1" in cut.get("edits_ahead", (0, ""))[1] for cut in cuts)
+        again = brim.Session.open("run", store=store)
+        held = [each._state.context.history.stable.held for each in (session, again)]
+        assert held[0].to_dict() == held[1].to_dict()
+
+
+def test_turns_that_a_late_result_joins_are_read_again():
+    """Calls of one step are items of their own in Responses, and each result joins all turns since its call."""
+    with brim.open_store("sqlite:///:memory:") as store:
+        session = brim.Session(window=window(3_000), meter="o200k_base", store=store, id="run")
+        for i in range(40):
+            calls = [
+                {"type": "function_call", "call_id": f"c{i}.{n}", "name": "read", "arguments": "{}"} for n in (1, 2)
+            ]
+            outputs = [
+                {"type": "function_call_output", "call_id": f"c{i}.{n}", "output": f"/srv/m{i}_{n}.py: line\n" * 9}
+                for n in (1, 2)
+            ]
+            session.add([{"role": "user", "content": f"Question {i}: why did build {i * 7} fail?"}, *calls])
+            session.add(outputs)
+            session.prompt(system=SYSTEM)
+        assert session.status().compactions
+        names = {name for _, each in dropped_handles(store.entries("run", kinds=KINDS)) for name in each}
+        assert all(store.text(name, session="run") is not None for name in names)
+        assert any("m3_1.py" in store.text(name) and "m3_2.py" in store.text(name) for name in names)
+
+
+@given(known=st.sets(st.integers(0, 60)), some=st.sets(st.integers(0, 60)))
+def test_chosen_positions_are_read_back(known, some):
+    chosen = chosen_of(known, some)
+    assert chosen_in(known, list(chosen)) == sorted(known & some)

@@ -267,3 +267,13 @@ class Arrangement:
                 del self.reduced[turn]
                 for at in self._members(turn):
                     del self.forms[at]
+
+
+def expected_parts(names: NameIndex, stop: int) -> dict[int, dict[int, Intervals]]:
+    """Return the parts of messages before a position that a cut would take now, if it had room for all."""
+    found: dict[int, dict[int, Intervals]] = {}
+    for around in map(names.surroundings, islice(names.ranked(), _TRIES)):
+        if around.position < stop:
+            kept = found.setdefault(around.position, {})
+            kept[around.piece] = with_interval(kept.get(around.piece, ()), around.start, around.stop)[0]
+    return found

@@ -94,7 +94,7 @@ class Excerpts:
 
     def superseded(self) -> set[int]:
         """Return the turns whose results were all superseded by later ones; their excerpts say so."""
-        self._keep_up()
+        self.keep_up()
         turns = self._turns
         counts = Counter(turns.turn_of(position) for position, _ in self._told)
         return {
@@ -103,8 +103,8 @@ class Excerpts:
             if count == sum(len(turns.messages[at].results) for at in turns.members(turn))
         }
 
-    def _keep_up(self) -> None:
-        """Discard excerpts that are no longer right."""
+    def keep_up(self) -> None:
+        """Discard excerpts that are no longer right: later messages have superseded something."""
         if self._valid != (self._turns.order, self.handles):
             self._forget()
         if self._generation != self._turns.generation:
@@ -125,7 +125,7 @@ class Excerpts:
 
     def least(self, position: int) -> Form:
         """Return the shortest form of a message that still tells what the agent did."""
-        self._keep_up()
+        self.keep_up()
         return self._least_known(position)
 
     def reduction(self, turn: int) -> tuple[int, Mapping[int, Form]]:

@@ -7,9 +7,10 @@ from dataclasses import fields as fields_of
 from typing import Any
 
 from brim.errors import BrimError, InvalidType, InvalidValue
+from brim.history.arrangement import expected_parts
 from brim.history.bindings import binds
 from brim.history.excerpts import Excerpts
-from brim.history.forms import Forms
+from brim.history.forms import Form, Forms
 from brim.history.history_fit import HistoryFit
 from brim.history.names import NameIndex
 from brim.history.options import Embed, Options, Pin, Select, Summarise, Within
@@ -177,13 +178,22 @@ class History:
         """
         self._turns.extend(messages)
 
-    def read_ahead(self, stop: int) -> None:
-        """Make ready what a cut needs of the messages up to a position, so that the cut does not have to."""
+    def read_ahead(self, turns: range) -> dict[int, Form]:
+        """Make ready what a cut needs of some turns, so that the cut does not have to; return their shortest forms."""
+        stop = self._turns.span(turns[-1])[1]
         self._turns.fingerprint(stop)
         self._names.read(stop)
-        for position in range(self._ahead, stop):
-            self._excerpts.least(position)
-        self._ahead = max(self._ahead, stop)
+        self._excerpts.keep_up()
+        forms, raws = dict[int, Form](), self._turns.raws
+        for turn in turns:
+            _, made = self._excerpts.reduction(turn)
+            forms.update({at: form for at, form in made.items() if form.raw is not raws[at]})
+        self._ahead += stop - self._turns.starts[turns[0]]
+        if self._ahead >= _PREPARED:
+            self._ahead = 0
+            for position, parts in expected_parts(self._names, stop).items():
+                self._excerpts.form(position, parts)
+        return forms
 
     def fit(
         self,
@@ -326,5 +336,7 @@ def system_message(system: Any, wire: Wire) -> Message | None:
         raise type(error)(place, error.value, error.expected) from error
 
 
+_PREPARED = 256
+"""Messages that are read ahead before excerpts are prepared again: they change with the names that messages bring."""
 _FIT_ARGUMENTS = History.fit.__annotations__.keys() - {"return"}
 _OPTIONS = [option.name for option in fields_of(Options) if option.init]

@@ -196,11 +196,18 @@ class HistoryFit:
         self.edits.update(made.forms)
         self.spans = ranges(sorted({*essential, *made.whole, *made.reduced}))
 
-    def deeds(self, turns: Iterable[int], aside: Collection[int]) -> int:
+    def deeds(self, turns: range, aside: Collection[int]) -> int:
         """Return the tokens of what the agent did in some turns, without those that are decided otherwise."""
-        least, members = self.excerpts.least, self.turns.members
-        places = [at for turn in turns if turn not in aside for at in members(turn)]
-        return sum([(self.edits.get(at) or least(at)).units for at in places])
+        if not turns:
+            return 0
+        self.excerpts.keep_up()
+        read, reduction, least = self.turns, self.excerpts.reduction, self.excerpts.least
+        units = sum([read.weights[turn] - reduction(turn)[0] for turn in turns if turn not in aside])
+        first, last = read.starts[turns[0]], read.span(turns[-1])[1]
+        for at, form in [(at, form) for at, form in self.edits.items() if first <= at < last]:
+            if read.turn_of(at) not in aside:
+                units += form.units - least(at).units
+        return units
 
     def note_room(self) -> int:
         """Return the most tokens that the note with a summary can take."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 Span = tuple[int, int]
@@ -21,4 +22,31 @@ def joined(spans: Iterable[Span]) -> list[Span]:
 
 def ranges(turns: Sequence[int]) -> list[Span]:
     """Return sorted turns as ranges."""
-    return joined((turn, turn + 1) for turn in turns)
+    found: list[Span] = []
+    start = stop = -1
+    for turn in turns:
+        if turn != stop:
+            found.append((start, stop))
+            start = turn
+        stop = turn + 1
+    return [*found[1:], (start, stop)] if turns else []
+
+
+def turns_at(positions: Iterable[int], starts: Sequence[int], length: int) -> dict[int, int]:
+    """Return the turns that messages belong to, by their first position and their end.
+
+    Args:
+        positions: those of the messages, in order.
+        starts: the first position of each turn.
+        length: how many messages there are.
+    """
+    found: dict[int, int] = {}
+    stop, turn, last = starts[0] if starts else length, -1, len(starts) - 1  # A system prompt is no turn.
+    for position in positions:
+        if position >= stop:
+            turn += 1  # Often it is the next.
+            if turn < last and starts[turn + 1] <= position:
+                turn = bisect_right(starts, position) - 1
+            stop = starts[turn + 1] if turn < last else length
+            found[starts[turn]] = stop
+    return found

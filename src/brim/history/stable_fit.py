@@ -73,12 +73,13 @@ class StableFit(HistoryFit):
         """Add up what is sent, write the note, and hold the cut for the next fit."""
         HistoryFit.finish(self)
         turns = self.turns
-        edges = [position for span in self.kept for position in span][:-1]
-        bound = max([*edges, *(position + 1 for position in self.sent if position not in self.dangling)], default=0)
+        edges, dangling = [position for span in self.kept for position in span][:-1], self.dangling
+        edited = [position for position in self.sent if position not in dangling] if dangling else self.sent
+        bound = max(*edges, 0, max(edited, default=-1) + 1)
         held = HeldCut(
             kept=tuple(self.kept),
-            edits=dict(self.sent),
-            unanswered=tuple(position for position in self.sent if position in self.dangling),
+            edits={position: self.sent[position] for position in sorted(self.sent)},
+            unanswered=tuple(position for position in self.sent if position in dangling) if dangling else (),
             note=self.note,
             seen=self.seen,
             length=len(turns),

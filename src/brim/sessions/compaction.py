@@ -44,7 +44,7 @@ def planned(context: Context, settings: SessionSettings, room: int, last: Compac
         keep_turns=settings.keep_turns,
         summary_share=settings.summary_share,
         previous=last,
-        readings=context.ahead.readings,
+        digest=context.ahead.known_digest(),
     )
 
 

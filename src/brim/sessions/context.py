@@ -10,11 +10,12 @@ from brim.errors import DoesNotFit
 from brim.history.compact import mark
 from brim.history.history import History, Tools
 from brim.history.note import is_note
-from brim.history.prompt import sent_messages
+from brim.history.prompt import note_place, note_units, sent_messages
 from brim.history.result import Fitted
+from brim.history.spans import turns_at
 from brim.history.stable import HeldCut, Stable
 from brim.meter.base import BaseMeter
-from brim.sessions.read_ahead import ReadAhead, turn_texts
+from brim.sessions.read_ahead import LeftOut, ReadAhead, turn_texts
 from brim.wire import Format
 from brim.wire.message import Message
 
@@ -39,16 +40,18 @@ class Context:
         self._summary = summary
         self.history = History(meter=scale, stable=stable, format=cast("Format | None", format))
         self._sums: dict[str, int] = {}
+        self._names: list[str] = []
+        """The category of each message that was counted."""
         self._counted = (0, 0)
         self._sent: tuple[list[Any], dict[str, int]] = ([], {})
         """The messages of the last prompt that was cut, and their tokens by category."""
-        self._kept = (0, set[tuple[int, int]]())
-        """The turns whose texts are kept, as ranges of positions, and the generation of the turns that they are of."""
-        self._left = (0, set[tuple[int, int]]())
+        self._kept = (0, dict[int, int]())
+        """The turns whose texts are kept, by first position and end, and the generation of the turns."""
+        self._left = (0, dict[int, int]())
         """How many messages were left out last, and those of their turns whose texts are to be kept."""
         self._cut: Any = None
         """The cut by which `_left` was found."""
-        self.ahead = ReadAhead(self.history)
+        self.ahead = ReadAhead(self.history, summary)
         self.extend(messages)
         turns = self.history.turns
         marked = ((at, mark.piece_of(each, summary)) for at, each in enumerate(turns.messages))
@@ -98,7 +101,7 @@ class Context:
         made = Context(scale, messages, stable=lines, format=self._format, summary=self._summary)
         generation, kept = self._kept
         if generation == self.history.turns.generation:
-            made._kept = made.history.turns.generation, {span for span in kept if span[1] <= length}
+            made._kept = made.history.turns.generation, {start: stop for start, stop in kept.items() if stop <= length}
         made.rewind(self.checkpoint())
         return made
 
@@ -128,86 +131,109 @@ class Context:
 
     def categories(self) -> dict[str, int]:
         """Return the tokens of all messages by category."""
-        turns = self.history.turns
-        had, generation = self._counted
-        if generation != turns.generation:
-            had, self._sums = 0, {}
-        for message, units in zip(turns.messages[had:], turns.units[had:], strict=True):
-            self._add(self._sums, message, units)
-        self._counted = (len(turns), turns.generation)
+        self._count()
         return dict(self._sums)
 
-    def categories_of(self, messages: Sequence[Any]) -> dict[str, int]:
-        """Return the tokens of sent messages by category; those that the last prompt began with are not read again."""
+    def _count(self) -> None:
+        """Count messages that have come by category."""
+        turns = self.history.turns
+        had, order = self._counted
+        if order != turns.order:
+            had, self._sums, self._names = 0, {}, []
+        for message, units in zip(turns.messages[had:], turns.units[had:], strict=True):
+            self._names.append(self._add(self._sums, message, units))
+        self._counted = (len(turns), turns.order)
+
+    def categories_of(self, messages: Sequence[Any], held: HeldCut | None = None) -> dict[str, int]:
+        """Return the tokens of sent messages by category; those that the last prompt began with are not read again.
+
+        `held` is the cut by which they were sent, if there is one.
+        """
         turns, (before, known) = self.history.turns, self._sent
         had = len(before) if before == messages[: len(before)] else 0
         sums = dict(known) if had else {}
-        counted = self._counted_messages() if len(messages) - had > _MANY and self._summary is None else {}
+        if held is not None and len(messages) - had > _MANY and self._is_plain(held):
+            sums, had = self._cut_categories(held), len(messages)
         for i, raw in enumerate(messages[had:], start=had):
-            message, units = counted.get(id(raw), (None, 0))
-            if message is None:
-                message = turns.wire.read(raw, i)
-                units = turns.chat.units(message)
-            self._add(sums, message, units)
+            message = turns.wire.read(raw, i)
+            self._add(sums, message, turns.chat.units(message))
         self._sent = (list(messages), dict(sums))
         return sums
 
-    def _counted_messages(self) -> dict[int, tuple[Message, int]]:
-        """Return what the messages are read as, and their tokens, by identity; those of the cut that is held too."""
-        turns, stable = self.history.turns, self.history.stable
-        pairs = zip(turns.messages, turns.units, strict=True)
-        found = {id(raw): both for raw, both in zip(turns.raws, pairs, strict=True)}
-        if stable is not None and stable.held is not None and stable.held.length == len(turns):
-            edits = stable.held.edits.items()
-            found |= {id(form.raw): (turns.messages[at], form.units) for at, form in edits if form.raw is not None}
-        return found
+    def _is_plain(self, held: HeldCut) -> bool:
+        """Return whether every message that a cut sends is of one category, since none can have a summary in it."""
+        return self._summary is None and held.length == len(self.history.turns)
 
-    def _add(self, sums: dict[str, int], message: Message, units: int) -> None:
+    def _cut_categories(self, held: HeldCut) -> dict[str, int]:
+        """Return the tokens by category of what a cut sends."""
+        self._count()
+        turns, names = self.history.turns, self._names
+        units, end, sums = turns.units, 0, dict(self._sums)
+        system = set(turns.system)
+        for start, stop in [*held.kept, (len(turns), len(turns))]:
+            for at in range(end, start):
+                if at not in system:
+                    sums[names[at]] -= units[at]
+            end = stop
+        for at, form in held.edits.items():
+            sums[names[at]] += form.units - units[at]
+        if held.note:
+            place = note_place(turns, held.kept)
+            name = "framing" if place is None else names[place]
+            sums[name] = sums.get(name, 0) + note_units(turns, held.kept, held.note)
+        return sums
+
+    def _add(self, sums: dict[str, int], message: Message, units: int) -> str:
+        """Add the tokens of a message to its category, and return that."""
         summary = mark.piece_of(message, self._summary)
         if summary is not None:
             size = units if len(message.pieces) == 1 else self.history.turns.chat.piece(summary)
             sums["summary"] = sums.get("summary", 0) + size
             units -= size
+        name = _category(message)
         if units:
-            name = _category(message)
             sums[name] = sums.get(name, 0) + units
+        return name
 
-    def left_out(self, sent: Sequence[Any], cut: Any = None) -> dict[str, str | None]:
+    def left_out(self, sent: Sequence[Any], cut: Any = None) -> LeftOut:
         """Return the turns that are not sent as they came, by the handles of a receipt, without those that are kept.
 
-        Cleared results are also listed by the handles that replace them. A text that the store has already is `None`.
-        `cut` is a value that stays the same as long as the same messages are left out.
+        Cleared results are also listed by the handles that replace them. `cut` is a value that stays the same as long
+        as the same messages are left out.
         """
-        turns = self.history.turns
+        turns, log = self.history.turns, self.ahead.log
         cut = None if cut is None else (cut, turns.generation)
         if cut is not None and cut == self._cut and not self._left[1]:
-            return {}
+            return LeftOut({}, log.dropped(()))
         self._cut = cut
-        there = {id(raw) for raw in sent}
+        there = set(map(id, sent))
         gone = [at for at, raw in enumerate(turns.raws) if id(raw) not in there]
         generation, kept = self._kept
-        known = kept if generation == turns.generation else set()
-        spans = sorted({turns.span(turns.turn_of(at)) for at in gone} - known)
-        self._left = len(gone), set(spans)
-        texts: dict[str, str | None] = {}
-        for span in spans:
-            if stored := self.ahead.handles(span):
-                texts.update(dict.fromkeys(stored))
-            else:
-                texts.update(turn_texts(self.history, turns.members(turns.turn_of(span[0]))))
-        return texts
+        spans = turns_at(gone, turns.starts, len(turns))
+        if generation == turns.generation and kept:
+            spans = {start: stop for start, stop in spans.items() if kept.get(start) != stop}
+        self._left = len(gone), spans
+        stored, texts = self.ahead.stored(spans), dict[str, str]()
+        for start in spans.keys() - stored:
+            texts.update(turn_texts(self.history, turns.members(turns.turn_of(start))))
+        return LeftOut(texts, log.dropped(stored))
 
     @property
     def missing(self) -> int:
         """How many messages `left_out` found last that are not sent as they came."""
         return self._left[0]
 
+    def remains(self) -> list[Any]:
+        """Return what this context is made of, for a caller that frees it little by little."""
+        turns = self.history.turns
+        return [*turns.messages, *turns.raws, *self.ahead.remains()]
+
     def kept(self) -> None:
         """Note that the texts which `left_out` returned last are kept."""
         generation, kept = self._kept
         now = self.history.turns.generation
         self._kept = now, (kept | self._left[1] if generation == now else self._left[1])
-        self._left = self._left[0], set()
+        self._left = self._left[0], {}
 
     def checkpoint(self) -> tuple[Any, ...]:
         """Return what the last fit left behind, for `rewind`."""

@@ -1,7 +1,7 @@
 """The cut that a session holds, as the log of its prompts has it: whole once, then what has changed since.
 
-A cut of a long history holds hundreds of shortened messages, and the next prompt holds the same ones. Written whole
-with each prompt, they would be most of the log.
+A cut of a long history holds thousands of shortened messages, and the next prompt holds the same ones. Written whole
+with each prompt, they would be most of the log. Those that were read ahead are in the log already.
 """
 
 from __future__ import annotations
@@ -10,44 +10,58 @@ from collections.abc import Mapping
 from itertools import takewhile
 from typing import Any
 
+from brim.history.forms import Form
 from brim.history.stable import HeldCut
+from brim.sessions.ahead_log import chosen_in, chosen_of
 
 _SAME, _GONE = "kept_before", "edits_gone"
 """How many ranges stay as they were, and which edits are gone: the fields that only a change has."""
+_AHEAD = "edits_ahead"
+"""The edits that are forms of the log: which of these."""
+
+Forms = Mapping[int, Form]
 
 
-def cut_record(held: HeldCut | None, before: HeldCut | None) -> dict[str, Any] | None:
-    """Return a cut as JSON values, as changes of the one before if there is one; `None` if there is no cut."""
-    if held is None or before is None:
-        return None if held is None else held.to_dict()
-    new = {at: form for at, form in held.edits.items() if before.edits.get(at) is not form}
-    gone = [at for at in before.edits if at not in held.edits]
-    order = [at for at in before.edits if at in held.edits]
-    if len(new) == len(held.edits) > 0 or [*order, *(at for at in new if at not in before.edits)] != [*held.edits]:
-        return held.to_dict()
-    record = _with(held, new).to_dict()
+def cut_record(held: HeldCut | None, before: HeldCut | None, logged: Forms) -> dict[str, Any] | None:
+    """Return a cut as JSON values, as changes of the one before if there is one; `None` if there is no cut.
+
+    `logged` are the forms of messages that the log has.
+    """
+    if held is None:
+        return None
+    had = {} if before is None else before.edits
+    new = {at: form for at, form in held.edits.items() if had.get(at) is not form}
+    whole = before is None or len(new) == len(held.edits) > 0
+    ahead = {at for at, form in new.items() if (known := logged.get(at)) is form or known == form}
+    record = _with(held, {at: form for at, form in new.items() if at not in ahead}).to_dict()
+    if ahead:
+        record[_AHEAD] = chosen_of(logged, ahead)
+    if whole or before is None:
+        return record
+    gone = [at for at in had if at not in held.edits]
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(held.kept, before.kept, strict=False)))
     unchanged = ("note", "start", "meter", "budget", "extra", "bound", "seen")
     record = {name: value for name, value in record.items() if name not in unchanged or _moved(name, held, before)}
     return record | {"kept": record["kept"][same:], _SAME: same, _GONE: gone}
 
 
-def cut_from(record: Mapping[str, Any] | None, before: HeldCut | None) -> HeldCut | None:
+def cut_from(record: Mapping[str, Any] | None, before: HeldCut | None, logged: Forms) -> HeldCut | None:
     """Return the cut that `cut_record` wrote; `None` if there is none, or if an older version wrote it."""
-    if record is None:
+    if record is None or (_SAME in record and before is None):
         return None
-    if _SAME not in record:
-        return HeldCut.from_dict(record)
-    if before is None:
-        return None
-    same, gone = record[_SAME], set(record[_GONE])
-    own = {name: value for name, value in record.items() if name not in (_SAME, _GONE)}
-    values = {name: getattr(before, name) for name in HeldCut.__slots__} | own | {"kept": record["kept"]}
-    changed = HeldCut.from_dict(values)
+    own = {name: value for name, value in record.items() if name not in (_SAME, _GONE, _AHEAD)}
+    edits, kept = dict[int, Form](), tuple[tuple[int, int], ...]()
+    if _SAME in record and before is not None:
+        gone = set(record[_GONE])
+        own = {name: getattr(before, name) for name in HeldCut.__slots__} | own
+        edits = {at: form for at, form in before.edits.items() if at not in gone}
+        kept = before.kept[: record[_SAME]]
+    changed = HeldCut.from_dict(own)
     if changed is None:
         return None
-    edits = {at: form for at, form in before.edits.items() if at not in gone}
-    return _with(changed, {**edits, **changed.edits}, (*before.kept[:same], *changed.kept))
+    edits |= {at: logged[at] for at in chosen_in(logged, record.get(_AHEAD, (0, "")))}
+    edits |= changed.edits
+    return _with(changed, dict(sorted(edits.items())), (*kept, *changed.kept))
 
 
 def _moved(name: str, held: HeldCut, before: HeldCut) -> bool:

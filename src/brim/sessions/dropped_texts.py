@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 
 from brim.errors import UnknownName
 from brim.history.term_index import TermIndex
+from brim.sessions.ahead_log import KINDS, dropped_handles
 from brim.store.base import SearchHit, Store
 from brim.store.words import excerpt, query_words
 
@@ -126,8 +127,8 @@ class DroppedTexts:
     def handles(self) -> Iterable[str]:
         """Return the handles of all texts of the session."""
         if self._known is None:
-            noted = self._store.entries(self._session, kinds=["note"]) if self._store is not None else []
-            self._known = dict.fromkeys(name for entry in noted for name in entry.body.get("kept", ()))
+            noted = self._store.entries(self._session, kinds=KINDS) if self._store is not None else []
+            self._known = dict.fromkeys(name for _, names in dropped_handles(noted) for name in names)
         return [*self._known, *(name for name in self._order if name not in self._known)]
 
     def _text(self, handle: str) -> str | None:

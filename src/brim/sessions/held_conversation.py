@@ -111,7 +111,7 @@ class HeldConversation(Conversation):
             pin=request.pin,
         )
         if request.recall:
-            self._shelve(context.left_out(fitted.messages))
+            self._shelve(context.left_out(fitted.messages).texts)
         places = _places(fitted.messages, context.messages)
         made = FittedRequest(
             messages=[
@@ -148,7 +148,7 @@ class HeldConversation(Conversation):
         kept: Stable | bool = held if self._stable and held is not None else self._stable
         return Context(scale, messages, stable=kept, format=request.format)
 
-    def _shelve(self, texts: dict[str, str | None]) -> None:
+    def _shelve(self, texts: dict[str, str]) -> None:
         """Keep dropped texts, so that the model can recall them."""
         if texts:
             self._journal.append([], texts)

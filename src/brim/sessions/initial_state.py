@@ -61,6 +61,7 @@ def restored_state(saved: SavedSession, meter: Any) -> SessionState:
     format, summary = settings.format or saved.format, saved.compacted.marked if saved.compacted is not None else None
     context = Context(model_meter.meter, saved.context, stable=stable, format=format, summary=summary)
     context.extend(saved.messages)
+    context.ahead.log = saved.ahead
     return SessionState(
         settings=settings,
         context=context,

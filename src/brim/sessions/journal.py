@@ -14,6 +14,7 @@ from typing import Any
 from brim.errors import Conflict, InvalidValue, StoreError
 from brim.history.compact.plan import Compacted
 from brim.history.stable import HeldCut
+from brim.sessions.ahead_log import AHEAD, AheadLog, DroppedTurns
 from brim.sessions.counts import Counts
 from brim.sessions.cut_record import cut_from
 from brim.sessions.dropped_texts import DroppedTexts
@@ -67,31 +68,45 @@ class Journal:
         """Entries of a write that failed, of which it is not known whether they were written."""
 
     def write(
-        self, lines: Lines, texts: Mapping[str, str | None] | None = None, ahead: Mapping[str, str] | None = None
-    ) -> None:
+        self,
+        lines: Lines,
+        texts: Mapping[str, str] | None = None,
+        ahead: Mapping[str, str] | None = None,
+        turns: DroppedTurns | None = None,
+    ) -> bool:
         """Write entries and dropped texts, all or none.
+
+        What was read ahead may differ if a write is tried again, so it is not compared then.
 
         Args:
             lines: the entries.
-            texts: texts that were dropped, by their handles; `None` for one that was written ahead.
+            texts: texts that were dropped, by their handles.
             ahead: texts that may be dropped later.
+            turns: turns that were dropped, whose texts were written ahead.
+
+        Returns:
+            whether what was read ahead is written; not if the entries have arrived with an earlier try.
 
         Raises:
             Conflict: another writer has written to this session.
             StoreError: the store cannot be written, and `on_failure` is `None`.
         """
         texts = texts or {}
-        fresh = {**(ahead or {}), **{name: text for name, text in texts.items() if text is not None}}
+        fresh = {**(ahead or {}), **texts}
         if self.store is None:
             self.shelf.put(fresh)
-            return
-        more = [*lines, ("note", {"kept": list(texts)})] if texts else list(lines)
+            return True
+        more = list(lines)
+        if turns is not None and turns.handles:
+            more.append(("note", {"kept": list(texts), "kept_turns": turns.chosen}))
+        elif texts:
+            more.append(("note", {"kept": list(texts)}))
         if not more and not self.owed:
-            return
+            return True
         until = time.monotonic() + _PATIENCE
         try:
-            self._write(self.store, more, fresh)
-            self.shelf.note(texts)
+            written = self._write(self.store, more, fresh)
+            self.shelf.note([*(turns.handles if turns is not None else ()), *texts])
         except Conflict:
             raise
         except StoreError as error:
@@ -101,6 +116,8 @@ class Journal:
             self.owed = [*self.owed, *more]
             self.shelf.owe(fresh)
             self._write_owed(self.store, self.on_failure, until)
+            return True
+        return written
 
     def _write_owed(self, store: Store, on_failure: Callable[[StoreError], object], until: float) -> None:
         """Try again at once, so that little is owed if another process takes the session over, or this one ends."""
@@ -114,28 +131,31 @@ class Journal:
             except StoreError as error:
                 on_failure(error)
 
-    def append(self, lines: Lines, texts: Mapping[str, str | None] | None = None) -> None:
+    def append(self, lines: Lines, texts: Mapping[str, str] | None = None) -> None:
         """Write as `write` does, after whatever others have written."""
         while True:
             try:
-                return self.write(lines, texts)
+                self.write(lines, texts)
             except Conflict as error:
                 self.number = error.found
+            else:
+                return
 
     def unread(self) -> list[LogEntry]:
         """Return the entries that others have written since the last one that is known here."""
         return [] if self.store is None else self.store.entries(self.session, after=self.number)
 
-    def _write(self, store: Store, lines: list[tuple[str, Body]], texts: Mapping[str, str]) -> None:
-        """Write lines and texts after those that could not be written yet."""
+    def _write(self, store: Store, lines: list[tuple[str, Body]], texts: Mapping[str, str]) -> bool:
+        """Write lines and texts after those that could not be written yet; return whether they had not arrived."""
         if self._settled(lines):
             self.shelf.put(texts)
-            return
+            return False
         lines, texts = [*self.owed, *lines], {**self.shelf.owed, **texts}
         if lines:
             self._append(store, lines, texts)
         self.owed = []
         self.shelf.put(texts)
+        return True
 
     def _append(self, store: Store, lines: list[tuple[str, Body]], texts: Mapping[str, str]) -> None:
         try:
@@ -170,7 +190,9 @@ class Journal:
         if self.on_failure is not None and self.owed[: len(unsure)] == unsure:
             self.number, self.owed = found[-1].number, self.owed[len(unsure) :]
             return False
-        if len(lines) == len(unsure) and all(map(_same, found, lines)):
+        told = [entry for entry in found if entry.kind != AHEAD]
+        again = [line for line in lines if line[0] != AHEAD]
+        if len(told) == len(again) and all(map(_same, told, again)):
             self.number = found[-1].number
             return True
         log = f"the log of session {self.session!r}"
@@ -201,6 +223,8 @@ class SavedSession:
     """What was known of how the model counts when the history was last counted."""
     learnt: list[Body] = field(default_factory=list)
     """The usage entries since."""
+    ahead: AheadLog = field(default_factory=AheadLog)
+    """What the log has of messages that were read ahead."""
     pins: Mapping[str, str] = field(default_factory=dict)
     """Texts that every prompt holds, by their handles."""
     about: Body = field(default_factory=dict)
@@ -240,8 +264,11 @@ class SavedSession:
             self.context, self.messages, self.format, self.held = body["view"], [], format_in(body), None
             self.compacted = Compacted.from_dict(body["compacted"]) if body["compacted"] else None
             self.last, self.calibration, self.learnt = None, body["calibration"], []
+            self.ahead = AheadLog()
+        elif kind == AHEAD:
+            self.ahead.take(body)
         elif kind == "prompt":
-            self.held = cut_from(body["held"], self.held)
+            self.held = cut_from(body["held"], self.held, self.ahead.forms)
             self.last = Last(body["used"], body["units"], body["categories"], body.get("exact", True))
         elif kind == "usage":
             if body["calibration"] is not None:

@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TypeVar
 from brim.amounts import units
 from brim.errors import Conflict, StoreError
 from brim.sessions import compaction
+from brim.sessions.ahead_log import AHEAD, DroppedTurns
 from brim.sessions.compaction import Summariser
 from brim.sessions.fixed_parts import FixedParts
 from brim.sessions.initial_state import restored_state
@@ -30,6 +31,8 @@ _TRIES = 50
 """How often a step is made again because another writer was faster."""
 _TRIES_ALONE = 5
 """How often, if other writers can be made to wait then: not if the step may call a model."""
+_FREED = 64
+"""Objects of a context that was replaced that are freed for each message that comes, and once more."""
 ANOTHER_MODEL = "another model"
 """Why a history begins anew in the log: it is counted for another model from here on."""
 _SHAPING = ("message", "compaction", "prompt", "usage")
@@ -62,6 +65,8 @@ class LoggedState:
         """Whether messages of another writer are a `Conflict`, instead of being taken over: for a caller that has a
         state of its own beside the log, as loops and conversations do. Pins are taken over in any case."""
         self._journal, self._state, self._notifier = journal, state, notifier
+        self._remains: list[Any] = []
+        """What is left of a context that was replaced. To free thousands of messages at once takes too long."""
         self._summarise, self._capture, self._meter = compaction.checked(summarise), capture, meter
 
     def __reduce__(self) -> NoReturn:
@@ -112,7 +117,7 @@ class LoggedState:
 
     def forget_owed(self) -> None:
         """Drop entries that could not be written yet, for a caller that brings them again; dropped texts stay."""
-        self._journal.owed = [line for line in self._journal.owed if "kept" in line[1]]
+        self._journal.owed = [line for line in self._journal.owed if line[0] == AHEAD or "kept" in line[1]]
 
     def _work(self, parts: FixedParts, query: str | None = None, most: int | None = None) -> PromptStep:
         """Return a step on a copy of the state."""
@@ -195,6 +200,7 @@ class LoggedState:
     def _add(self, given: list[Any], also: Lines = (), marks: Mapping[str, str] = MappingProxyType({})) -> None:
         """Add messages at the end, with `marks` in their entries."""
         state = self._state
+        del self._remains[-_FREED * (len(given) + 1) :]
         had = len(state.context.messages)
         format = wire(state.settings.format or format_of(given) or state.context.history.turns.wire.name)
         cap = state.settings.longest_result
@@ -204,12 +210,15 @@ class LoggedState:
             body = {"message": jsonable(raw), **marks}
             lines.append(("message", body if sent is raw else {**body, "sent": jsonable(sent)}))
         state.context.extend([sent for sent, _ in cut])
+        state.context.categories()
         state.counts.messages += len(given)
         try:
             store, summaries = self._journal.store is not None, self._summarise is not None
-            ahead = state.context.ahead.run(len(given), state.budget, summaries=summaries, store=store)
+            keep = state.settings.keep_turns if summaries else 1
+            ahead = state.context.ahead.run(len(given), state.budget, summaries=summaries, store=store, keep=keep)
             texts = {name: text for each in cut for name, text in each.texts.items()}
-            self._journal.write([*lines, *also], texts, ahead)
+            if not self._journal.write([*lines, *also, *state.context.ahead.lines()], texts, ahead):
+                state.context.ahead.forget()  # The log may have other turns of an earlier try.
         except BaseException:  # Whatever ended it, what was not written is not there.
             state.counts.messages -= len(given)
             state.context = state.context.shortened(had)
@@ -217,7 +226,9 @@ class LoggedState:
 
     def _done(self, work: PromptStep) -> None:
         """Write what a step has gathered, take over its state, and emit its events."""
-        self._write(work.lines, work.texts, work.state)
+        self._write(work.lines, work.texts, work.state, work.turns)
+        if work.state.context is not self._state.context:
+            self._remains = self._state.context.remains()
         self._state = work.state
         work.state.context.kept()
         self._notifier.emit(work.events)
@@ -240,8 +251,10 @@ class LoggedState:
         else:
             self._write([("compaction", compaction_entry(state, ANOTHER_MODEL))])
 
-    def _write(self, lines: Lines, texts: Any = None, state: SessionState | None = None) -> None:
-        self._journal.write([*lines, (META, self.meta(state))], texts)
+    def _write(
+        self, lines: Lines, texts: Any = None, state: SessionState | None = None, turns: DroppedTurns | None = None
+    ) -> None:
+        self._journal.write([*lines, (META, self.meta(state))], texts, turns=turns)
 
 
 def _shapes(entry: LogEntry) -> bool:

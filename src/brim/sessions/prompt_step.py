@@ -10,8 +10,10 @@ from brim.errors import NoProgress
 from brim.history.compact.plan import Compacted
 from brim.history.result import Fitted
 from brim.sessions import compaction
+from brim.sessions.ahead_log import DroppedTurns
 from brim.sessions.cut_record import cut_record
 from brim.sessions.fixed_parts import FixedParts
+from brim.sessions.read_ahead import LeftOut
 from brim.sessions.sent_messages import folded
 from brim.sessions.state import Last, SessionState
 from brim.sessions.usage import ReportedUsage
@@ -39,8 +41,10 @@ class PromptStep:
     """Tokens that this one prompt may take, if fewer than the session's budget."""
     lines: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
     """Entries for the log."""
-    texts: dict[str, str | None] = field(default_factory=dict)
-    """Texts that were dropped, by handle; `None` if the store has it already."""
+    texts: dict[str, str] = field(default_factory=dict)
+    """Texts that were dropped, by handle."""
+    turns: DroppedTurns | None = None
+    """Turns that were dropped, whose texts the store has already."""
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     """Events that are emitted once the entries are written."""
 
@@ -69,9 +73,15 @@ class PromptStep:
         state = self.state
         context = state.context.as_sent()
         if context is not None:
-            self.texts.update(state.context.left_out(context.messages))
+            self._drop(state.context.left_out(context.messages))
             state.context, state.counts.cut, state.counts.saved = context, 0, 0
             self.lines.append(("compaction", compaction_entry(state, CUT)))
+
+    def _drop(self, left: LeftOut) -> None:
+        """Note texts that are dropped, and turns whose texts the store has."""
+        self.texts.update(left.texts)
+        if left.turns.handles:  # A history that begins anew in this step has none.
+            self.turns = left.turns
 
     def warn(self, estimate: int) -> None:
         """Note the use, and warn if it crosses the warning line from below."""
@@ -103,7 +113,7 @@ class PromptStep:
     def take(self, compacted: Compacted, trigger: str) -> None:
         """Continue with the result of a compaction."""
         state = self.state
-        self.texts.update(state.context.ahead.without_stored(compacted.texts))
+        self._drop(state.context.ahead.replaced(compacted.texts))
         state.compacted, state.last = compacted, None
         state.show(compacted.messages)
         state.counts.compactions += 1
@@ -121,7 +131,7 @@ class PromptStep:
     def restart(self, messages: Sequence[Any], trigger: str, event: dict[str, Any] | None) -> None:
         """Continue with other messages; all that was there is dropped."""
         state = self.state
-        self.texts.update(state.context.left_out([]))
+        self._drop(state.context.left_out([]))
         state.compacted, state.last, state.counts.wait, state.counts.above = None, None, 0, False
         state.show(list(messages))
         if trigger == "sub_tick":
@@ -183,7 +193,7 @@ class PromptStep:
         )
         left = fitted.used + parts.room(context) < whole
         if left:
-            self.texts.update(context.left_out(fitted.messages, _identity(fitted)))
+            self._drop(context.left_out(fitted.messages, _identity(fitted)))
         placed = parts.placed(fitted, context, budget)
         cut = self._cut(placed, left=left)
         self._note_saved(whole - placed.used, fitted, moved=cut is not None)
@@ -234,7 +244,7 @@ class PromptStep:
             **fields,
             "units": state.context.units,
             "cut": cut,
-            "held": cut_record(held, state.logged_cut),
+            "held": cut_record(held, state.logged_cut, state.context.ahead.log.forms),
             "counts": state.counts.to_dict(),
         }
         state.logged_cut = held

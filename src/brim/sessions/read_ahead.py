@@ -8,12 +8,16 @@ little more than choose.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
+from typing import Any, NamedTuple
 
+from brim.history.compact import mark
+from brim.history.compact.digest import Digest
 from brim.history.compact.plan import said_in
-from brim.history.compact.reading import MessageReading, read
 from brim.history.history import History
 from brim.history.receipt import written
 from brim.receipts.receipt import handle
+from brim.sessions.ahead_log import AHEAD, AheadLog, DroppedTurns
 
 Span = tuple[int, int]
 
@@ -23,24 +27,34 @@ _AHEAD = (3, 8)
 """Messages that are read for each that comes, and how many more."""
 
 
-class ReadAhead:
-    """How far the messages of a session were read ahead, and which of their texts the store has."""
+class LeftOut(NamedTuple):
+    """What is dropped from a prompt."""
 
-    def __init__(self, history: History) -> None:
-        self._history = history
+    texts: dict[str, str]
+    """Texts by their handles."""
+    turns: DroppedTurns
+    """Turns whose texts the store has."""
+
+
+class ReadAhead:
+    """How far the messages of a session were read ahead, and what the store has of them."""
+
+    def __init__(self, history: History, summary: mark.Summary | None = None) -> None:
+        """Begin; `summary` is that of the last compaction, if there was one."""
+        self._history, self._summary = history, summary
         self.forget()
-        self.readings: dict[tuple[str, str], MessageReading] = {}
-        """What a summary needs of messages, by role and text."""
 
     def forget(self) -> None:
         """Read all messages again: the store may not have their texts any more."""
-        self._generation = self._history.turns.generation
-        self._turn = 0
-        """The first turn that was not read."""
-        self._handles: dict[Span, tuple[str, ...]] = {}
-        self._texts: set[str] = set()
+        self._order = self._history.turns.order
+        self._spans: list[Span] = []
+        """The turns that were read."""
+        self.log = AheadLog()
+        """What the log has of them."""
+        self._digest: Digest | None = None
+        self._lines: list[tuple[str, dict[str, Any]]] = []
 
-    def run(self, came: int, budget: int, *, summaries: bool, store: bool) -> dict[str, str]:
+    def run(self, came: int, budget: int, *, summaries: bool, store: bool, keep: int = 1) -> dict[str, str]:
         """Read some of the messages, and return texts for the store, by their handles.
 
         Args:
@@ -48,44 +62,104 @@ class ReadAhead:
             budget: the tokens of a prompt.
             summaries: whether summaries replace what is dropped, instead of excerpts.
             store: whether there is a store, which takes the texts.
+            keep: how many of the newest turns are not read: one may not be complete, and a summary leaves some.
         """
         turns = self._history.turns
-        if turns.generation != self._generation:
+        self._lines = []
+        if turns.order != self._order or self.log.said != summaries:
             self.forget()
+            self.log.said = summaries
         if (turns.fixed + turns.total) * _FROM < budget:
             return {}
-        until, texts = self._turn, dict[str, str]()
-        most = came * _AHEAD[0] + _AHEAD[1]
-        while until < len(turns.starts) - 1 and most > 0:  # The newest turn may not be complete.
-            span = turns.span(until)
-            members, most, until = turns.members(until), most - (span[1] - span[0]), until + 1
+        first, until = self._next(), self._until(came, keep)
+        if first == until:
+            return {}
+        read = range(first, until)
+        self._spans += map(turns.span, read)
+        forms = {} if summaries else self._history.read_ahead(read)
+        texts, handles = dict[str, str](), dict[int, tuple[int, tuple[str, ...]]]()
+        for turn in read:
+            start, stop = turns.span(turn)
+            known = self.log.turns.get(start)
             if summaries:
-                found = {name: text for at in members for name, text in self._said(at)}
-                self._texts.update(found if store else ())
+                found = self._digested(turn)
+            elif store and (known is None or known[0] != stop):
+                found = turn_texts(self._history, turns.members(turn))
             else:
-                found = turn_texts(self._history, members) if store else {}
-                self._handles[span] = tuple(found)
-            texts |= found
-        if not summaries:
-            self._history.read_ahead(turns.starts[until] if until < len(turns.starts) else 0)
-        self._turn = until
-        return texts if store else {}
+                continue
+            if known is None or known != (stop, tuple(found)):
+                texts |= found
+                handles[start] = stop, tuple(found)
+        if not store:
+            return {}
+        logged = self.log.forms
+        fresh = {at: form for at, form in forms.items() if logged.get(at) != form}
+        if handles or fresh:
+            self._lines = [(AHEAD, self.log.entry(handles, fresh))]
+        return texts
 
-    def _said(self, at: int) -> list[tuple[str, str]]:
-        """Read a message for a summary, and return its text with its handle."""
-        one = said_in(self._history.turns.messages[at])
-        if one is None:
-            return []
-        self.readings[one.role, one.text] = read(one)
-        return [(one.handle, one.text)]
+    def _next(self) -> int:
+        """Return the first turn that was not read; one that has been joined with a later one is read again."""
+        spans, starts = self._spans, self._history.turns.starts
+        while spans and (len(spans) >= len(starts) or starts[len(spans)] != spans[-1][1]):
+            spans.pop()
+            self._digest = None
+        if self._digest is None and self.log.said:
+            spans.clear()
+        return len(spans)
 
-    def handles(self, span: Span) -> tuple[str, ...]:
-        """Return the handles of the texts of a turn, if the store has them."""
-        return self._handles.get(span, ()) if self._generation == self._history.turns.generation else ()
+    def _until(self, came: int, keep: int) -> int:
+        """Return the turn before which to stop."""
+        turns, until = self._history.turns, len(self._spans)
+        most = came * _AHEAD[0] + _AHEAD[1]
+        while until < len(turns.starts) - keep and most > 0:
+            start, stop = turns.span(until)
+            most, until = most - (stop - start), until + 1
+        return until
 
-    def without_stored(self, texts: Mapping[str, str]) -> dict[str, str | None]:
-        """Return texts by their handles, `None` for those that the store has."""
-        return {name: None if name in self._texts else text for name, text in texts.items()}
+    def lines(self) -> list[tuple[str, dict[str, Any]]]:
+        """Return the entries for the log of what was read last."""
+        return self._lines
+
+    def _digested(self, turn: int) -> dict[str, str]:
+        """Read a turn for a summary, and return its texts by their handles, and those of the index that are full."""
+        turns, known = self._history.turns, self._summary
+        if self._digest is None:
+            self._digest = Digest() if known is None else Digest(known.text, known.index)
+        digest, task = self._digest, turns.task is not None and turns.turn_of(turns.task) == turn
+        had, found = len(digest.index.texts), dict[str, str]()
+        for at in turns.members(turn):
+            message = turns.messages[at]
+            one = digest.places[at] = said_in(message)
+            if one is not None:
+                found[one.handle] = one.text
+                if not task and mark.piece_of(message, known) is None:  # Neither the task nor a summary is replaced.
+                    digest.add(one)
+        return found | dict(islice(digest.index.texts.items(), had, None))
+
+    def remains(self) -> list[Any]:
+        """Return what was read, for a caller that frees it little by little."""
+        read: list[Any] = [] if self._digest is None else self._digest.readings
+        return [*self.log.forms.values(), *read]
+
+    def known_digest(self) -> Digest | None:
+        """Return what was read for a summary, if it is right."""
+        return self._digest if self._order == self._history.turns.order else None
+
+    def stored(self, spans: Mapping[int, int]) -> set[int]:
+        """Return the first positions of those turns whose texts the store has; `spans` says where each ends."""
+        if self._order != self._history.turns.order or self.log.said:
+            return set()
+        known, none = self.log.turns, (0, ())
+        return {start for start, stop in spans.items() if known.get(start, none)[0] == stop}
+
+    def replaced(self, texts: Mapping[str, str]) -> LeftOut:
+        """Return texts that a summary replaces, without those that the store has."""
+        known = self.log.turns.items() if self.log.said else ()
+        stored = {start for start, (_, names) in known if names and all(map(texts.__contains__, names))}
+        turns = self.log.dropped(stored)
+        there = set(turns.handles)
+        return LeftOut({name: text for name, text in texts.items() if name not in there}, turns)
 
 
 def turn_texts(history: History, members: list[int]) -> dict[str, str]:

@@ -80,7 +80,7 @@ class SessionState:
         """Return the tokens of a prompt by category; they add up to all of it."""
         context = self.context
         beside, _ = parts.extra(context)
-        sums = context.categories() if whole else context.categories_of(fitted.messages)
+        sums = context.categories() if whole else context.categories_of(fitted.messages, _held(fitted))
         for name in ("system", "tools", "fields"):
             sums[name] = sums.get(name, 0) + beside.get(name, 0)
         sums["memory"] = placed.used - fitted.used
@@ -112,3 +112,7 @@ class SessionState:
             messages=counts.messages,
             categories=categories,
         )
+
+
+def _held(fitted: Fitted) -> HeldCut | None:
+    return None if fitted.stable is None else fitted.stable.held

@@ -201,6 +201,9 @@ def without_fields(values: Mapping[str, Any], paths: Iterable[Path]) -> dict[str
 
 def jsonable(value: Any) -> Any:
     """Return a message as JSON values: a client library's own objects become the fields that were set."""
+    kind = type(value)
+    if kind is str or value is None or kind is int or kind is bool:
+        return value  # Most values are of these types, and there are thousands in a long history.
     known = plain(value)
     if isinstance(known, Mapping):
         return {key: jsonable(each) for key, each in known.items()}

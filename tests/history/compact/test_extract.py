@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 
 import brim
 from brim.errors import InvalidValue
-from brim.history.compact.extract import condensed, listed, read_back, summarise
-from brim.history.compact.facts import MessageText, harvest
+from brim.history.compact.digest import read_back
+from brim.history.compact.extract import condensed, listed, summarise
+from brim.history.compact.facts import MessageText
 from brim.history.compact.plan import apply, plan
+from brim.history.compact.tally import harvest
 from brim.testing import CharMeter, PieceMeter
 from properties import examples
 from talk import loop, model, user

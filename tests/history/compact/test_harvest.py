@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brim.history.compact.facts import KINDS, MessageText, harvest, sentences, uncovered
+from brim.history.compact.facts import KINDS, MessageText, sentences, uncovered
+from brim.history.compact.tally import harvest
 from properties import examples
 
 

@@ -168,7 +168,13 @@ def test_handles_are_bounded_and_the_index_leads_to_the_rest():
         messages += [model(f"answer {i} " * 8), user(f"question {i} " * 8)]
     done = compacted(messages, room=4_000)
     assert len(done.handles) == MOST_HANDLES
-    assert len(done.texts[done.index].splitlines()) == done.replaced > MOST_HANDLES
+    lines, link = [], done.index
+    while link:
+        first, *rest = done.texts[link].splitlines()
+        link = first.removesuffix(" earlier") if first.endswith(" earlier") else ""
+        lines += rest if link else [first, *rest]
+        assert len(rest) <= 256
+    assert len(set(lines)) == done.replaced > MOST_HANDLES
     for name, kept in done.texts.items():
         assert handle(kept) == name
 

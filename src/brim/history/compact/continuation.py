@@ -17,11 +17,12 @@ from brim.amounts import units
 from brim.errors import InvalidType
 from brim.history.compact.carried import FOUND, TOLD, CarriedFact, carried, check_names
 from brim.history.compact.deeds import Deed, deeds
-from brim.history.compact.facts import HEADINGS, Fact, FactLine, MessageText, harvest, listing, sentences
+from brim.history.compact.facts import HEADINGS, Fact, FactLine, MessageText, listing, sentences
 from brim.history.compact.handover import CALL, HandOver, LineChoice, LineGroup
 from brim.history.compact.running import running
 from brim.history.compact.secrets import redact
 from brim.history.compact.statements import FENCE, commands, is_musing, is_output, statements
+from brim.history.compact.tally import harvest
 from brim.history.note import is_written
 from brim.meter import Meter
 from brim.meter import meter as metered

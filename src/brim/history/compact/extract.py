@@ -7,23 +7,13 @@ facts go from one to the next unchanged.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from types import MappingProxyType
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from brim.amounts import units
-from brim.history.compact.facts import (
-    HEADINGS,
-    ITEM,
-    SPOKEN,
-    Fact,
-    MessageText,
-    affordable,
-    gathered,
-    listing,
-    ranked,
-)
-from brim.history.compact.reading import MessageReading, Readings, reading_of
+from brim.history.compact.digest import SAID, Digest, named
+from brim.history.compact.facts import ITEM, SPOKEN, Fact, MessageText, affordable, listing, ranked
 from brim.history.compact.secrets import redact
 from brim.history.forms import level_of
 from brim.meter import DEFAULT
@@ -34,8 +24,6 @@ from brim.receipts.receipt import handle
 from brim.truncate import shortened
 from brim.wire.message import spoken
 
-_SAID = "Said"
-_KIND_OF = {heading: kind for kind, heading in HEADINGS.items()}
 _FACTS_SHARE = (3, 5)
 """The part of the limit that facts may take before sentences are chosen."""
 _REPEATED = (3, 5)
@@ -73,27 +61,21 @@ def summarise(text: str, limit: int, meter: BaseMeter | None = None) -> str:
 
 
 def condensed(
-    messages: Sequence[MessageText],
-    limit: int,
-    meter: BaseMeter,
-    previous: str = "",
-    readings: Readings = MappingProxyType({}),
+    messages: Sequence[MessageText], limit: int, meter: BaseMeter, previous: str = "", digest: Digest | None = None
 ) -> str:
     """Return messages in at most `limit` tokens: facts by kind, then sentences; empty if nothing fits.
 
-    Messages that were read before are among `readings`.
+    `digest` has those of them that were read before; it begins with the last summary, instead of `previous`.
 
     Raises:
         InvalidValue: `limit` is not a whole number of at least zero.
     """
     units("limit", limit)
-    carried, rest = read_back(redact(previous))
-    earlier = [MessageText(*_named(line), "") for line in rest]
-    read = [(one, reading_of(one, readings)) for one in [*earlier, *messages]]
-    found = gathered(((one, each.facts) for one, each in read), _MOST_FACTS)
+    read = (Digest(previous) if digest is None else digest).of(messages)
+    found = read.tally.best(_MOST_FACTS)
     known = {(fact.kind, fact.text) for fact in found}
-    facts = ranked([*found, *(fact for fact in carried if (fact.kind, fact.text) not in known)])
-    lines = _lines(read, len(earlier))
+    facts = ranked([*found, *(fact for fact in read.carried if (fact.kind, fact.text) not in known)])
+    lines = _lines(read)
     room = limit * _FACTS_SHARE[0] // _FACTS_SHARE[1]
     kept = affordable(facts, room, meter)
     spent = sum(_cost(fact.text, meter) for fact in kept)
@@ -135,49 +117,34 @@ def listed(facts: Sequence[Fact], limit: int, meter: BaseMeter) -> str:
     return _within(affordable(facts, limit, meter), [], limit, meter)
 
 
-def read_back(text: str) -> tuple[list[Fact], list[str]]:
-    """Return the facts that a summary lists under its headings, and its other lines."""
-    facts: list[Fact] = []
-    rest: list[str] = []
-    kind: str | None = None
-    for line in text.split("\n"):  # A fact may contain other line breaks; a heading after one is part of the fact.
-        heading, colon, tail = line.partition(":")
-        if colon and (heading in _KIND_OF or heading == _SAID):
-            kind = _KIND_OF.get(heading)
-            found = [atom.strip() for atom in tail.split("; ")] if kind else []
-        else:
-            found = [line.removeprefix("- ").strip()]
-        if kind is None:
-            rest += [each for each in found if each]
-        else:
-            at = len(facts) - 1_000_000  # They are older than any message.
-            facts += [Fact(kind=kind, text=each, handle="", role="assistant", at=at) for each in found if each]
-    return facts, rest
-
-
 def _cost(text: str, meter: BaseMeter) -> int:
     return meter.load(text) + ITEM
 
 
-def _lines(read: Sequence[tuple[MessageText, MessageReading]], earlier: int) -> list[SummaryLine]:
-    """Return the candidate sentences in order; the first messages are the lines of the last summary."""
+def _lines(read: Digest) -> list[SummaryLine]:
+    """Return the candidate sentences in order."""
     found: list[SummaryLine] = []
-    for number, (one, reading) in enumerate(read):
-        worth = 2 if number < earlier else 1
-        at = len(found)
-        found += [SummaryLine(at + i, one.role, text, words, worth) for i, (text, words) in enumerate(reading.lines)]
-    return [line for line in found[-_MOST_SENTENCES:] if len(line.words) > 2]
+    for at, one, reading in read.newest():
+        worth = 2 if at < read.earlier else 1
+        for text, words in reversed(reading.lines):
+            found.append(SummaryLine(-len(found), one.role, text, words, worth))
+        if len(found) >= _MOST_SENTENCES:
+            break
+    return [line for line in reversed(found[:_MOST_SENTENCES]) if len(line.words) > 2]
 
 
 def _best(lines: Sequence[SummaryLine], facts: Sequence[str], room: int, meter: BaseMeter) -> list[SummaryLine]:
     """Return the most informative sentences that fit into the room, in order; none that repeats the facts."""
-    common = Counter(word for line in lines for word in line.words)
+    common, total = Counter(chain.from_iterable(line.words for line in lines)), len(lines)
+    weights = {word: min(count, 6) * (1 + total // count).bit_length() for word, count in common.items()}
     covered = {word for text in facts for word in terms(text)}
     chosen: list[SummaryLine] = []
-    for line in sorted(lines, key=lambda line: (-_worth(line, common, len(lines)), -line.at)):
-        again = len(line.words & covered) * _REPEATED[1] >= len(line.words) * _REPEATED[0]
+    order = sorted([(-_worth(line, weights), -line.at, i) for i, line in enumerate(lines)])
+    for line in [lines[i] for _, _, i in order]:
+        if len(line.words & covered) * _REPEATED[1] >= len(line.words) * _REPEATED[0]:
+            continue
         cost = _cost(line.text, meter) + ITEM
-        if again or cost > room:
+        if cost > room:
             continue
         chosen.append(line)
         covered |= line.words
@@ -187,10 +154,10 @@ def _best(lines: Sequence[SummaryLine], facts: Sequence[str], room: int, meter: 
     return sorted(chosen)
 
 
-def _worth(line: SummaryLine, common: Counter[str], total: int) -> int:
+def _worth(line: SummaryLine, weights: Mapping[str, int]) -> int:
     """Return the worth of a sentence: words that recur but are not everywhere, weighted by the role."""
-    weights = [min(common[word], 6) * (1 + total // common[word]).bit_length() for word in line.words]
-    return line.worth * _ROLE_WORTH.get(line.role, 10) * 100 * sum(weights) // (len(weights) + 4)
+    worth = line.worth * _ROLE_WORTH.get(line.role, 10) * 100 * sum(map(weights.__getitem__, line.words))
+    return worth // (len(line.words) + 4)
 
 
 def _within(facts: list[Fact], lines: list[SummaryLine], limit: int, meter: BaseMeter) -> str:
@@ -209,14 +176,8 @@ def _written(facts: Sequence[Fact], lines: Sequence[SummaryLine]) -> str:
     by_time = sorted(facts, key=lambda fact: fact.at)
     rows = listing(by_time)
     if lines:
-        rows += [f"{_SAID}:", *(f"- {line.role}: {line.text}" if line.role else f"- {line.text}" for line in lines)]
+        rows += [f"{SAID}:", *(f"- {line.role}: {line.text}" if line.role else f"- {line.text}" for line in lines)]
     return "\n".join(rows)
-
-
-def _named(text: str) -> tuple[str, str]:
-    """Return the role before a text, or an empty one, and the text without it."""
-    role, colon, rest = text.partition(": ")
-    return (role, rest) if colon and role in _ROLE_WORTH else ("", text)
 
 
 def _parted(text: str) -> list[MessageText]:
@@ -224,8 +185,8 @@ def _parted(text: str) -> list[MessageText]:
     found: list[MessageText] = []
     role = "user"
     for block in text.split("\n\n"):
-        named, body = _named(block)
-        role = named or role
+        speaker, body = named(block)
+        role = speaker or role
         if body.strip():
             found.append(MessageText(role, body, handle(body)))
     return found

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TypeVar
 
 from brim.history.compact.secrets import redact
 from brim.meter.base import BaseMeter
@@ -37,8 +37,10 @@ ITEM = 2
 """About the tokens that it takes to list something: a dash or a semicolon, and a line break."""
 
 _WEIGHTS = dict(zip(KINDS, (90, 80, 60, 60, 50, 50, 50, 40, 35), strict=True))
-_ROLES = {"system": 10, "user": 20, "assistant": 10, "tool": -20}
+ROLES = {"system": 10, "user": 20, "assistant": 10, "tool": -20}
 """What the role adds to a fact's weight: a tool prints many numbers that nobody needs."""
+MOST_TIMES = 5
+"""In how many messages a fact is stated before more of them add nothing to its weight."""
 _PRINTED = 2
 """How much less each further fact of a kind weighs if a tool printed it."""
 _MOST_TEXT = 40_000
@@ -191,7 +193,7 @@ class Fact(FactLine):
     @property
     def weight(self) -> int:
         """How important it is to keep it."""
-        return _WEIGHTS[self.kind] + _ROLES.get(self.role, 0) + 5 * min(self.times - 1, 4)
+        return weight(self.kind, self.role, self.times)
 
     @property
     def must(self) -> bool:
@@ -199,12 +201,32 @@ class Fact(FactLine):
         return self.role != "tool" and self.kind != "question"
 
 
-def harvest(messages: Iterable[MessageText], most: int = 200) -> list[Fact]:
-    """Return the facts in messages, each once, the weightiest first and the newest first among equals.
+class Weighed(Protocol):
+    """A fact that can be ranked."""
 
-    Secrets are removed first.
-    """
-    return gathered(((one, facts_in(one)) for one in messages), most)
+    @property
+    def kind(self) -> str:
+        """One of `KINDS`."""
+
+    @property
+    def role(self) -> str:
+        """Whose words it counts as."""
+
+    @property
+    def at(self) -> int:
+        """The number of the message that states it first."""
+
+    @property
+    def weight(self) -> int:
+        """How important it is to keep it."""
+
+
+Ranked = TypeVar("Ranked", bound=Weighed)
+
+
+def weight(kind: str, role: str, times: int) -> int:
+    """Return how important it is to keep a fact that was stated so many times, by one of a role."""
+    return _WEIGHTS[kind] + ROLES.get(role, 0) + 5 * (min(times, MOST_TIMES) - 1)
 
 
 def facts_in(one: MessageText, safe: str | None = None, said: Sequence[str] = ()) -> tuple[StatedFact, ...]:
@@ -222,21 +244,6 @@ def facts_in(one: MessageText, safe: str | None = None, said: Sequence[str] = ()
     return tuple(StatedFact(role, *fact) for role, part, spoken in parts for fact in _facts(role, part, spoken))
 
 
-def gathered(stated: Iterable[tuple[MessageText, Iterable[StatedFact]]], most: int) -> list[Fact]:
-    """Return the facts of messages, each once, the weightiest first and the newest first among equals."""
-    found: dict[tuple[str, str], Fact] = {}
-    for at, (one, facts) in enumerate(stated):
-        for role, kind, fact in facts:
-            key = kind, fact.casefold() if kind in SPOKEN else fact
-            known = found.get(key)
-            if known is None:
-                found[key] = Fact(kind=kind, text=fact, handle=one.handle, role=role, at=at)
-            elif known.at != at or known.role != role:
-                best = max(known.role, role, key=lambda name: _ROLES.get(name, 0))
-                found[key] = replace(known, times=known.times + 1, role=best)
-    return ranked(found.values())[:most]
-
-
 def sentences(text: str) -> list[str]:
     """Return the sentences of a text in order, without bullets; a line that is too long to be one is left out."""
     found = []
@@ -247,16 +254,19 @@ def sentences(text: str) -> list[str]:
     return found
 
 
-def ranked(facts: Iterable[Fact]) -> list[Fact]:
+def ranked(facts: Iterable[Ranked]) -> list[Ranked]:
     """Return facts the weightiest first, the newest first among equals; of a tool's, each weighs less than the last."""
-    found = sorted(facts, key=lambda fact: (-fact.weight, -fact.at))
+    given = list(facts)
+    order = sorted([(-fact.weight, -fact.at, i) for i, fact in enumerate(given)])
     printed: Counter[str] = Counter()
     keys = []
-    for i, fact in enumerate(found):
-        less = _PRINTED * printed[fact.kind] if fact.role == "tool" else 0
-        keys.append((less - fact.weight, i))
-        printed[fact.kind] += fact.role == "tool"
-    return [found[i] for _, i in sorted(keys)]
+    for place, (weight, _, i) in enumerate(order):
+        fact, less = given[i], 0
+        if fact.role == "tool":
+            less = _PRINTED * printed[fact.kind]
+            printed[fact.kind] += 1
+        keys.append((less + weight, place, i))
+    return [given[i] for _, _, i in sorted(keys)]
 
 
 def affordable(facts: Iterable[Listed], room: int, meter: BaseMeter, text: str = "") -> list[Listed]:

@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from brim.errors import DoesNotFit, InvalidType, ModelError, NoProgress
-from brim.history.compact.extract import listed, read_back
-from brim.history.compact.facts import MessageText, harvest, ranked, uncovered
+from brim.history.compact.digest import read_back
+from brim.history.compact.extract import listed
+from brim.history.compact.facts import MessageText, ranked, uncovered
 from brim.history.compact.secrets import redact
+from brim.history.compact.tally import harvest
 from brim.meter.base import BaseMeter
 from brim.truncate import shortened
 

@@ -8,7 +8,7 @@ and it moves the prefix that the provider has cached.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -16,15 +16,15 @@ from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue, NoProgress
 from brim.history.bindings import binds
 from brim.history.compact import mark
+from brim.history.compact.digest import Digest, index_of
 from brim.history.compact.extract import condensed, summary_input
 from brim.history.compact.facts import MessageText
-from brim.history.compact.reading import Readings
 from brim.history.compact.secrets import redact
 from brim.history.forms import Form, Forms
 from brim.history.note import is_note
 from brim.history.options import Pin
 from brim.history.prompt import sent_messages
-from brim.history.spans import joined
+from brim.history.spans import joined, ranges
 from brim.history.turns import Turns
 from brim.meter import Meter
 from brim.meter import meter as metered
@@ -40,8 +40,6 @@ LEAST_SUMMARY = 32
 """Tokens below which a summary says nothing."""
 MOST_HANDLES = 256
 """Handles that are carried on, the newest; the index leads to the others."""
-_EXCERPT = 80
-"""Characters of each message in the index."""
 _FIELDS = {"summary": str, "handles": list, "index": str, "replaced": int, "before": int, "after": int, "reason": str}
 
 
@@ -56,9 +54,9 @@ class Compacted:
     handles: tuple[str, ...]
     """The messages that it replaces, by handle; of very many the newest."""
     texts: Mapping[str, str]
-    """The texts that this compaction replaced, by handle, and their index: for a store to keep."""
+    """The texts that this compaction replaced, by handle, and those of their index: for a store to keep."""
     index: str
-    """The handle of the index: a line for each message that was replaced, and the handle of the index before it."""
+    """The handle of the index: a line for each message that was replaced, and the handle of the text before it."""
     replaced: int
     """Messages that the summary replaces, including those of earlier summaries."""
     before: int
@@ -129,7 +127,7 @@ class CompactionPlan:
     """The pieces that are summaries of earlier compactions, by the position of their message."""
     turns: Turns = field(repr=False)
     generation: int = field(repr=False)
-    readings: Readings = field(repr=False, default_factory=dict)
+    digest: Digest | None = field(repr=False, default=None)
     """What was read of the messages when they came."""
 
     @property
@@ -148,8 +146,12 @@ class CompactionPlan:
 
     def summary(self) -> str:
         """Return a summary that is made without a model, with the last one in it; it is never empty."""
-        text = condensed(self.said, self.limit, self.meter, self.previous, self.readings)
+        text = condensed(self.said, self.limit, self.meter, self.previous, self.digest)
         return text or self.meter.head(f"{len(self.said):,} messages in which nothing stands out.", self.limit)
+
+    def index_texts(self) -> tuple[str, dict[str, str]]:
+        """Return the handle of the index of the messages, and its texts by their handles."""
+        return index_of(self.said, self.index) if self.digest is None else self.digest.of(self.said).index.written()
 
 
 def plan(
@@ -163,7 +165,7 @@ def plan(
     format: Format | None = None,
     pin: Pin = None,
     input_limit: int | None = None,
-    readings: Readings | None = None,
+    digest: Digest | None = None,
 ) -> CompactionPlan | None:
     """Return what a summary should replace so that the messages take less room, or `None` if it does not pay.
 
@@ -181,7 +183,7 @@ def plan(
         format: the format of the messages; without it, it is recognised.
         pin: messages whose turns stay: a function from a message to a bool, or their indexes.
         input_limit: the most tokens that a summariser can read; without it, the room.
-        readings: what was read of the messages for a summary when they came.
+        digest: what was read of the messages for a summary when they came.
 
     Raises:
         InvalidValue: an argument or a message is invalid.
@@ -206,7 +208,7 @@ def plan(
     saved = split.older - limit - overhead
     if not split.gone or saved < 1 or saved < LEAST_FREED * room:
         return None
-    return replace(_planned(split, previous, limit, input_limit or room, saved), readings=readings or {})
+    return _planned(split, previous, (limit, input_limit or room), saved, digest)
 
 
 def apply(plan: CompactionPlan, summary: str) -> Compacted:
@@ -226,8 +228,7 @@ def apply(plan: CompactionPlan, summary: str) -> Compacted:
     text = _checked(plan, summary)
     known = plan.carried.handles if plan.carried is not None else ()
     handles = tuple(dict.fromkeys([*known, *(one.handle for one in plan.said)]))
-    index = _index(plan)
-    name = handle(index)
+    name, index = plan.index_texts()
     messages, after = _placed(plan, mark.headed(text, plan.replaced, name))
     before = turns.fixed + turns.total
     if after >= before:
@@ -241,7 +242,7 @@ def apply(plan: CompactionPlan, summary: str) -> Compacted:
         messages=messages,
         summary=text,
         handles=handles[-MOST_HANDLES:],
-        texts={**{one.handle: one.text for one in plan.said}, name: index},
+        texts={**{one.handle: one.text for one in plan.said}, **index},
         index=name,
         replaced=plan.replaced,
         before=before,
@@ -257,7 +258,7 @@ class _Split:
         self.turns = turns
         self.found = found
         self._pinned = pinned if turns.task is None else pinned | {turns.turn_of(turns.task)}
-        self._summaries = {turn for turn in range(len(turns.starts)) if self._is_summary(turn)}
+        self._summaries = {turn for turn in map(turns.turn_of, found) if self._is_summary(turn)}
         self._set(keep)
         while self.stays > room and self.keep > 1:
             self._set(self.keep - 1)
@@ -268,8 +269,8 @@ class _Split:
         newest = range(max(0, len(turns.starts) - keep), len(turns.starts))
         stay = (self._pinned | set(newest)) - self._summaries
         leaving = [turn for turn in range(len(turns.starts)) if turn not in stay]
-        self.gone = [at for turn in leaving for at in turns.members(turn)]
-        self.older = sum(turns.weights[turn] for turn in leaving) + self._appended(stay)
+        self.gone = [at for first, last in ranges(leaving) for at in turns.members(first, last)]
+        self.older = sum([turns.weights[turn] for turn in leaving]) + self._appended(stay)
         self.stays = turns.fixed + turns.total - self.older
         if all(turn in self._summaries for turn in leaving):
             self.gone = []
@@ -287,15 +288,23 @@ class _Split:
 def _summaries(turns: Turns, previous: Compacted | None) -> dict[int, Piece]:
     """Return the pieces that are summaries of earlier compactions, by the position of their message."""
     known = None if previous is None else previous.marked
-    pieces = ((at, mark.piece_of(message, known)) for at, message in enumerate(turns.messages))
+    spoken = [(at, each) for at, each in enumerate(turns.messages) if each.role == "user" and mark.may_be(each)]
+    pieces = ((at, mark.piece_of(message, known)) for at, message in spoken)
     return {at: piece for at, piece in pieces if piece is not None}
 
 
-def _planned(split: _Split, previous: Compacted | None, limit: int, input_limit: int, saved: int) -> CompactionPlan:
+def _planned(
+    split: _Split, previous: Compacted | None, limits: tuple[int, int], saved: int, digest: Digest | None
+) -> CompactionPlan:
+    """Return the plan of a split; `limits` are the most tokens of the summary, and of what a summariser can read."""
+    limit, input_limit = limits
     turns, gone = split.turns, set(split.gone)
     last = _last(split.found, previous)
-    replaced = [turns.messages[at] for at in split.gone if at not in split.found]
-    spoken = tuple(said for one in replaced if (said := said_in(one)) is not None)
+    if digest is not None and (digest.previous, digest.link) != (last.text, last.index):
+        digest = None  # It follows another summary.
+    replaced, known = [at for at in split.gone if at not in split.found], {} if digest is None else digest.places
+    told = [known[at] if at in known else said_in(turns.messages[at]) for at in replaced]
+    spoken = tuple([said for said in told if said is not None])
     before, unit = turns.fixed + turns.total, turns.meter.unit
     return CompactionPlan(
         said=spoken,
@@ -316,6 +325,7 @@ def _planned(split: _Split, previous: Compacted | None, limit: int, input_limit:
         summaries=split.found,
         turns=turns,
         generation=turns.generation,
+        digest=digest,
     )
 
 
@@ -353,13 +363,6 @@ def _checked(plan: CompactionPlan, summary: str) -> str:
             after=size,
         )
     return shortened(text, plan.limit, meter)
-
-
-def _index(plan: CompactionPlan) -> str:
-    """Return a line for each message that goes: its handle, its role, and how it begins."""
-    starts = [" ".join(redact(one.text[: 4 * _EXCERPT]).split())[:_EXCERPT] for one in plan.said]
-    lines = [f"{one.handle} {one.role}: {start}" for one, start in zip(plan.said, starts, strict=True)]
-    return "\n".join([f"{plan.index} earlier", *lines] if plan.index else lines)
 
 
 def _placed(plan: CompactionPlan, text: str) -> tuple[list[Any], int]:

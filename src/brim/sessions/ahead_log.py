@@ -1,0 +1,94 @@
+"""What the log has of messages that were read ahead: the handles of their texts, and their shortest forms.
+
+An entry of kind `ahead` is written with the messages that bring it. A cut then says which of them it takes, instead of
+writing thousands of handles and messages at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from brim.history.forms import Form
+from brim.store.base import LogEntry
+from brim.wire.base import jsonable
+
+AHEAD = "ahead"
+"""The kind of the entries."""
+KINDS = ("note", AHEAD)
+"""The kinds of entries that tell which texts were dropped."""
+Chosen = tuple[int, str]
+"""Some of the positions that the log has: how many to skip, and then a digit for each, which is 1 for one of them."""
+
+
+class DroppedTurns(NamedTuple):
+    """Turns that were dropped, whose texts the store has."""
+
+    chosen: Chosen
+    """Those among the turns of the log."""
+    handles: Sequence[str]
+
+
+class AheadLog:
+    """Turns and forms that the log has, by the position of their message."""
+
+    def __init__(self) -> None:
+        self.turns: dict[int, tuple[int, tuple[str, ...]]] = {}
+        """Where a turn ends and the handles of its texts, by its first position."""
+        self.forms: dict[int, Form] = {}
+        self.said = False
+        """Whether the texts are those of messages, for a summary, instead of those of turns."""
+        self._anew = True
+
+    def entry(self, turns: Mapping[int, tuple[int, tuple[str, ...]]], forms: Mapping[int, Form]) -> dict[str, Any]:
+        """Add turns and forms, and return the body of their entry."""
+        self.turns.update(turns)
+        self.forms.update(forms)
+        body: dict[str, Any] = {"turns": [[start, stop, *names] for start, (stop, names) in turns.items()]}
+        if forms:
+            body["forms"] = {str(at): [jsonable(form.raw), form.units] for at, form in forms.items()}
+        if self.said:
+            body["said"] = True
+        if self._anew:
+            body["anew"], self._anew = True, False
+        return body
+
+    def take(self, body: Mapping[str, Any]) -> None:
+        """Add what an entry has."""
+        if body.get("anew"):
+            self.turns, self.forms = {}, {}
+        self._anew, self.said = False, body.get("said", False)
+        self.turns.update({start: (stop, tuple(names)) for start, stop, *names in body["turns"]})
+        self.forms.update({int(at): Form(raw, units) for at, (raw, units) in body.get("forms", {}).items()})
+
+    def dropped(self, starts: Collection[int]) -> DroppedTurns:
+        """Return turns of the log by their first positions."""
+        names = [name for start in starts for name in self.turns[start][1]]
+        return DroppedTurns(chosen_of(self.turns, starts) if names else (0, ""), names)
+
+    def handles(self, chosen: Sequence[Any]) -> list[str]:
+        """Return the handles of the turns that `dropped` named."""
+        return [name for start in chosen_in(self.turns, chosen) for name in self.turns[start][1]]
+
+
+def chosen_of(known: Iterable[int], some: Container[int]) -> Chosen:
+    """Return some of the known positions as `chosen_in` reads them."""
+    digits = "".join(["1" if at in some else "0" for at in sorted(known)]).rstrip("0")
+    rest = digits.lstrip("0")
+    return len(digits) - len(rest), rest
+
+
+def chosen_in(known: Iterable[int], chosen: Sequence[Any]) -> list[int]:
+    """Return those of the known positions that were chosen, in order."""
+    skip, digits = chosen
+    return [at for at, digit in zip(sorted(known)[skip:], digits, strict=False) if digit == "1"]
+
+
+def dropped_handles(entries: Iterable[LogEntry]) -> Iterator[tuple[LogEntry, list[str]]]:
+    """Yield the notes of dropped texts among entries of `KINDS`, each with the handles."""
+    log = AheadLog()
+    for entry in entries:
+        if entry.kind == AHEAD:
+            log.take({**entry.body, "forms": {}})
+        elif entry.kind == "note" and ("kept" in entry.body or "kept_turns" in entry.body):
+            yield entry, [*log.handles(entry.body.get("kept_turns", (0, ""))), *entry.body.get("kept", ())]
