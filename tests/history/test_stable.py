@@ -1,10 +1,14 @@
 """Stable mode: a prompt begins with the bytes of the last one, and moves seldom."""
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import brim
+from brim.history.stable_fit import StableFit
 from brim.testing import CharMeter
 from talk import calling, result, system, user
 
@@ -28,6 +32,17 @@ def prompts(steps, budget, **options):
     return fits
 
 
+def lowest(budget, low):
+    """Return the tokens of the smallest prompt after a cut."""
+    steps = [
+        [calling(f"c{i}"), result(f"c{i}", " ".join(f"part_{i}_{j}.py" for j in range(30)))]
+        for i in range(max(40, budget // 200))
+    ]
+    fits = prompts([[system("rules"), user("task")], *steps], budget, stable=brim.Stable(low=low))
+    cut = [b for a, b in pairwise(fits) if b.messages[: len(a.messages)] != a.messages]
+    return min(fit.used for fit in cut)
+
+
 def test_a_prompt_extends_the_last_one_until_the_line_is_crossed():
     fits = prompts(grown(40), 1_000, stable=True)
     moved = [i for i, (a, b) in enumerate(pairwise(fits)) if b.messages[: len(a.messages)] != a.messages]
@@ -38,16 +53,26 @@ def test_a_prompt_extends_the_last_one_until_the_line_is_crossed():
 
 
 def test_a_cut_leaves_the_low_line_and_not_less_than_the_newest():
-    def lowest(low):
-        steps = [
-            [calling(f"c{i}"), result(f"c{i}", " ".join(f"part_{i}_{j}.py" for j in range(30)))] for i in range(40)
-        ]
-        fits = prompts([[system("rules"), user("task")], *steps], 4_000, stable=brim.Stable(low=low))
-        cut = [b for a, b in pairwise(fits) if b.messages[: len(a.messages)] != a.messages]
-        return min(fit.used for fit in cut)
+    assert 4_000 <= lowest(8_000, 0.3) <= 5_000  # Ten turns.
+    assert 5_000 <= lowest(8_000, 0.8) <= 6_800
 
-    assert 1_200 <= lowest(0.5) <= 2_200
-    assert 2_500 <= lowest(0.8) <= 3_400
+
+def test_a_cut_leaves_more_of_a_small_room_and_less_of_a_large_one():
+    small, usual, large = (lowest(budget, 0.7) / budget for budget in (1_500, 6_000, 80_000))
+    assert 0.6 <= usual <= 0.8
+    assert small > usual + 0.05
+    assert large < usual - 0.1
+
+
+@given(budget=st.integers(1_000, 40_000), more=st.integers(1, 4_000), low=st.sampled_from((0.0, 0.3, 0.7, 1.0)))
+def test_more_room_never_lowers_the_low_line(budget, more, low):
+    """A share that falls with the room must not fall faster than the room grows."""
+
+    def line(room):
+        fit = SimpleNamespace(extra={"tools": 300}, turns=SimpleNamespace(fixed=200), stable=brim.Stable(low=low))
+        return StableFit._low_line(fit, 100, room, 0, 0)
+
+    assert line(budget) <= line(budget + more) <= budget + more
 
 
 def test_ten_turns_stay_at_a_cut_only_if_the_prompt_is_not_soon_full_again():

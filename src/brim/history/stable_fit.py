@@ -14,7 +14,7 @@ from brim.history.stable import HeldCut, Stable
 
 _NEWEST = (10, 3)
 """How many turns at the end a cut leaves as they are: the first number if they fit, or the second."""
-_FULL = 0.75
+_FULL = 0.6
 """The most of the budget that they may take with what always stays: a fuller prompt would soon be cut again."""
 _HUGE = 0.5
 """The share of the room from which a turn is cut, however new it is."""
@@ -27,10 +27,18 @@ _BEFORE = 1.2
 
 They are cached whatever is cut and keep the prompt full, so a deeper cut lasts longer at little loss.
 """
-_SYSTEM = 0.5
-"""The same for system messages in the history."""
-_LEAST = (0.5, 0.2)
-"""The smallest share of the room that is left because of system messages, and because of both."""
+_LEAST = 0.2
+"""The smallest share of the room that is left because of them."""
+_USUAL = 6_000
+"""Tokens of a room of which a cut leaves just the share that is asked for."""
+_POWER = 0.15
+"""By what power of its size a cut leaves less of a larger room, and more of a smaller one.
+
+What an agent needs does not grow as its past does: a large room still has it after a deeper cut, which lasts longer,
+and a small one does not.
+"""
+_FACTORS = (0.7, 1.2)
+"""The smallest and the largest factor that comes of it."""
 _MORE = 1.25
 """The factor by which the budget has to grow before the cut is made anew."""
 
@@ -191,11 +199,10 @@ class StableFit(HistoryFit):
     def _low_line(self, need: int, room: int, newest: int, deeds: int) -> int:
         """Return the tokens of the turns that a cut leaves, those that always stay included."""
         beside = max(int(newest * _BESIDE), newest + deeds) if newest else 0
-        low, before, system = self.stable.low, sum(self.extra.values()), self.turns.fixed
-        whole = max(1, before + system + room)
-        share = max(min(low, _LEAST[0]), low - _SYSTEM * system / whole)
-        share = max(min(low, _LEAST[1]), share - _BEFORE * before / whole)
-        return need + max(int((room - need) * share), beside)
+        size, before = max(1, room - need), sum(self.extra.values())
+        low = min(1.0, self.stable.low * min(max((_USUAL / size) ** _POWER, _FACTORS[0]), _FACTORS[1]))
+        share = max(min(low, _LEAST), low - _BEFORE * before / max(1, before + self.turns.fixed + room))
+        return need + max(int(size * share), beside)
 
     def _newest(self, essential: Sequence[int], room: int) -> tuple[int, int]:
         """Return the tokens of the newest turns besides those that always stay, and of what was done in older ones.
