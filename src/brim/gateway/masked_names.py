@@ -16,7 +16,8 @@ def masked(state: GatewayState, incoming: IncomingRequest, ask: ClientRequest) -
     state.seen.see(shown)
     public = known(ask.model) is not None or state.conversations.windows.is_served(ask.model)
     # A name that the catalogue or the server lists is public, whatever other clients send as their key.
-    names = [each for each in names_of(incoming.header(HEADER), ask.values) if not (public and each == ask.model)]
+    # For some routes the path names the model, and not the body.
+    names = {*names_of(incoming.header(HEADER), ask.values), ask.model} - ({ask.model} if public else set())
     incoming.foreign = state.seen.found(names)
     shown = [*shown, *incoming.foreign]
     incoming.model = model_name(ask.model, shown)

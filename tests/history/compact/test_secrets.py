@@ -13,6 +13,8 @@ HEX = "0123456789abcdef" * 4
 PEM = "-----BEGIN {} KEY-----\nMIIEow{}\nabc/+=\n-----END {} KEY-----"
 
 SECRETS = [
+    ("bedrock-api-key-" + "YmVkcm9jay1hcGkt" * 3, "YmVkcm9jay"),
+    ("ABSK" + "QmVkcm9ja0FQSUtleS0x" * 3, "QmVkcm9ja0"),
     ("sk-" + A32, "sk-"),
     ("sk-proj-" + A32, A32),
     ("sk-ant-api03-" + A32, A32),

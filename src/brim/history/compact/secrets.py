@@ -26,6 +26,7 @@ _WHOLE = re.compile(
     | \bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,} | \bkey-[0-9a-f]{32}\b
     | \bshp(?:at|ca|pa|ss)_[A-Fa-f0-9]{32} | \bdop_v1_[a-f0-9]{64} | \bwhsec_[A-Za-z0-9+/=]{20,}
     | \blin_api_[A-Za-z0-9]{30,} | \bfigd_[A-Za-z0-9_-]{30,} | \bAGE-SECRET-KEY-1[A-Z0-9]{50,}
+    | \bbedrock-api-key-[A-Za-z0-9+/=_-]{20,} | \bABSK[A-Za-z0-9+/=]{40,}
     | \bhvs\.[A-Za-z0-9_-]{20,} | \bdapi[a-f0-9]{32}\b | \bsq0[a-z]{3}-[A-Za-z0-9_-]{22,}
     """,
     re.DOTALL | re.VERBOSE,
@@ -86,7 +87,7 @@ _LOOKS = (
     *("gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glsoat-", "glagent-", "xox", "xapp-", "akia", "asia", "abia"),
     *("acca", "aiza", "ya29.", "gocspx-", "hf_", "gsk_", "xai-", "r8_", "npm_", "pypi-", "dckr_pat_", "sg.", "key-"),
     *("shpat_", "shpca_", "shppa_", "shpss_", "dop_v1_", "whsec_", "lin_api_", "figd_", "age-secret", "hvs.", "dapi"),
-    "sq0",
+    *("sq0", "bedrock-api-key-", "absk"),
 )
 """Every secret of a known form contains one of these; most texts contain none, and need no search."""
 _WORDS = ("pass", "pwd", "key", "secret", "token", "credential", "sig")
