@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
+from brim.sessions import read_ahead
 from brim.sessions.ahead_log import AHEAD, KINDS, chosen_in, chosen_of, dropped_handles
 from brim.sessions.read_ahead import ReadAhead
 from sessions.talking import SYSTEM, turn, window
@@ -101,7 +102,8 @@ def test_a_session_that_is_opened_before_each_prompt_makes_the_same_prompts(summ
         assert sum(ahead["many"]) < 1.1 * sum(ahead["one"])  # What the log has is not written again.
 
 
-def test_a_cut_names_forms_that_the_log_has_and_is_read_back_the_same():
+def test_a_cut_names_forms_that_the_log_has_and_is_read_back_the_same(monkeypatch):
+    monkeypatch.setattr(read_ahead, "_LARGE", 0)
     with brim.open_store("sqlite:///:memory:") as store:
         session, _, _ = told(store, "run", summarise=None)
         cuts = [entry.body["held"] for entry in store.entries("run", kinds=["prompt"]) if entry.body["cut"]]

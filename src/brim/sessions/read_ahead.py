@@ -23,6 +23,8 @@ Span = tuple[int, int]
 
 _FROM = 2
 """The part of the budget, one in so many, from which on messages are read ahead."""
+_LARGE = 100_000
+"""Tokens of a budget from which on the log has forms ahead; a smaller cut writes few, and those that it takes."""
 _AHEAD = (3, 8)
 """Messages that are read for each that comes, and how many more."""
 
@@ -93,7 +95,7 @@ class ReadAhead:
         if not store:
             return {}
         logged = self.log.forms
-        fresh = {at: form for at, form in forms.items() if logged.get(at) != form}
+        fresh = {at: form for at, form in forms.items() if logged.get(at) != form} if budget >= _LARGE else {}
         if handles or fresh:
             self._lines = [(AHEAD, self.log.entry(handles, fresh))]
         return texts
