@@ -98,6 +98,7 @@ _INSIDE = {
     "history.compact.digest.named": "history.compact.extract.condensed",
     "history.compact.digest.index_of": "history.compact.extract.condensed",
     "history.compact.tally.FactTally.add": "history.compact.tally.harvest",
+    "history.compact.digest.MessageIndex.add": "history.compact.extract.condensed",
     "history.compact.mark.headed": "history.compact.mark.read",
     "history.compact.model_summary.take": "history.compact.secrets.redact",
     "history.compact.model_summary.checked": "history.compact.secrets.redact",
@@ -107,6 +108,8 @@ _INSIDE = {
     "history.compact.continuation.Continuation.outside": "history.compact.tally.harvest",
     "history.note.is_written": "wire:openai",
     "hosts.split_host": "hosts.host_name",
+    "meter.joined_texts._Counter.count": "meter:o200k_base",
+    "meter.seamed_texts._Additive.count": "meter:o200k_base",
     "integrations.messages.joined_text": "gateway.body.json_value",
     "integrations.messages.json_values": "gateway.body.json_value",
 }
