@@ -25,6 +25,9 @@ _SKIPPED = 64
 """Turns that are too long to stay whole before the search for shorter ones ends."""
 _SPARE = 20
 """The part of the room, one in so many, that may be left in the end."""
+_UNUSED = 0.5
+"""The share of the room for older turns that is left at most if the prompt is to grow into it: without names there is
+nothing to take excerpts of."""
 _LONG = 64
 """Tokens from which it is worth keeping more of a text than what stands around names."""
 _ROOM = (0.85, 0.5)
@@ -81,9 +84,10 @@ class Arrangement:
         # deed more could stay, and less of a newer turn.
         late = self._take_excerpts(self.left - self.older + deeds if rest else 0)
         self._keep_deeds(rest, self.left)
-        if not self.held and not rest and next(late, None) is None:
-            self._fill()
-            self._lengthen(max(_LONG, self.older // _SPARE))
+        if not rest and next(late, None) is None:
+            self._fill(int(self.older * _UNUSED) if self.held else 0)
+            if not self.held:
+                self._lengthen(max(_LONG, self.older // _SPARE))
         raws = self.turns.raws
         self.forms = {at: form for at, form in self.forms.items() if form.raw is not raws[at]}
 
@@ -254,14 +258,14 @@ class Arrangement:
         self.reduced[self.turns.turn_of(at)] += more
         self.left -= more
 
-    def _fill(self) -> None:
-        """Keep more turns whole with what is left, the newest first.
+    def _fill(self, spare: int) -> None:
+        """Keep more turns whole with all but so many of the tokens left, the newest first.
 
         If names were left out for want of room, more room could bring one back in place of what is added here.
         """
         for turn in self._newest_reduced():
             more = self.weights[turn] - self.reduced[turn]
-            if more <= self.left:
+            if more <= self.left - spare:
                 self.left -= more
                 self.whole.add(turn)
                 del self.reduced[turn]
