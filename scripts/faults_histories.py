@@ -169,7 +169,7 @@ AREAS = (
             ("excerpts are taken once", "_ROUNDS = 2\n", "_ROUNDS = 1\n"),
             (
                 "what is left is left",
-                "        if not self.held and not rest and next(late",
+                "        if not rest and next(late",
                 "        if False and next(late",
             ),
         ),

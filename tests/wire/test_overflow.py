@@ -5,7 +5,7 @@ import json
 import pytest
 
 from brim.errors import ModelError
-from brim.wire.overflow import is_overflow
+from brim.wire.overflow import Overflow, is_overflow
 
 OPENAI = {
     "error": {
@@ -260,3 +260,18 @@ def test_the_factor_takes_the_reply_from_what_the_model_holds():
     assert found.reply == 64_000
     assert found.factor == pytest.approx((200_000 - 64_000) / 180_000)
     assert is_overflow(RESPONSES).factor is None
+
+
+def test_a_refused_prompt_that_fits_was_refused_for_the_answer_beside_it():
+    told = Overflow(reason="too long", limit=1_000, sent=540)
+    assert told.beside(600).reply == 600
+    assert 540 * told.beside(600).retry_share <= 400
+    unchanged = (
+        (told, None),
+        (told, 460),  # Both fit: it was something else.
+        (told, 1_000),  # No server counts an answer as long as the window.
+        (Overflow(reason="too long", limit=1_000, sent=1_200), 600),
+        (Overflow(reason="too long"), 600),
+        (Overflow(reason="too long", limit=1_000, sent=540, accepted=True), 600),
+    )
+    assert all(overflow.beside(answer) is overflow for overflow, answer in unchanged)

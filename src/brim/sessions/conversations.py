@@ -282,6 +282,7 @@ class Conversations:
     def refused(self, request: FittedRequest, overflow: Overflow, plan: RequestPlan) -> None:
         """Learn from a refusal how many tokens the model takes, and how it counts."""
         model, window = request.input.model, request.room.window if request.room is not None else None
+        overflow = overflow.beside(request.input.answer)
         if request.report is not None:
             request.report(request, overflow.sent or 0)
         learns = overflow.sent is not None and self.meters.learns(model, plan.chosen)

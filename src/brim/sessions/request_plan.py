@@ -38,6 +38,7 @@ class RequestPlan:
 
     def ceiling(self, request: FittedRequest, overflow: Overflow) -> int | None:
         """Return the tokens that a refused request may take when it is sent again; `None` leaves that to its room."""
+        overflow = overflow.beside(request.input.answer)
         if overflow.reply and not overflow.accepted and self.limits.lower_answer:
             return None
         refused = overflow.sent if request.report is not None and overflow.sent else request.used or 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from brim.wire import plain
@@ -112,6 +112,13 @@ class Overflow:
     def retry_share(self) -> float:
         """The share of the refused prompt to send again: by its numbers with a margin, or three quarters."""
         return _NO_NUMBERS if self.factor is None else self.factor * _MARGIN
+
+    def beside(self, answer: int | None) -> Overflow:
+        """Return the overflow with the answer that was asked for, if the prompt exceeds the window only with it."""
+        if answer is None or self.reply or not self.limit or not self.sent or self.accepted:
+            return self
+        counts = answer < self.limit and self.sent <= self.limit < self.sent + answer
+        return replace(self, reply=answer) if counts else self
 
 
 def is_overflow(error: object) -> Overflow | None:
