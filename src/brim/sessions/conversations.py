@@ -282,13 +282,12 @@ class Conversations:
     def refused(self, request: FittedRequest, overflow: Overflow, plan: RequestPlan) -> None:
         """Learn from a refusal how many tokens the model takes, and how it counts."""
         model, window = request.input.model, request.room.window if request.room is not None else None
-        overflow = overflow.beside(request.input.answer)
         if request.report is not None:
             request.report(request, overflow.sent or 0)
         learns = overflow.sent is not None and self.meters.learns(model, plan.chosen)
         if learns and overflow.sent:
             self._calibrate(request, plan, overflow.sent)
-        self.windows.refused(model, overflow, request.used or 0, window, learns=learns)
+        self.windows.refused(model, overflow.beside(request.input.answer), request.used or 0, window, learns=learns)
 
     def _shrunk(
         self, request: FittedRequest, overflow: Overflow, plan: RequestPlan, name: str | None, owner: tuple[str, ...]
