@@ -1180,7 +1180,7 @@ AREAS = (
         (
             ("a missing list is a fault", "if status in _NO_LIST or status == 200:", "if False:"),
             ("a refused key passes", "if status in _DENIED and key is None:", "if status in _DENIED:"),
-            ("a closed port is any other fault", "isinstance(cause.os_error, ConnectionRefusedError)", "False"),
+            ("a closed port is any other fault", "isinstance(cause, ConnectionRefusedError)", "False"),
         ),
     ),
     Area(

@@ -132,6 +132,56 @@ AREAS = (
         ),
     ),
     (
+        "gateway/upstream_connection.py",
+        "tests/gateway/test_upstream_connection.py",
+        (
+            ("an answer that ends too early is complete", "ends = exc is None and", "ends = exc is None or"),
+            (
+                "a trailer is a header",
+                "        if self._answer is None:\n            self._headers.append",
+                "        if True:\n            self._headers.append",
+            ),
+            (
+                "bytes that follow an answer answer the next request",
+                "if self._waiter is None:\n            self.close()",
+                "pass",
+            ),
+            ("headers have no end", "if self._head > MOST_HEAD and", "if False and"),
+            ("what waits in memory has no end", "return self._size > _MOST_WAITING", "return False"),
+            ("a slow client is a silent server", "if left <= 0 and (self._paused or", "if left <= 0 and (False or"),
+            (
+                "a request that is not sent whole leaves its connection free",
+                "and not self._transport.get_write_buffer_size():",
+                "and True:",
+            ),
+            (
+                "headers that precede an answer are its own",
+                "            self._headers = []\n        else",
+                "            pass\n        else",
+            ),
+        ),
+    ),
+    (
+        "gateway/upstream.py",
+        "tests/gateway/test_upstream_connection.py",
+        (
+            ("what writes is sent again", "if method not in _READS:", "if False:"),
+            ("a free connection is kept for ever", "if each.idle >= _IDLE]", "if False]"),
+            ("a header ends with its line break", "if text.count(", "if False and text.count("),
+        ),
+    ),
+    (
+        "gateway/dialer.py",
+        "tests/gateway/test_upstream_connection.py",
+        (
+            (
+                "only the first address is tried",
+                "left, tried, error = list(hosts),",
+                "left, tried, error = list(hosts)[:1],",
+            ),
+        ),
+    ),
+    (
         "gateway/upstream.py",
         "tests/gateway/test_keys.py",
         (

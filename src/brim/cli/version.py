@@ -15,7 +15,7 @@ EXTRAS = {
     "embeddings": ("wordllama",),
     "otel": ("opentelemetry",),
     "postgres": ("psycopg",),
-    "gateway": ("aiohttp", "uvicorn"),
+    "gateway": ("httptools", "uvicorn"),
     "studio": ("starlette", "uvicorn"),
     "ray": ("ray",),
     "openai": ("openai",),

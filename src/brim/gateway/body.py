@@ -8,12 +8,11 @@ import zlib
 from contextlib import nullcontext
 from typing import Any
 
-import aiohttp
-
 from brim.files.json_body import whole
 from brim.gateway.guard import IncomingRequest, Receive
 from brim.gateway.problem import HttpProblem
 from brim.gateway.settings import GatewaySettings
+from brim.gateway.upstream_connection import UpstreamAnswer
 
 _ENCODINGS = ("gzip", "deflate")
 MOST_ANSWER = 16 * 1024 * 1024
@@ -89,21 +88,21 @@ def decompressed_request(raw: bytes, encoding: str, most: int) -> bytes:
     return content
 
 
-async def read_answer(response: aiohttp.ClientResponse, most: int | None = None) -> bytes:
+async def read_answer(response: UpstreamAnswer, most: int | None = None) -> bytes:
     """Return the bytes of an answer until there are more than `most` (16 MiB), or it ends.
 
     Raises:
-        ClientError: the connection broke.
+        BrokenAnswer: the connection broke.
     """
     most = MOST_ANSWER if most is None else most
     pieces, size = [], 0
-    while size <= most and (piece := await response.content.readany()):
+    while size <= most and (piece := await response.read()):
         pieces.append(piece)
         size += len(piece)
     return b"".join(pieces)
 
 
-def decompressed_answer(response: aiohttp.ClientResponse, raw: bytes) -> bytes:
+def decompressed_answer(response: UpstreamAnswer, raw: bytes) -> bytes:
     """Return the content of an answer; the bytes themselves if they are not compressed, or cannot be decompressed."""
     if response.headers.get("content-encoding", "").strip().lower() not in _ENCODINGS:
         return raw

@@ -7,16 +7,17 @@ certificate, a key, or only a missing list of models, which is no fault.
 from __future__ import annotations
 
 import asyncio
+import socket
+import ssl
 from collections.abc import Mapping
 from typing import Any, NamedTuple
-
-import aiohttp
 
 from brim.errors import BrimError
 from brim.gateway.paths import SAFE
 from brim.gateway.problem import HttpProblem
 from brim.gateway.settings import GatewaySettings
 from brim.gateway.upstream import Headers, Upstream, address, read_json
+from brim.gateway.upstream_connection import BrokenAnswer
 from brim.sessions.windows import listed
 from brim.store import open_store
 
@@ -94,7 +95,7 @@ async def _answer(upstream: Upstream, base: str, key: str | None) -> tuple[bool,
             return False, *_unreachable(problem, base)
         try:
             status, said = response.status, await read_json(response)
-        except (aiohttp.ClientError, TimeoutError):
+        except (BrokenAnswer, TimeoutError):
             said = None
         finally:
             response.close()
@@ -123,15 +124,15 @@ def _unreachable(problem: HttpProblem, base: str) -> tuple[str, str]:
     cause, secure = problem.__context__, base.startswith("https:")
     if problem.status == 504:
         return f"it did not answer within {_SECONDS} seconds: is the address right, and no firewall between?", "timeout"
-    if isinstance(cause, aiohttp.ClientConnectorDNSError):
+    if isinstance(cause, socket.gaierror):
         return "its host name is unknown: is it spelled correctly, and is there a network?", "host"
-    if isinstance(cause, aiohttp.ClientConnectorCertificateError):
+    if isinstance(cause, ssl.SSLCertVerificationError):
         return "its certificate is not valid for this machine: does the URL name the right host?", "certificate"
-    if isinstance(cause, aiohttp.ClientSSLError):
+    if isinstance(cause, ssl.SSLError):
         return "it does not speak TLS at this port: should the URL begin with http: instead of https:?", "tls"
-    if isinstance(cause, aiohttp.ClientConnectorError) and isinstance(cause.os_error, ConnectionRefusedError):
+    if isinstance(cause, ConnectionRefusedError):
         return "the port is closed: no server listens there; start it, or correct the port", "closed"
-    if isinstance(cause, aiohttp.ClientError) and not isinstance(cause, aiohttp.ClientConnectorError):
+    if isinstance(cause, ConnectionError):
         other = "" if secure else "; if that port speaks TLS, the URL must begin with https:"
         return f"it broke off the connection ({type(cause).__name__}){other}", "broken"
     return f"{problem.message}", "unreachable"

@@ -8,8 +8,6 @@ from functools import partial
 from time import perf_counter
 from typing import Any, TypeVar
 
-import aiohttp
-
 from brim.gateway import client_request, endings, problem, recall, recall_answer, recall_round, relay
 from brim.gateway.body import decompress_body, decompressed_answer, json_value, read_answer
 from brim.gateway.client_request import ClientRequest
@@ -25,6 +23,7 @@ from brim.gateway.relay import BufferedStream
 from brim.gateway.state import GatewayState
 from brim.gateway.stream_start import StreamStart
 from brim.gateway.upstream import Headers, address, returned_headers, sent_headers
+from brim.gateway.upstream_connection import BrokenAnswer, UpstreamAnswer
 from brim.sessions.usage import reported, usage_in
 from brim.wire.overflow import Overflow, is_overflow
 
@@ -82,8 +81,8 @@ class Exchange:
         self._work = work
         self._send = send
         self._retried = False
-        self._response: aiohttp.ClientResponse | None = None
-        self._streamed: tuple[aiohttp.ClientResponse, FitOutcome] | None = None
+        self._response: UpstreamAnswer | None = None
+        self._streamed: tuple[UpstreamAnswer, FitOutcome] | None = None
         """The newest answer that is a stream, and what was sent for it."""
         self._buffered = BufferedStream(send, work.settings.keepalive)
         self._overhead = 0.0
@@ -119,13 +118,13 @@ class Exchange:
         headers = [*returned_headers(response, whole=False), *self._headers(outcome)]
         await relay.send_head(self._send, response.status, headers)
 
-    async def _sent(self, outcome: FitOutcome) -> tuple[aiohttp.ClientResponse, bytes, FitOutcome]:
+    async def _sent(self, outcome: FitOutcome) -> tuple[UpstreamAnswer, bytes, FitOutcome]:
         """Send a request, once more and smaller if it is refused as too long; return the answer and its start."""
         response = await self._post(outcome)
         while True:
             try:
                 first, found = await self._start(response, outcome)
-            except (aiohttp.ClientError, TimeoutError) as error:
+            except (BrokenAnswer, TimeoutError) as error:
                 raise relay.broken_answer(error) from error
             if found is None:
                 return response, first, outcome
@@ -135,16 +134,16 @@ class Exchange:
             outcome = again
             response = await self._waited(self._post(outcome), response)
 
-    async def _waited(self, job: Coroutine[Any, Any, T], response: aiohttp.ClientResponse) -> T:
+    async def _waited(self, job: Coroutine[Any, Any, T], response: UpstreamAnswer) -> T:
         """Return the result of a job; a client that waits for a stream meanwhile gets comments."""
         waits = self._buffered.began or _is_stream(response)
         return await (self._buffered.during(job, self._begin) if waits else job)
 
-    async def _start(self, response: aiohttp.ClientResponse, outcome: FitOutcome) -> tuple[bytes, Overflow | None]:
+    async def _start(self, response: UpstreamAnswer, outcome: FitOutcome) -> tuple[bytes, Overflow | None]:
         """Return the bytes of an answer that show whether the prompt was refused as too long, and the refusal.
 
         Raises:
-            ClientError: the connection broke.
+            BrokenAnswer: the connection broke.
         """
         if _is_stream(response):
             start = StreamStart()
@@ -169,7 +168,7 @@ class Exchange:
         self._retried = self._retried or again is not None
         return again
 
-    async def _post(self, outcome: FitOutcome) -> aiohttp.ClientResponse:
+    async def _post(self, outcome: FitOutcome) -> UpstreamAnswer:
         settings, incoming = self.settings, self.incoming
         url = address(settings.base(self.route), PATHS.get(self.route, incoming.target), incoming.query)
         headers = sent_headers(incoming.forwarded, settings, self.route)
@@ -184,7 +183,7 @@ class Exchange:
             self._streamed = (self._response, outcome)
         return self._response
 
-    async def _passed(self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome) -> None:
+    async def _passed(self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome) -> None:
         """Pass an answer back.
 
         Raises:
@@ -205,10 +204,10 @@ class Exchange:
                 await self._whole(response, first, outcome)
             else:
                 await relay.send_read(self._send, response, first, self._headers(outcome))
-        except (aiohttp.ClientError, TimeoutError) as error:
+        except (BrokenAnswer, TimeoutError) as error:
             raise relay.broken_answer(error) from error
 
-    async def _stream(self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome) -> None:
+    async def _stream(self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome) -> None:
         if not self._buffered.began:
             await self._begin()
         broken = HttpProblem(502, "upstream broke off its answer", "server_error").event(self.route, self.incoming.id)
@@ -226,7 +225,7 @@ class Exchange:
             self.state.activity.overflow(self.incoming, self.route, found, outcome, None)
             self.state.later(self._work.ask.model, self._work.learned(found, outcome))
 
-    async def _frames(self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome) -> None:
+    async def _frames(self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome) -> None:
         """Pass on a stream without events as it comes; an upstream that breaks off breaks the client's too."""
         await relay.send_head(
             self._send, response.status, [*returned_headers(response, whole=True), *self._headers(outcome)]
@@ -238,19 +237,19 @@ class Exchange:
             self.state.metrics.streams.add(-1)
         self._learn(relay.usage_at_end(last), outcome)
 
-    def _is_unread(self, response: aiohttp.ClientResponse) -> bool:
+    def _is_unread(self, response: UpstreamAnswer) -> bool:
         """Return whether an answer is a stream that is no stream of events: Amazon's frames, or Gemini's JSON array."""
         array = self.route == GEMINI and is_stream_path(self.incoming.path)
         return _is_frames(response) or (array and response.status == 200 and not _is_events(response))
 
-    def _passes(self, response: aiohttp.ClientResponse) -> bool:
+    def _passes(self, response: UpstreamAnswer) -> bool:
         """Return whether an answer is passed on as it comes."""
         return _is_events(response) or self._is_unread(response)
 
-    async def _whole(self, response: aiohttp.ClientResponse, raw: bytes, outcome: FitOutcome) -> None:
+    async def _whole(self, response: UpstreamAnswer, raw: bytes, outcome: FitOutcome) -> None:
         """Pass back an answer that is not a stream; one that is too long to read is passed on as it comes."""
         mine = self._headers(outcome)
-        if not response.content.at_eof():
+        if not response.at_end:
             await relay.send_head(self._send, response.status, [*returned_headers(response, whole=True), *mine])
             await relay.pass_bytes(response, self._send, raw)
             return
@@ -263,7 +262,7 @@ class Exchange:
         if outcome.method != "exact":
             self._learn(_usage(content), outcome)
 
-    async def _recalled(self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome) -> None:
+    async def _recalled(self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome) -> None:
         """Answer the recalls of the model, call it again, and pass back the answer that is for the client.
 
         A stream is buffered meanwhile: only at its end is it known whether it is for the client.
@@ -275,8 +274,8 @@ class Exchange:
         await self._passed(response, first, outcome)
 
     async def _rounds(
-        self, response: aiohttp.ClientResponse, first: bytes, outcome: FitOutcome
-    ) -> tuple[aiohttp.ClientResponse, bytes, FitOutcome]:
+        self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome
+    ) -> tuple[UpstreamAnswer, bytes, FitOutcome]:
         """Return the answer that is for the client, its bytes as far as they were read, and what was sent for it.
 
         Raises:
@@ -285,13 +284,13 @@ class Exchange:
         for turn in range(recall.MOST_ROUNDS + 1):
             try:
                 raw = first + await read_answer(response, _MOST_BUFFERED - len(first))
-            except (aiohttp.ClientError, TimeoutError) as error:
+            except (BrokenAnswer, TimeoutError) as error:
                 raise relay.broken_answer(error) from error
             answer = recall.assembled(self.route, raw) if _is_stream(response) else json_value(raw)
             calls, others = recall.calls(self.route, answer)
-            if not response.content.at_eof() and not _is_stream(response):
+            if not response.at_end and not _is_stream(response):
                 raise HttpProblem(502, f"the answer is larger than {_MOST_BUFFERED:,} bytes, the most with recall")
-            if not calls or others or turn == recall.MOST_ROUNDS or not response.content.at_eof():
+            if not calls or others or turn == recall.MOST_ROUNDS or not response.at_end:
                 break
             self.state.metrics.recalls.add(len(calls))
             job = partial(recall_round.again, ends=turn == recall.MOST_ROUNDS - 1)
@@ -375,17 +374,17 @@ class Exchange:
         )
 
 
-def _is_events(response: aiohttp.ClientResponse) -> bool:
+def _is_events(response: UpstreamAnswer) -> bool:
     kind = response.headers.get("content-type", "")
     return response.status == 200 and kind.lower().startswith("text/event-stream")
 
 
-def _is_frames(response: aiohttp.ClientResponse) -> bool:
+def _is_frames(response: UpstreamAnswer) -> bool:
     """Return whether an answer is a stream of Amazon's binary frames."""
     return response.status == 200 and response.headers.get("content-type", "").lower().startswith(_FRAMES)
 
 
-def _is_stream(response: aiohttp.ClientResponse) -> bool:
+def _is_stream(response: UpstreamAnswer) -> bool:
     """Return whether an answer is a stream whose events can be read."""
     return _is_events(response) and not response.headers.get("content-encoding")
 

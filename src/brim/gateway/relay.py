@@ -7,14 +7,13 @@ import json
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
-import aiohttp
-
 from brim.gateway.body import decompressed_answer, json_value
 from brim.gateway.guard import Send
 from brim.gateway.problem import HttpProblem
 from brim.gateway.recall_stream import RecallStream
 from brim.gateway.stream_start import refusal_in
 from brim.gateway.upstream import Headers, returned_headers
+from brim.gateway.upstream_connection import UpstreamAnswer
 from brim.sessions.usage import usage_in
 from brim.wire.overflow import Overflow, is_overflow
 
@@ -23,7 +22,7 @@ T = TypeVar("T")
 KEEPALIVE = b": keepalive\n\n"
 _EVENT_ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 _LONGEST_LINE = 4 * 1024 * 1024
-_BROKEN = (aiohttp.ClientError, ConnectionError, TimeoutError)
+_BROKEN = (ConnectionError, TimeoutError)
 _FIRST_SECONDS = 0.25
 """Seconds after which the head of a stream that is kept back is sent with a comment: so they leave within 0.3 s."""
 _LAST = 16_384
@@ -132,13 +131,13 @@ async def send_answer(send: Send, status: int, headers: Headers, body: bytes) ->
     await send_piece(send, body, more=False)
 
 
-async def send_read(send: Send, response: aiohttp.ClientResponse, raw: bytes, more: Headers) -> None:
+async def send_read(send: Send, response: UpstreamAnswer, raw: bytes, more: Headers) -> None:
     """Pass back an answer of which bytes were read: decompressed if they are all, or else as it comes.
 
     Raises:
-        ClientError: the connection to upstream broke.
+        BrokenAnswer: the connection to upstream broke.
     """
-    if response.content.at_eof():
+    if response.at_end:
         content = decompressed_answer(response, raw)
         headers = [*returned_headers(response, whole=content is raw), *more]
         await send_answer(send, response.status, headers, content)
@@ -147,16 +146,16 @@ async def send_read(send: Send, response: aiohttp.ClientResponse, raw: bytes, mo
     await pass_bytes(response, send, raw)
 
 
-async def pass_bytes(response: aiohttp.ClientResponse, send: Send, first: bytes = b"") -> bytes:
+async def pass_bytes(response: UpstreamAnswer, send: Send, first: bytes = b"") -> bytes:
     """Pass on the bytes of an answer whose headers were sent, and return the last of them.
 
     Raises:
-        ClientError: the connection to upstream broke; the server then breaks the client's too.
+        BrokenAnswer: the connection to upstream broke; the server then breaks the client's too.
     """
     last = first
     if first:
         await send_piece(send, first)
-    while piece := await response.content.readany():
+    while piece := await response.read():
         await send_piece(send, piece)
         last = (last + piece)[-_LAST:]
     await send_piece(send, b"", more=False)
@@ -176,7 +175,7 @@ def usage_at_end(last: bytes) -> Any:
 
 
 async def pass_stream(
-    response: aiohttp.ClientResponse,
+    response: UpstreamAnswer,
     send: Send,
     *,
     first: bytes,
@@ -202,7 +201,7 @@ async def pass_stream(
                 await send_piece(send, piece if strip is None else strip.passed(piece))
             try:
                 async with asyncio.timeout(keepalive) as limit:
-                    piece = await response.content.readany()
+                    piece = await response.read()
             except TimeoutError:
                 if not limit.expired():
                     raise

@@ -6,53 +6,55 @@ to a private address may be an attempt to have the gateway call, with its key, w
 
 from __future__ import annotations
 
+import asyncio
 import socket
+from collections.abc import Awaitable, Callable
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
-
-from aiohttp.abc import AbstractResolver, ResolveResult
-from aiohttp.resolver import ThreadedResolver
 
 _WRAPPED = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))
 """IPv6 networks whose addresses end with an IPv4 address."""
 
-Address = IPv4Address | IPv6Address
+IpAddress = IPv4Address | IPv6Address
 
 
-class SafeResolver(AbstractResolver):
+async def looked_up(host: str, port: int) -> list[str]:
+    """Return the addresses of a name, as the system knows them, in their order.
+
+    Raises:
+        OSError: it has none.
+    """
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(each[4][0]) for each in found))
+
+
+class SafeResolver:
     """Resolves names, without the addresses that requests must not be sent to."""
 
-    def __init__(self, inner: AbstractResolver | None = None) -> None:
-        self._inner = inner if inner is not None else ThreadedResolver()
+    def __init__(self, look_up: Callable[[str, int], Awaitable[list[str]]] = looked_up) -> None:
+        self._look_up = look_up
         self._public: set[str] = set()
         """Names that resolved to a public address before; all come from the settings, so they are few."""
 
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
+    async def resolve(self, host: str, port: int) -> list[str]:
         """Return the allowed addresses of a name.
 
         Raises:
             OSError: the name has no allowed address.
         """
-        found = await self._inner.resolve(host, port, family)
-        allowed = [each for each in found if self._allows(host, address_of(each["host"]))]
+        allowed = [each for each in await self._look_up(host, port) if self._allows(host, address_of(each))]
         if not allowed:
             raise OSError(f"{host} resolves to no address that requests may be sent to")
-        if any(address_of(each["host"]).is_global for each in allowed):
+        if any(address_of(each).is_global for each in allowed):
             self._public.add(host)
         return allowed
 
-    async def close(self) -> None:
-        """Close the resolver."""
-        await self._inner.close()
-
-    def _allows(self, host: str, address: Address) -> bool:
+    def _allows(self, host: str, address: IpAddress) -> bool:
         if address.is_link_local or address.is_multicast or address.is_unspecified:
             return False
         return address.is_global or host not in self._public
 
 
-def address_of(text: str) -> Address:
+def address_of(text: str) -> IpAddress:
     """Return an IP address; of an IPv6 address that stands for an IPv4 address, that one."""
     address = ip_address(text.partition("%")[0])
     if isinstance(address, IPv4Address) or address.is_loopback or address.is_unspecified:

@@ -7,8 +7,6 @@ from collections.abc import Awaitable, Callable
 from functools import lru_cache, partial
 from typing import Any
 
-import aiohttp
-
 from brim.gateway import client_request, relay
 from brim.gateway.body import decompress_body, decompressed_answer, json_value, read_answer, read_body
 from brim.gateway.decision import Decision
@@ -20,6 +18,7 @@ from brim.gateway.policy import ruled
 from brim.gateway.problem import MESSAGES, PATH, RESPONSES, HttpProblem
 from brim.gateway.state import GatewayState
 from brim.gateway.upstream import Headers, address, returned_headers, sent_headers
+from brim.gateway.upstream_connection import BrokenAnswer
 from brim.observe.metrics import CONTENT_TYPE
 
 Handler = Callable[[GatewayState, IncomingRequest, Send], Awaitable[None]]
@@ -120,7 +119,7 @@ async def _pass(state: GatewayState, incoming: IncomingRequest, send: Send) -> N
             state.conversations.windows.take(settings.base(route), json_value(decompressed_answer(response, first)))
         await relay.send_head(send, response.status, [*returned_headers(response, whole=True), *mine])
         await relay.pass_bytes(response, send, first)
-    except (aiohttp.ClientError, TimeoutError) as error:
+    except (BrokenAnswer, TimeoutError) as error:
         raise relay.broken_answer(error) from error
     finally:
         response.close()
@@ -142,7 +141,7 @@ async def _count(state: GatewayState, incoming: IncomingRequest, send: Send, rou
                 return
         finally:
             response.close()
-    except (HttpProblem, aiohttp.ClientError, TimeoutError):
+    except (HttpProblem, BrokenAnswer, TimeoutError):
         pass  # Counting needs no server.
     await decompress_body(incoming, settings.most_bytes)
     values, method = await state.work(_counted, state, incoming, route)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import aiohttp
-
 from brim.gateway.body import json_value
 from brim.gateway.server_event import EventReader
+from brim.gateway.upstream_connection import UpstreamAnswer
 from brim.wire.overflow import Overflow, is_overflow
 
 _PRELIMINARY = ("response.created", "response.in_progress", "response.queued", "message_start", "ping", "keepalive")
@@ -37,13 +36,13 @@ class StreamStart:
         """All bytes that were read."""
         return b"".join(self._pieces)
 
-    async def read(self, response: aiohttp.ClientResponse) -> None:
+    async def read(self, response: UpstreamAnswer) -> None:
         """Read events until one decides, or the stream ends.
 
         Raises:
-            ClientError: the connection broke.
+            BrokenAnswer: the connection broke.
         """
-        while not self.decided and (piece := await response.content.readany()):
+        while not self.decided and (piece := await response.read()):
             self.feed(piece)
 
     def feed(self, piece: bytes) -> None:
