@@ -150,7 +150,11 @@ AREAS = (
                 "room: int | Fraction = budget",
                 "room: int | Fraction = budget + 1",
             ),
-            ("floors are not held against the more essential", "= sum(claim.need for claim in members)", "= 0"),
+            (
+                "floors are not held against the more essential",
+                "= sum([claim.need for claim in members if claim.reserved])",
+                "= 0",
+            ),
             ("floors are held although the policy stops", "claim._replace(reserved=0, least=", "claim._replace(least="),
             ("one floor forgets the floors before it", "gate = need + kept", "gate = need"),
             ("a share of the budget is rounded up", "money = floor(cap) - spent", "money = -floor(-cap) - spent"),
@@ -166,8 +170,8 @@ AREAS = (
             ),
             (
                 "the essential sum has no separators",
-                "sum(claim.least + claim.toll for claim in claims if",
-                "sum(claim.least for claim in claims if",
+                "sum([claim.least + claim.toll for claim in claims if",
+                "sum([claim.least for claim in claims if",
             ),
             (
                 "required is not served first",
@@ -248,7 +252,7 @@ AREAS = (
             ("a text of the grant's size is cut", "if grant >= self.size:", "if grant > self.size:"),
             (
                 "entries are kept from the wrong side",
-                '"newest" if section.keeps_end else "best"',
+                '"newest" if newest else "best"',
                 '"newest" if section.keep == "newest" else "best"',
             ),
             ("the handle names the cut text", "handle(text or section.text)", "handle(self.kept)"),
@@ -699,7 +703,13 @@ AREAS = (
         "meter/seamed_texts.py",
         "tests/meter/test_seamed_texts.py",
         (
-            ("joins of chosen texts count nothing", " + sum(map(self._joins.__getitem__, pairwise(chosen)))", ""),
+            ("joins of chosen texts count nothing", " + sum(map(self._joins.__getitem__, joins))", ""),
+            (
+                "a text without seams is left out of its join",
+                "*[self.texts[index] for index in between], ",
+                "",
+            ),
+            ("a text without seams at the start is not counted", "lead += ", "_ = "),
             ("other texts are taken for the same", "and self.texts == texts", ""),
             ("joins are cached without end", "if len(self._joins) > _PAIRS * len(self.texts):", "if False:"),
         ),
@@ -710,13 +720,13 @@ AREAS = (
         (
             (
                 "the marker stands on the wrong side",
-                "return [marker, *texts] if self.keep",
-                "return [*texts, marker] if self.keep",
+                "return [marker, *kept] if self.keep",
+                "return [*kept, marker] if self.keep",
             ),
             (
                 "the marker counts what was kept",
-                "marker = sorted(kept), self._marker(len(entries) - len(kept))",
-                "marker = sorted(kept), self._marker(len(kept))",
+                "marker = self._marker(len(entries) - len(kept))",
+                "marker = self._marker(len(kept))",
             ),
             ("an entry that is too big ends the run", "or joined.size(following) * _BIG > limit or", "or"),
             (

@@ -127,7 +127,7 @@ AREAS = (
                 "        self._reductions.pop(self._turns.turn_of(position), None)\n",
                 "",
             ),
-            ("a part that is near is not joined", "kept[last][0] <= far", "False"),
+            ("a part that is near is not joined", "if low > far:", "if True:"),
         ),
     ),
     (
@@ -241,7 +241,7 @@ AREAS = (
             ),
             (
                 "the note is not counted",
-                "return self.units + note_units(self.turns, self.kept, self.note)",
+                "return self.units + (note_units(self.turns, self.kept, self.note) if self.note else 0)",
                 "return self.units",
             ),
             ("a refusal tells the wrong sum", "needed, unit = sum(parts.values())", "needed, unit = self.budget"),

@@ -37,7 +37,7 @@ AREAS = (
                 "{**value, **body[name]} if name in body and isinstance(value, Mapping) else value",
                 "value",
             ),
-            ("what is left over is not offered again", "if left < _WORTH or not steps", "if True or not steps"),
+            ("what is left over is not offered again", "if left < _WORTH or first is None", "if True or first is None"),
             (
                 "two messages of the user follow each other",
                 "if not turns.wire.pairs or fit is None",

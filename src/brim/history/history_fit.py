@@ -144,7 +144,7 @@ class HistoryFit:
     @property
     def used(self) -> int:
         """Tokens of everything that is sent."""
-        return self.units + note_units(self.turns, self.kept, self.note)
+        return self.units + (note_units(self.turns, self.kept, self.note) if self.note else 0)
 
     @property
     def kept(self) -> list[Span]:

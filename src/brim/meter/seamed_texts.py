@@ -6,7 +6,7 @@ the seams where counts add up, and the count of a choice is a sum of whole numbe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Protocol
 
@@ -32,11 +32,14 @@ class SeamedTexts(JoinedTexts):
 
     def __init__(self, meter: _Additive, texts: Sequence[str], separator: str) -> None:
         super().__init__(meter, texts, separator)
-        self._sizes: list[int | None] = [None] * len(texts)
+        self._sizes: dict[int, int] = {}
         self._ends: list[Ends | None] = [None] * len(texts)
         self._inner: dict[int, int] = {}
-        """The count between the seams of a text; a short text has none."""
-        self._joins: dict[tuple[int, int], int] = {}
+        """The count between the seams of a text."""
+        self._seamless: set[int] = set()
+        """Texts without seams, such as short ones: they are counted as a part of the join that they stand in."""
+        self._joins: dict[tuple[int, ...], int] = {}
+        """The count from the last seam of the first of some texts to the last seam of the last."""
 
     def holds(self, texts: Sequence[str], separator: str) -> bool:
         """Return whether these are its texts and its separator."""
@@ -44,21 +47,19 @@ class SeamedTexts(JoinedTexts):
 
     def size(self, index: int) -> int:
         """Return the count of one text."""
-        known = self._sizes[index]
+        known = self._sizes.get(index)
         if known is None:
             known = self._sizes[index] = self._meter.count(self.texts[index])
         return known
 
     def sizes(self, indexes: Sequence[int]) -> list[int]:
         """Return the counts of some texts; new ones are counted together."""
-        own = self._sizes
-        found = [own[index] for index in indexes]
-        if None in found:
+        try:
+            return list(map(self._sizes.__getitem__, indexes))
+        except KeyError:
             counts = self._meter.count_many([self.texts[index] for index in indexes])
-            for index, count in zip(indexes, counts, strict=True):
-                own[index] = count
+            self._sizes.update(zip(indexes, counts, strict=True))
             return counts
-        return found  # type: ignore[return-value]  # that is what was asked
 
     def count(self, chosen: Sequence[int], before: str = "", after: str = "") -> int:
         """Return the count of some texts, joined, with more text before and after; at least one is chosen."""
@@ -68,34 +69,54 @@ class SeamedTexts(JoinedTexts):
         return self._meter.count(ends[0]) + ends[2] + self._meter.count(ends[1])
 
     def ends(self, chosen: Sequence[int], before: str = "", after: str = "") -> Ends:
-        """Return the ends of that text; nothing if one of the texts has no seams."""
+        """Return the ends of that text; nothing if none of the texts has seams."""
+        joins: Iterable[tuple[int, ...]] = pairwise(chosen)
+        first, last, lead, trail = chosen[0], chosen[-1], before, after
+        if self._seamless and not self._seamless.isdisjoint(chosen):
+            places = [at for at, index in enumerate(chosen) if index not in self._seamless]
+            if not places:
+                return ()
+            first, last, joins = chosen[places[0]], chosen[places[-1]], _joins(chosen, places)
+            lead += "".join([self.texts[index] + self._separator for index in chosen[: places[0]]])
+            trail = "".join([self._separator + self.texts[index] for index in chosen[places[-1] + 1 :]]) + trail
         try:
-            inner = sum(map(self._inner.__getitem__, chosen)) + sum(map(self._joins.__getitem__, pairwise(chosen)))
+            inner = self._inner[first] + sum(map(self._joins.__getitem__, joins))
         except KeyError:
-            return self.ends(chosen, before, after) if self._learn(chosen) else ()
-        first, last = self._ends[chosen[0]], self._ends[chosen[-1]]
-        return before + first[0], last[1] + after, inner  # type: ignore[index,misc]  # both have a count
+            self._learn(chosen)
+            return self.ends(chosen, before, after)
+        start, end = self._ends[first], self._ends[last]
+        return lead + start[0], end[1] + trail, inner  # type: ignore[index,misc]  # both have a count
 
     def _pieces(self, chosen: Sequence[int], before: str, after: str) -> list[str]:
         pieces = [self._separator] * (2 * len(chosen) - 1)
         pieces[::2] = [self.texts[index] for index in chosen]
         return [before, *pieces, after]
 
-    def _learn(self, chosen: Sequence[int]) -> bool:
-        """Count what is new of a choice, and return whether it can be added up: a text without seams cannot."""
-        new = [index for index in chosen if self._ends[index] is None]
-        for index, ends in zip(new, self._meter.ends([self.texts[index] for index in new]), strict=True):
-            self._ends[index] = ends
-            if ends:
-                self._inner[index] = ends[2]
-        if any(index not in self._inner for index in chosen):
-            return False
+    def _learn(self, chosen: Sequence[int]) -> None:
+        """Count what is new of a choice."""
+        if new := [index for index in chosen if self._ends[index] is None]:
+            for index, ends in zip(new, self._meter.ends([self.texts[index] for index in new]), strict=True):
+                self._ends[index] = ends
+                if ends:
+                    self._inner[index] = ends[2]
+                else:
+                    self._seamless.add(index)
         if len(self._joins) > _PAIRS * len(self.texts):
             self._joins = {}
-        pairs = [pair for pair in pairwise(chosen) if pair not in self._joins]
-        self._joins.update(zip(pairs, self._meter.count_many([self._join(*pair) for pair in pairs]), strict=True))
-        return True
+        joins: Iterable[tuple[int, ...]] = pairwise(chosen)
+        if not self._seamless.isdisjoint(chosen):
+            joins = _joins(chosen, [at for at, index in enumerate(chosen) if index not in self._seamless])
+        unknown = [join for join in joins if join not in self._joins]
+        for join, count in zip(unknown, self._meter.count_many(list(map(self._join, unknown))), strict=True):
+            self._joins[join] = count + self._inner[join[-1]]
 
-    def _join(self, left: int, right: int) -> str:
-        before, after = self._ends[left], self._ends[right]
-        return f"{before[1]}{self._separator}{after[0]}"  # type: ignore[index,misc]  # both were learned
+    def _join(self, texts: tuple[int, ...]) -> str:
+        """Return the text from the last seam of the first of some texts to the first seam of the last."""
+        first, *between, last = texts
+        pieces = [self._ends[first][1], *[self.texts[index] for index in between], self._ends[last][0]]  # type: ignore[index,misc]  # both were learned
+        return self._separator.join(pieces)
+
+
+def _joins(chosen: Sequence[int], places: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return each two texts of a choice that have seams and follow each other, with the texts between them."""
+    return [tuple(chosen[first : last + 1]) for first, last in pairwise(places)]

@@ -150,8 +150,8 @@ def _sections(name: str, given: SectionsOrText) -> Sequence[Section]:
         return ()
     if isinstance(given, str):
         return (Section(name, given, priority="required"),)
-    sections = [each for each in given if isinstance(each, Section)] if isinstance(given, Sequence) else []
-    if not isinstance(given, Sequence) or len(sections) < len(given):
+    sections = [each for each in given if isinstance(each, Section)] if isinstance(given, Sequence) else None
+    if sections is None or len(sections) < len(given):
         raise InvalidType(name, given, "a text or a list of Section")
     return sections
 
@@ -177,12 +177,12 @@ def _history(
 def _check_fields(fields: Any, wire: Wire) -> None:
     """Pass if no field has an argument of its own."""
     taken = [wire.model_key, wire.list_key, wire.system_key, *(wire.tools_at if len(wire.tools_at) == 1 else ())]
-    for name in fields if isinstance(fields, Mapping) else ():
+    for name in fields if fields and isinstance(fields, Mapping) else ():
         if name in taken:
             raise InvalidValue(f"fields {name}", fields[name], "left out: it has an argument of its own")
 
 
-def _turn_options(given: Mapping[str, Any], summarise: Summarise | None) -> dict[str, Any]:
+def _turn_options(given: Mapping[str, Any], summarise: Summarise | None) -> Mapping[str, Any]:
     """Return all options of the history.
 
     Raises:
@@ -191,10 +191,12 @@ def _turn_options(given: Mapping[str, Any], summarise: Summarise | None) -> dict
     for name in given:
         if name not in TurnOptions.__annotations__:
             raise TypeError(f"fit_request() got an unexpected keyword argument {name!r}")
-    options = Options(**given, summarise=summarise) if given or summarise is not None else _USUAL
+    if not given and summarise is None:
+        return _USUAL
+    options = Options(**given, summarise=summarise)
     return {name: getattr(options, name) for name in _TURN_OPTIONS}
 
 
 _TERMS = tuple(slot.name for slot in fields_of(RequestTerms))
 _TURN_OPTIONS = (*TurnOptions.__annotations__, "summarise")
-_USUAL = Options()
+_USUAL: Mapping[str, Any] = {name: getattr(Options(), name) for name in _TURN_OPTIONS}

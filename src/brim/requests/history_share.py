@@ -61,7 +61,7 @@ class HistoryShare:
             self.ceiling = max(0, int(ceiling) - system)
         if self.tools is not None:
             self.tools.pinned = self.tools.indexes(self.history.called(essential))
-        self.pinned, self.others = PinnedTurns(self), OtherTurns(self)
+        self.pinned, self.others = PinnedTurns(self), OtherTurns(self, self.terms.history_rank)
 
     @property
     def wanted(self) -> int:
@@ -71,6 +71,8 @@ class HistoryShare:
     @property
     def floor(self) -> int | Fraction:
         """Tokens of turns that are reserved besides those that always stay."""
+        if not self.terms.history_floor:
+            return 0
         floor = of_budget(units_or_share("history_floor", self.terms.history_floor), self.budget)
         return max(floor - self.history.turns.fixed - self.essential, 0)
 
@@ -187,6 +189,8 @@ class OtherTurns:
     """The turns that stay if there is room."""
 
     share: HistoryShare
+    rank: int
+    """The priority of the history."""
     grant: int = 0
     load: int = 0
     offer: int = 0
@@ -194,11 +198,6 @@ class OtherTurns:
     reason: str = ""
     name: str = "messages"
     required: bool = False
-
-    @property
-    def rank(self) -> int:
-        """The priority of the history."""
-        return self.share.terms.history_rank
 
     @property
     def size(self) -> int:

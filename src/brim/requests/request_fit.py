@@ -23,7 +23,6 @@ from brim.requests.request import Request
 from brim.requests.terms import PAGES, RequestTerms
 from brim.requests.tool_relevance import functions_of, relevant_order
 from brim.requests.tool_share import ToolShare
-from brim.sections.allocation import Claim
 from brim.sections.draft import SMOOTH, Draft
 from brim.sections.layout import Layout, layout
 from brim.sections.section_fit import Bidder, SectionFit
@@ -106,15 +105,17 @@ class RequestFit(SectionFit):
         """
         if left < _WORTH or self.options["policy"] != "truncate_then_continue":
             return False
-        bidders = self.bidders()
-        steps = [bidder.rank for bidder in bidders if not bidder.required and self._in_steps(bidder)]
+        others = [bidder for bidder in self.bidders() if not bidder.required]
+        cut = [bidder for bidder in others if bidder.load < bidder.size or self.share.tools is not None]
+        able = [bidder for bidder in cut if self._offer(bidder, left) >= self._least_offer(bidder)]
+        first = min([bidder.rank for bidder in others if self._in_steps(bidder)], default=None) if able else None
         taken = False
-        for bidder in sorted(bidders, key=lambda bidder: bidder.rank):
-            if left < _WORTH or not steps or bidder.required or bidder.rank < min(steps):
+        for bidder in sorted(able, key=lambda bidder: bidder.rank):
+            if left < _WORTH or first is None or bidder.rank < first:
                 continue
             had, grant, claim = bidder.load, bidder.grant, bidder.claim(self.toll)
-            offer = min(claim.wanted, had + left - (0 if had else self.toll))
-            if not self._may_take(bidder, claim, offer):
+            offer = min(claim.wanted, self._offer(bidder, left))
+            if had >= claim.wanted or offer < max(self._least_offer(bidder), claim.least):
                 continue
             before = self._state(bidder)
             if bidder.take(offer) <= had:
@@ -130,10 +131,13 @@ class RequestFit(SectionFit):
         owners: list[Any] = [bidder, *((self.share, self.share.tools) if isinstance(bidder, OtherTurns) else ())]
         return [(owner, name, getattr(owner, name)) for owner in owners if owner for name in owner.__slots__]
 
-    def _may_take(self, bidder: Bidder, claim: Claim, offer: int) -> bool:
-        """Return whether a bidder can use more than it has."""
-        had = max(bidder.grant, self.offered.get(id(bidder), 0))  # It did not use more of that offer.
-        return bidder.load < claim.wanted and offer >= max(had + _WORTH, claim.least)
+    def _offer(self, bidder: Bidder, left: int) -> int:
+        """Return what a bidder could have with what is left over."""
+        return bidder.load + left - (0 if bidder.load else self.toll)
+
+    def _least_offer(self, bidder: Bidder) -> int:
+        """Return the fewest tokens that are worth an offer: the bidder did not use more of the last one."""
+        return max(bidder.grant, self.offered.get(id(bidder), 0)) + _WORTH
 
     def _in_steps(self, bidder: Bidder) -> bool:
         """Return whether a bidder may have left some of its offer unused."""
@@ -147,13 +151,19 @@ class RequestFit(SectionFit):
         share = self.share
         turns = [share.pinned] if share.essential else []
         others = [share.others] if share.total > share.essential else []
-        tools = [] if share.tools is None or not share.tools.claim(0).wanted else [share.tools]
+        tools = [share.tools] if share.tools is not None and self._offers_tools else []
         return [*self.lives["system"], *tools, *turns, *others, *self.lives["user"]]
 
     @property
     def _alone(self) -> bool:
         """Whether sections are all that there is: then the result is that of `fit`."""
-        return len(self.live) == len(self.bidders())
+        share = self.share
+        return not share.essential and share.total <= share.essential and not self._offers_tools
+
+    @property
+    def _offers_tools(self) -> bool:
+        """Whether tools are chosen and any of them is wanted."""
+        return self.share.tools is not None and self.share.tools.claim(0).wanted > 0
 
     def room(self) -> int:
         """Return the tokens that the bidders share, the separator of each section included."""
@@ -163,7 +173,7 @@ class RequestFit(SectionFit):
         for page in _PAGES:
             if lives := self.lives[page]:
                 frame = self.frames[page]
-                sure = any(draft.required for draft in lives) or (self._alone and len(lives) == len(self.live))
+                sure = any(draft.section.required for draft in lives) or (self._alone and len(lives) == len(self.live))
                 # A page that may stay empty has no separator to save, but its framing is saved then.
                 room += (self.toll if sure else min(self.toll, frame)) - frame
         return room
@@ -184,7 +194,7 @@ class RequestFit(SectionFit):
             tools=tools,
         )
         self.share = share
-        must = sum(draft.wanted + self.toll for draft in self.live if draft.required)
+        must = sum([draft.wanted + self.toll for draft in self.live if draft.section.required])
         share.tight = must + share.essential + share.pinned_tools > self.room()
         return share
 
@@ -309,7 +319,7 @@ class RequestFit(SectionFit):
         )
 
     def _shown(self) -> dict[str, Any] | None:
-        return shown_fields(self.fields) or None
+        return None if self.fields is None else shown_fields(self.fields) or None
 
     def _written(self, fitted: Fitted, texts: Mapping[str, str], used: int) -> Receipt:
         """Return the receipt: the parts in the order of the page."""

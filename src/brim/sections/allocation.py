@@ -89,7 +89,7 @@ def allocate(
 
 def essential(claims: Sequence[Claim]) -> int:
     """Return the fewest tokens that the required claims take."""
-    return sum(claim.least + claim.toll for claim in claims if claim.required and claim.wanted)
+    return sum([claim.least + claim.toll for claim in claims if claim.required and claim.wanted])
 
 
 def _under(policy: Policy, claim: Claim) -> Claim:
@@ -112,12 +112,12 @@ def _caps(classes: Sequence[Sequence[Claim]], budget: int) -> list[int | Fractio
     gate: int | Fraction = 0
     before = 0
     for members in classes:
-        need: int | Fraction = sum(claim.need for claim in members)
+        need: int | Fraction = sum([claim.need for claim in members if claim.reserved])
         kept = gate if members[0].required else min(before, need + gate)
         if need:
             gate = need + kept
         gates.append((need, kept))
-        before += sum(claim.full for claim in members)
+        before += sum([claim.full for claim in members])
     caps: list[int | Fraction] = []
     room: int | Fraction = budget
     for need, kept in reversed(gates):

@@ -35,13 +35,13 @@ def records(section: Section, marker: str | None) -> Records:
     from brim.truncate.records import Records
 
     marker = None if marker is None else marker.strip("\n")  # Each entry and the marker have a line of their own.
-    order = None
-    if section.scores is not None and not section.keeps_end:
+    order, newest = None, section.keeps_end
+    if section.scores is not None and not newest:
         order = tuple(section.entry_order)
         if section.most is not None:
             at = {index: i for i, index in enumerate(section.chosen_indexes)}
             order = tuple([at[index] for index in order if index in at])
-    return Records(marker=marker, keep="newest" if section.keeps_end else "best", separator=section.joiner, order=order)
+    return Records(marker=marker, keep="newest" if newest else "best", separator=section.joiner, order=order)
 
 
 @dataclass(slots=True, eq=False)
@@ -147,10 +147,11 @@ class Draft:
             return Claim(wanted, min(self.marked, wanted) or 1, 0, self.rank, False, 1, toll)
         weight = section.weight if isinstance(section.weight, int) else Fraction(str(section.weight))
         floor = self._floor if section.floor else 0
+        sizes = self._sizes(wanted) if section.forms else ()
         if not cuttable or (section.required and not floor):
-            least = min(self._sizes(wanted), default=wanted)
+            least = min(sizes, default=wanted)
         else:
-            least = min(self.marked, wanted, *self._sizes(wanted))
+            least = min(self.marked, wanted, *sizes)
         least = max(least, int(floor), 1)
         reserved = max(floor, least) if section.required or (floor and not cuttable) else floor
         return Claim(wanted, least, reserved, self.rank, section.required, weight, toll)

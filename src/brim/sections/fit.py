@@ -98,8 +98,10 @@ def check(sections: Sequence[Section], options: Mapping[str, Any]) -> None:
     if options["show_budget"] and (i := seen.get(budget_section.NAME, -1)) >= 0:
         raise InvalidValue(f"sections[{i}] name", budget_section.NAME, "another: show_budget adds it")
     for name, choices in _CHOICES.items():
-        check_choice(name, options[name], choices)
-    staged(options.get("stages", ()))
+        if options[name] not in choices:
+            check_choice(name, options[name], choices)
+    if "stages" in options:
+        staged(options["stages"])
     for name, optional in (("separator", False), ("template", True), ("hard_marker", True)):
         value = options.get(name)
         if not isinstance(value, str) and not (optional and value is None):

@@ -274,6 +274,8 @@ class SectionFit:
 
     def _count_pieces(self, pieces: Sequence[str], enough: int | None = None) -> int:
         """Return the count of a page."""
+        if len(pieces) == 1 and pieces[0] in self.counts:
+            return self.counts[pieces[0]]
         chosen = [draft.selected for draft in self.live if draft.selected is not None]
         known = {id(each.text): each.ends for each in chosen if each.ends}
         seams = {i: known[id(piece)] for i, piece in enumerate(pieces) if id(piece) in known} if known else None

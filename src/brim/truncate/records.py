@@ -8,16 +8,15 @@ far as they fit. Each entry is counted once; the counts only guide the search, a
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from operator import is_
 from typing import Literal
 
 from brim.errors import DoesNotFit, InvalidValue
 from brim.meter.base import BaseMeter, Meter
 from brim.meter.joined_texts import Ends, JoinedTexts
-from brim.truncate.base import BaseTruncator, Cut, refusal, shrink
+from brim.truncate.base import BaseTruncator, Cut, refusal
 from brim.truncate.ends import Head, Tail
 from brim.truncate.marker import filled
 from brim.truncate.search import largest
@@ -101,7 +100,7 @@ class Records(BaseTruncator):
         if after is None:
             raise refusal(text, joined.count(*self._shown(count, 1)), limit, meter)
         kept = {index: entries[index] for index in self._order(count)[:n]}
-        return self._selection(kept, before, self._joint(joined, kept, meter))
+        return self._joint(joined, kept, before, meter)
 
     def _run(self, joined: JoinedTexts, count: int, before: int, limit: int, meter: Meter) -> tuple[int, int | None]:
         """Return how many entries from the kept side fit, and their count with the marker; `None` if not one does."""
@@ -123,43 +122,35 @@ class Records(BaseTruncator):
 
         `run` is the number of entries that fit whole from the kept side, and their count with the marker.
         """
-        kept: dict[int, str] = {}
-        joint: tuple[str, int, Ends] = "", 0, ()
-
-        def build(room: int) -> str:
-            nonlocal kept, joint
+        before, room = meter.count(text), limit
+        while room > 0:
             kept = self._spread(joined, run, room, meter)
             if len(kept) <= (run[0] if room == limit else 0):
-                return ""
-            joint = self._joint(joined, kept, meter)
-            return joint[0]
+                return None
+            made = self._joint(joined, kept, before, meter)
+            if made.after <= limit or not made.text:
+                return made if made.text else None
+            room -= made.after - limit  # Joined texts can count more than they do apart.
+        return None
 
-        try:
-            cut = shrink(text, limit, meter, build, lambda _: joint[1])
-        except DoesNotFit:
-            return None
-        return self._selection(kept, cut.before, joint)
-
-    def _joint(self, joined: JoinedTexts, kept: Mapping[int, str], meter: Meter) -> tuple[str, int, Ends]:
-        """Return the kept entries and the marker as one text, its count, and its ends if they are known."""
-        entries = joined.texts
-        text = self.separator.join(self._texts(entries, kept))
-        if len(kept) < len(entries) and all(map(is_, kept.values(), map(entries.__getitem__, kept))):
-            ends = joined.ends(sorted(kept), *self._beside(len(entries) - len(kept)))
-            if ends:
-                return text, meter.count(ends[0]) + ends[2] + meter.count(ends[1]), ends
-        if not isinstance(meter, BaseMeter):
-            return text, meter.count(text), ()
-        pieces = [piece for each in self._texts(entries, kept) for piece in (self.separator, each)]
-        after = meter.count_joined(pieces[1:])
-        meter.memo.put(text, after)
-        return text, after, ()
-
-    def _selection(self, kept: Mapping[int, str], before: int, joint: tuple[str, int, Ends]) -> Selection:
-        text, after, ends = joint
-        chosen = tuple(sorted(kept))
-        texts = tuple([kept[index] for index in chosen])
-        return Selection(text=text, before=before, after=after, kept=chosen, entries=texts, ends=ends)
+    def _joint(self, joined: JoinedTexts, kept: Mapping[int, str], before: int, meter: Meter) -> Selection:
+        """Return the kept entries and the marker as one text; `before` is the count of all entries."""
+        entries, chosen = joined.texts, sorted(kept)
+        own = [kept[index] for index in chosen]
+        texts = self._texts(entries, chosen, own)
+        text = self.separator.join(texts)
+        ends: Ends = ()
+        if len(own) < len(entries) and own == [entries[index] for index in chosen]:
+            ends = joined.ends(chosen, *self._beside(len(entries) - len(own)))
+        if ends:
+            after = meter.count(ends[0]) + ends[2] + meter.count(ends[1])
+        elif isinstance(meter, BaseMeter):
+            pieces = [piece for each in texts for piece in (self.separator, each)]
+            after = meter.count_joined(pieces[1:])
+            meter.memo.put(text, after)
+        else:
+            after = meter.count(text)
+        return Selection(text=text, before=before, after=after, kept=tuple(chosen), entries=tuple(own), ends=ends)
 
     def _spread(self, joined: JoinedTexts, run: tuple[int, int], room: int, meter: Meter) -> dict[int, str]:
         """Return the entries that are kept by index: small ones whole, big ones shortened to half of what is left.
@@ -173,10 +164,9 @@ class Records(BaseTruncator):
         kept = {index: entries[index] for index in order[:whole]}
         left = room - (used or meter.count(self._marker(len(entries))))
         first: int | None = None
-        for index in order[whole:]:
+        for index, size in self._candidates(joined, order[whole:], left, room, join):
             if left <= join:
                 break
-            size = joined.size(index) + join
             if size <= left:
                 kept[index] = entries[index]
                 left -= size
@@ -195,14 +185,26 @@ class Records(BaseTruncator):
             kept[first] = _piece(entries[first], meter.count(kept[first]) + left, meter, 1) or kept[first]
         return kept
 
-    def _texts(self, entries: Sequence[str], kept: Mapping[int, str]) -> list[str]:
+    def _candidates(
+        self, joined: JoinedTexts, order: Sequence[int], left: int, room: int, join: int
+    ) -> Iterator[tuple[int, int]]:
+        """Yield the entries that may be kept, whole or shortened, with their size; the next few are counted at once."""
+        # Of entries with scores, one that is too big is passed over.
+        fits, big = left - join, room // _BIG - join if self.order is not None else 0
+        for start in range(0, len(order) if fits > 0 else 0, _AT_ONCE):
+            some = order[start : start + _AT_ONCE]
+            for index, size in zip(some, joined.sizes(some), strict=True):
+                if size <= fits or size > big:
+                    yield index, size + join
+
+    def _texts(self, entries: Sequence[str], chosen: Sequence[int], kept: Sequence[str]) -> list[str]:
         """Return the kept entries with the marker where entries were dropped, or else after the shortened one."""
-        order, marker = sorted(kept), self._marker(len(entries) - len(kept))
-        texts = [kept[index] for index in order]
+        marker = self._marker(len(entries) - len(kept))
         if marker and len(kept) < len(entries):
-            return [marker, *texts] if self.keep == "newest" else [*texts, marker]
+            return [marker, *kept] if self.keep == "newest" else [*kept, marker]
+        texts = list(kept)
         if marker and self.marker is not None:
-            cut = (i for i, index in enumerate(order) if kept[index] != entries[index])
+            cut = (i for i, index in enumerate(chosen) if kept[i] != entries[index])
             texts.insert(next(cut, len(kept) - 1) + 1, marker)
         return texts
 

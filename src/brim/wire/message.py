@@ -61,7 +61,10 @@ class Message(NamedTuple):
     @property
     def last(self) -> Piece | None:
         """Its last piece in a known field; `None` if it has none."""
-        return next((piece for piece in reversed(self.pieces) if piece.kind != "remainder"), None)
+        for piece in reversed(self.pieces):
+            if piece.kind != "remainder":
+                return piece
+        return None
 
     def text(self) -> str:
         """Return its texts, calls and results, without thinking and media."""
