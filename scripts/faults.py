@@ -980,9 +980,8 @@ AREAS = (
             ),
             (
                 "texts count as kept before they are written",
-                "        self._write(work.lines, work.texts, work.state, work.turns)\n",
-                "        work.state.context.kept()\n"
-                "        self._write(work.lines, work.texts, work.state, work.turns)\n",
+                "        lines = [*work.lines, (META, self.meta(work.state))]\n",
+                "        work.state.context.kept()\n        lines = [*work.lines, (META, self.meta(work.state))]\n",
             ),
             ("the caller's own objects are replaced", "same.pop() if (same", "raw if (same"),
             ("a purged log stays as it is", "journal.number = 0\n", "return\n"),

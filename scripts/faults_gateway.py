@@ -231,21 +231,40 @@ AREAS = (
         (
             (
                 "words that are not in the index are taken out",
-                "if any(_checksum(known[text_id]) != checksum",
-                "if any(False",
+                "or any(_checksum(known[text_id]) != checksum",
+                "or any(False",
             ),
             ("the words of purged texts stay", "self._each(take_out, known.items())", "pass"),
         ),
     ),
     (
-        "store/sql.py",
+        "store/texts.py",
         "tests/store/test_store.py tests/store/test_oracle.py",
         (
             (
                 "a handle opens the text of any session",
-                'own = "" if session is None else f" AND {_OWN}"',
+                'own = "" if session is None else f" AND {OWN}"',
                 "own = f\" AND ? != ''\" * (session is not None)",
             ),
+            (
+                "a text repeats entries that are still to come",
+                "if source is None or any(source.session * LOG + number not in entries for number in source.numbers):",
+                "if source is None:",
+            ),
+            (
+                "a text that another session keeps is lost with the entries that it repeats",
+                "if (source := source_of(bytes(row[1]))) and source.session == key",
+                "if False and (source := source_of(bytes(row[1])))",
+            ),
+        ),
+    ),
+    (
+        "store/repetition.py",
+        "tests/store/test_repetition.py",
+        (
+            ("other entries give another text", " or zlib.crc32(content) != checksum", ""),
+            ("a long text takes its entries from the start", "start * len(entries) // size - _BEFORE", "0"),
+            ("a text with lines finds none of its lines", 'plain = b"\\n" in content', "plain = False"),
         ),
     ),
     (

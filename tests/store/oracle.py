@@ -108,6 +108,9 @@ class DictionaryStore:
                 now = self._clock()
                 written = self._touched(session, now)
                 written.entries += [(kind, now, body) for kind, body in given]
+                metas = [at for at, entry in enumerate(written.entries) if entry[0] == META]
+                for at in metas[:-1]:  # Only the newest has a body.
+                    written.entries[at] = (META, written.entries[at][1], b"{}")
                 written.meta = next((body for kind, body in reversed(given) if kind == META), written.meta)
             return last + len(given)
 
@@ -161,7 +164,13 @@ class DictionaryStore:
             rows = [row for row in rows if row.updated < check_time("before", before)]
         return rows[: check_whole("limit", limit)]
 
-    def keep(self, session: str, texts: Mapping[str, str]) -> None:
+    def keep(
+        self,
+        session: str,
+        texts: Mapping[str, str],
+        *,
+        repeating: Mapping[str, Sequence[int]] | None = None,
+    ) -> None:
         """Keep texts by their handles for a session."""
         check_name("session", session)
         given = {check_name("handle", handle): encode_text(text) for handle, text in texts.items()}

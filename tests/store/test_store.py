@@ -440,6 +440,49 @@ def test_a_purge_removes_old_sessions_and_the_texts_that_only_they_kept(store, c
     assert store.append("old", [("message", {})]) == 1
 
 
+LINES = "".join(f"line {number} of the build\n" for number in range(200))
+
+
+def test_a_text_that_repeats_entries_is_read_found_and_compared_as_any_other(store):
+    store.append("a", [("message", {"text": "earlier"}), ("message", {"text": LINES})])
+    store.keep("a", {"h": LINES, "part": LINES[:900], "other": "nothing of it"}, repeating={"h": [2], "part": [1, 2]})
+    store.keep("a", {"h": LINES})
+    assert [store.text(name, session="a") for name in ("h", "part", "other")] == [LINES, LINES[:900], "nothing of it"]
+    assert {each.handle for each in store.search("builds")} == {"h", "part"}
+    with pytest.raises(InvalidValue, match="the name of one text only"):
+        store.keep("a", {"h": LINES + "more"}, repeating={"h": [2]})
+
+
+def test_a_text_that_repeats_entries_survives_them(store):
+    store.append("a", [("message", {"text": LINES})])
+    store.keep("a", {"own": LINES[5:], "shared": LINES}, repeating={"own": [1], "shared": [1]})
+    store.keep("b", {"shared": LINES}, repeating={"shared": [1]})
+    store.append("a", [("message", {"text": "more"})])
+    assert store.purge(session="a") == Purged(1, 2, 1, 0, 0)
+    assert (store.text("own"), store.text("shared", session="b")) == (None, LINES)
+    store.append("a", [("message", {"text": "another"})])
+    assert (store.text("shared"), [each.session for each in store.search("builds")]) == (LINES, ["b"])
+
+
+def test_a_text_may_name_entries_that_are_not_there(store):
+    store.append("a", [("message", {"text": LINES})])
+    store.keep("a", {"h": LINES}, repeating={"h": [1, 2]})
+    assert store.text("h") == LINES
+    store.append("a", [("message", {"text": "the second"})])
+    assert store.text("h") == LINES
+
+
+def test_a_log_has_the_body_of_its_newest_meta(store):
+    store.append("a", [("meta", {"n": 1}), ("note", {}), ("meta", {"n": 2})])
+    store.append("a", [("message", {}), ("meta", {"n": 3})])
+    assert [(entry.number, entry.body) for entry in store.entries("a", kinds=["meta"])] == [
+        (1, {}),
+        (3, {}),
+        (5, {"n": 3}),
+    ]
+    assert (store.sessions()[0].meta, store.entries("a", newest=True, limit=1)[0].body) == ({"n": 3}, {"n": 3})
+
+
 def test_a_purge_of_one_session_leaves_the_others(store, clock):
     for name in ("a", "b"):
         store.append(name, [("message", {})])

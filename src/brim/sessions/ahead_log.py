@@ -6,6 +6,8 @@ writing thousands of handles and messages at once.
 
 from __future__ import annotations
 
+import re
+from base64 import b85decode, b85encode
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -17,6 +19,8 @@ AHEAD = "ahead"
 """The kind of the entries."""
 KINDS = ("note", AHEAD)
 """The kinds of entries that tell which texts were dropped."""
+_HASH = re.compile("b2:[0-9a-f]{32}")
+_SHORT = "~"
 Chosen = tuple[int, str]
 """Some of the positions that the log has: how many to skip, and then a digit for each, which is 1 for one of them."""
 
@@ -44,7 +48,7 @@ class AheadLog:
         """Add turns and forms, and return the body of their entry."""
         self.turns.update(turns)
         self.forms.update(forms)
-        body: dict[str, Any] = {"turns": [[start, stop, *names] for start, (stop, names) in turns.items()]}
+        body: dict[str, Any] = {"turns": [[start, stop, *map(_short, names)] for start, (stop, names) in turns.items()]}
         if forms:
             body["forms"] = {str(at): [jsonable(form.raw), form.units] for at, form in forms.items()}
         if self.said:
@@ -58,7 +62,7 @@ class AheadLog:
         if body.get("anew"):
             self.turns, self.forms = {}, {}
         self._anew, self.said = False, body.get("said", False)
-        self.turns.update({start: (stop, tuple(names)) for start, stop, *names in body["turns"]})
+        self.turns.update({start: (stop, tuple(map(_whole, names))) for start, stop, *names in body["turns"]})
         self.forms.update({int(at): Form(raw, units) for at, (raw, units) in body.get("forms", {}).items()})
 
     def dropped(self, starts: Collection[int]) -> DroppedTurns:
@@ -69,6 +73,16 @@ class AheadLog:
     def handles(self, chosen: Sequence[Any]) -> list[str]:
         """Return the handles of the turns that `dropped` named."""
         return [name for start in chosen_in(self.turns, chosen) for name in self.turns[start][1]]
+
+
+def _short(name: str) -> str:
+    """Return a handle with fewer digits, since the log has one of every text."""
+    return _SHORT + b85encode(bytes.fromhex(name[3:])).decode() if _HASH.fullmatch(name) else name
+
+
+def _whole(name: str) -> str:
+    """Return the handle of what `_short` returned."""
+    return f"b2:{b85decode(name[1:]).hex()}" if name.startswith(_SHORT) else name
 
 
 def chosen_of(known: Iterable[int], some: Container[int]) -> Chosen:

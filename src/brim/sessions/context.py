@@ -15,7 +15,7 @@ from brim.history.result import Fitted
 from brim.history.spans import turns_at
 from brim.history.stable import HeldCut, Stable
 from brim.meter.base import BaseMeter
-from brim.sessions.read_ahead import LeftOut, ReadAhead, turn_texts
+from brim.sessions.read_ahead import LeftOut, ReadAhead
 from brim.wire import Format
 from brim.wire.message import Message
 
@@ -102,6 +102,7 @@ class Context:
         generation, kept = self._kept
         if generation == self.history.turns.generation:
             made._kept = made.history.turns.generation, {start: stop for start, stop in kept.items() if stop <= length}
+        made.ahead.numbers = {at: number for at, number in self.ahead.numbers.items() if at < length}
         made.rewind(self.checkpoint())
         return made
 
@@ -204,7 +205,7 @@ class Context:
         turns, log = self.history.turns, self.ahead.log
         cut = None if cut is None else (cut, turns.generation)
         if cut is not None and cut == self._cut and not self._left[1]:
-            return LeftOut({}, log.dropped(()))
+            return LeftOut({}, log.dropped(()), {})
         self._cut = cut
         there = set(map(id, sent))
         gone = [at for at, raw in enumerate(turns.raws) if id(raw) not in there]
@@ -215,8 +216,8 @@ class Context:
         self._left = len(gone), spans
         stored, texts = self.ahead.stored(spans), dict[str, str]()
         for start in spans.keys() - stored:
-            texts.update(turn_texts(self.history, turns.members(turns.turn_of(start))))
-        return LeftOut(texts, log.dropped(stored))
+            texts.update(self.ahead.turn_texts(turns.members(turns.turn_of(start))))
+        return LeftOut(texts, log.dropped(stored), {name: self.ahead.repeating.get(name, ()) for name in texts})
 
     @property
     def missing(self) -> int:

@@ -62,6 +62,7 @@ def restored_state(saved: SavedSession, meter: Any) -> SessionState:
     context = Context(model_meter.meter, saved.context, stable=stable, format=format, summary=summary)
     context.extend(saved.messages)
     context.ahead.log = saved.ahead
+    context.ahead.numbers = dict(enumerate(saved.numbers, start=len(saved.context)))
     return SessionState(
         settings=settings,
         context=context,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from brim.errors import Conflict, InvalidValue, StoreError
@@ -19,6 +20,7 @@ from brim.sessions.counts import Counts
 from brim.sessions.cut_record import cut_from
 from brim.sessions.dropped_texts import DroppedTexts
 from brim.sessions.model_meter import load_calibration
+from brim.sessions.read_ahead import Repeating
 from brim.sessions.settings import SessionSettings
 from brim.sessions.state import Last
 from brim.store.base import META, Body, LogEntry, Store
@@ -26,6 +28,8 @@ from brim.store.body import encode_body
 from brim.wire import Format, format_of
 
 Lines = Sequence[tuple[str, Body]]
+
+_NONE: Repeating = MappingProxyType({})
 
 _TRIES = 2
 """How often a write that failed is tried again at once, if failures of the store are not raised."""
@@ -73,6 +77,7 @@ class Journal:
         texts: Mapping[str, str] | None = None,
         ahead: Mapping[str, str] | None = None,
         turns: DroppedTurns | None = None,
+        repeating: Repeating | None = None,
     ) -> bool:
         """Write entries and dropped texts, all or none.
 
@@ -83,6 +88,7 @@ class Journal:
             texts: texts that were dropped, by their handles.
             ahead: texts that may be dropped later.
             turns: turns that were dropped, whose texts were written ahead.
+            repeating: the numbers of the entries that a text repeats, by its handle.
 
         Returns:
             whether what was read ahead is written; not if the entries have arrived with an earlier try.
@@ -105,7 +111,7 @@ class Journal:
             return True
         until = time.monotonic() + _PATIENCE
         try:
-            written = self._write(self.store, more, fresh)
+            written = self._write(self.store, more, fresh, repeating or {})
             self.shelf.note([*(turns.handles if turns is not None else ()), *texts])
         except Conflict:
             raise
@@ -145,24 +151,28 @@ class Journal:
         """Return the entries that others have written since the last one that is known here."""
         return [] if self.store is None else self.store.entries(self.session, after=self.number)
 
-    def _write(self, store: Store, lines: list[tuple[str, Body]], texts: Mapping[str, str]) -> bool:
+    def _write(
+        self, store: Store, lines: list[tuple[str, Body]], texts: Mapping[str, str], repeating: Repeating = _NONE
+    ) -> bool:
         """Write lines and texts after those that could not be written yet; return whether they had not arrived."""
         if self._settled(lines):
             self.shelf.put(texts)
             return False
         lines, texts = [*self.owed, *lines], {**self.shelf.owed, **texts}
         if lines:
-            self._append(store, lines, texts)
+            self._append(store, lines, texts, repeating)
         self.owed = []
         self.shelf.put(texts)
         return True
 
-    def _append(self, store: Store, lines: list[tuple[str, Body]], texts: Mapping[str, str]) -> None:
+    def _append(
+        self, store: Store, lines: list[tuple[str, Body]], texts: Mapping[str, str], repeating: Repeating
+    ) -> None:
         try:
             if texts:
                 with store.transaction():
-                    store.keep(self.session, texts)
                     number = store.append(self.session, lines, after=self.number)
+                    store.keep(self.session, texts, repeating=repeating)
             else:
                 number = store.append(self.session, lines, after=self.number)
             self.number = number
@@ -200,6 +210,8 @@ class Journal:
 
 
 def _same(entry: LogEntry, line: tuple[str, Body]) -> bool:
+    if entry.kind == line[0] == META and not entry.body:
+        return True  # There is a newer one by now.
     return entry.kind == line[0] and encode_body("body", entry.body) == encode_body("body", line[1])
 
 
@@ -213,6 +225,8 @@ class SavedSession:
     """The messages at the last compaction."""
     messages: list[Any] = field(default_factory=list)
     """The messages since."""
+    numbers: list[int] = field(default_factory=list)
+    """The numbers of their entries."""
     format: str | None = None
     """The format of the messages at the last compaction."""
     counts: Counts = field(default_factory=Counts)
@@ -259,9 +273,11 @@ class SavedSession:
         self.number = entry.number
         if kind == "message":
             self.messages.append(body.get("sent", body["message"]))
+            self.numbers.append(entry.number)
             self.counts.messages += 1
         elif kind == "compaction":
             self.context, self.messages, self.format, self.held = body["view"], [], format_in(body), None
+            self.numbers = []
             self.compacted = Compacted.from_dict(body["compacted"]) if body["compacted"] else None
             self.last, self.calibration, self.learnt = None, body["calibration"], []
             self.ahead = AheadLog()

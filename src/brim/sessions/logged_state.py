@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar
 from brim.amounts import units
 from brim.errors import Conflict, StoreError
 from brim.sessions import compaction
-from brim.sessions.ahead_log import AHEAD, DroppedTurns
+from brim.sessions.ahead_log import AHEAD
 from brim.sessions.compaction import Summariser
 from brim.sessions.fixed_parts import FixedParts
 from brim.sessions.initial_state import restored_state
@@ -210,6 +210,8 @@ class LoggedState:
             body = {"message": jsonable(raw), **marks}
             lines.append(("message", body if sent is raw else {**body, "sent": jsonable(sent)}))
         state.context.extend([sent for sent, _ in cut])
+        next_number = self._journal.number + len(self._journal.owed) + 1
+        state.context.ahead.numbers |= {had + i: next_number + i for i in range(len(given))}
         state.context.categories()
         state.counts.messages += len(given)
         try:
@@ -217,7 +219,12 @@ class LoggedState:
             keep = state.settings.keep_turns if summaries else 1
             ahead = state.context.ahead.run(len(given), state.budget, summaries=summaries, store=store, keep=keep)
             texts = {name: text for each in cut for name, text in each.texts.items()}
-            if not self._journal.write([*lines, *also, *state.context.ahead.lines()], texts, ahead):
+            repeating: dict[str, Sequence[int]] = {
+                name: [next_number + i] for i, each in enumerate(cut) for name in each.texts
+            }
+            repeating |= state.context.ahead.repeating
+            written = [*lines, *also, *state.context.ahead.lines()]
+            if not self._journal.write(written, texts, ahead, repeating=repeating):
                 state.context.ahead.forget()  # The log may have other turns of an earlier try.
         except BaseException:  # Whatever ended it, what was not written is not there.
             state.counts.messages -= len(given)
@@ -226,7 +233,8 @@ class LoggedState:
 
     def _done(self, work: PromptStep) -> None:
         """Write what a step has gathered, take over its state, and emit its events."""
-        self._write(work.lines, work.texts, work.state, work.turns)
+        lines = [*work.lines, (META, self.meta(work.state))]
+        self._journal.write(lines, work.texts, turns=work.turns, repeating=work.repeating)
         if work.state.context is not self._state.context:
             self._remains = self._state.context.remains()
         self._state = work.state
@@ -251,10 +259,8 @@ class LoggedState:
         else:
             self._write([("compaction", compaction_entry(state, ANOTHER_MODEL))])
 
-    def _write(
-        self, lines: Lines, texts: Any = None, state: SessionState | None = None, turns: DroppedTurns | None = None
-    ) -> None:
-        self._journal.write([*lines, (META, self.meta(state))], texts, turns=turns)
+    def _write(self, lines: Lines) -> None:
+        self._journal.write([*lines, (META, self.meta())])
 
 
 def _shapes(entry: LogEntry) -> bool:

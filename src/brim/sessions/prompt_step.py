@@ -43,6 +43,8 @@ class PromptStep:
     """Entries for the log."""
     texts: dict[str, str] = field(default_factory=dict)
     """Texts that were dropped, by handle."""
+    repeating: dict[str, Sequence[int]] = field(default_factory=dict)
+    """The numbers of the entries that texts repeat, by their handles."""
     turns: DroppedTurns | None = None
     """Turns that were dropped, whose texts the store has already."""
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
@@ -80,6 +82,7 @@ class PromptStep:
     def _drop(self, left: LeftOut) -> None:
         """Note texts that are dropped, and turns whose texts the store has."""
         self.texts.update(left.texts)
+        self.repeating.update(left.repeating)
         if left.turns.handles:  # A history that begins anew in this step has none.
             self.turns = left.turns
 

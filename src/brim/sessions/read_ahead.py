@@ -7,7 +7,7 @@ little more than choose.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -20,6 +20,8 @@ from brim.receipts.receipt import handle
 from brim.sessions.ahead_log import AHEAD, AheadLog, DroppedTurns
 
 Span = tuple[int, int]
+Repeating = Mapping[str, Sequence[int]]
+"""The numbers of the entries that texts repeat, by the handles of the texts."""
 
 _FROM = 2
 """The part of the budget, one in so many, from which on messages are read ahead."""
@@ -36,6 +38,8 @@ class LeftOut(NamedTuple):
     """Texts by their handles."""
     turns: DroppedTurns
     """Turns whose texts the store has."""
+    repeating: Repeating
+    """The numbers of the entries that texts repeat, by their handles."""
 
 
 class ReadAhead:
@@ -44,6 +48,10 @@ class ReadAhead:
     def __init__(self, history: History, summary: mark.Summary | None = None) -> None:
         """Begin; `summary` is that of the last compaction, if there was one."""
         self._history, self._summary = history, summary
+        self.numbers: dict[int, int] = {}
+        """The numbers of the entries of messages, by their place among those of the caller, where known."""
+        self.repeating: dict[str, tuple[int, ...]] = {}
+        """The numbers of the entries that the texts repeat which were read last, by their handles."""
         self.forget()
 
     def forget(self) -> None:
@@ -67,7 +75,7 @@ class ReadAhead:
             keep: how many of the newest turns are not read: one may not be complete, and a summary leaves some.
         """
         turns = self._history.turns
-        self._lines = []
+        self._lines, self.repeating = [], {}
         if turns.order != self._order or self.log.said != summaries:
             self.forget()
             self.log.said = summaries
@@ -86,7 +94,7 @@ class ReadAhead:
             if summaries:
                 found = self._digested(turn)
             elif store and (known is None or known[0] != stop):
-                found = turn_texts(self._history, turns.members(turn))
+                found = self.turn_texts(turns.members(turn))
             else:
                 continue
             if known is None or known != (stop, tuple(found)):
@@ -99,6 +107,19 @@ class ReadAhead:
         if handles or fresh:
             self._lines = [(AHEAD, self.log.entry(handles, fresh))]
         return texts
+
+    def turn_texts(self, members: list[int]) -> dict[str, str]:
+        """Return the texts of a turn and of the results in it by their handles, and note which entries they repeat."""
+        parts = list(_turn_parts(self._history, members))
+        for name, _, repeated in parts:
+            self._note_repeated(name, repeated)
+        return {name: text for name, text, _ in parts}
+
+    def _note_repeated(self, name: str, positions: Sequence[int]) -> None:
+        """Note that a text repeats messages."""
+        numbers = [self.numbers.get(self._history.turns.indexes[at], 0) for at in positions]
+        if all(numbers):
+            self.repeating[name] = tuple(sorted(numbers))
 
     def _next(self) -> int:
         """Return the first turn that was not read; one that has been joined with a later one is read again."""
@@ -135,6 +156,7 @@ class ReadAhead:
             one = digest.places[at] = said_in(message)
             if one is not None:
                 found[one.handle] = one.text
+                self._note_repeated(one.handle, [at])
                 if not task and mark.piece_of(message, known) is None:  # Neither the task nor a summary is replaced.
                     digest.add(one)
         return found | dict(islice(digest.index.texts.items(), had, None))
@@ -161,16 +183,15 @@ class ReadAhead:
         stored = {start for start, (_, names) in known if names and all(map(texts.__contains__, names))}
         turns = self.log.dropped(stored)
         there = set(turns.handles)
-        return LeftOut({name: text for name, text in texts.items() if name not in there}, turns)
+        return LeftOut({name: text for name, text in texts.items() if name not in there}, turns, {})
 
 
-def turn_texts(history: History, members: list[int]) -> dict[str, str]:
-    """Return the text of a turn, and those of the results in it, by their handles."""
+def _turn_parts(history: History, members: list[int]) -> Iterator[tuple[str, str, list[int]]]:
+    """Yield the texts of a turn with their handles, and the positions of the messages that each repeats."""
     turns = history.turns
     told = written([turns.raws[at] for at in members])
-    texts = {handle(told): told}
+    yield handle(told), told, members
     for at in members:
         if outputs := [piece.text for piece in turns.messages[at].pieces if piece.kind == "output"]:
             joined = "\n".join(outputs)
-            texts[handle(joined)] = joined
-    return texts
+            yield handle(joined), joined, [at]

@@ -14,7 +14,7 @@ Body = Mapping[str, Any]
 """A JSON object. Every text in it comes back as it was, whatever its characters."""
 
 META = "meta"
-"""The kind of entry whose newest body `sessions` shows."""
+"""The kind of entry whose newest body `sessions` shows; those before it have no body any more."""
 
 
 class LogEntry(NamedTuple):
@@ -123,8 +123,12 @@ class Store(Protocol):
     def sessions(self, *, limit: int = 100, before: float | SessionRow | None = None) -> list[SessionRow]:
         """Return sessions, the last written first; only those written before a time, or those after a row."""
 
-    def keep(self, session: str, texts: Mapping[str, str]) -> None:
+    def keep(
+        self, session: str, texts: Mapping[str, str], *, repeating: Mapping[str, Sequence[int]] | None = None
+    ) -> None:
         """Keep texts by their handles for a session. A text that is known is stored once.
+
+        `repeating` are the numbers of the entries of the session that a text repeats, by its handle: they save space.
 
         Raises:
             InvalidValue: the store has another text under a handle.

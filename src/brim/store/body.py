@@ -7,6 +7,7 @@ surrogate pair in all of them, and escapes would join two halves that were apart
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +16,10 @@ from brim.store.packed import pack, unpack
 
 _LONGEST_NAME = 500
 """Characters of an id, a kind or a handle. They are keys of an index, and are shown to people."""
+
+_HANDLE = re.compile("b2:[0-9a-f]{32}")
+_HASH = b"\xff"
+"""The start of a handle that is a hash; no UTF-8 has this byte."""
 
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
@@ -48,15 +53,24 @@ def decode_body(place: str, content: bytes) -> dict[str, Any]:
     return body
 
 
-def encode_text(text: object) -> bytes:
-    """Return a text as the bytes that are written, whatever its characters.
+def text_bytes(text: object) -> bytes:
+    """Return a text in UTF-8, whatever its characters.
 
     Raises:
         InvalidType: it is not a text.
     """
     if not isinstance(text, str):
         raise InvalidType("a text to keep", text, "a string")
-    return pack(text.encode("utf-8", "surrogatepass"))
+    return text.encode("utf-8", "surrogatepass")
+
+
+def encode_text(text: object) -> bytes:
+    """Return a text as the bytes that are written, whatever its characters.
+
+    Raises:
+        InvalidType: it is not a text.
+    """
+    return pack(text_bytes(text))
 
 
 def decode_text(place: str, content: bytes) -> str:
@@ -65,10 +79,30 @@ def decode_text(place: str, content: bytes) -> str:
     Raises:
         StoreError: another program wrote them.
     """
+    return decode_utf8(place, unpack(place, content))
+
+
+def decode_utf8(place: str, content: bytes) -> str:
+    """Return the text of bytes that `text_bytes` returned.
+
+    Raises:
+        StoreError: another program wrote them.
+    """
     try:
-        return unpack(place, content).decode("utf-8", "surrogatepass")
+        return content.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError as error:
         raise StoreError(place, "a text is not UTF-8: the store was changed by another program") from error
+
+
+def encode_handle(handle: str) -> bytes:
+    """Return a handle as the bytes that are written: a hash takes half of its digits."""
+    return _HASH + bytes.fromhex(handle[3:]) if _HANDLE.fullmatch(handle) else handle.encode()
+
+
+def decode_handle(written: bytes) -> str:
+    """Return the handle of bytes that `encode_handle` returned."""
+    written = bytes(written)
+    return f"b2:{written[1:].hex()}" if written.startswith(_HASH) else written.decode()
 
 
 def check_name(place: str, value: object) -> str:

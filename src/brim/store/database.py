@@ -25,6 +25,8 @@ class Database(ABC):
 
     _kind: str
     """The name of its types in the schema: sqlite or postgres."""
+    _reading: str
+    """The statement that begins a transaction which reads."""
 
     def __init__(self, url: str, clock: Callable[[], float] | None = None) -> None:
         self.url = url
@@ -96,6 +98,21 @@ class Database(ABC):
             raise StoreError(self.url, "it was opened by the parent of this process: open it again in the child")
         if self._inside():
             self._rows("ROLLBACK")
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """Read the store as it is at one moment, whatever others write meanwhile."""
+        with self._lock:
+            self._ready()
+            if self._depth:
+                yield
+                return
+            self._rows(self._reading)
+            try:
+                yield
+            finally:
+                if self._inside():
+                    self._rows("COMMIT")
 
     def _read(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         """Return the rows of one reading statement, which may be outside of a transaction."""

@@ -13,6 +13,7 @@ from brim.errors import StoreError
 from brim.store.address import shown_url, without_secrets
 from brim.store.database import Row
 from brim.store.sql import SqlStore
+from brim.store.texts import KEEPER, OWN
 
 if TYPE_CHECKING:
     import psycopg
@@ -33,8 +34,7 @@ class Postgres(SqlStore):
 
     _kind = "postgres"
     _skip_locked = " FOR UPDATE SKIP LOCKED"
-    _rank = "ts_rank(t.words, query, 1)"
-    _matching = "brim_texts t, (SELECT ?::tsquery AS query) q WHERE t.words @@ query"
+    _reading = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
     def __init__(self, url: str, clock: Callable[[], float] | None = None) -> None:
         self._address = url
@@ -118,8 +118,16 @@ class Postgres(SqlStore):
         rows = [(_vector(words), text_id) for text_id, words in texts]
         self._each("UPDATE brim_texts SET words = ?::tsvector WHERE id = ?", rows)
 
-    def _query(self, words: list[str]) -> str:
-        return " | ".join(map(_quoted, words))
+    def _hits(self, words: list[str], session: str | None, limit: int) -> list[Row]:
+        own = "" if session is None else f"AND {OWN} "
+        rows = self._rows(
+            f"SELECT t.handle, t.body, {KEEPER}, ts_rank(t.words, query, 1) AS score "
+            f"FROM brim_texts t, (SELECT ?::tsquery AS query) q WHERE t.words @@ query {own}"
+            "ORDER BY score DESC, t.handle LIMIT ?",
+            (" | ".join(map(_quoted, words)), *([] if session is None else [session]), limit),
+        )
+        texts = self._texts([row[1] for row in rows])
+        return [(row[0], text, *row[2:]) for row, text in zip(rows, texts, strict=True)]
 
     def _error(self, error: Exception) -> StoreError:
         """Return an error with advice."""

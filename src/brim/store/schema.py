@@ -70,17 +70,71 @@ _SMALL = Version(
 )
 """Bodies may be packed from here on."""
 
-VERSIONS: tuple[Version, ...] = (_FIRST, _SMALL)
+_NUMBERED = Version(
+    common=(
+        # A session is a number in other tables, and the place of an entry is that number and its own.
+        "CREATE TABLE brim_new_sessions (key {serial} PRIMARY KEY, id {name} NOT NULL UNIQUE, created {real} NOT NULL, "
+        "updated {real} NOT NULL, last {whole} NOT NULL, noted {whole} NOT NULL, meta {bytes} NOT NULL)",
+        "INSERT INTO brim_new_sessions (id, created, updated, last, noted, meta) "
+        "SELECT id, created, updated, last, 0, meta FROM brim_sessions ORDER BY created, id",
+        "DROP TABLE brim_sessions",
+        "ALTER TABLE brim_new_sessions RENAME TO brim_sessions",
+        "CREATE INDEX brim_sessions_updated ON brim_sessions (updated, id)",
+        "CREATE TABLE brim_new_entries (place {whole} PRIMARY KEY, kind {name} NOT NULL, at {real} NOT NULL, "
+        "body {bytes} NOT NULL)",
+        "INSERT INTO brim_new_entries SELECT s.key * 4294967296 + e.number, e.kind, e.at, e.body "
+        "FROM brim_entries e JOIN brim_sessions s ON s.id = e.session ORDER BY 1",
+        "DROP TABLE brim_entries",
+        "ALTER TABLE brim_new_entries RENAME TO brim_entries",
+        "CREATE INDEX brim_entries_kind ON brim_entries (kind, place) "
+        "WHERE kind NOT IN ('ahead', 'message', 'meta', 'prompt', 'usage')",
+        "CREATE TABLE brim_new_kept (session {whole} NOT NULL, text {whole} NOT NULL, at {real} NOT NULL, "
+        "PRIMARY KEY (session, text)){clustered}",
+        "INSERT INTO brim_new_kept SELECT s.key, t.id, k.at FROM brim_kept k JOIN brim_sessions s ON s.id = k.session "
+        "JOIN brim_texts t ON t.handle = k.handle",
+        "DROP TABLE brim_kept",
+        "ALTER TABLE brim_new_kept RENAME TO brim_kept",
+        "CREATE INDEX brim_kept_text ON brim_kept (text)",
+    ),
+    sqlite=(
+        "CREATE TABLE brim_new_texts (id INTEGER PRIMARY KEY, handle BLOB NOT NULL UNIQUE, body BLOB NOT NULL, "
+        "words INTEGER)",
+        "INSERT INTO brim_new_texts SELECT id, brim_handle(handle), body, NULL FROM brim_texts",
+        "DROP TABLE brim_texts",
+        "ALTER TABLE brim_new_texts RENAME TO brim_texts",
+        # Only which texts have a word: brim ranks them itself.
+        "DROP TABLE brim_words",
+        "CREATE VIRTUAL TABLE brim_words USING fts5 (words, content = '', detail = none, columnsize = 0, "
+        """tokenize = "unicode61 remove_diacritics 0 categories 'L* N* P* S* M* Co'")""",
+        "INSERT INTO brim_words (rowid, words) SELECT id, brim_terms(id, body) FROM brim_texts",
+        "UPDATE brim_texts SET words = brim_checksum(id)",
+    ),
+    postgres=(
+        "ALTER TABLE brim_texts ALTER COLUMN handle TYPE BYTEA USING CASE WHEN handle ~ '^b2:[0-9a-f]{32}$' "
+        r"THEN '\xff'::bytea || decode(substr(handle, 4), 'hex') ELSE convert_to(handle, 'UTF8') END",
+    ),
+)
+"""No name of a session and no handle is written more than once. Texts may be packed with the entries they repeat."""
+
+VERSIONS: tuple[Version, ...] = (_FIRST, _SMALL, _NUMBERED)
 """All versions, the first one first; the last one is what this brim writes."""
 
 TYPES = {
-    "sqlite": {"name": "TEXT", "whole": "INTEGER", "real": "REAL", "bytes": "BLOB", "serial": "INTEGER"},
+    "sqlite": {
+        "name": "TEXT",
+        "whole": "INTEGER",
+        "real": "REAL",
+        "bytes": "BLOB",
+        "serial": "INTEGER",
+        "clustered": " WITHOUT ROWID",
+    },
     "postgres": {
         "name": 'TEXT COLLATE "C"',
         "whole": "BIGINT",
         "real": "DOUBLE PRECISION",
         "bytes": "BYTEA",
         "serial": "BIGINT GENERATED ALWAYS AS IDENTITY",
+        "clustered": "",
     },
 }
 """The types of each database; names are compared byte by byte in both."""

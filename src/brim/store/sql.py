@@ -6,34 +6,32 @@ behind.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from brim.errors import Conflict, InvalidValue, StoreError
-from brim.store.base import META, Body, LogEntry, Purged, Saved, SearchHit, SessionRow
-from brim.store.body import check_name, check_time, check_whole, decode_body, decode_text, encode_body, encode_text
-from brim.store.jobs import JobStore
-from brim.store.words import excerpt, query_words, text_words
+from brim.store.base import META, Body, LogEntry, Purged, Saved, SessionRow
+from brim.store.body import check_name, check_time, check_whole, decode_body, encode_body
+from brim.store.texts import LOG, TextStore
 
-UNKEPT = "SELECT id FROM brim_texts t WHERE NOT EXISTS (SELECT 1 FROM brim_kept k WHERE k.handle = t.handle)"
-"""The texts that no session keeps."""
-_KEPT = "brim_kept k WHERE k.handle = t.handle"
-_OWN = f"EXISTS (SELECT 1 FROM {_KEPT} AND k.session = ?)"
-"""Whether a session keeps the text `t`."""
-_NO_META = encode_body("meta", {})
+_EMPTY = encode_body("meta", {})
 _ALL = 2**62
-_ROWS = 200
-"""Texts that one statement writes; SQLite has at most 999 values in one in old versions."""
+_FREQUENT = frozenset(("ahead", "message", "meta", "prompt", "usage"))
+"""The kinds that are not indexed: of all others there are few."""
+_RARE = f" AND e.kind NOT IN ({', '.join(repr(kind) for kind in sorted(_FREQUENT))})"
+_ENTRIES = (
+    # Subqueries, and no join: PostgreSQL then reads in the order of places, and ends at the limit.
+    "WITH s AS (SELECT key, noted, meta FROM brim_sessions WHERE id = ?) SELECT e.place, e.kind, e.at, "
+    f"CASE WHEN e.kind <> '{META}' OR length(e.body) > 0 THEN e.body "
+    f"WHEN e.place = (SELECT key * {LOG} + noted FROM s) THEN (SELECT meta FROM s) END "
+    f"FROM brim_entries e WHERE e.place > (SELECT key * {LOG} FROM s) + ? "
+    f"AND e.place < (SELECT (key + 1) * {LOG} FROM s)"
+)
+"""The entries of a session after a number. The body of the newest `meta` is in the row of its session."""
 
 
-class SqlStore(JobStore):
+class SqlStore(TextStore):
     """A store over one connection to a database, shared by the threads of a process."""
-
-    _rank: str
-    """The expression that ranks a text `t` by a query: higher is better."""
-    _matching: str
-    """The tables and the condition of the texts `t` that match a query, which is its one value."""
 
     def append(self, session: str, entries: Iterable[tuple[str, Body]], *, after: int | None = None) -> int:
         """Write entries at the end of a session's log, all or none, and return the last number."""
@@ -49,26 +47,31 @@ class SqlStore(JobStore):
                 found = self._rows("SELECT last FROM brim_sessions WHERE id = ?", [session])
                 return self._check_last(session, after, int(found[0][0]) if found else 0)
             now = self._now()
-            last = self._check_last(session, after, self._touch(session, now))
-            self._each(
-                "INSERT INTO brim_entries (session, number, kind, at, body) VALUES (?, ?, ?, ?, ?)",
-                [(session, last + i, kind, now, body) for i, (kind, body) in enumerate(written, start=1)],
-            )
+            key, last = self._touch(session, now)
+            self._check_last(session, after, last)
+            rows, noted, meta = [], 0, b""
+            for number, (kind, body) in enumerate(written, start=last + 1):
+                if kind == META:
+                    noted, meta = number, body
+                rows.append((key * LOG + number, kind, now, b"" if kind == META else body))
+            self._each("INSERT INTO brim_entries (place, kind, at, body) VALUES (?, ?, ?, ?)", rows)
             last += len(written)
-            self._rows("UPDATE brim_sessions SET last = ? WHERE id = ?", (last, session))
-            metas = [body for kind, body in written if kind == META]
-            if metas:
-                self._rows("UPDATE brim_sessions SET meta = ? WHERE id = ?", (metas[-1], session))
+            self._rows("UPDATE brim_sessions SET last = ? WHERE key = ?", (last, key))
+            if noted:
+                self._rows("UPDATE brim_sessions SET noted = ?, meta = ? WHERE key = ?", (noted, meta, key))
             return last
 
-    def _touch(self, session: str, now: float) -> int:
-        """Create a session if needed and lock its row, so that others wait; return the last number of its log."""
-        found = self._rows(
-            "INSERT INTO brim_sessions (id, created, updated, last, meta) VALUES (?, ?, ?, 0, ?) "
-            "ON CONFLICT (id) DO UPDATE SET updated = excluded.updated RETURNING last",
-            (session, now, now, _NO_META),
-        )
-        return int(found[0][0])
+    def _touch(self, session: str, now: float) -> tuple[int, int]:
+        """Create a session if needed and lock its row, so that others wait; return its key and the last number."""
+        # An INSERT that meets a row takes a new key in PostgreSQL, and gives it up.
+        found = self._rows("UPDATE brim_sessions SET updated = ? WHERE id = ? RETURNING key, last", (now, session))
+        if not found:
+            found = self._rows(
+                "INSERT INTO brim_sessions (id, created, updated, last, noted, meta) VALUES (?, ?, ?, 0, 0, ?) "
+                "ON CONFLICT (id) DO UPDATE SET updated = excluded.updated RETURNING key, last",
+                (session, now, now, _EMPTY),
+            )
+        return int(found[0][0]), int(found[0][1])
 
     def _check_last(self, session: str, after: int | None, last: int) -> int:
         """Return the last number, if it is the one that the writer expects."""
@@ -93,18 +96,22 @@ class SqlStore(JobStore):
         chosen = None if kinds is None else [check_name("kinds", kind) for kind in dict.fromkeys(kinds)]
         if chosen == []:
             return []
-        among = "" if chosen is None else f" AND kind IN ({', '.join('?' * len(chosen))})"
+        among = ""
+        if chosen is not None:
+            among = f" AND e.kind IN ({', '.join('?' * len(chosen))}){_RARE if _FREQUENT.isdisjoint(chosen) else ''}"
         rows = self._read(
-            f"SELECT number, kind, at, body FROM brim_entries WHERE session = ? AND number > ?{among} "
-            f"ORDER BY number {'DESC' if newest else 'ASC'} LIMIT ?",
+            f"{_ENTRIES}{among} ORDER BY e.place {'DESC' if newest else 'ASC'} LIMIT ?",
             (
                 session,
-                check_whole("after", after),
+                min(check_whole("after", after), LOG - 1),
                 *(chosen or ()),
                 _ALL if limit is None else check_whole("limit", limit),
             ),
         )
-        found = [LogEntry(session, number, kind, at, decode_body(self.url, body)) for number, kind, at, body in rows]
+        found = [
+            LogEntry(session, place % LOG, kind, at, {} if body is None else decode_body(self.url, body))
+            for place, kind, at, body in rows
+        ]
         return found[::-1] if newest else found
 
     def sessions(self, *, limit: int = 100, before: float | SessionRow | None = None) -> list[SessionRow]:
@@ -120,68 +127,6 @@ class SqlStore(JobStore):
             (*values, check_whole("limit", limit)),
         )
         return [SessionRow(row[0], row[1], row[2], row[3], decode_body(self.url, row[4])) for row in rows]
-
-    def keep(self, session: str, texts: Mapping[str, str]) -> None:
-        """Keep texts by their handles for a session."""
-        check_name("session", session)
-        # All writers use one order: two that wait for each other's rows would wait for ever.
-        given = [(check_name("handle", handle), texts[handle]) for handle in sorted(texts)]
-        if not given:
-            return
-        with self.transaction():
-            now = self._now()
-            self._touch(session, now)
-            for first in range(0, len(given), _ROWS):
-                self._keep_some(given[first : first + _ROWS])
-            self._each(
-                "INSERT INTO brim_kept (session, handle, at) VALUES (?, ?, ?) "
-                "ON CONFLICT (session, handle) DO UPDATE SET at = excluded.at",
-                [(session, handle, now) for handle, _ in given],
-            )
-
-    def _keep_some(self, given: Sequence[tuple[str, str]]) -> None:
-        """Write and index the texts that are new, and compare the others."""
-        made: dict[str, int] = dict(
-            self._rows(
-                f"INSERT INTO brim_texts (handle, body) VALUES {', '.join(['(?, ?)'] * len(given))} "
-                "ON CONFLICT (handle) DO NOTHING RETURNING handle, id",
-                [value for handle, text in given for value in (handle, encode_text(text))],
-            )
-        )
-        self._index([(made[handle], text_words(text)) for handle, text in given if handle in made])
-        others = {handle: text for handle, text in given if handle not in made}
-        if not others:
-            return
-        marks = ", ".join("?" * len(others))
-        for handle, body in self._rows(f"SELECT handle, body FROM brim_texts WHERE handle IN ({marks})", [*others]):
-            if decode_text(self.url, body) != others[handle]:
-                raise InvalidValue("handle", handle, "the name of one text only; the store has another under it")
-
-    def text(self, handle: str, *, session: str | None = None) -> str | None:
-        """Return the text of a handle that a session keeps, or `None`."""
-        values = [check_name("handle", handle)] + ([] if session is None else [check_name("session", session)])
-        own = "" if session is None else f" AND {_OWN}"
-        found = self._read(f"SELECT t.body FROM brim_texts t WHERE t.handle = ?{own}", values)
-        return decode_text(self.url, found[0][0]) if found else None
-
-    def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[SearchHit]:
-        """Return the kept texts that share words with a query, the best first."""
-        if session is not None:
-            check_name("session", session)
-        words = query_words(query)
-        if not words or not check_whole("limit", limit):
-            return []
-        own = "" if session is None else f"AND {_OWN} "
-        found = self._read(
-            f"SELECT t.handle, t.body, (SELECT k.session FROM {_KEPT} ORDER BY k.at DESC, k.session LIMIT 1), "
-            f"{self._rank} AS score FROM {self._matching} {own}"
-            "ORDER BY score DESC, t.handle LIMIT ?",
-            (self._query(words), *([] if session is None else [session]), limit),
-        )
-        return [
-            SearchHit(handle, session or keeper, excerpt(decode_text(self.url, content), words), float(rank))
-            for handle, content, keeper, rank in found
-        ]
 
     def save(self, kind: str, id: str, body: Body, *, version: int) -> int:
         """Write a document that was at `version`, 0 for a new one, and return its new version."""
@@ -245,29 +190,22 @@ class SqlStore(JobStore):
 
     def _purge(self, which: str, values: list[Any], before: float | None, kinds: list[str]) -> Purged:
         run = self._changed
-        rows = self._rows(f"SELECT id FROM brim_sessions WHERE {which}", values)
-        entries = sum(run("DELETE FROM brim_entries WHERE session = ?", row) for row in rows)
-        for row in rows:
-            run("DELETE FROM brim_kept WHERE session = ?", row)
-            run("DELETE FROM brim_sessions WHERE id = ?", row)
-        texts = self._drop_unkept()
+        keys = [int(row[0]) for row in self._rows(f"SELECT key FROM brim_sessions WHERE {which}", values)]
+        entries = texts = 0
+        for key in keys:
+            texts += self._let_go(key)
+            log = (key * LOG, (key + 1) * LOG)
+            entries += run("DELETE FROM brim_entries WHERE place > ? AND place < ?", log)
+            run("DELETE FROM brim_sessions WHERE key = ?", [key])
+        self._forget_words(texts)
         saved = done = 0
         if before is not None:
             saved = sum(run("DELETE FROM brim_documents WHERE kind = ? AND at < ?", (kind, before)) for kind in kinds)
             done = run("DELETE FROM brim_jobs WHERE done < ?", [before])
-        return Purged(sessions=len(rows), entries=entries, texts=texts, documents=saved, jobs=done)
+        return Purged(sessions=len(keys), entries=entries, texts=texts, documents=saved, jobs=done)
 
-    def _drop_unkept(self) -> int:
-        """Remove the texts that no session keeps, and their words; return how many."""
-        return self._changed(f"DELETE FROM brim_texts WHERE id IN ({UNKEPT})")
+    def _forget_words(self, texts: int) -> None:
+        """Remove the words of so many texts that were removed from the disk; PostgreSQL does so itself."""
 
     def _tidy(self) -> None:
         """Remove what a purge deleted from the disk; PostgreSQL does so itself."""
-
-    @abstractmethod
-    def _index(self, texts: Sequence[tuple[int, list[str]]]) -> None:
-        """Index texts, by their ids, by their words."""
-
-    @abstractmethod
-    def _query(self, words: list[str]) -> str:
-        """Return the query for the texts that have one of the words."""

@@ -13,12 +13,17 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Callable, Iterable, Sequence
+from heapq import nsmallest
+from math import log
 from typing import Any
 
 from brim.errors import StoreError
-from brim.store.body import decode_text
-from brim.store.sql import UNKEPT, SqlStore
-from brim.store.words import text_words
+from brim.store.body import decode_text, encode_handle
+from brim.store.database import Row
+from brim.store.schema import VERSIONS, Version
+from brim.store.sql import SqlStore
+from brim.store.texts import KEEPER
+from brim.store.words import ranked, text_words
 
 _OLDEST = (3, 35, 0)
 """The first version that has everything the store uses."""
@@ -29,6 +34,10 @@ _FIXED_SINCE = (3, 51, 3)
 BUSY_SECONDS = 10.0
 """Seconds that a writer waits for another."""
 _POLL_SECONDS = 0.002
+_RANKED = 100
+"""Texts of a search that are read to be ranked, at the least."""
+_PAGE_BYTES = 1_024
+"""Bytes of a page of a new file. Most rows are shorter, and a table without rows takes a page."""
 _JOURNAL_BYTES = 4_000_000
 """Bytes of a journal that stay on the disk after a big transaction."""
 
@@ -55,8 +64,7 @@ class Sqlite(SqlStore):
     """A store in one file."""
 
     _kind = "sqlite"
-    _rank = "-bm25(brim_words)"
-    _matching = "brim_words JOIN brim_texts t ON t.id = brim_words.rowid WHERE brim_words MATCH ?"
+    _reading = "BEGIN"
 
     def __init__(self, path: str, clock: Callable[[], float] | None = None) -> None:
         self._path = path
@@ -67,6 +75,8 @@ class Sqlite(SqlStore):
         """Whether this SQLite has the WAL-reset bug, and the file must have no write-ahead log."""
         self._file: tuple[int, int] | None = None
         """The device and the number of the file that is open; `None` in memory."""
+        self._stale = False
+        """Whether words of texts that were removed cannot be told, so that all have to be indexed again."""
         super().__init__(f"sqlite:///{path}", clock)
 
     def _connect(self) -> sqlite3.Connection:
@@ -84,6 +94,7 @@ class Sqlite(SqlStore):
 
     def _set_up(self) -> None:
         for pragma in (
+            f"page_size = {_PAGE_BYTES}",
             "synchronous = EXTRA",
             "fullfsync = ON",
             "checkpoint_fullfsync = ON",
@@ -169,6 +180,19 @@ class Sqlite(SqlStore):
     def _inside(self) -> bool:
         return bool(self._connection.in_transaction)
 
+    def _migrate(self, versions: tuple[Version, ...] = VERSIONS) -> None:
+        checksums: dict[int, int] = {}
+
+        def terms(text_id: int, body: bytes) -> str:
+            words = _line(text_words(decode_text(self.url, body)))
+            checksums[text_id] = _checksum(words)
+            return words
+
+        self._connection.create_function("brim_handle", 1, encode_handle)
+        self._connection.create_function("brim_terms", 2, terms)
+        self._connection.create_function("brim_checksum", 1, checksums.get)
+        super()._migrate(versions)
+
     def _version(self) -> int:
         names = {name for (name,) in self._rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if "brim_store" in names:
@@ -185,36 +209,64 @@ class Sqlite(SqlStore):
             raise self._error(error) from error
 
     def _index(self, texts: Sequence[tuple[int, list[str]]]) -> None:
-        rows = [(text_id, " ".join(words)) for text_id, words in texts]
+        rows = [(text_id, _line(words)) for text_id, words in texts]
         self._each("INSERT INTO brim_words (rowid, words) VALUES (?, ?)", rows)
         checksums = [(_checksum(words), text_id) for text_id, words in rows]
         self._each("UPDATE brim_texts SET words = ? WHERE id = ?", checksums)
 
-    def _query(self, words: list[str]) -> str:
-        return " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
+    def _hits(self, words: list[str], session: str | None, limit: int) -> list[Row]:
+        """Choose texts by which words they have, rare ones first, and rank those by how often they have them."""
+        own, values, among = "", list[Any](), "SELECT count(*) FROM brim_texts"
+        if session is not None:
+            kept = "brim_kept k JOIN brim_sessions s ON s.key = k.session WHERE s.id = ?"
+            own, values = f" AND rowid IN (SELECT k.text FROM {kept})", [session]
+            among = f"SELECT count(*) FROM {kept}"
+        total = self._rows(among, values)[0][0]
+        scores, rarity = dict[int, float](), dict[str, float]()
+        for word in words:
+            match = [_quoted(word), *values]
+            having = [
+                row[0] for row in self._rows(f"SELECT rowid FROM brim_words WHERE brim_words MATCH ?{own}", match)
+            ]
+            rarity[word] = log(1 + (total - len(having) + 0.5) / (len(having) + 0.5))
+            for text_id in having:
+                scores[text_id] = scores.get(text_id, 0.0) + rarity[word]
+        chosen = nsmallest(max(limit, _RANKED), scores, key=lambda text_id: (-scores[text_id], text_id))
+        rows: list[Row] = []
+        for first in range(0, len(chosen), _RANKED):
+            some = chosen[first : first + _RANKED]
+            marks = ", ".join("?" * len(some))
+            rows += self._rows(f"SELECT t.handle, t.body, {KEEPER} FROM brim_texts t WHERE t.id IN ({marks})", some)
+        texts = self._texts([row[1] for row in rows])
+        ranks = ranked(texts, rarity)
+        found = [(row[0], text, row[2], rank) for row, text, rank in zip(rows, texts, ranks, strict=True)]
+        return sorted(found, key=lambda row: (-row[3], row[0]))[:limit]
 
-    def _drop_unkept(self) -> int:
-        found = self._rows(f"SELECT id, words, body FROM brim_texts WHERE id IN ({UNKEPT})")
-        known = {text_id: self._words(body) for text_id, _, body in found}
-        gone = super()._drop_unkept()
-        if any(_checksum(known[text_id]) != checksum for text_id, checksum, _ in found):
-            self._index_again()
-        elif gone:
+    def _remove(self, ids: Sequence[int]) -> None:
+        marks = ", ".join("?" * len(ids))
+        found = self._rows(f"SELECT id, words, body FROM brim_texts WHERE id IN ({marks})", ids)
+        texts = self._texts([body for _, _, body in found])
+        known = {row[0]: _line(text_words(text)) for row, text in zip(found, texts, strict=True)}
+        super()._remove(ids)
+        self._stale = self._stale or any(_checksum(known[text_id]) != checksum for text_id, checksum, _ in found)
+        if not self._stale:
             take_out = "INSERT INTO brim_words (brim_words, rowid, words) VALUES ('delete', ?, ?)"
             self._each(take_out, known.items())
+
+    def _forget_words(self, texts: int) -> None:
+        if self._stale:
+            self._stale = False
+            self._index_again()
+        elif texts:
             # An index forgets a word when it is merged; until then the word can be read in the file.
             self._rows("INSERT INTO brim_words (brim_words) VALUES ('optimize')")
-        return gone
-
-    def _words(self, body: bytes) -> str:
-        return " ".join(text_words(decode_text(self.url, body)))
 
     def _index_again(self) -> None:
         """Index all texts anew: another version of Python or brim may have found other words in some of them."""
         self._rows("INSERT INTO brim_words (brim_words) VALUES ('delete-all')")
         for (text_id,) in self._rows("SELECT id FROM brim_texts"):
             ((body,),) = self._rows("SELECT body FROM brim_texts WHERE id = ?", [text_id])
-            self._index([(text_id, text_words(decode_text(self.url, body)))])
+            self._index([(text_id, text_words(self._texts([body])[0]))])
 
     def _tidy(self) -> None:
         """Empty the journal, which has the deleted pages."""
@@ -239,6 +291,15 @@ class MemoryStore(Sqlite):
             clock: returns the time in seconds since 1970.
         """
         super().__init__(":memory:", clock)
+
+
+def _line(words: Iterable[str]) -> str:
+    """Return words as they are indexed: each once, since only which texts have a word is."""
+    return " ".join(dict.fromkeys(words))
+
+
+def _quoted(word: str) -> str:
+    return '"' + word.replace('"', '""') + '"'
 
 
 def _checksum(words: str) -> int:

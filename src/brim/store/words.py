@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
+from collections.abc import Mapping, Sequence
 from itertools import islice
 
 from brim.meter.words import terms
@@ -16,6 +17,8 @@ _INDEXED = 1_000_000
 """Characters of a text, from its start, whose words are indexed and searched for an excerpt."""
 _QUERY_WORDS = 64
 """Words of a query, from its start, that are searched."""
+_REPEATED, _LENGTH = 1.2, 0.75
+"""The usual parameters of BM25: what a word counts that is repeated, and how much less in a long text."""
 _EXCERPT = 200
 """Characters of an excerpt."""
 
@@ -32,6 +35,18 @@ def text_words(text: str) -> list[str]:
 def query_words(query: str) -> list[str]:
     """Return the different words of a query in their order."""
     return list(islice(dict.fromkeys(terms(query)), _QUERY_WORDS))
+
+
+def ranked(texts: Sequence[str], rarity: Mapping[str, float]) -> list[float]:
+    """Return how well each of some texts matches words, by BM25; `rarity` is the weight of each word."""
+    words = [text_words(text) for text in texts]
+    usual = sum(map(len, words)) / max(1, len(words))
+    found = []
+    for each in words:
+        counts, long = Counter(each), _REPEATED * (1 - _LENGTH + _LENGTH * len(each) / max(1.0, usual))
+        rank = sum(rare * counts[word] * (1 + _REPEATED) / (counts[word] + long) for word, rare in rarity.items())
+        found.append(rank)
+    return found
 
 
 def excerpt(text: str, wanted: list[str]) -> str:

@@ -9,17 +9,20 @@ import sys
 from pathlib import Path
 
 from brim.store import Store, open_store
-from brim.store.body import decode_text
 from brim.store.schema import VERSIONS, statements
 from brim.store.words import text_words
 
 HERE = Path(__file__).resolve().parent
 
+LONG = "".join(f"Line {number}: the ferry to Cacilhas\n" for number in range(40))
+"""A text that a message has too."""
+PYTHON = ("brim_handle(", "brim_terms(", "brim_checksum(")
+"""Functions that brim adds to SQLite. A golden file has no rows before the last version, so it needs none of them."""
 TABLES = {
-    "brim_sessions": "id, created, updated, last, meta",
-    "brim_entries": "session, number, kind, at, body",
+    "brim_sessions": "key, id, created, updated, last, noted, meta",
+    "brim_entries": "place, kind, at, body",
     "brim_texts": "id, handle, body",
-    "brim_kept": "session, handle, at",
+    "brim_kept": "session, text, at",
     "brim_documents": "kind, id, version, at, body",
     "brim_jobs": "number, queue, id, body, added, worker, attempt, until, done, result",
 }
@@ -32,6 +35,8 @@ def fill(store: Store) -> None:
     store.append("other", [("message", {"role": "user", "content": "Hello."})])
     store.keep("trip", {"b2:one": "The flight TP-1234 leaves at 7:40 from gate 12.", "b2:odd": "\0 \ud800 数据库"})
     store.keep("other", {"b2:one": "The flight TP-1234 leaves at 7:40 from gate 12."})
+    store.append("other", [("message", {"role": "tool", "content": LONG})])
+    store.keep("other", {f"b2:{7:032x}": LONG}, repeating={f"b2:{7:032x}": [2]})
     store.save("loop", "l1", {"iteration": 1}, version=0)
     store.save("loop", "l1", {"iteration": 2}, version=1)
     for job in ("done", "held", "open"):
@@ -48,21 +53,26 @@ def dump(kind: str) -> str:
     with open_store("sqlite:///:memory:", clock=lambda: float(next(times))) as store:
         fill(store)
         rows = store._rows  # type: ignore[attr-defined]
-        lines = [line for version in range(1, len(VERSIONS) + 1) for line in statements(version, kind)]
+        steps = [line for version in range(1, len(VERSIONS) + 1) for line in statements(version, kind)]
+        lines = [line for line in steps if not any(name in line for name in PYTHON)]
         for table, columns in TABLES.items():
             if kind == "sqlite" and table == "brim_texts":
                 columns += ", words"  # noqa: PLW2901
             quoted = " || ', ' || ".join(f"quote({column})" for column in columns.split(", "))
             for (values,) in rows(f"SELECT {quoted} FROM {table} ORDER BY 1"):
                 serial = (
-                    " OVERRIDING SYSTEM VALUE" if kind == "postgres" and table in ("brim_texts", "brim_jobs") else ""
+                    " OVERRIDING SYSTEM VALUE"
+                    if kind == "postgres" and table in ("brim_sessions", "brim_texts", "brim_jobs")
+                    else ""
                 )
                 told = values.replace("X'", "'\\x") if kind == "postgres" else values
                 lines.append(f"INSERT INTO {table} ({columns}){serial} VALUES ({told})")
         for text_id, body in rows("SELECT id, body FROM brim_texts ORDER BY id"):
-            words = text_words(decode_text("", body))
+            words = text_words(store._texts([body])[0])  # type: ignore[attr-defined]
             if kind == "sqlite":
-                lines.append(f"INSERT INTO brim_words (rowid, words) VALUES ({text_id}, '{' '.join(words)}')")
+                lines.append(
+                    f"INSERT INTO brim_words (rowid, words) VALUES ({text_id}, '{' '.join(dict.fromkeys(words))}')"
+                )
             else:
                 vector = " ".join(f"''{word}'':{place}" for place, word in enumerate(words, start=1))
                 lines.append(f"UPDATE brim_texts SET words = '{vector}' WHERE id = {text_id}")
