@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from brim.gateway.recall import assembled
 from brim.gateway.recall_answer import EMPTY, stripped
 from brim.gateway.recall_offer import offered
 from brim.gateway.recall_stream import RecallStream
@@ -260,3 +261,9 @@ def test_the_tool_stands_first_and_every_other_value_stays(format, draw):
         assert found["tools"][0]["toolSpec"]["name"] == RECALL
         had = given_tools or {}
         assert {**found, "tools": found["tools"][1:]} == {**had, "tools": had.get("tools") or []}
+
+
+def test_a_part_of_gemini_without_a_text_is_followed_by_one():
+    pieces = [{"candidates": [{"content": {"parts": [{"text": text}]}}]} for text in (None, "one ", "word")]
+    (candidate,) = assembled("gemini", b"".join(sse(piece) for piece in pieces))["candidates"]
+    assert candidate["content"]["parts"] == [{"text": "one word"}]

@@ -153,7 +153,7 @@ def _gemini(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             text = part.get("text") if isinstance(part, dict) else None
             if isinstance(text, str) and len(part) == 1 + ("thought" in part):  # The pieces of one text.
                 if parts and parts[-1].keys() == part.keys() and parts[-1].get("thought") == part.get("thought"):
-                    parts[-1] = {**part, "text": parts[-1]["text"] + text}
+                    parts[-1] = {**part, "text": _text(parts[-1], "text") + text}
                 elif text:
                     parts.append(part)
             elif isinstance(part, dict):
