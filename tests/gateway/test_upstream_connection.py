@@ -347,3 +347,19 @@ def test_a_server_with_a_certificate_that_is_known_is_asked_over_tls(run, tmp_pa
             return got, server.connections
 
     assert run(ask()) == ([True] * 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("url", "target"),
+    [
+        ("http://127.0.0.1:8000/v1/models?a=b", (("127.0.0.1", 8000, False), "127.0.0.1:8000", "/v1/models?a=b")),
+        ("HTTPS://Model.Example/v1", (("model.example", 443, True), "Model.Example", "/v1")),
+        ("https://model.example:443/v1", (("model.example", 443, True), "model.example", "/v1")),
+        ("https://model.example:80/v1", (("model.example", 80, True), "model.example:80", "/v1")),
+        ("http://[::1]:8000/v1", (("::1", 8000, False), "[::1]:8000", "/v1")),
+        ("http://[::1]", (("::1", 80, False), "[::1]", "/")),
+        ("http://model.example/a:80/b", (("model.example", 80, False), "model.example", "/a:80/b")),
+    ],
+)
+def test_the_server_of_a_url(url, target):
+    assert upstream._target(url) == target

@@ -141,7 +141,8 @@ def _target(url: str) -> tuple[Address, str, str]:
     """Return the server of a URL, the value of the header Host, and the target of the request."""
     scheme, _, rest = url.partition("://")
     place, slash, path = rest.partition("/")
-    parts, secure = urlsplit(f"{scheme}://{place}"), scheme == "https"
+    parts = urlsplit(f"{scheme}://{place}")
+    secure = parts.scheme == "https"
     port = 443 if secure else 80
     host = place if parts.port != port else place.rpartition(":")[0]
     return (parts.hostname or "", parts.port or port, secure), host, slash + path or "/"
