@@ -118,12 +118,13 @@ class Arrangement:
 
     def _keep_deeds(self, older: Sequence[int], room: int) -> Sequence[int]:
         """Keep of older turns what the agent did, and return the turns for which there was no room."""
+        reduction, weights = self._reduction if self.fixed else self.excerpts.reduction, self.weights
         for at, turn in enumerate(older):
-            saved, forms = self._reduction(turn)
-            units = self.weights[turn] - saved
+            saved, forms = reduction(turn)
+            units = weights[turn] - saved
             if units > room:
                 return older[at:]
-            if units < self.weights[turn]:
+            if saved > 0:
                 self.reduced[turn] = units
                 self.forms.update(forms)
             else:
@@ -197,13 +198,15 @@ class Arrangement:
         kept = self._parts.get(position)
         if kept is None:
             kept = self._parts[position] = {}
-        before = kept.get(piece, ())
-        after, fresh = with_interval(before, start, stop)
-        if not fresh:
-            return 0
-        units = int(fresh * density)
-        if len(after) > len(before):
-            units += _GAP
+        before = kept.get(piece)
+        after: Intervals = ((start, stop),)
+        if before is None:
+            units = int((stop - start) * density) + _GAP
+        else:
+            after, fresh = with_interval(before, start, stop)
+            if not fresh:
+                return 0
+            units = int(fresh * density) + (_GAP if len(after) > len(before) else 0)
         if units > left:
             return None
         if position not in self._before:

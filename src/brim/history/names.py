@@ -109,9 +109,8 @@ class NameIndex:
         return known
 
     def _find_introduced(self, position: int) -> Iterator[Surroundings]:
-        for name in dict.fromkeys(
-            name for piece in self._turns.messages[position].pieces for name, _ in names_in(piece.text)
-        ):
+        pieces = self._turns.messages[position].pieces
+        for name in dict.fromkeys([name for piece in pieces for name, _ in names_in(piece.text)]):
             use = self._uses.get(name)
             if use is not None and use.first[0] < position:
                 if use.origin is None:
@@ -174,15 +173,14 @@ class NameIndex:
         insort(self._ranked, (use.key, name, use))
 
 
-def names_in(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the names in a text, each with its place."""
+def names_in(text: str) -> list[tuple[str, int]]:
+    """Return the names in a text, each with its place."""
     places = _PLACES.get(text)
     if places is None:
         places = _places(text)
         _PLACES.put(text, places)
     ends = iter(places)
-    for start, stop in zip(ends, ends, strict=True):
-        yield text[start:stop], start
+    return [(text[start:stop], start) for start, stop in zip(ends, ends, strict=True)]
 
 
 def _places(text: str) -> array[int]:
