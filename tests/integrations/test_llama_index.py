@@ -162,7 +162,7 @@ def test_a_memory_leaves_room_for_what_it_does_not_see():
     for memory, more in ((plain, 0), (plain, 100), (roomy, 0), (roomy, 100)):
         memory.get(initial_token_count=more)
         budgets.append(memory.conversations.last.receipt.budget)
-    assert budgets == [budgets[0], budgets[0] - 100, budgets[0] - 500, budgets[0] - 600]
+    assert budgets == [budgets[0], budgets[0] - 108, budgets[0] - 500, budgets[0] - 608]  # 8 for their structure
     assert "tools" in roomy.conversations.sessions[-1].status().categories
     assert len(plain.tokenizer_fn("mud and sand")) == 3
 

@@ -59,6 +59,8 @@ def test_a_prompt_within_its_budget_is_within_what_it_may_take():
         if numbers.random() < 0.7:
             least = numbers.randint(1, counted)
             known = known.after(size(least, numbers.randint(-(-least // 3), least * 3), messages=numbers.randint(0, 9)))
+        if numbers.random() < 0.5:
+            known = replace(known, taken=(numbers.randint(1, counted), numbers.randint(1, counted)))
         tokens = numbers.choice([numbers.randint(0, 30_000), known.reported - 1, least])
         new = numbers.randint(0, 5)
         budget = known.budget(tokens, asked + new)
@@ -72,6 +74,18 @@ def test_a_cut_prompt_is_counted_between_the_smallest_and_the_last():
     known = size(10_000, 9_500, least=size(1_000, 1_400))
     assert known.correction(5_500, 9) + 5_500 == 1_400 + 4_050 + 4_050 // 50 + 1
     assert size(10_000, 9_500).correction(5_500, 9) + 5_500 == 5_335
+
+
+def test_what_the_last_cut_took_away_tells_how_the_next_one_counts():
+    first = size(5_000, 6_000)
+    before = size(30_000, 29_000).after(first)
+    cut = size(18_000, 18_200).after(before)  # Results: 12,000 counted, 10,800 reported.
+    assert cut.taken == (12_000, 10_800)
+    grown = size(30_000, 29_500).after(cut)
+    assert grown.taken == (12_000, 10_800)
+    assert abs(grown.correction(20_000, 9) + 20_000 - (29_500 - 9_000 * 0.98)) < 2
+    assert grown.recounted(lambda _: 60_000, grown.scale).taken == (24_000, 10_800)
+    assert size(30_000, 29_500).after(size(30_500, 30_000)).taken is None  # Too little for a cut.
 
 
 def test_messages_that_were_shortened_keep_what_the_provider_counts_for_each():
@@ -99,7 +113,7 @@ def test_the_smallest_prompt_of_a_conversation_is_remembered():
     first, second, third = size(100, 90), size(50, 44), size(300, 280)
     assert first.after(None).least is None
     assert second.after(first).least is None
-    assert third.after(second.after(first)).least is second
+    assert third.after(second.after(first)).least.counted == 50
 
 
 def test_a_report_of_something_else_is_not_believed():

@@ -49,6 +49,9 @@ _MEDIA = {
 }
 """The kind of each block of media, and the field of its bytes."""
 
+_STRUCTURE = 8
+"""Tokens that the messages of a caller take beside their text, which is all that it counts: a system prompt, mostly."""
+
 
 class BrimLLM(FunctionCallingLLM):
     """A model that gets what fits its window: the usage is recorded, and a refused call is retried once."""
@@ -248,6 +251,7 @@ class BrimMemory(BaseChatStoreMemory):
         return await asyncio.to_thread(self._fitted, await self.aget_all(), initial_token_count)
 
     def _fitted(self, messages: Sequence[Any], extra: int) -> list[Any]:
+        before = extra + _STRUCTURE if extra else 0
         call = TranslatedCall(
             self._conversations,
             TRANSLATION,
@@ -255,7 +259,7 @@ class BrimMemory(BaseChatStoreMemory):
             model=self.model,
             tools=self._tools or None,
             session=self.session,
-            extra_tokens=self.extra_tokens + extra,
+            extra_tokens=self.extra_tokens + before,
         )
         return call.messages
 

@@ -1,8 +1,9 @@
 """What a provider reported for the newest prompt of a conversation, by which the count of the next one is corrected.
 
 Most of the next prompt was in the last one, whose size is known. So only what is new is as uncertain as the meter. A
-prompt that was cut is between the smallest one of the conversation, mostly tools and instructions, and the last. Where
-a provider counts more than the meter does, nobody knows whether that is by text or by message, as with ids and metadata
+prompt that was cut is between the smallest one of the conversation, mostly tools and instructions, and the last. After
+the first cut, what it took away tells how the provider counts what the next one takes away: results, mostly. Where a
+provider counts more than the meter does, nobody knows whether that is by text or by message, as with ids and metadata
 that a shortened message still has. So both are worked out, and the larger one counts.
 """
 
@@ -43,6 +44,8 @@ class ReportedSize:
     """Messages of the request that it was made of."""
     least: ReportedSize | None = None
     """The smallest prompt of the conversation that was reported."""
+    taken: tuple[int, int] | None = None
+    """Tokens that the last cut took away, as we counted them, and by what was reported; `None` before the first."""
 
     @property
     def plausible(self) -> bool:
@@ -55,14 +58,23 @@ class ReportedSize:
         return self.scale.exact and self.counted == self.reported
 
     def after(self, last: ReportedSize | None) -> ReportedSize:
-        """Return this size with the smallest one of a conversation whose last one is given."""
-        least = None if last is None else last.least or last
-        return self if least is None or least.counted >= self.counted else replace(self, least=least)
+        """Return this size with what is known of a conversation whose last size is given."""
+        if last is None:
+            return self
+        least, taken = last.least or last, last.taken
+        counted, reported = last.counted - self.counted, last.reported - self.reported
+        if counted > last.counted // _APART and _alike(counted, reported):
+            taken = counted, reported
+        return replace(self, least=least if least.counted < self.counted else None, taken=taken)
 
     def recounted(self, count: Callable[[RequestInput], int], scale: BaseMeter) -> ReportedSize:
         """Return this size with its prompts counted by another meter."""
-        least = None if self.least is None else self.least.recounted(count, scale)
-        return replace(self, counted=count(self.sent), scale=scale, least=least)
+        least, counted, taken = self.least, count(self.sent), self.taken
+        if least is not None:
+            least = least.recounted(count, scale)
+        if taken is not None:
+            taken = max(1, taken[0] * counted // max(1, self.counted)), taken[1]
+        return replace(self, counted=counted, scale=scale, least=least, taken=taken)
 
     def correction(self, tokens: int, messages: int) -> int:
         """Return the tokens to add to the count of a prompt that has most of its content in common with this one.
@@ -98,11 +110,12 @@ class ReportedSize:
             return tokens + self.reported - self.counted + more // _NEW
         least = self._start()
         if least is None:
-            return self._share(tokens)
-        if tokens < least.counted:
-            return least._share(tokens)
-        counted, reported = self.counted - least.counted, self.reported - least.reported
-        return self.reported + more * reported * (_SHORTER - 1) // (counted * _SHORTER) + 1
+            found = self._share(tokens)
+        elif tokens < least.counted:
+            found = least._share(tokens)
+        else:
+            found = self._less(more, self.counted - least.counted, self.reported - least.reported)
+        return found if self.taken is None else max(found, self._less(more, *self.taken))
 
     def _text_budget(self, tokens: int) -> int:
         more = tokens - self.reported
@@ -110,10 +123,20 @@ class ReportedSize:
             return self.counted + more * _NEW // (_NEW + 1)
         least = self._start()
         if least is None:
-            return self._part(tokens)
-        counted, reported = self.counted - least.counted, self.reported - least.reported
-        between = self.counted + (more - 1) * counted * _SHORTER // (reported * (_SHORTER - 1))
-        return between if between >= least.counted else min(least._part(tokens), least.counted - 1)
+            found = self._part(tokens)
+        else:
+            found = self._within(more, self.counted - least.counted, self.reported - least.reported)
+            if found < least.counted:
+                found = min(least._part(tokens), least.counted - 1)
+        return found if self.taken is None else min(found, self._within(more, *self.taken))
+
+    def _less(self, more: int, counted: int, reported: int) -> int:
+        """Return the size of a prompt that is smaller by `-more`, if `counted` tokens of ours are `reported` ones."""
+        return self.reported + more * reported * (_SHORTER - 1) // (counted * _SHORTER) + 1
+
+    def _within(self, more: int, counted: int, reported: int) -> int:
+        """Return how many counted tokens a prompt may take whose size is to be smaller by `-more`."""
+        return self.counted + (more - 1) * counted * _SHORTER // (reported * (_SHORTER - 1))
 
     def _by_message(self, messages: int) -> int | None:
         """Return the tokens that a prompt has beside its count if what the provider counts more is by message.
