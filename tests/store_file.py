@@ -11,7 +11,11 @@ def readable(path):
     connection = sqlite3.connect(path)
     tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE TABLE%'")]
     for table in tables:
-        for row in connection.execute(f'SELECT * FROM "{table}"'):
-            said += [unpack(table, value) for value in row if isinstance(value, bytes) and table.count("_") == 1]
+        rows = connection.execute(f'SELECT * FROM "{table}"')
+        names = [each[0] for each in rows.description]
+        for row in rows:
+            for name, value in zip(names, row, strict=True):
+                if isinstance(value, bytes) and table.count("_") == 1:  # A handle is not packed, and may begin as if.
+                    said.append(value if name in ("handle", "session") else unpack(table, value))
     connection.close()
     return b"\n".join(said)

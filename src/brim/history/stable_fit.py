@@ -14,7 +14,7 @@ from brim.history.stable import HeldCut, Stable
 
 _NEWEST = (10, 3)
 """How many turns at the end a cut leaves as they are: the first number if they fit, or the second."""
-_FULL = 0.6
+_FULL = 0.7
 """The most of the budget that they may take with what always stays: a fuller prompt would soon be cut again."""
 _HUGE = 0.5
 """The share of the room from which a turn is cut, however new it is."""
