@@ -988,6 +988,23 @@ AREAS = (
         ),
     ),
     Area(
+        "sessions/prompt_ahead.py",
+        "tests/sessions/test_prompt_ahead.py",
+        (
+            ("a prompt made ahead is sent with other tools", "!= parts.extra(state.context)", "is None"),
+            ("a prompt made ahead is sent with another system prompt", " or made.work.parts != parts", ""),
+            ("a fit that was not asked for stays", "            context.rewind(start)\n", "            pass\n"),
+        ),
+    ),
+    Area(
+        "history/reductions.py",
+        "tests/history/test_reductions.py",
+        (
+            ("turns that do not fit stay", "count = bisect_right(sums, room)", "count = len(sums)"),
+            ("what a turn saved stays when it is read again", "        self._saved -= saved\n", ""),
+        ),
+    ),
+    Area(
         "sessions/loop/held_lease.py",
         "tests/sessions/test_loop.py",
         (

@@ -124,7 +124,7 @@ AREAS = (
             ("a handle is not shown", "        if self.handles and", "        if False and"),
             (
                 "the forms of a turn stay when a later one supersedes it",
-                "        self._reductions.pop(self._turns.turn_of(position), None)\n",
+                "        self.reductions.discard(self._turns.turn_of(position))\n",
                 "",
             ),
             ("a part that is near is not joined", "if low > far:", "if True:"),

@@ -32,6 +32,8 @@ _LONG = 64
 """Tokens from which it is worth keeping more of a text than what stands around names."""
 _ROOM = (0.85, 0.5)
 """The share of what is left that the start and the end of a text may take, and a smaller one if they count more."""
+_MANY = 256
+"""Turns from which on it pays to add them up at once."""
 _ENOUGH = 12
 """Tokens below which no excerpt fits."""
 
@@ -118,6 +120,9 @@ class Arrangement:
 
     def _keep_deeds(self, older: Sequence[int], room: int) -> Sequence[int]:
         """Keep of older turns what the agent did, and return the turns for which there was no room."""
+        known = self._keep_known_deeds(older, room)
+        if known is not None:
+            return older[known:]
         reduction, weights = self._reduction if self.fixed else self.excerpts.reduction, self.weights
         for at, turn in enumerate(older):
             saved, forms = reduction(turn)
@@ -132,6 +137,18 @@ class Arrangement:
             room -= units
             self.left -= units
         return ()
+
+    def _keep_known_deeds(self, older: Sequence[int], room: int) -> int | None:
+        """Keep what the agent did in many older turns that are known; return in how many, or `None` if they are not."""
+        if self.reduced or self.fixed or len(older) < _MANY:
+            return None
+        found = self.excerpts.reductions.fitting(older, self.weights, room)
+        if found is None:
+            return None
+        self.reduced, self.forms = found.shorter, found.forms
+        self.whole |= found.same
+        self.left -= found.units
+        return found.number
 
     def _reduction(self, turn: int) -> tuple[int, Mapping[int, Form]]:
         """Return the tokens that the shortest forms of a turn's messages save, and these forms, by position."""

@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from brim.history.forms import SHOWN_HANDLE, Form, Forms, inside
+from brim.history.reductions import Reductions
 from brim.history.superseded import Place, Superseded
 from brim.history.turns import Turns
 from brim.meter.memo import Memo
@@ -89,7 +90,7 @@ class Excerpts:
         self._least: dict[int, Form] = {}
         self._made: dict[int, tuple[Mapping[int, Intervals], Form]] = {}
         self._generation = self._turns.generation
-        self._reductions: dict[int, tuple[int, dict[int, Form]]] = {}
+        self.reductions = Reductions()
         """What the shortest forms of each turn's messages save, and these; turns change with the generation."""
 
     def superseded(self) -> set[int]:
@@ -108,7 +109,7 @@ class Excerpts:
         if self._valid != (self._turns.order, self.handles):
             self._forget()
         if self._generation != self._turns.generation:
-            self._generation, self._reductions = self._turns.generation, {}
+            self._generation, self.reductions = self._turns.generation, Reductions()
         if self._seen < len(self._turns):
             self._told, self._seen = self._superseded.by(), len(self._turns)
             if self._owed is not None:
@@ -121,7 +122,7 @@ class Excerpts:
     def _discard(self, position: int) -> None:
         self._least.pop(position, None)
         self._made.pop(position, None)
-        self._reductions.pop(self._turns.turn_of(position), None)
+        self.reductions.discard(self._turns.turn_of(position))
 
     def least(self, position: int) -> Form:
         """Return the shortest form of a message that still tells what the agent did."""
@@ -133,12 +134,12 @@ class Excerpts:
 
         It is right if nothing was added since `superseded` was last called: one fit asks for hundreds.
         """
-        known = self._reductions.get(turn)
+        known = self.reductions.known.get(turn)
         if known is None:
             forms, units = {at: self._least_known(at) for at in self._turns.members(turn)}, self._turns.units
             known = sum([units[at] - form.units for at, form in forms.items()]), forms
             if turn < len(self._turns.starts) - 1:  # The last turn may still grow.
-                self._reductions[turn] = known
+                self.reductions.add(turn, known)
         return known
 
     def _least_known(self, position: int) -> Form:

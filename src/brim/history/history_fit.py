@@ -202,7 +202,11 @@ class HistoryFit:
             return 0
         self.excerpts.keep_up()
         read, reduction, least = self.turns, self.excerpts.reduction, self.excerpts.least
-        units = sum([read.weights[turn] - reduction(turn)[0] for turn in turns if turn not in aside])
+        outside = {*aside, *range(turns.start), *range(turns.stop, len(read.weights))}
+        sums = self.excerpts.reductions.units(read.weights, outside) if len(outside) < len(turns) else None
+        if sums is None:
+            sums = sum([read.weights[turn] - reduction(turn)[0] for turn in turns if turn not in aside])
+        units = sums
         first, last = read.starts[turns[0]], read.span(turns[-1])[1]
         for at, form in [(at, form) for at, form in self.edits.items() if first <= at < last]:
             if read.turn_of(at) not in aside:

@@ -21,6 +21,7 @@ KINDS = ("note", AHEAD)
 """The kinds of entries that tell which texts were dropped."""
 _HASH = re.compile("b2:[0-9a-f]{32}")
 _SHORT = "~"
+_DIGITS = bytes.maketrans(b"\0\1", b"01")
 Chosen = tuple[int, str]
 """Some of the positions that the log has: how many to skip, and then a digit for each, which is 1 for one of them."""
 
@@ -87,7 +88,7 @@ def _whole(name: str) -> str:
 
 def chosen_of(known: Iterable[int], some: Container[int]) -> Chosen:
     """Return some of the known positions as `chosen_in` reads them."""
-    digits = "".join(["1" if at in some else "0" for at in sorted(known)]).rstrip("0")
+    digits = bytes(map(some.__contains__, sorted(known))).translate(_DIGITS).decode().rstrip("0")
     rest = digits.lstrip("0")
     return len(digits) - len(rest), rest
 

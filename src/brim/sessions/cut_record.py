@@ -7,7 +7,8 @@ with each prompt, they would be most of the log. Those that were read ahead are 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import takewhile
+from itertools import compress, takewhile
+from operator import is_, not_
 from typing import Any
 
 from brim.history.forms import Form
@@ -30,19 +31,21 @@ def cut_record(held: HeldCut | None, before: HeldCut | None, logged: Forms) -> d
     if held is None:
         return None
     had = {} if before is None else before.edits
-    new = {at: form for at, form in held.edits.items() if had.get(at) is not form}
+    new = {at: form for at, form in held.edits.items() if had.get(at) is not form} if had else held.edits
     whole = before is None or len(new) == len(held.edits) > 0
-    ahead = {at for at, form in new.items() if (known := logged.get(at)) is form or known == form}
-    record = _with(held, {at: form for at, form in new.items() if at not in ahead}).to_dict()
+    same = list(map(is_, map(logged.get, new), new.values()))  # Most are the same objects, of thousands.
+    rest = {at: form for at, form in compress(new.items(), map(not_, same)) if logged.get(at) != form}
+    ahead = new.keys() - rest.keys()
+    record = _with(held, rest).to_dict()
     if ahead:
         record[_AHEAD] = chosen_of(logged, ahead)
     if whole or before is None:
         return record
     gone = [at for at in had if at not in held.edits]
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(held.kept, before.kept, strict=False)))
+    unmoved = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(held.kept, before.kept, strict=False)))
     unchanged = ("note", "start", "meter", "budget", "extra", "bound", "seen")
     record = {name: value for name, value in record.items() if name not in unchanged or _moved(name, held, before)}
-    return record | {"kept": record["kept"][same:], _SAME: same, _GONE: gone}
+    return record | {"kept": record["kept"][unmoved:], _SAME: unmoved, _GONE: gone}
 
 
 def cut_from(record: Mapping[str, Any] | None, before: HeldCut | None, logged: Forms) -> HeldCut | None:

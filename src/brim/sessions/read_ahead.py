@@ -163,8 +163,8 @@ class ReadAhead:
 
     def remains(self) -> list[Any]:
         """Return what was read, for a caller that frees it little by little."""
-        read: list[Any] = [] if self._digest is None else self._digest.readings
-        return [*self.log.forms.values(), *read]
+        read: list[Any] = [] if self._digest is None else self._digest.remains()
+        return [*self.log.forms.values(), *self.log.turns.values(), *read]
 
     def known_digest(self) -> Digest | None:
         """Return what was read for a summary, if it is right."""

@@ -260,8 +260,11 @@ class Session(Recall):
             raise InvalidValue("query", query, "left out in a stable session: stable=False selects turns by it")
 
         def step() -> Fitted:
-            work = self._work(self._parts(system, tools, memory, fields), query, budget)
-            fitted = work.run()
+            parts = self._parts(system, tools, memory, fields)
+            ahead = self._ahead.take(self._state, parts) if query is None and budget is None else None
+            work = self._work(parts, query, budget) if ahead is None else ahead.work
+            fitted = work.run() if ahead is None else ahead.fitted
+            self._ahead.note(parts)
             apart = None if self.format == "openai" else system
             work.state.model_meter.sent = SentPrompt(fitted.messages, tools, apart, self.format, fitted.used, fields)
             self._done(work)

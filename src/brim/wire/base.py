@@ -204,6 +204,8 @@ def jsonable(value: Any) -> Any:
     kind = type(value)
     if kind is str or value is None or kind is int or kind is bool:
         return value  # Most values are of these types, and there are thousands in a long history.
+    if kind is dict:
+        return {key: each if type(each) is str else jsonable(each) for key, each in value.items()}
     known = plain(value)
     if isinstance(known, Mapping):
         return {key: jsonable(each) for key, each in known.items()}

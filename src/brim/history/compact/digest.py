@@ -102,6 +102,10 @@ class Digest:
         self._made = messages, made
         return made
 
+    def remains(self) -> list[object]:
+        """Return what it is made of, for a caller that frees it little by little."""
+        return [*self.said, *self.readings, *self.tally.remains()]
+
     def newest(self) -> Iterator[tuple[int, MessageText, MessageReading]]:
         """Yield the messages with what was read of them, the newest first."""
         for at in range(len(self.said) - 1, -1, -1):

@@ -66,6 +66,10 @@ class FactTally:
         made._groups = {group: dict(facts) for group, facts in self._groups.items()}
         return made
 
+    def remains(self) -> list[object]:
+        """Return what it is made of, for a caller that frees it little by little."""
+        return [*self._found, *self._found.values()]
+
     def add(self, at: int, handle: str, facts: Iterable[StatedFact]) -> None:
         """Add the facts of a message, which has a number and a handle."""
         found = self._found
