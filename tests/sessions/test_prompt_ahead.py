@@ -14,7 +14,7 @@ TOOL = {"type": "function", "function": {"name": "read", "description": "Reads."
 STEPS = st.lists(
     st.sampled_from(["turn", "turns", "question", "call", "prompt", "prompt", "other system", "tool", "usage"]),
     min_size=4,
-    max_size=24,
+    max_size=14,
 )
 
 
@@ -55,6 +55,12 @@ def test_a_prompt_made_ahead_is_the_one_that_would_be_made(summarise, steps):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(prompt_ahead, "_LARGE", 100)
         assert run(steps, True, summarise=summarise)[0] == run(steps, False, summarise=summarise)[0]
+
+
+def test_what_a_prompt_made_ahead_leaves_out_is_kept_when_it_is_asked_for(monkeypatch):
+    monkeypatch.setattr(prompt_ahead, "_LARGE", 100)
+    steps = [*["turn"] * 8, "prompt", "turn", "usage", "prompt"]
+    assert run(steps, True)[0] == run(steps, False)[0]
 
 
 @pytest.mark.parametrize("summarise", [None, "extract"])

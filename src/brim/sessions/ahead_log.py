@@ -7,7 +7,7 @@ writing thousands of handles and messages at once.
 from __future__ import annotations
 
 import re
-from base64 import b85decode, b85encode
+from base64 import b64decode, b64encode
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -78,12 +78,12 @@ class AheadLog:
 
 def _short(name: str) -> str:
     """Return a handle with fewer digits, since the log has one of every text."""
-    return _SHORT + b85encode(bytes.fromhex(name[3:])).decode() if _HASH.fullmatch(name) else name
+    return _SHORT + b64encode(bytes.fromhex(name[3:])).decode()[:-2] if _HASH.fullmatch(name) else name
 
 
 def _whole(name: str) -> str:
     """Return the handle of what `_short` returned."""
-    return f"b2:{b85decode(name[1:]).hex()}" if name.startswith(_SHORT) else name
+    return f"b2:{b64decode(name[1:] + '==').hex()}" if name.startswith(_SHORT) else name
 
 
 def chosen_of(known: Iterable[int], some: Container[int]) -> Chosen:

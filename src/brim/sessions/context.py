@@ -89,7 +89,7 @@ class Context:
         made = Context(turns.meter, sent, stable=replace(stable, held=None), format=turns.format, summary=self._summary)
         made.fit(held.budget, tools=None, system=None, capture=False, query=None)
         if (fitted := made.history.stable) is not None and fitted.held is not None:
-            made.rewind((replace(fitted, held=replace(fitted.held, extra=held.extra)), None))
+            made.history.rewind((replace(fitted, held=replace(fitted.held, extra=held.extra)), None))
         made.extend(turns.raws[held.length :])
         return made
 
@@ -103,7 +103,7 @@ class Context:
         if generation == self.history.turns.generation:
             made._kept = made.history.turns.generation, {start: stop for start, stop in kept.items() if stop <= length}
         made.ahead.numbers = {at: number for at, number in self.ahead.numbers.items() if at < length}
-        made.rewind(self.checkpoint())
+        made.history.rewind(self.history.checkpoint())
         return made
 
     def fit(
@@ -238,11 +238,13 @@ class Context:
 
     def checkpoint(self) -> tuple[Any, ...]:
         """Return what the last fit left behind, for `rewind`."""
-        return self.history.checkpoint()
+        return self.history.checkpoint(), self._left, self._cut
 
     def rewind(self, to: tuple[Any, ...]) -> None:
         """Forget the fits since a checkpoint: their prompts were not sent."""
-        self.history.rewind(to)
+        # What such a fit left out was not written, so the next write must not count it as kept.
+        fits, self._left, self._cut = to
+        self.history.rewind(fits)
 
 
 def _category(message: Message) -> str:
