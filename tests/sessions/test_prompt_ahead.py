@@ -80,6 +80,15 @@ def test_a_tool_that_was_changed_in_its_place_is_counted_again(monkeypatch):
     assert made == run(steps, False)[0]
 
 
+def test_a_prompt_with_another_system_prompt_is_made_again(monkeypatch):
+    monkeypatch.setattr(prompt_ahead, "_LARGE", 100)
+    session = Session(brim.Window(1_500), meter="o200k_base")
+    session.add([message for number in range(8) for message in turn(number)])
+    session.prompt(system="Be brief.")
+    session.add([message for number in range(8, 16) for message in turn(number)])
+    assert session.prompt(system="Be quick.").messages[0]["content"] == "Be quick."  # As many tokens as before.
+
+
 def test_the_summariser_of_a_caller_is_asked_for_a_prompt_only(monkeypatch):
     monkeypatch.setattr(prompt_ahead, "_LARGE", 100)
     asked = []
