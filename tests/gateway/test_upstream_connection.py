@@ -111,10 +111,10 @@ def divided(rng, raw):
     return pieces
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_made_up_answers_are_read_as_by_another_client_however_they_are_divided(run, seed):
     rng = random.Random(seed)
-    made = [made_up(rng) for _ in range(60)]
+    made = [made_up(rng) for _ in range(40)]
 
     async def ask():
         async with serving(*([*divided(rng, raw), *(["close"] if ends else [])] for raw, ends in made)) as (up, server):
@@ -251,15 +251,15 @@ def test_only_what_reads_is_sent_again_if_the_server_closed_a_free_connection(ru
 
 
 def test_a_silent_server_is_given_up_and_a_slow_one_is_not(run):
-    slow = [piece for byte in whole(b"slow and steady") for piece in (bytes([byte]), 0.01)]
+    slow = [piece for byte in whole(b"slow and steady") for piece in (bytes([byte]), 0.005)]
 
     async def ask():
         async with serving([5.0], [whole(b"abcdef")[:-3], 5.0], slow) as (up, server):
-            with pytest.raises(HttpProblem, match=r"did not answer within 0\.2 seconds") as caught:
-                await sent(up, server, timeout=0.2)
+            with pytest.raises(HttpProblem, match=r"did not answer within 0\.1 seconds") as caught:
+                await sent(up, server, timeout=0.1)
             with pytest.raises(TimeoutError):
-                await sent(up, server, timeout=0.2)
-            return caught.value.status, (await sent(up, server, timeout=0.2))[2]
+                await sent(up, server, timeout=0.1)
+            return caught.value.status, (await sent(up, server, timeout=0.1))[2]
 
     assert run(ask()) == (504, b"slow and steady")
 
@@ -270,8 +270,8 @@ def test_a_long_answer_waits_in_the_server_and_not_in_memory(run):
     async def ask():
         head = whole(b"")[:-5] + b"%d\r\n\r\n" % (60 * len(piece))
         async with serving([head, *[piece] * 60]) as (up, server):
-            answer = await up.send("POST", server.url, [], b"{}", 0.3)
-            await asyncio.sleep(0.8)  # The client is slow, not the server: no timeout.
+            answer = await up.send("POST", server.url, [], b"{}", 0.15)
+            await asyncio.sleep(0.35)  # The client is slow, not the server: no timeout.
             waiting = server.sent
             size = 0
             while got := await answer.read():

@@ -65,6 +65,7 @@ from brim.settings.spec import is_spec, read_spec
 from brim.settings.yaml_editor import with_value
 from brim.store.address import without_secrets
 from brim.store.packed import pack
+from brim.store.repetition import RepeatedEntries, pack_repeated, unpack_repeated
 from brim.store.words import excerpt, query_words, text_words
 from brim.studio.prompt_rows import taken
 from brim.truncate import _CLASSES, cut
@@ -199,6 +200,12 @@ def _known_bodies(text: str) -> None:
 
 def _stream(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
+
+
+def _repeated(text: str) -> None:
+    content, entries = _stream(text), _stream(json.dumps(text))
+    written = pack_repeated(content, RepeatedEntries(1, (1, 2)), entries)
+    assert unpack_repeated("texts", written, entries) == content
 
 
 class _Wire:
@@ -353,6 +360,7 @@ READERS: dict[str, Read] = {
     "settings.yaml_editor.with_value": lambda text: with_value("a: 1\n" + text[:20_000], "a.yaml", ("b",), 1),
     "store.address.without_secrets": lambda text: without_secrets(text, "postgresql://u:p@h/d"),
     "store.packed.pack": lambda text: pack(text.encode("utf-8", "surrogatepass")),
+    "store.repetition.pack_repeated": _repeated,
     "store.words.excerpt": lambda text: excerpt(text, ["a"]),
     "store.words.query_words": query_words,
     "store.words.text_words": text_words,

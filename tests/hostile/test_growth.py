@@ -88,6 +88,7 @@ _INSIDE = {
     "gateway.recall.offered": "files.json_body.body_of",
     "gateway.paths.is_pattern": "gateway.guard",
     "gateway.upstream.address": "gateway.guard",
+    "store.texts.TextStore.search": "store.words.query_words",
     "gateway.upstream_connection.UpstreamAnswer.feed": "gateway.upstream_connection.UpstreamConnection",
     "gateway.upstream_connection.UpstreamConnection.on_body": "gateway.upstream_connection.UpstreamConnection",
     "gateway.resolver.address_of": "hosts.host_name",
