@@ -99,7 +99,8 @@ class ClientRequest:
     @property
     def size(self) -> int:
         """About the bytes that its values take in memory."""
-        return len(self.raw) + _EACH_VALUE * (self.raw.count(b'":') - self.raw.count(b'\\":'))
+        pieces = (self.raw[at : at + _STEP] for at in range(0, len(self.raw), _STEP))
+        return len(self.raw) + _EACH_VALUE * sum(piece.count(b'":') - piece.count(b'\\":') for piece in pieces)
 
     def _fields(self, request: RequestBody) -> dict[str, Any]:
         """Return the fields besides messages, system prompt and tools; Chat Completions has no field `system`."""
