@@ -6,7 +6,7 @@ import os
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("base", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("quick", settings.get_profile("base"), derandomize=True, max_examples=60)
+settings.register_profile("quick", settings.get_profile("base"), derandomize=True, max_examples=45)
 settings.register_profile("long", settings.get_profile("base"), max_examples=1000)
 settings.load_profile("quick")
 
