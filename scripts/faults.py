@@ -408,7 +408,7 @@ AREAS = (
                 "(before.state, before.used, before.handle) != (after.state, after.used, after.handle)",
                 "(before.state, before.used) != (after.state, after.used)",
             ),
-            ("a handle is of the start of a text", "blake2b(text.encode(", "blake2b(text[:256].encode("),
+            ("a handle is of the start of a text", "text_digest(text)", "text_digest(text[:256])"),
             ("an event forgets disabled sections", 'part.state in ("dropped", "disabled")', 'part.state == "dropped"'),
             (
                 "texts are written though nobody asked",

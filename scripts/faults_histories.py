@@ -53,8 +53,8 @@ AREAS = (
             ("reasoning alone is sent", "        if not self.wire.batches:\n", "        if True:\n"),
             (
                 "two histories look alike",
-                'text = f"{prints[-1]}\\x1d{message.role}\\x1d{pieces}"',
-                'text = f"{prints[-1]}\\x1d{message.role}\\x1d{len(pieces)}"',
+                "\\x1d{message.role}\\x1d{pieces}",
+                "\\x1d{message.role}\\x1d{len(pieces)}",
             ),
             ("a bad message is half added", "            self._reread(chosen, source[:had])\n", ""),
         ),

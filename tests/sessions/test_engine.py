@@ -201,7 +201,7 @@ def test_a_meter_that_learned_keeps_the_cut(log):
     scale = engine.plan(first.input).scale
     first.answered({"prompt_tokens": int(brim_count(first.messages) * 0.9), "completion_tokens": 1})
     assert engine.plan(first.input).scale is not scale
-    second = engine.request(history(31))
+    second = engine.request(history(34))
     assert second.messages[: len(first.messages)] == first.messages
 
 

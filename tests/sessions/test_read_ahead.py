@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import brim
 from brim.sessions import read_ahead
-from brim.sessions.ahead_log import AHEAD, KINDS, chosen_in, chosen_of, dropped_handles
+from brim.sessions.ahead_log import AHEAD, KINDS, AheadLog, chosen_in, chosen_of, dropped_handles
 from brim.sessions.read_ahead import ReadAhead
 from sessions.talking import SYSTEM, turn, window
 
@@ -39,12 +39,29 @@ def test_prompts_and_dropped_texts_are_those_of_a_session_that_reads_nothing_ahe
 
 
 @pytest.mark.parametrize("summarise", [None, "extract"], ids=["excerpts", "summaries"])
-@pytest.mark.parametrize("purge_at", [25])
-def test_a_purge_loses_no_text_that_is_dropped_after_it(summarise, purge_at):
+def test_a_purge_loses_no_text_that_is_dropped_after_it(summarise, monkeypatch):
     with brim.open_store("sqlite:///:memory:") as store:
-        _, _, kept = told(store, "run", summarise=summarise, purge_at=purge_at)
+        _, _, kept = told(store, "ahead", summarise=summarise, purge_at=25)
+        monkeypatch.setattr(ReadAhead, "run", lambda *_, **__: {})
+        _, _, dropped = told(store, "late", summarise=summarise, purge_at=25)
         assert kept
-        assert all(store.text(name, session="run") is not None for name in kept)
+        assert set(kept) == set(dropped)
+        assert all(store.text(name, session="ahead") is not None for name in kept)
+
+
+def test_texts_that_were_read_for_a_summary_are_not_those_of_turns(monkeypatch):
+    """A session that goes on without summaries drops turns, of which the store has the messages one by one."""
+    found = []
+    for _ in range(2):
+        with brim.open_store("sqlite:///:memory:") as store:
+            told(store, "run", summarise="extract", turns=20)
+            again = brim.Session.open("run", store=store, summarise=None, window=window(1_400))
+            again.prompt(system=SYSTEM)
+            names = {name for _, each in dropped_handles(store.entries("run", kinds=KINDS)) for name in each}
+            found.append({name: store.text(name, session="run") for name in names})
+        monkeypatch.setattr(ReadAhead, "run", lambda *_, **__: {})
+    assert found[0] == found[1]
+    assert None not in found[0].values()
 
 
 def test_a_text_that_is_still_in_the_prompt_is_not_found_among_the_dropped():
@@ -132,6 +149,27 @@ def test_turns_that_a_late_result_joins_are_read_again():
         names = {name for _, each in dropped_handles(store.entries("run", kinds=KINDS)) for name in each}
         assert all(store.text(name, session="run") is not None for name in names)
         assert any("m3_1.py" in store.text(name) and "m3_2.py" in store.text(name) for name in names)
+
+
+def test_turns_that_are_joined_after_they_were_read_are_read_again():
+    """A result that comes after other questions joins their turns with that of its call."""
+    with brim.open_store("sqlite:///:memory:") as store:
+        session = brim.Session(window=window(3_000), meter="o200k_base", store=store, id="run")
+        for i in range(40):
+            call = {"type": "function_call", "call_id": f"c{i}", "name": "read", "arguments": "{}"}
+            output = {"type": "function_call_output", "call_id": f"c{i}", "output": f"/srv/m{i}.py: line\n" * 9}
+            session.add([{"role": "user", "content": f"Question {i}: why did build {i * 7} fail?"}, call])
+            for n in range(3):
+                session.add([{"role": "user", "content": f"And remember {i}.{n}: " + "word " * 20}])
+            session.add([output])
+            session.prompt(system=SYSTEM)
+        names = {name for _, each in dropped_handles(store.entries("run", kinds=KINDS)) for name in each}
+        log = AheadLog()
+        for entry in store.entries("run", kinds=[AHEAD]):
+            log.take(entry.body)
+        ahead = {name for _, each in log.turns.values() for name in each}
+        assert len(names) > 50
+        assert len(names - ahead) < len(names) / 10  # Those that were read as the cut came.
 
 
 @given(known=st.sets(st.integers(0, 60)), some=st.sets(st.integers(0, 60)))

@@ -16,12 +16,15 @@ from typing import Any
 
 from brim.errors import SourceError, shown
 from brim.files.depth import MOST_DEPTH, is_deep
+from brim.files.long_json import decode_of
 from brim.files.source import STDIN, STDIN_SHOWN, text_of
 
 MOST_BYTES = 100_000_000
 """Providers accept at most 50 million."""
 _MOST_DIGITS = 400
 """Digits of a whole number: no float has more, and the time to read one grows with their square."""
+_SHORT = 100_000
+"""Characters of a message whose brackets are counted: that costs less than to look for nested values."""
 _BLANK = re.compile(r"[ \t\n\r]*")
 _COMMA = re.compile(r"(?<![ \t\n\r])[ \t\n\r]*+,[ \t\n\r]*+")
 
@@ -101,7 +104,7 @@ class _Reader:
     def __init__(self, path: str, text: str) -> None:
         self.path = path
         self.text = text
-        self._decoder = json.JSONDecoder(object_pairs_hook=_once, parse_int=whole, parse_constant=_no_number)
+        self._decode = decode_of(text, _DECODER)
 
     def body(self, lists: Sequence[str], *, json_lines: bool) -> JsonBody:
         start = self._skip(0)
@@ -176,14 +179,15 @@ class _Reader:
         items: list[Any] = []
         spans: list[Span] = []
         at, more = self._after(start + 1, "]", first=True)
-        text, decode, comma = self.text, self._decoder.raw_decode, _COMMA.match
+        text, decode, comma = self.text, self._decode, _COMMA.match
         while more:
             try:
-                value, end = decode(text, at)
-                known = text.count("{", at, end) + text.count("[", at, end) <= MOST_DEPTH
+                value, end = decode(at)
+                known = text.count("{", at, (short := min(end, at + _SHORT))) + text.count("[", at, short) <= MOST_DEPTH
+                known = (known and short == end) or not is_deep(value)
             except (ValueError, RecursionError):
                 known = False
-            if not known:  # It is wrong, or may be too deep: this says where.
+            if not known:  # This says what is wrong, and where.
                 value, end = self._value(at, f"{key or 'messages'}[{len(items)}]")
             items.append(value)
             spans.append((at, end))
@@ -213,7 +217,7 @@ class _Reader:
     def _value(self, at: int, place: str) -> tuple[Any, int]:
         told = f"{place}: " if place else ""
         try:
-            value, end = self._decoder.raw_decode(self.text, at)
+            value, end = self._decode(at)
         except json.JSONDecodeError as error:
             msg = error.msg[:1].lower() + error.msg[1:].removesuffix(" starting at").removesuffix(" at")
             raise self._error(f"not JSON: {msg}", error.pos) from error
@@ -266,3 +270,6 @@ def whole(digits: str) -> int:
 
 def _no_number(name: str) -> float:
     raise ValueError(f"{name} is no JSON")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_int=whole, parse_constant=_no_number)

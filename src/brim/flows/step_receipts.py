@@ -9,12 +9,12 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import Any
 from urllib.parse import quote
 
 from brim.errors import InvalidValue, SourceError
 from brim.files.source import text_of
+from brim.files.text_digest import text_digest
 from brim.files.writer import put
 
 _LONGEST = 80
@@ -99,5 +99,5 @@ def safe(name: str) -> str:
         escaped = "%2E" + escaped[1:]
     if len(escaped) <= _LONGEST:
         return escaped
-    digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    digest = text_digest(name, 8)
     return f"{escaped[: _LONGEST - 17].rstrip('%')}-{digest}"

@@ -17,6 +17,10 @@ _LARGE = 256 * 1024
 """Bytes of a body after which memory is given back."""
 _PAUSE = 1.0
 """Seconds until then, so that many requests share one go."""
+_APART = 1024 * 1024
+"""Bytes of an allocation that is made apart from the others, and returned as soon as it is freed."""
+_MMAP_THRESHOLD = -3
+"""The number of that limit for the C library, which would raise it with each large allocation otherwise."""
 _MOST_PAUSES = 10
 """Pauses while threads work: a search for cycles through a large request that is under way would hold up everybody."""
 
@@ -52,6 +56,16 @@ class FreedMemory:
             return
         self._timer, self._pauses = None, 0
         self._pool.submit(_give_back)
+
+
+def allocate_apart() -> None:
+    """Let large allocations be made apart from small ones, where the C library can.
+
+    Otherwise they are kept among the small ones, and to give them back takes so long that others wait for memory.
+    """
+    choose = getattr(ctypes.CDLL(None), "mallopt", None)
+    if choose is not None:
+        choose(_MMAP_THRESHOLD, _APART)
 
 
 def _give_back() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from hashlib import blake2b
 from typing import Any
 
+from brim.files.text_digest import text_digest
 from brim.history.compact.secrets import redact
 from brim.sessions.beginning import leading, said
 from brim.wire.base import MESSAGE_KEYS
@@ -64,7 +64,7 @@ def names_of(header: str | None, values: Mapping[str, Any]) -> list[str]:
 
 
 def _fingerprint(text: str) -> str:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+    return text_digest(text, 6)
 
 
 def has_key(text: str, shown: Sequence[str]) -> bool:

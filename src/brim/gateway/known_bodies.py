@@ -16,6 +16,7 @@ from typing import Any
 
 from brim.files.depth import is_deep
 from brim.files.json_body import whole
+from brim.files.long_json import Decode, decode_of, decoded, occurrences
 from brim.wire.base import MESSAGE_KEYS
 
 _LIST = re.compile(rf'(?<!\\)"({"|".join(MESSAGE_KEYS)})"[ \t\n\r]*+:[ \t\n\r]*+\[[ \t\n\r]*+')
@@ -27,7 +28,7 @@ _REACH = 1_000_000
 _EACH_VALUE = 400
 """Bytes that a value of an object takes in memory, beside its text."""
 
-_decode = json.JSONDecoder(parse_int=whole).raw_decode
+_DECODER = json.JSONDecoder(parse_int=whole)
 
 
 def parsed(text: str) -> Any:
@@ -37,7 +38,7 @@ def parsed(text: str) -> Any:
         ValueError: it is not JSON.
         RecursionError: it is nested too deep.
     """
-    values = json.loads(text, parse_int=whole)
+    values = decoded(text, _DECODER)
     if is_deep(values):
         raise RecursionError
     return values
@@ -54,7 +55,7 @@ class KnownBody:
     weight: int = 0
     """About the bytes that it takes in memory."""
 
-    def read(self, text: str, at: int, most: int | None = None) -> int:
+    def read(self, text: str, decode: Decode, at: int, most: int | None = None) -> int:
         """Add the messages from a position on; return that of the next one, or of the bracket after the last.
 
         Raises:
@@ -62,7 +63,7 @@ class KnownBody:
             RecursionError: they are nested too deep.
         """
         while text[at : at + 1] != "]" and (most is None or len(self.items) < most):
-            value, end = _decode(text, at)
+            value, end = decode(at)
             self.items.append(value)
             self.ends.append(end)
             at = _following(text, end)
@@ -115,27 +116,26 @@ class KnownBodies:
             ValueError: it is not JSON.
             RecursionError: it is nested too deep.
         """
-        body = KnownBody()
-        at = body.read(text, found.end(), _FIRST)
-        if len(body.items) < _FIRST:
-            return None
-        name = (*owner, text[: body.ends[-1]])
-        before = self._get(name)
+        body, decode = KnownBody(), decode_of(text, _DECODER)
+        at = body.read(text, decode, found.end(), _FIRST)
+        name = (*owner, text[: body.ends[-1]]) if len(body.items) == _FIRST else None
+        before = None if name is None else self._get(name)
         same = 0 if before is None else before.shared(text)
         if before is not None:
             body.items, body.ends, body.weight = before.items[:same], before.ends[:same], before.weight
             at = _following(text, body.ends[-1])
         start = at if same else 0
-        end = body.read(text, at)
-        values = json.loads(f'{text[: found.end()]}"{self._mark}"{text[end:]}', parse_int=whole)
+        end = body.read(text, decode, at)
+        values = decoded(f'{text[: found.end()]}"{self._mark}"{text[end:]}', _DECODER)
         if not isinstance(values, dict) or values.get(found[1]) != [self._mark]:
             return None  # The list stands inside of another value, or the key stands twice.
         if is_deep({**values, found[1]: body.items[same:]}):
             return None
         values[found[1]] = body.items
-        body.text = text[: body.ends[-1]]
-        body.weight += end - start + _EACH_VALUE * text.count('":', start, end)
-        self._put(name, body)
+        if name is not None:
+            body.text = text[: body.ends[-1]]
+            body.weight += end - start + _EACH_VALUE * occurrences(text, '":', start, end)
+            self._put(name, body)
         return values
 
     def _get(self, name: tuple[str, ...]) -> KnownBody | None:

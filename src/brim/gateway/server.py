@@ -16,6 +16,7 @@ import uvicorn
 from brim.errors import BrimError
 from brim.gateway.app import GatewayApp
 from brim.gateway.connection import BoundedProtocol
+from brim.gateway.freed_memory import allocate_apart
 from brim.gateway.lines import ActivityLines
 from brim.gateway.settings import GatewaySettings
 from brim.gateway.workers import Workers, shared
@@ -51,6 +52,7 @@ def run(
     """
     sys.setswitchinterval(_SWITCH)
     gc.set_threshold(*_COLLECT)
+    allocate_apart()
     with told_without_text(), listener(settings.host, settings.port) as listening, shared(settings) as folder:
         if folder is None:
             _serve(GatewayApp(settings), reload, started, lines, listening)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
-from hashlib import blake2b
 from typing import Any, Literal, get_args
 
 from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue
+from brim.files.text_digest import text_digest
 from brim.history.late_results import LateResults
 from brim.history.note import is_note, is_spoken, note_in
 from brim.history.options import Pin
@@ -202,8 +202,7 @@ class Turns:
                 prints.append("")
                 continue
             pieces = "\x1f".join([f"{p.kind}\x1e{p.id}\x1e{p.name}\x1e{p.text}" for p in message.pieces])
-            text = f"{prints[-1]}\x1d{message.role}\x1d{pieces}".encode("utf-8", "surrogatepass")
-            prints.append(blake2b(text, digest_size=16).hexdigest())
+            prints.append(text_digest(f"{prints[-1]}\x1d{message.role}\x1d{pieces}"))
         return prints[length]
 
     def span(self, turn: int) -> tuple[int, int]:

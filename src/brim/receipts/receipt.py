@@ -345,9 +345,9 @@ def handle(text: str) -> str:
     """Return the hash of a text, which is the same on every machine."""
     known = _HANDLES.get(text)
     if known is None:
-        from hashlib import blake2b
+        from brim.files.text_digest import text_digest
 
-        known = "b2:" + blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        known = "b2:" + text_digest(text)
         _HANDLES.put(text, known)
     return known
 

@@ -52,6 +52,8 @@ _CODE = re.compile(
     r"[+-]?\s{0,200}(?://|#|(?:raise|except|throws?|catch|class|def|fn|func|function|import|from|return|if)\b)"
 )
 _CODE_ENDS = (";", "{", "}", ")", "]", ",", "(", "[")
+_STEP = 500_000
+"""Characters of a text that are searched in one go."""
 _CLIP = 400
 """Characters of a line that are looked at to tell code from a report."""
 
@@ -77,7 +79,21 @@ def reports_failure(text: str) -> bool:
 
 
 def _places(text: str) -> list[int]:
-    """Return the places where failures are reported, ascending."""
+    """Return the places where failures are reported, ascending.
+
+    A long text is searched in steps of whole lines: a search through all of it holds up other threads.
+    """
+    places: list[int] = []
+    start = 0
+    while start < len(text):
+        end = (text.rfind("\n", start, start + _STEP) + 1 or start + _STEP) if len(text) - start > _STEP else len(text)
+        places += [start + place for place in _places_in(text[start:end])]
+        start = end
+    return places
+
+
+def _places_in(text: str) -> list[int]:
+    """Return the places of a step, ascending."""
     text = "\n" + text
     lower = text.replace("İ", "I").lower()  # The only letter whose small form is longer.
     stems = _STEMS if text.isascii() else (*_STEMS, *_FOREIGN)

@@ -7,6 +7,8 @@ if there is room for it.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -21,6 +23,7 @@ from brim.truncate.json_tree import is_json, parse
 from brim.truncate.line_selection import LineSelection, each, from_both_ends, keep
 from brim.truncate.search import Parts, most
 
+_LINE = re.compile(r"[^\n]+")
 _LINES_MARKER = '{"…":"{dropped:,} more lines"}'
 
 
@@ -41,8 +44,17 @@ class Json(BaseTruncator):
 
 def is_json_lines(text: str) -> bool:
     """Return whether every line that is not blank is an object or an array, and there are two or more."""
-    lines = [line for line in text.split("\n") if line and not line.isspace()]
-    return len(lines) > 1 and all(line.lstrip()[0] in "{[" for line in lines) and all(map(is_json, lines))
+    count = 0
+    for line in _filled_lines(text):
+        if line.lstrip()[0] not in "{[":
+            return False
+        count += 1
+    return count > 1 and all(map(is_json, _filled_lines(text)))
+
+
+def _filled_lines(text: str) -> Iterator[str]:
+    """Yield the lines that are not blank, one by one: to divide a long text in one go holds up other threads."""
+    return (line for found in _LINE.finditer(text) if not (line := found[0]).isspace())
 
 
 def _document(text: str, limit: int, meter: Meter) -> Cut | None:
