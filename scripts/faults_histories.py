@@ -434,7 +434,7 @@ AREAS = (
                 "if name in MESSAGE_LABELS and len(value) <= LABEL:",
                 "if name in MESSAGE_LABELS:",
             ),
-            ("metadata counts", "return _EMPTY if _listed(at, BODY_FIELDS) else", "return"),
+            ("a listed field inside another counts", "return _EMPTY if _listed(at, BODY_FIELDS) else", "return"),
         ),
     ),
     (

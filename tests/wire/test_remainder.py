@@ -101,6 +101,11 @@ def test_the_fields_of_a_capture_are_those_that_count():
     assert brim.replay(fitted.receipt.to_json()).used == fitted.used
 
 
+def test_a_listed_field_inside_another_does_not_count():
+    stops = {"stopSequences": ["Observation: " * 20], "responseSchema": {"type": "STRING"}}
+    assert shown_fields({"generationConfig": stops}) == {"generationConfig": {"responseSchema": {"type": "STRING"}}}
+
+
 def test_usage_teaches_nothing_about_fields_that_were_counted():
     session = brim.Session(brim.Window(100_000), meter=lambda text: len(text) // 4)
     session.add({"role": "user", "content": "word " * 400})
