@@ -3,11 +3,12 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,37 @@ def test_a_conversation_is_cut_as_one_process_would_cut_it_and_sums_are_those_of
     assert counted == 24
     with open_store(store) as opened:
         assert len(opened.ids(KIND)) == 2  # Both have served.
+
+
+def connections_of(worker):
+    """Return how many sockets a process has."""
+    links = [os.readlink(each) for each in Path(f"/proc/{worker}/fd").iterdir() if each.is_symlink()]
+    return sum(link.startswith("socket:") for link in links)
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="the workers are found in /proc")
+def test_a_worker_with_fewer_connections_gets_the_next_ones_and_a_busy_one_is_not_waited_for(tmp_path):
+    with running(ModelServer()) as upstream, gateway(tmp_path, upstream, 2) as (process, url), ExitStack() as opened:
+        host, port = url.removeprefix("http://").split(":")
+        busy, free = workers_of(process)
+        before = {each: connections_of(each) for each in (busy, free)}
+
+        def connect(count):
+            """Open connections, and return how many each worker has."""
+            had = sum(map(connections_of, before))
+            for _ in range(count):
+                opened.enter_context(socket.create_connection((host, int(port))))
+            until = time.monotonic() + 20
+            while sum(map(connections_of, before)) < had + count and time.monotonic() < until:
+                time.sleep(0.01)
+            return {each: connections_of(each) - before[each] for each in before}
+
+        for one, other in ((busy, free), (free, busy)) * 3:
+            with paused(one):
+                counts = connect(8)
+            assert counts[other] - counts[one] >= 6
+            counts = connect(8)
+            assert abs(counts[other] - counts[one]) <= 3
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="the workers are found in /proc")

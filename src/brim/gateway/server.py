@@ -19,6 +19,7 @@ from brim.gateway.connection import BoundedProtocol
 from brim.gateway.freed_memory import allocate_apart
 from brim.gateway.lines import ActivityLines
 from brim.gateway.settings import GatewaySettings
+from brim.gateway.shared_listener import ConnectionCounts, SharedServer
 from brim.gateway.workers import Workers, shared
 from brim.history.compact.secrets import redact
 from brim.hosts import BACKLOG, listener
@@ -55,13 +56,17 @@ def run(
     allocate_apart()
     with told_without_text(), listener(settings.host, settings.port) as listening, shared(settings) as folder:
         if folder is None:
-            _serve(GatewayApp(settings), reload, started, lines, listening)
+            app = GatewayApp(settings)
+            _serve(app, reload, started, lines, listening, server=uvicorn.Server(config(app, settings)))
             return
+        counts = ConnectionCounts(settings.workers)
 
         def serve(number: int, alive: int, first: bool) -> None:
             # One of them tells the address, once: all of them listen on it.
             told = started if number == 1 and first else None
-            _serve(GatewayApp(settings, number, folder), reload, told, lines, listening, alive=alive)
+            app = GatewayApp(settings, number, folder)
+            server = SharedServer(config(app, settings), counts, number)
+            _serve(app, reload, told, lines, listening, server=server, alive=alive)
 
         Workers(settings.workers, serve).run()
 
@@ -73,6 +78,7 @@ def _serve(
     lines: ActivityLines | None,
     listening: socket.socket,
     *,
+    server: uvicorn.Server,
     alive: int | None = None,
 ) -> None:
     """Serve until the process is terminated, or until `alive` can be read."""
@@ -80,7 +86,6 @@ def _serve(
     if lines is not None:
         app.state.activity.observers.append(lines)
         app.state.on_end = lines.end
-    server = uvicorn.Server(config(app, settings))
 
     def reload_settings() -> None:
         try:
