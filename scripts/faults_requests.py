@@ -95,7 +95,7 @@ AREAS = (
         "requests/tool_index.py",
         _TOOLS,
         (
-            ("another list of tools is taken for the last", "if known.tools is read:", "if known.tools:"),
+            ("every list of tools is read anew", "_memo.whole(", "ToolMemo[ToolWords]().whole("),
             ("arguments are no part of the topic", "self._share(tool.takes or tool.named, said)", "0.0"),
         ),
     ),

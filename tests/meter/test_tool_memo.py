@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 
 import pytest
 from hypothesis import given
@@ -42,6 +43,65 @@ def test_a_tool_that_was_changed_in_place_is_counted_as_it_is_now(first, then, d
         assert counted(tools, memo, provider) == counted(copy.deepcopy(tools), provider=provider)
         tools[at]["function"]["parameters"]["properties"].pop("other", None)
         assert counted(tools, memo, provider) == counted(copy.deepcopy(tools), provider=provider)
+
+
+def containers(value) -> list:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [
+        *([value] if isinstance(value, dict | list) else []),
+        *(found for each in inner for found in containers(each)),
+    ]
+
+
+SCHEMAS = st.recursive(
+    VALUES | st.lists(st.sampled_from([0, 1, True, False, 1.0]), max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(values=st.lists(SCHEMAS, min_size=1, max_size=3), then=SCHEMAS, data=st.data())
+@examples(150)
+def test_a_change_in_any_container_of_a_tool_is_noticed(values, then, data):
+    """The text of a tool is what was read of it: if anything inside is another value now, it is read again."""
+    tools = [{"name": "t", "input_schema": {"type": "object", "default": value}} for value in values]
+    memo: ToolMemo[str] = ToolMemo()
+
+    def texts():
+        return memo.whole(tools, lambda _, each: json.dumps(each, sort_keys=True), list)
+
+    before = texts()
+    assert texts() is before
+    where = data.draw(st.sampled_from(containers(tools)[1:]))
+    at = data.draw(st.sampled_from([*where])) if isinstance(where, dict) and where else 0
+    change = data.draw(st.sampled_from(["set", "add", "remove"]))
+    if change == "add" or not where:
+        where.append(then) if isinstance(where, list) else where.update(added=then)
+    elif change == "remove":
+        del where[at]
+    else:
+        where[at] = then
+    assert texts() == [json.dumps(each, sort_keys=True) for each in tools]
+
+
+def test_a_key_that_equals_another_is_not_taken_for_it():
+    tools = [{"name": "t", "input_schema": {1: "a"}}]
+    memo: ToolMemo[str] = ToolMemo()
+    assert memo.each(tools, lambda _, each: str(each["input_schema"])) == ["{1: 'a'}"]
+    tools[0]["input_schema"] = {True: "a"}
+    assert memo.each(tools, lambda _, each: str(each["input_schema"])) == ["{True: 'a'}"]
+
+
+def test_what_is_made_of_all_tools_is_made_once_for_each_key():
+    tools, memo, made = [tool("a"), tool("b")], ToolMemo[str](), []
+
+    def whole(key):
+        return memo.whole(tools, lambda _, each: each["function"]["name"], lambda read: made.append(key) or read, key)
+
+    assert whole(True) == whole(False) == whole(True) == ["a", "b"]
+    assert made == [True, False]
+    tools[1]["function"]["name"] = "c"
+    assert whole(True) == ["a", "c"]
 
 
 def test_a_tool_is_read_once_in_lists_that_share_it_and_again_after_a_change():

@@ -30,6 +30,30 @@ def test_the_characters_counted_for_a_turn_do_not_grow():
     assert sum(costs[-100:]) <= 1.5 * sum(costs[50:150])
 
 
+class Watched(list):
+    """A list that knows how often it was gone through."""
+
+    walks = 0
+
+    def __iter__(self):
+        self.walks += 1
+        return super().__iter__()
+
+
+def test_a_prompt_goes_through_its_tools_once():
+    """With a thousand tools, each time that they are compared costs more than all the rest of a prompt."""
+    function = {"name": "read", "description": "Reads.", "parameters": {"type": "object", "properties": {}}}
+    tools = Watched({"type": "function", "function": {**function, "name": f"read_{i}"}} for i in range(5))
+    talk = brim.Session(window=window(24_000), meter="o200k_base")
+    talk.add(turn(0))
+    first = talk.prompt(system=SYSTEM, tools=tools).used
+    tools.walks = 0
+    assert talk.prompt(system=SYSTEM, tools=tools).used == first
+    assert tools.walks == 1
+    list.__getitem__(tools, 3)["function"]["description"] = "Reads what there is to read. " * 20
+    assert talk.prompt(system=SYSTEM, tools=tools).used > first + 80
+
+
 def size(value, seen):
     """Return the bytes of a value and of all that it refers to."""
     if id(value) in seen:

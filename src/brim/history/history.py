@@ -222,10 +222,36 @@ class History:
             DoesNotFit: the messages that always stay are bigger than the budget.
             InvalidValue: an argument is invalid.
         """
-        arguments, shown = locals(), shown_fields(fields) or None
-        extra, exact = self.extra_units(tools, system, shown)
-        fit = self.plan(budget_of(budget, self._model), extra, {name: arguments[name] for name in _OPTIONS})
-        return self.fitted(fit, {"tools": tools, "system": system, "fields": shown}, exact=exact, capture=capture)
+        arguments, before = locals(), {"tools": tools, "system": system, "fields": shown_fields(fields)}
+        options = {name: arguments[name] for name in _OPTIONS}
+        counted = self.extra_units(**before)
+        return self.fit_counted(budget_of(budget, self._model), before, counted, options, capture=capture)
+
+    def fit_counted(
+        self,
+        budget: int,
+        before: Mapping[str, Any],
+        counted: tuple[Mapping[str, int], bool],
+        options: Mapping[str, Any],
+        *,
+        capture: bool = False,
+    ) -> Fitted:
+        """Return as much of the history as fits, for a caller who has counted what stands before it.
+
+        Args:
+            budget: tokens for everything.
+            before: what stands before the messages: tools, system prompt and other fields.
+            counted: its tokens, as `extra_units` returns them.
+            options: the options of `fit`, by name.
+            capture: whether the receipt's JSON holds the messages.
+
+        Raises:
+            DoesNotFit: the messages that always stay are bigger than the budget.
+            InvalidValue: an option is invalid.
+        """
+        extra, exact = counted
+        shown = {**before, "fields": shown_fields(before["fields"]) or None}
+        return self.fitted(self.plan(budget, extra, options), shown, exact=exact, capture=capture)
 
     def plan(self, budget: int, extra: Mapping[str, int], options: Mapping[str, Any]) -> HistoryFit:
         """Return what would be sent within a budget; nothing is remembered of it.

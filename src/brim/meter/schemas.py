@@ -164,16 +164,19 @@ def tool_counts(
         by_rule = [_by_rule(each, count, function) for each in found]
         return tuple(units for units, _ in by_rule), all(flat for _, flat in by_rule)
 
-    counted = (ToolMemo() if memo is None else memo).each(tools, read)
-    each = [units for entry, _ in counted for units in entry]
-    if not each:
-        return ToolCounts(0, [], True)
-    if provider != "openai":
-        prompts = (_CLAUDE_PROMPTS[name] for name in names if name in _CLAUDE_PROMPTS)
-        prompt = next(prompts, _CLAUDE_PROMPT) if provider == "anthropic" else _OTHER_PROMPT
-        return ToolCounts(prompt, each, False)
-    exact = system and measured is not None and all(flat for _, flat in counted)
-    return ToolCounts(_END if system else _END + _OWN_MESSAGE, each, exact)
+    def make(counted: list[Counted]) -> ToolCounts:
+        """Return the tokens of all entries."""
+        each = [units for entry, _ in counted for units in entry]
+        if not each:
+            return ToolCounts(0, [], True)
+        if provider != "openai":
+            prompts = (_CLAUDE_PROMPTS[name] for name in names if name in _CLAUDE_PROMPTS)
+            prompt = next(prompts, _CLAUDE_PROMPT) if provider == "anthropic" else _OTHER_PROMPT
+            return ToolCounts(prompt, each, False)
+        exact = system and measured is not None and all(flat for _, flat in counted)
+        return ToolCounts(_END if system else _END + _OWN_MESSAGE, each, exact)
+
+    return (ToolMemo() if memo is None else memo).whole(tools, read, make, key=system)
 
 
 def _tool(place: str, tool: object, provider: str) -> _Tool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from operator import eq, is_
+from operator import is_
 from typing import Any, Generic, NamedTuple, TypeVar
 
 _MOST_TOOLS = 4_096
@@ -22,6 +22,7 @@ _MOST_DEPTH = 40
 Counted = tuple[tuple[int, ...], bool]
 """The tokens of each function of a tool, and whether a published rule covers them."""
 T = TypeVar("T")
+W = TypeVar("W")
 
 
 class ToolMemo(Generic[T]):
@@ -38,29 +39,51 @@ class ToolMemo(Generic[T]):
             tools: the definitions.
             read: reads the one at an index, if it is new or was changed.
         """
-        for known in self._lists:
-            same = len(known.tools) == len(tools) and all(map(is_, known.tools, tools))
-            if same and all(map(eq, tools, known.copies)):
-                return known.values
-        found = [self._one(at, tool, read) for at, tool in enumerate(tools)]
-        values = [each.value for each in found]
-        if all(each.copy is not None for each in found):
-            # Of a list whose tools were changed, the old counts are of no use.
-            others = [each for each in self._lists if not _same_objects(each.tools, tools)]
-            made = _KnownList(tuple(tools), [each.copy for each in found], values)
-            self._lists = [made, *others[: _MOST_LISTS - 1]]
-        return values
+        return self._list(tools, read).values
 
-    def _one(self, at: int, tool: Any, read: Callable[[int, Any], T]) -> _KnownTool[T]:
+    def whole(
+        self, tools: Sequence[Any], read: Callable[[int, Any], T], make: Callable[[list[T]], W], key: object = None
+    ) -> W:
+        """Return what is made of all that was read; the same object as before if nothing has changed.
+
+        Args:
+            tools: the definitions.
+            read: reads the one at an index, if it is new or was changed.
+            make: makes it, if a tool is new or was changed.
+            key: tells one thing that is made of the same tools from another.
+        """
+        known = self._list(tools, read)
+        if key not in known.made:
+            known.made[key] = make(known.values)
+        found: W = known.made[key]
+        return found
+
+    def _list(self, tools: Sequence[Any], read: Callable[[int, Any], T]) -> _KnownList[T]:
+        given = tools if type(tools) is list else list(tools)
+        for known in self._lists:
+            # Comparing the lists themselves is the least that a check of every value can take.
+            if _same_objects(known.tools, given) and given == known.copies:
+                return known
+        # All copies before anything is read: beside one another in memory, they are compared in less time.
+        copies = [_copied(tool, _MOST_DEPTH) for tool in given]
+        values = [self._value(at, tool, copy, read) for at, (tool, copy) in enumerate(zip(given, copies, strict=True))]
+        made = _KnownList(tuple(given), copies, values, {})
+        if None not in copies:
+            # Of a list whose tools were changed, the old counts are of no use.
+            others = [each for each in self._lists if not _same_objects(each.tools, given)]
+            self._lists = [made, *others[: _MOST_LISTS - 1]]
+        return made
+
+    def _value(self, at: int, tool: Any, copy: Any, read: Callable[[int, Any], T]) -> T:
+        """Return what is read of one tool, which is read if it is new or was changed."""
         known = self._tools.get(id(tool))
-        if known is not None and known.tool is tool and tool == known.copy:
-            return known
-        made = _KnownTool(tool, _copied(tool, _MOST_DEPTH), read(at, tool))
-        if made.copy is not None:
-            self._tools[id(tool)] = made
+        same = known is not None and known.tool is tool and tool == known.copy
+        value = known.value if known is not None and same else read(at, tool)
+        if copy is not None:
+            self._tools[id(tool)] = _KnownTool(tool, copy, value)
             while len(self._tools) > _MOST_TOOLS:
                 self._tools.popitem(last=False)
-        return made
+        return value
 
 
 class _KnownTool(NamedTuple, Generic[T]):
@@ -68,7 +91,7 @@ class _KnownTool(NamedTuple, Generic[T]):
 
     tool: Any
     copy: Any
-    """A copy of its containers; `None` if it holds what cannot be compared."""
+    """A copy of its containers."""
     value: T
 
 
@@ -78,6 +101,8 @@ class _KnownList(NamedTuple, Generic[T]):
     tools: tuple[Any, ...]
     copies: list[Any]
     values: list[T]
+    made: dict[object, Any]
+    """What was made of all values."""
 
 
 class _Exact:
@@ -106,12 +131,15 @@ def _copied(value: Any, depth: int) -> Any:
         return _Exact(value)
     if depth == 0 or kind not in (dict, list, tuple):
         return None
-    inner = value.values() if kind is dict else value
-    copies = [_NONE if each is None else _copied(each, depth - 1) for each in inner]
-    if any(each is None for each in copies):
-        return None
-    copies = [None if each is _NONE else each for each in copies]
-    return dict(zip(value, copies, strict=True)) if kind is dict else kind(copies)
-
-
-_NONE = object()
+    if kind is tuple:
+        inner = _copied(list(value), depth)
+        return None if inner is None else tuple(inner)
+    if kind is dict and any(type(key) is not str for key in value):
+        return None  # A key that is not a text may equal another one: 1 is True.
+    made = value.copy()
+    for key, each in value.items() if kind is dict else enumerate(value):
+        if type(each) is not str and each is not None:
+            made[key] = copy = _copied(each, depth - 1)
+            if copy is None:
+                return None
+    return made

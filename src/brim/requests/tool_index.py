@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,8 +16,6 @@ from brim.meter.tool_memo import ToolMemo
 from brim.meter.words import terms
 from brim.wire import definitions
 
-_MOST_LISTS = 4
-"""Lists of tools whose index is kept."""
 _SCHEMAS = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema")
 """Where providers put the arguments of a tool."""
 _JOINT = re.compile(r"[._/-]+")
@@ -66,18 +64,11 @@ class ToolIndex:
 
 
 _memo: ToolMemo[ToolWords] = ToolMemo()
-_known: deque[ToolIndex] = deque(maxlen=_MOST_LISTS)
 
 
 def tool_index(tools: Sequence[Any]) -> ToolIndex:
     """Return the index of some tools, in any provider's format; a list that is the same as before is not read again."""
-    read = _memo.each(tools, lambda _, tool: _read(tool))
-    for known in tuple(_known):
-        if known.tools is read:
-            return known
-    made = ToolIndex(read)
-    _known.appendleft(made)
-    return made
+    return _memo.whole(tools, lambda _, tool: _read(tool), ToolIndex)
 
 
 def _read(tool: Any) -> ToolWords:

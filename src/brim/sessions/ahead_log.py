@@ -7,7 +7,8 @@ writing thousands of handles and messages at once.
 from __future__ import annotations
 
 import re
-from base64 import b64decode, b64encode
+from base64 import b64encode
+from binascii import a2b_base64
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -83,7 +84,7 @@ def _short(name: str) -> str:
 
 def _whole(name: str) -> str:
     """Return the handle of what `_short` returned."""
-    return f"b2:{b64decode(name[1:] + '==').hex()}" if name.startswith(_SHORT) else name
+    return f"b2:{a2b_base64(name[1:] + '==').hex()}" if name.startswith(_SHORT) else name
 
 
 def chosen_of(known: Iterable[int], some: Container[int]) -> Chosen:

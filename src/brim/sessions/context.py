@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from brim.errors import DoesNotFit
 from brim.history.compact import mark
-from brim.history.history import History, Tools
+from brim.history.history import History
 from brim.history.note import is_note
 from brim.history.prompt import note_place, note_units, sent_messages
 from brim.history.result import Fitted
@@ -21,6 +21,8 @@ from brim.wire.message import Message
 
 _MANY = 64
 """Messages from which on it pays to look for those that were counted."""
+_NOTHING: Mapping[str, Any] = {"tools": None, "system": None, "fields": None}
+"""What stands before messages that stand alone."""
 
 
 class Context:
@@ -87,7 +89,7 @@ class Context:
             return None
         sent = sent_messages(turns, held.kept, held.edits, held.note, held.length).messages
         made = Context(turns.meter, sent, stable=replace(stable, held=None), format=turns.format, summary=self._summary)
-        made.fit(held.budget, tools=None, system=None, capture=False, query=None)
+        made.fit(held.budget, before=_NOTHING, counted=made.history.extra_units())
         if (fitted := made.history.stable) is not None and fitted.held is not None:
             made.history.rewind((replace(fitted, held=replace(fitted.held, extra=held.extra)), None))
         made.extend(turns.raws[held.length :])
@@ -110,25 +112,32 @@ class Context:
         self,
         budget: int,
         *,
-        tools: Tools | None,
-        system: Any,
-        capture: bool,
-        query: str | None,
-        fields: Mapping[str, Any] | None = None,
+        before: Mapping[str, Any],
+        counted: tuple[Mapping[str, int], bool],
+        capture: bool = False,
+        query: str | None = None,
         pin: Sequence[int] = (),
     ) -> Fitted:
-        """Return the prompt that fits a budget; pinned messages stay, and so does a summary of earlier turns."""
-        asked: dict[str, Any] = {"tools": tools, "system": system, "fields": fields, "capture": capture}
-        if query:
-            asked |= {"select": "recency+relevance", "query": query}
+        """Return the prompt that fits a budget; pinned messages stay, and so does a summary of earlier turns.
+
+        Args:
+            budget: tokens for everything.
+            before: what stands before the messages: tools, system prompt and other fields.
+            counted: its tokens by name, and whether they are exact.
+            capture: whether the receipt's JSON holds the messages.
+            query: selects older turns by relevance.
+            pin: the indexes of messages that stay.
+        """
+        options: dict[str, Any] = {"select": "recency+relevance", "query": query} if query else {}
         if pin:
-            asked["pin"] = [*pin]
+            options["pin"] = [*pin]
         if not self._pins:
-            return self.history.fit(budget, **asked)
+            return self.history.fit_counted(budget, before, counted, options, capture=capture)
+        pinned = {**options, "pin": [*self._pins, *pin]}
         try:
-            return self.history.fit(budget, **{**asked, "pin": [*self._pins, *pin]})
+            return self.history.fit_counted(budget, before, counted, pinned, capture=capture)
         except DoesNotFit:  # The budget has become smaller since: better less of the summary than no prompt.
-            return self.history.fit(budget, **asked)
+            return self.history.fit_counted(budget, before, counted, options, capture=capture)
 
     def categories(self) -> dict[str, int]:
         """Return the tokens of all messages by category."""

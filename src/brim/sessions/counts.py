@@ -49,5 +49,7 @@ class Counts:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Counts:
         """Return what `to_dict` wrote; fields of another version are ignored."""
-        known = {slot.name for slot in fields(cls)}
-        return cls(**{name: value for name, value in values.items() if name in known})
+        return cls(**{name: value for name, value in values.items() if name in _FIELDS})
+
+
+_FIELDS = frozenset(slot.name for slot in fields(Counts))

@@ -22,6 +22,8 @@ _AHEAD = "edits_ahead"
 
 Forms = Mapping[int, Form]
 
+_NONE: Forms = {}
+
 
 def cut_record(held: HeldCut | None, before: HeldCut | None, logged: Forms) -> dict[str, Any] | None:
     """Return a cut as JSON values, as changes of the one before if there is one; `None` if there is no cut.
@@ -53,18 +55,20 @@ def cut_from(record: Mapping[str, Any] | None, before: HeldCut | None, logged: F
     if record is None or (_SAME in record and before is None):
         return None
     own = {name: value for name, value in record.items() if name not in (_SAME, _GONE, _AHEAD)}
-    edits, kept = dict[int, Form](), tuple[tuple[int, int], ...]()
+    edits, gone, kept = _NONE, set[int](), tuple[tuple[int, int], ...]()
     if _SAME in record and before is not None:
-        gone = set(record[_GONE])
+        gone, edits = set(record[_GONE]), before.edits
         own = {name: getattr(before, name) for name in HeldCut.__slots__} | own
-        edits = {at: form for at, form in before.edits.items() if at not in gone}
         kept = before.kept[: record[_SAME]]
     changed = HeldCut.from_dict(own)
     if changed is None:
         return None
-    edits |= {at: logged[at] for at in chosen_in(logged, record.get(_AHEAD, (0, "")))}
-    edits |= changed.edits
-    return _with(changed, dict(sorted(edits.items())), (*kept, *changed.kept))
+    new = dict(changed.edits)
+    if _AHEAD in record:
+        new = {at: logged[at] for at in chosen_in(logged, record[_AHEAD])} | new
+    if gone or new:  # Most prompts hold the cut of the one before.
+        edits = dict(sorted([(at, form) for at, form in {**edits, **new}.items() if at in new or at not in gone]))
+    return _with(changed, edits, (*kept, *changed.kept))
 
 
 def _moved(name: str, held: HeldCut, before: HeldCut) -> bool:

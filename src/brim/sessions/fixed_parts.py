@@ -66,6 +66,11 @@ class FixedParts:
         text = "\n\n".join([*([pinned] if pinned else []), *([HEAD, made.text] if made.text.strip() else [])])
         return cls(system=system, tools=tools, fields=fields, memory=text, size=whole, cut=made.receipt.truncated)
 
+    @property
+    def before(self) -> dict[str, Any]:
+        """The parts that stand before the messages."""
+        return {"tools": self.tools, "system": self.system, "fields": self.fields}
+
     def room(self, context: Context) -> int:
         """Return the tokens to leave free for memory."""
         turns = context.history.turns
@@ -81,7 +86,7 @@ class FixedParts:
         turns = context.history.turns
         key = (turns.chat, bool(turns.system))
         if key not in self._extra:
-            self._extra[key] = context.history.extra_units(self.tools, self.system, self.fields)
+            self._extra[key] = context.history.extra_units(**self.before)
         return self._extra[key]
 
     def placed(self, fitted: Fitted, context: Context, budget: int) -> Fitted:

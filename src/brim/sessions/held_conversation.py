@@ -82,8 +82,8 @@ class HeldConversation(Conversation):
         history = context.history
         turns, (extra, known) = history.turns, history.extra_units(None, request.system, request.fields)
         instructed = bool(extra["system"] or turns.system)
-        offered, exact = self._meters.tools(turns.meter, turns.chat, request.tools, system=instructed)
-        exact = exact and known and turns.meter.exact and not turns.chat.estimated
+        offered, known_tools = self._meters.tools(turns.meter, turns.chat, request.tools, system=instructed)
+        exact = known_tools and known and turns.meter.exact and not turns.chat.estimated
         count = context.units + sum(extra.values()) + offered + request.extra
         correction = self.correction(count, request.messages)
         before = count + correction
@@ -100,14 +100,14 @@ class HeldConversation(Conversation):
             )
         target = room.target if most is None else min(room.target, most)
         tools = [*(request.tools or ()), recall.tool(turns.wire.name)] if request.recall else request.tools
+        if request.recall:
+            offered, known_tools = self._meters.tools(turns.meter, turns.chat, tools, system=instructed)
         history.show_handles = request.recall
         fitted = context.fit(
             max(0, self.budget(target, request.messages) - request.extra),
-            tools=tools,
-            system=request.system,
-            fields=request.fields,
+            before={"tools": tools, "system": request.system, "fields": request.fields},
+            counted=({**extra, "tools": offered}, known_tools and known),
             capture=self._capture,
-            query=None,
             pin=request.pin,
         )
         if request.recall:

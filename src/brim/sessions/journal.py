@@ -275,7 +275,8 @@ class SavedSession:
             self.messages.append(body.get("sent", body["message"]))
             self.numbers.append(entry.number)
             self.counts.messages += 1
-        elif kind == "compaction":
+            return  # It has nothing of what follows, and most entries are messages.
+        if kind == "compaction":
             self.context, self.messages, self.format, self.held = body["view"], [], format_in(body), None
             self.numbers = []
             self.compacted = Compacted.from_dict(body["compacted"]) if body["compacted"] else None

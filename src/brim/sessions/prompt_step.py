@@ -188,9 +188,8 @@ class PromptStep:
         context, budget, whole = state.context, self.budget, state.context.units + parts.units(state.context)
         fitted = context.fit(
             max(0, budget - parts.room(context)),
-            tools=parts.tools,
-            system=parts.system,
-            fields=parts.fields,
+            before=parts.before,
+            counted=parts.extra(context),
             capture=self.capture,
             query=self.query,
         )

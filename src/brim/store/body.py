@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from brim.errors import InvalidType, InvalidValue, StoreError, shown
@@ -20,6 +20,9 @@ _LONGEST_NAME = 500
 _HANDLE = re.compile("b2:[0-9a-f]{32}")
 _HASH = b"\xff"
 """The start of a handle that is a hash; no UTF-8 has this byte."""
+
+_TOGETHER = 256
+"""Bodies that are decoded at once: enough to save most of the time, and few enough for the memory that they take."""
 
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
@@ -51,6 +54,25 @@ def decode_body(place: str, content: bytes) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise StoreError(place, "a body is not a JSON object: the store was changed by another program")
     return body
+
+
+def decode_bodies(place: str, contents: Sequence[bytes]) -> list[dict[str, Any]]:
+    """Return the JSON objects of many stored bytes, in less time than one after the other.
+
+    Raises:
+        StoreError: some are not a JSON object, so another program wrote them.
+    """
+    bodies: list[dict[str, Any]] = []
+    for at in range(0, len(contents), _TOGETHER):
+        some = contents[at : at + _TOGETHER]
+        joined = b",".join([unpack(place, content) for content in some])
+        try:
+            read = json.loads(f"[{joined.decode('utf-8', 'surrogatepass')}]")
+        except (ValueError, RecursionError):
+            read = []
+        whole = len(read) == len(some) and all(type(body) is dict for body in read)
+        bodies += read if whole else [decode_body(place, content) for content in some]
+    return bodies
 
 
 def text_bytes(text: object) -> bytes:

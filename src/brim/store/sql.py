@@ -11,7 +11,7 @@ from typing import Any
 
 from brim.errors import Conflict, InvalidValue, StoreError
 from brim.store.base import META, Body, LogEntry, Purged, Saved, SessionRow
-from brim.store.body import check_name, check_time, check_whole, decode_body, encode_body
+from brim.store.body import check_name, check_time, check_whole, decode_bodies, decode_body, encode_body
 from brim.store.texts import LOG, TextStore
 
 _EMPTY = encode_body("meta", {})
@@ -108,8 +108,9 @@ class SqlStore(TextStore):
                 _ALL if limit is None else check_whole("limit", limit),
             ),
         )
+        bodies = iter(decode_bodies(self.url, [row[3] for row in rows if row[3] is not None]))
         found = [
-            LogEntry(session, place % LOG, kind, at, {} if body is None else decode_body(self.url, body))
+            LogEntry(session, place % LOG, kind, at, {} if body is None else next(bodies))
             for place, kind, at, body in rows
         ]
         return found[::-1] if newest else found
