@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import brim
 from brim.errors import DoesNotFit
 from brim.sessions import journal
+from brim.sessions.conversation import _common
 from brim.sessions.conversations import Conversations
 from brim.wire.overflow import Overflow
 from faulty import AFTER, BEFORE, FaultyStore
@@ -102,6 +103,31 @@ def test_conversations_that_begin_alike_are_told_apart():
         conversations.request(history(steps, other))
     assert len(conversations) == 2
     assert [session.status().prompts for session in conversations.sessions] == [4, 4]
+
+
+class Counted(list):
+    """A list that knows how many parts of it were copied one by one."""
+
+    copied = 0
+
+    def __getitem__(self, key):
+        part = super().__getitem__(key)
+        return Counted(part) if isinstance(key, slice) else part
+
+    def __iter__(self):
+        Counted.copied += 1
+        return super().__iter__()
+
+
+def test_messages_may_come_as_any_sequence_and_a_list_is_compared_as_it_is():
+    conversations = Conversations(4_000, model="gpt-4o")
+    for steps, kind in enumerate((list, tuple, Counted, list, tuple)):
+        assert conversations.request(kind(history(steps))).changed is False
+    assert len(conversations) == 1
+    Counted.copied = 0
+    long = Counted(history(300))
+    assert _common(list(long), long, 0) == len(long)
+    assert Counted.copied <= 2, "parts of a list were copied to be compared"
 
 
 def test_a_history_that_was_taken_back_is_another_conversation():

@@ -98,7 +98,7 @@ def _json(value: Any) -> bytes:
 
 
 def _is_marked(value: Any) -> bool:
-    return isinstance(value, dict) and any(mark in value for mark in _MARKS)
+    return isinstance(value, dict) and not value.keys().isdisjoint(_MARKS)
 
 
 def _unmarked(value: Any) -> Any:

@@ -307,15 +307,20 @@ def logged_messages(store: Store, session: str) -> list[Any]:
 
 def _common(known: Sequence[Any], messages: Sequence[Any], start: int) -> int:
     """Return the index of the first message, from `start` on, that is not the same in both."""
+    known, messages = _listed(known), _listed(messages)
     end = min(len(known), len(messages))
     for at in range(start, end, _CHUNK):
         stop = min(at + _CHUNK, end)
-        if list(known[at:stop]) == list(messages[at:stop]):  # The interpreter compares many at once.
+        if known[at:stop] == messages[at:stop]:  # The interpreter compares many at once.
             continue
         found = next((each for each in range(at, stop) if not _same(known[each], messages[each])), None)
         if found is not None:
             return found
     return end
+
+
+def _listed(messages: Sequence[Any]) -> list[Any]:
+    return messages if type(messages) is list else list(messages)
 
 
 def _same(one: Any, other: Any) -> bool:
