@@ -90,3 +90,23 @@ def test_the_messages_of_a_long_session_are_bounded():
         most = max(most, len(talk.messages))
     assert most < 250
     assert talk.status().messages == 480
+
+
+def test_opening_a_session_reads_its_last_compaction_once(monkeypatch):
+    """It holds the history as it was then, and is the longest entry of a log."""
+    store = MemoryStore()
+    talk = brim.Session(window=window(2_000), meter="o200k_base", store=store, id="run")
+    for i in range(120):
+        talk.add(turn(i))
+        talk.prompt()
+    read, entries = [], store.entries
+    monkeypatch.setattr(store, "entries", lambda *given, **asked: _noted(read, entries(*given, **asked)))
+    opened = brim.Session.open("run", store=store)
+    assert [entry.kind for entry in read].count("compaction") == 1
+    assert opened.messages == talk.messages
+    assert opened.prompt().messages == talk.prompt().messages
+
+
+def _noted(read, found):
+    read += found
+    return found

@@ -317,8 +317,8 @@ def read(store: Store, session: str, more: Lines = ()) -> SavedSession | None:
         return None
     made = SavedSession(SessionSettings.from_dict(first[0].body["settings"]), calibration=first[0].body["calibration"])
     compactions = store.entries(session, kinds=["compaction"], limit=1, newest=True)
-    start = made.number = compactions[0].number - 1 if compactions else 1
-    for entry in store.entries(session, after=start):
+    start = made.number = compactions[0].number if compactions else 1
+    for entry in [*compactions, *store.entries(session, after=start)]:  # The longest entry of all is read once.
         made.take(entry)
     number = made.number
     for kind, body in more:
