@@ -93,7 +93,7 @@ holds a newline beside anything else, and only one holds a space after something
 _BLOCK = 8_192
 """Characters that are counted in one call if there are seams: merging is faster on short texts."""
 
-_LONGEST = 200_000
+_LONGEST = 100_000
 """Characters that are counted in one call if there is no seam: a call for megabytes of quotes takes seconds, in which
 no other thread runs, and keeps hundreds of MB. Such a text may count some tokens more than it has, never less."""
 
