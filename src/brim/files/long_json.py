@@ -183,10 +183,16 @@ def _undivided(text: str, start: int, stop: int) -> int:
 
 def _backslashes(text: str, start: int, end: int) -> int:
     """Return how many backslashes stand in a row at the end of a part of a text."""
-    if text[end - 1] != "\\":
+    if start == end or text[end - 1] != "\\":
         return 0
-    piece = text[start:end]
-    return len(piece) - len(piece.rstrip("\\"))
+    low, high, most = 1, 2, end - start
+    while high <= most and text.endswith("\\" * high, start, end):
+        low, high = high, 2 * high
+    high = min(high, most + 1)
+    while high - low > 1:  # To strip them off takes ten times as long.
+        middle = (low + high) // 2
+        low, high = (middle, high) if text.endswith("\\" * middle, start, end) else (low, middle)
+    return low
 
 
 def _has_quote(text: str, start: int, end: int) -> bool:
@@ -199,13 +205,10 @@ def _has_quote(text: str, start: int, end: int) -> bool:
 
 def _last_quote(text: str, start: int, end: int) -> int:
     """Return the position of the last quote that is not escaped, in a step that has one."""
-    at = end
-    while True:
-        at = before = text.rindex('"', start, at)
-        while before > start and text[before - 1] == "\\":
-            before -= 1
-        if (at - before) % 2 == 0:
-            return at
+    at = text.rindex('"', start, end)
+    while _backslashes(text, start, at) % 2:
+        at = text.rindex('"', start, at)
+    return at
 
 
 def _quotes(text: str, start: int, end: int) -> int:
