@@ -240,8 +240,8 @@ AREAS = (
             ("a summary is not held to the limit", "if 0 < size <= grant and size < self.size:", "if 0 < size:"),
             (
                 "a cut is thought to need no marker",
-                'return self.meter.count(marker or "") + 1',
-                "return 1",
+                'found = self.meter.count(marker or "") + 1',
+                "found = 1",
             ),
             (
                 "a cut gives back what it misses",

@@ -33,6 +33,10 @@ class Priority(IntEnum):
     LOW = 3
 
 
+_RANKS = {name.lower(): int(priority) for name, priority in Priority.__members__.items()}
+_PRIORITIES = ", ".join(_RANKS) + " or a whole number"
+
+
 class _Derived:
     """Room for what is made of a section once: its text, and the order of its entries. Neither is a field."""
 
@@ -89,12 +93,13 @@ class Section(_Derived):
         self._check_texts(where)
         self._check_labels(where)
         self._check_choices(where)
-        for field in ("required", "stable", "enabled"):
-            if not isinstance(getattr(self, field), bool):
-                raise InvalidType(f"{where}: {field}", getattr(self, field), "true or false")
+        for field, value in (("required", self.required), ("stable", self.stable), ("enabled", self.enabled)):
+            if not isinstance(value, bool):
+                raise InvalidType(f"{where}: {field}", value, "true or false")
         if self.most is not None:
             units(f"{where}: most", self.most)
-        units_or_share(f"{where}: floor", self.floor)
+        if self.floor or type(self.floor) is not int:
+            units_or_share(f"{where}: floor", self.floor)
         if self.ceiling is not None:
             units_or_share(f"{where}: ceiling", self.ceiling)
         weight = self.weight
@@ -106,13 +111,16 @@ class Section(_Derived):
     def _check_texts(self, where: str) -> None:
         if not isinstance(self.content, str):
             object.__setattr__(self, "content", _texts(f"{where}: content", self.content, "a text or a list of texts"))
-        object.__setattr__(self, "forms", _texts(f"{where}: forms", self.forms, "a list of texts"))
+        if self.forms or type(self.forms) is not tuple:
+            object.__setattr__(self, "forms", _texts(f"{where}: forms", self.forms, "a list of texts"))
         for name, value in (("marker", "" if self.marker is None else self.marker), ("joiner", self.joiner)):
             if not isinstance(value, str):
                 raise InvalidType(f"{where}: {name}", value, "a text")
 
     def _check_labels(self, where: str) -> None:
         """Check the scores and the ids: one for each entry."""
+        if self.scores is None and self.ids is None:
+            return
         for name, kinds, expected in (
             ("scores", (int, float), "a finite number"),
             ("ids", (str, int), "a text or a whole number"),
@@ -135,11 +143,10 @@ class Section(_Derived):
             raise InvalidValue(f"{where}: ids", twice, "different from the ids of the other entries")
 
     def _check_choices(self, where: str) -> None:
-        expected = ", ".join(name.lower() for name in Priority.__members__) + " or a whole number"
         if isinstance(self.priority, bool) or not isinstance(self.priority, str | int):
-            raise InvalidType(f"{where}: priority", self.priority, expected)
-        if isinstance(self.priority, str) and self.priority.upper() not in Priority.__members__:
-            raise InvalidValue(f"{where}: priority", self.priority, expected)
+            raise InvalidType(f"{where}: priority", self.priority, _PRIORITIES)
+        if isinstance(self.priority, str) and self.priority.lower() not in _RANKS:
+            raise InvalidValue(f"{where}: priority", self.priority, _PRIORITIES)
         check_choice(f"{where}: overflow", self.overflow, OVERFLOWS)
         if not hasattr(self.keep, "truncate"):
             coded = isinstance(self.keep, str) and self.keep.startswith("code:")
@@ -150,7 +157,7 @@ class Section(_Derived):
     @property
     def rank(self) -> int:
         """The priority as a number: lower is more essential."""
-        return int(Priority[self.priority.upper()]) if isinstance(self.priority, str) else int(self.priority)
+        return _RANKS[self.priority.lower()] if isinstance(self.priority, str) else int(self.priority)
 
     @property
     def keeps_end(self) -> bool:

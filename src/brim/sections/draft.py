@@ -7,7 +7,7 @@ a cut.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +53,8 @@ class Draft:
     meter: BaseMeter
     budget: int
     summarise: Summarise | None = None
+    marks: dict[tuple[str, str | None], int] = field(default_factory=dict)
+    """The tokens that `marked` has counted, by `keep` and marker; all sections of a fit share them."""
     text: str = ""
     """The whole content; empty if the section is not enabled."""
     count: int = 0
@@ -185,7 +187,7 @@ class Draft:
     def part(self) -> Part:
         """Return its part of the receipt."""
         used = self.count if self.state == "whole" else self.used()
-        section = self.section
+        section, given = self.section, self.given or self.section
         size, text = self.before or (self.count, self.text)
         return Part(
             section.name,
@@ -199,15 +201,12 @@ class Draft:
             self.reason,
             handle(text or section.text),
             self.ceiling,
-            self._entries(),
-            tuple((self.given or section).ids or ()),
+            () if isinstance(given.content, str) else self._entries(given.content),
+            tuple(given.ids) if given.ids else (),
         )
 
-    def _entries(self) -> tuple[str, ...]:
+    def _entries(self, given: Sequence[str]) -> tuple[str, ...]:
         """Return what happened to each entry of the whole content."""
-        given = (self.given or self.section).content
-        if isinstance(given, str):
-            return ()
         states = ["dropped"] * len(given)
         if self.kept and self.state in ("whole", "cut"):
             chosen, indexes = self.section.chosen, self.section.chosen_indexes
@@ -223,8 +222,15 @@ class Draft:
     @property
     def marked(self) -> int:
         """The fewest tokens that a cut of it can have: its marker and one more."""
-        marker = getattr(truncator(self.section.keep, self.section.marker), "marker", None)
-        return self.meter.count(marker or "") + 1
+        section = self.section
+        known = self.marks.get((section.keep, section.marker)) if isinstance(section.keep, str) else None
+        if known is not None:
+            return known
+        marker = getattr(truncator(section.keep, section.marker), "marker", None)
+        found = self.meter.count(marker or "") + 1
+        if isinstance(section.keep, str):
+            self.marks[section.keep, section.marker] = found
+        return found
 
     @property
     def _floor(self) -> int | Fraction:

@@ -117,8 +117,9 @@ class SectionFit:
     def _drafts(self) -> list[Draft]:
         """Return the sections, each counted once, those without a known count together."""
         higher = self.options["direction"] == "higher"
+        meter, budget, summarise, marks = self.meter, self.budget, self.summarise, dict[tuple[str, str | None], int]()
         drafts = [
-            Draft(section, _rank(section, higher=higher), self.meter, self.budget, self.summarise, section.text)
+            Draft(section, _rank(section, higher=higher), meter, budget, summarise, marks, section.text)
             for section in self.sections
         ]
         for draft in drafts:
@@ -129,7 +130,8 @@ class SectionFit:
         for draft, count in zip(drafts, self.meter.count_many([draft.text for draft in drafts]), strict=True):
             draft.measure(count)
             self.counts[draft.text] = count
-            draft.report_choice()
+            if draft.section.most is not None:
+                draft.report_choice()
         return drafts
 
     def _layout(self) -> Layout:
