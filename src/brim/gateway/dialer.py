@@ -102,7 +102,7 @@ class Dialer:
                 ssl=self._context() if secure else None,
                 server_hostname=name if secure else None,
             )
-        except BaseException:
+        except BaseException:  # Whatever ends it, no connection stays open.
             end.close()
             raise
         return connection

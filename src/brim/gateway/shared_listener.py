@@ -20,8 +20,6 @@ _LONGEST = 0.02
 """The most that it waits: another one may be busy, or stopped."""
 _NUMBER = 4
 """Bytes of a number."""
-_BACKOFF = 0.1
-"""Seconds until a worker that has no descriptors left tries again."""
 
 
 class ConnectionCounts:
@@ -85,7 +83,7 @@ class SharedServer(uvicorn.Server):
                 accepted, _ = await loop.sock_accept(listening)
                 await loop.connect_accepted_socket(self._protocol, accepted)
             except OSError:  # The client has gone, or no descriptor is left.
-                await asyncio.sleep(_BACKOFF)
+                await asyncio.sleep(_LONGEST)
             await asyncio.sleep(min(_LONGEST, _PAUSE * self._counts.excess(self._worker)))
 
     def _protocol(self) -> asyncio.Protocol:
