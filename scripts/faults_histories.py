@@ -370,7 +370,13 @@ AREAS = (
             ),
             ("the query matches itself", "asked is not None and query == question", "False"),
             ("arguments decide the class", "message.said()", "message.text()"),
+            ("the author of a message is not indexed", "if message.name else", "if False else"),
         ),
+    ),
+    (
+        "history/relevance.py",
+        "tests/history/test_relevance.py",
+        (("who speaks does not matter", "scores[number] *= _SPEAKER_NAMED", "pass"),),
     ),
     (
         "wire/gemini.py",

@@ -38,7 +38,8 @@ def index(texts):
 
 
 def texts():
-    return st.lists(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), max_size=40)
+    said = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
+    return st.lists(st.tuples(st.sampled_from(["", "", "Boat: ", "Piano School: "]), said).map("".join), max_size=40)
 
 
 def reference(texts, query):
@@ -66,7 +67,8 @@ def reference(texts, query):
             amount = sum(found[j][term] * min(1, long / lengths[j]) * 0.6 ** abs(i - j) for j in near)
             half = 1.2 * (0.25 + 0.75 * around[i] / (sum(around) / len(around)))
             scores[i] += weight * rarity * amount / (amount + half)
-    return scores
+    speakers = [set(terms(text.split(": ")[0])) if ": " in text else set() for text in texts]
+    return [score * 1.3 if speaker & set(asked) else score for score, speaker in zip(scores, speakers, strict=True)]
 
 
 def _reached(i, j, having):
@@ -82,6 +84,12 @@ def test_a_text_with_the_words_of_the_query_comes_first():
 
 def test_an_answer_comes_along_with_its_question():
     assert set(index(CHAT).rank("What did Ben call his boat?")[:3]) == {1, 2, 3}
+
+
+def test_what_the_person_in_the_query_said_is_worth_more():
+    made = index(["Ann: We like tea, Ben.", "Ben: We like tea, Ann."] * 10)
+    assert {number % 2 for number in made.rank("What does Ben like?")[:10]} == {1}
+    assert {number % 2 for number in made.rank("What does Ann like?")[:10]} == {0}
 
 
 def test_other_forms_of_a_word_are_found():

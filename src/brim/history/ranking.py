@@ -13,6 +13,7 @@ from brim.errors import InvalidValue
 from brim.history.options import Options
 from brim.history.priority import DEFAULT, NAMES, PriorityClass
 from brim.history.turns import Turns
+from brim.wire.message import Message
 
 
 class Ranking:
@@ -78,13 +79,18 @@ class Ranking:
         if self._index is None or self._embed is not options.embed or starts[: len(self._starts)] != self._starts:
             self._index, self._embed, self._starts = _new_index(options), options.embed, []
         for turn in range(len(self._starts), len(starts)):
-            self._index.add("\n".join(turns.messages[position].text() for position in turns.members(turn)))
+            self._index.add("\n".join(_spoken(turns.messages[position]) for position in turns.members(turn)))
         self._starts = starts
         asked, question = turns.question()
         query = question if options.query is None else options.query
         own = {turns.turn_of(asked)} if asked is not None and query == question else ()
         ranked: list[int] = self._index.rank(query, turns.weights[:-1], own)
         return ranked
+
+
+def _spoken(message: Message) -> str:
+    """Return what a message says, after the name of its author if it has one."""
+    return f"{message.name}: {message.text()}" if message.name else message.text()
 
 
 def _class(value: Any, index: int) -> PriorityClass:
