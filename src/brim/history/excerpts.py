@@ -37,6 +37,8 @@ _TINY = 32
 """Characters of a text that always stays: a mark in its place would save nothing."""
 _NEAR = 16
 """Parts that are so many characters apart become one."""
+_REMEMBERED = 2
+"""Forms of a message that are remembered: a fit takes excerpts in two rounds, and the next fit often takes the same."""
 _LINE = 120
 """Characters that stay of a line."""
 _MANY = 40
@@ -88,7 +90,8 @@ class Excerpts:
         """The message whose thinking the provider may ask for."""
         self._lines: dict[int, Mapping[int, Intervals]] = {}
         self._least: dict[int, Form] = {}
-        self._made: dict[int, tuple[Mapping[int, Intervals], Form]] = {}
+        self._made: dict[int, list[tuple[Mapping[int, Intervals], Form]]] = {}
+        """The last forms of messages with parts, the newest first."""
         self._generation = self._turns.generation
         self.reductions = Reductions()
         """What the shortest forms of each turn's messages save, and these; turns change with the generation."""
@@ -152,10 +155,14 @@ class Excerpts:
         """Return a message with the least that stays of it, and with some parts of its texts, by piece."""
         if not parts:
             return self.least(position)
-        known = self._made.get(position)
-        if known is None or known[0] != parts:
-            known = self._made[position] = dict(parts), self._form(position, parts)
-        return known[1]
+        made = self._made.setdefault(position, [])
+        for had, form in made:
+            if had == parts:
+                return form
+        form = self._form(position, parts)
+        made.insert(0, (dict(parts), form))
+        del made[_REMEMBERED:]
+        return form
 
     def _form(self, position: int, parts: Mapping[int, Intervals]) -> Form:
         turns = self._turns
