@@ -449,14 +449,14 @@ AREAS = (
             ("the limit is ignored", "bounds.append(self.limit)", "pass"),
             (
                 "a cap is a float",
-                'int(fraction("Window cap", self.cap) * self.size)',
+                'part_of(fraction("Window cap", self.cap), self.size)',
                 'int(float(fraction("Window cap", self.cap)) * self.size)',
             ),
             ("the model's maximum input is ignored", "for bound in (limit, known.max_input)", "for bound in (limit,)"),
             (
                 "the warning is for the window, not the budget",
-                "int(_WARN_OF_BUDGET * self.budget)",
-                "int(_WARN_OF_BUDGET * self.size)",
+                "part_of(_WARN_OF_BUDGET, self.budget)",
+                "part_of(_WARN_OF_BUDGET, self.size)",
             ),
         ),
     ),
@@ -510,6 +510,15 @@ AREAS = (
                 'if self.priority == "required" or self.priority is Priority.REQUIRED:',
                 "if False:",
             ),
+        ),
+    ),
+    Area(
+        "meter/tool_memo.py",
+        "tests/meter/test_tool_memo.py",
+        (
+            ("a tool that was changed counts as before", "and given == known.copies", ""),
+            ("tools that are made anew are read anew", "if written not in self._values:", "if True:"),
+            ("a number is any that equals it", "return type(other) is type(self._value) and other", "return other"),
         ),
     ),
     Area(
@@ -944,7 +953,7 @@ AREAS = (
     ),
     Area(
         "sessions/conversation.py",
-        "tests/sessions/test_engine.py tests/sessions/test_conversations.py",
+        "tests/sessions/test_engine.py tests/sessions/test_conversations.py tests/sessions/test_found_again.py",
         (
             (
                 "marks for the cache make another conversation",
@@ -958,7 +967,9 @@ AREAS = (
             ),
             ("a history that was changed is continued", "if had is None:", "if had is None and not messages:"),
             ("what fits is cut all the same", "room.fits if before <= room.fits else room.target", "room.target"),
-            ("extra tokens are not counted", "fields=request.fields) + extra", "fields=request.fields)"),
+            ("extra tokens are not counted", "before = estimate + extra +", "before = estimate +"),
+            ("a message that was replaced is not seen", "return known <= messages", "return True"),
+            ("a message is sent in the place of another", "found if raw is old else", "found if raw == old else"),
             ("a longer system prompt is not counted", "return max(0, new - old)", "return 0"),
             ("a clock in the system prompt makes another conversation", "first = leading(known)", "first = 0"),
             ("any usage is that of the newest prompt", "if self._newest is request.fitted else None", ""),
@@ -980,8 +991,8 @@ AREAS = (
             ),
             (
                 "texts count as kept before they are written",
-                "        lines = [*work.lines, (META, self.meta(work.state))]\n",
-                "        work.state.context.kept()\n        lines = [*work.lines, (META, self.meta(work.state))]\n",
+                "        lines = work.lines if self._journal",
+                "        work.state.context.kept()\n        lines = work.lines if self._journal",
             ),
             ("the caller's own objects are replaced", "same.pop() if (same", "raw if (same"),
             ("a purged log stays as it is", "journal.number = 0\n", "return\n"),

@@ -74,7 +74,17 @@ def fraction(place: str, value: object) -> Fraction:
         raise InvalidType(place, value, expected)
     if not math.isfinite(value) or not 0 < value <= 1:
         raise InvalidValue(place, value, expected)
+    return _as_written(value)
+
+
+@lru_cache(256, typed=True)  # A float equals a fraction with another text.
+def _as_written(value: float | Fraction) -> Fraction:
     return Fraction(str(value))
+
+
+def part_of(share: Fraction, total: int) -> int:
+    """Return the whole tokens of a share of a total."""
+    return share.numerator * total // share.denominator
 
 
 def of_budget(amount: int | Fraction, budget: int) -> int | Fraction:

@@ -121,9 +121,22 @@ def test_a_tool_is_read_once_in_lists_that_share_it_and_again_after_a_change():
     assert reads([*tools, tool("t4")]) == ["t4"]
 
 
+@given(first=SCHEMAS, then=SCHEMAS)
+@examples(60)
+def test_tools_that_are_made_anew_for_each_request_are_read_once(first, then):
+    """Only those that are written alike: values of other types and keys in another order are read."""
+    read: list[str] = []
+    memo: ToolMemo[str] = ToolMemo()
+    kept = [{"name": "t", "input_schema": first}]
+    for given_tools in (kept, copy.deepcopy(kept), copy.deepcopy(kept), kept, [{"name": "t", "input_schema": then}]):
+        texts = memo.each(given_tools, lambda _, each: read.append(json.dumps(each)) or read[-1])
+        assert texts == [json.dumps(each) for each in given_tools]
+    assert len(read) == len(set(read))
+
+
 def test_a_value_that_cannot_be_compared_is_read_each_time():
     read = []
-    odd = [{"name": "a", "input_schema": {"type": "object"}, "x": {1, 2}}]
+    odd = [{"name": "a", "input_schema": {"type": "object"}, "x": object()}]
     memo = ToolMemo()
     for _ in range(2):
         memo.each(odd, lambda _, each: (read.append(each), ((1,), True))[1])

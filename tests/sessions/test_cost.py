@@ -52,6 +52,11 @@ def test_a_prompt_goes_through_its_tools_once():
     assert tools.walks == 1
     list.__getitem__(tools, 3)["function"]["description"] = "Reads what there is to read. " * 20
     assert talk.prompt(system=SYSTEM, tools=tools).used > first + 80
+    asked, known = [{"role": "user", "content": "Hello"}], brim.Conversations(24_000, meter="o200k_base")
+    known.request(asked, tools=tools)
+    tools.walks = 0
+    known.request(asked, tools=tools)
+    assert tools.walks == 1
 
 
 def size(value, seen):

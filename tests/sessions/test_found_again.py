@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 import brim
+from brim.sessions import conversation
 from brim.sessions.conversations import Conversations
 from brim.testing import MemoryStore
 
@@ -81,18 +82,50 @@ def test_one_that_left_memory_is_not_taken_over_by_another_that_begins_as_it_doe
     assert known.request(other, **MODEL).conversation != name
 
 
-def test_a_long_history_is_compared_once_for_a_request(monkeypatch):
-    from brim.sessions import conversation
-
+def test_a_long_history_is_compared_once_for_a_request_and_not_at_all_if_its_objects_are_the_same(monkeypatch):
     calls = []
     real = conversation._common
     monkeypatch.setattr(conversation, "_common", lambda *given: (calls.append(1), real(*given))[1])
-    known, history = Conversations(brim.Window(4_000)), opening(1)
-    for _ in range(3):
-        answered(history)
-        calls.clear()
-        known.request(history, **MODEL)
-    assert len(calls) == 1
+    for brought, times in ((copy.deepcopy, 1), (list, 0)):
+        known, history = Conversations(brim.Window(4_000)), opening(1)
+        for _ in range(3):
+            answered(history)
+            calls.clear()
+            known.request(brought(history), **MODEL)
+        assert len(calls) == times
+
+
+@pytest.mark.parametrize(
+    ("change", "continued"),
+    [
+        (lambda history: history.__setitem__(4, {"role": "user", "content": "Another question"}), False),
+        (lambda history: history.__setitem__(0, {"role": "system", "content": "It is ten o'clock."}), True),
+        (lambda history: history.__setitem__(3, dict(history[3])), True),
+        (lambda history: history.__delitem__(slice(2, 4)), False),
+        (lambda history: history.__delitem__(slice(-6, None)), False),
+    ],
+    ids=["another message", "another system prompt", "an equal message", "a gap", "shorter"],
+)
+def test_a_history_of_the_same_objects_is_continued_only_if_none_of_them_was_replaced(change, continued):
+    known, history = Conversations(8_000), opening(1)
+    for at in range(6):
+        answered(history, f"Step {at}")
+    name = known.request(list(history), **MODEL).conversation
+    change(history)
+    assert (known.request(list(history), **MODEL).conversation == name) is continued
+
+
+def test_the_places_of_what_is_sent_are_those_of_the_objects_however_alike_they_are():
+    kept, anew, history = Conversations(1_000), Conversations(1_000), opening(1)
+    cuts = 0
+    for at in range(60):
+        history += [{"role": "assistant", "content": "word " * (at % 3 * 20)}, {"role": "user", "content": "Go on"}]
+        one, other = kept.request(list(history), **MODEL), anew.request(copy.deepcopy(history), **MODEL)
+        assert (one.messages, one.places) == (other.messages, other.places)
+        places = {id(raw): place for place, raw in enumerate(history)}
+        assert one.places == [places.get(id(raw)) for raw in one.fitted.messages]
+        cuts += one.changed
+    assert cuts > 20
 
 
 def test_a_message_that_changed_deep_in_a_long_history_is_seen():

@@ -11,8 +11,11 @@ from brim.testing import MemoryStore
 from sessions.talking import turn
 
 TOOL = {"type": "function", "function": {"name": "read", "description": "Reads.", "parameters": {"type": "object"}}}
+BUDGETS = {"in less": 900, "in more": 2_000, "in a part": lambda estimate: max(900, estimate // 2)}
 STEPS = st.lists(
-    st.sampled_from(["turn", "turns", "question", "call", "prompt", "prompt", "other system", "tool", "usage"]),
+    st.sampled_from(
+        ["turn", "turns", "question", "call", "prompt", "prompt", "other system", "tool", "usage", *BUDGETS]
+    ),
     min_size=4,
     max_size=14,
 )
@@ -42,7 +45,8 @@ def run(steps, ahead, **options):
         elif step == "tool":
             tool["function"]["description"] += " More of it, in more words than before."
         else:
-            fitted = session.prompt(system="Be brief." if step == "prompt" else f"Be brief, {number}.", tools=[tool])
+            system = f"Be brief, {number}." if step == "other system" else "Be brief."
+            fitted = session.prompt(system=system, tools=[tool], budget=BUDGETS.get(step))
             sent.append((fitted.messages, fitted.used, fitted.receipt.to_dict(), session.status()))
     log = [(entry.kind, entry.body) for entry in store.entries("s")]
     return (sent, log, session.messages), sum(each is not None for each in taken)
@@ -63,10 +67,10 @@ def test_what_a_prompt_made_ahead_leaves_out_is_kept_when_it_is_asked_for(monkey
     assert run(steps, True)[0] == run(steps, False)[0]
 
 
-@pytest.mark.parametrize("summarise", [None, "extract"])
-def test_the_prompt_that_cuts_is_made_ahead(monkeypatch, summarise):
+@pytest.mark.parametrize(("summarise", "prompt"), [(None, "prompt"), ("extract", "prompt"), (None, "in more")])
+def test_the_prompt_that_cuts_is_made_ahead(monkeypatch, summarise, prompt):
     monkeypatch.setattr(prompt_ahead, "_LARGE", 100)
-    steps = ["turns", "prompt"] * 6
+    steps = ["turns", prompt] * 6
     made, ahead = run(steps, True, summarise=summarise)
     assert ahead > 0
     assert made == run(steps, False, summarise=summarise)[0]

@@ -133,9 +133,10 @@ class StableFit(HistoryFit):
         self.seen, self.note, self.cut_for = held.seen, held.note, held.budget
         if held.edits:
             self.weights = list(self.weights)
+        counted = held.meter == turns.meter.name
         for position, kept in held.edits.items():
             if position not in self.edits and position not in held.unanswered:
-                form = kept if held.meter == turns.meter.name else self.forms.recounted(position, kept)
+                form = kept if counted else self.forms.recounted(position, kept)
                 self.edits[position] = form
                 self.weights[turns.turn_of(position)] += form.units - turns.units[position]
         edges = [turns.turn_of(position) for span in held.kept for position in span]

@@ -1,23 +1,27 @@
 """What tool definitions count, each read once in its life.
 
-An agent sends the same tools with every call, and reading a schema takes far longer than comparing it. So a definition
-is kept beside a copy of its containers: as long as the two are equal, it was not changed and its count holds. The
-comparison runs inside the interpreter, and a text that is the same object is not read.
+An agent sends the same tools with every call, and reading a schema takes far longer than writing it as bytes, by which
+a tool is known. Comparing takes less still. So a list of definitions is kept beside a copy of their containers: as long
+as the same objects come and equal the copy, they were not changed and their counts hold. The comparison runs inside the
+interpreter, and a text that is the same object is not read. Only another order of the keys of an object is not noticed:
+by OpenAI's rule it does not matter, and the count of other tools is an estimate.
 """
 
 from __future__ import annotations
 
+import marshal
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from operator import is_
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 _MOST_TOOLS = 4_096
 """Definitions that are kept; servers of tools bring some hundreds."""
 _MOST_LISTS = 4
 """Lists of them that are kept: an agent that hands over to another takes turns between two."""
 _MOST_DEPTH = 40
-"""Levels of a definition that is kept; a deeper one is read each time."""
+"""Levels of a definition that is copied; a deeper one is written each time."""
 
 Counted = tuple[tuple[int, ...], bool]
 """The tokens of each function of a tool, and whether a published rule covers them."""
@@ -29,7 +33,7 @@ class ToolMemo(Generic[T]):
     """What was read of tool definitions: for a meter and a provider's format, what they count."""
 
     def __init__(self) -> None:
-        self._tools: OrderedDict[int, _KnownTool[T]] = OrderedDict()
+        self._values: OrderedDict[bytes, T] = OrderedDict()
         self._lists: list[_KnownList[T]] = []
 
     def each(self, tools: Sequence[Any], read: Callable[[int, Any], T]) -> list[T]:
@@ -62,47 +66,59 @@ class ToolMemo(Generic[T]):
         given = tools if type(tools) is list else list(tools)
         for known in self._lists:
             # Comparing the lists themselves is the least that a check of every value can take.
-            if _same_objects(known.tools, given) and given == known.copies:
+            same = known.given is given or _same_objects(known.tools, given)
+            if same and known.copies is not None and given == known.copies:
+                return known
+        written = [_written(tool) for tool in given]
+        for known in self._lists:
+            if known.written == written:
+                # A client that makes its tools anew for each request brings these objects once.
+                known.copies = _copies(given) if _same_objects(known.tools, given) else None
+                known.given, known.tools = given, tuple(given)
                 return known
         # All copies before anything is read: beside one another in memory, they are compared in less time.
-        copies = [_copied(tool, _MOST_DEPTH) for tool in given]
-        values = [self._value(at, tool, copy, read) for at, (tool, copy) in enumerate(zip(given, copies, strict=True))]
-        made = _KnownList(tuple(given), copies, values, {})
-        if None not in copies:
+        copies = _copies(given)
+        values = [self._value(name, at, tool, read) for at, (name, tool) in enumerate(zip(written, given, strict=True))]
+        made = _KnownList(given, tuple(given), copies, written, values)
+        if None not in written:
             # Of a list whose tools were changed, the old counts are of no use.
             others = [each for each in self._lists if not _same_objects(each.tools, given)]
             self._lists = [made, *others[: _MOST_LISTS - 1]]
         return made
 
-    def _value(self, at: int, tool: Any, copy: Any, read: Callable[[int, Any], T]) -> T:
+    def _value(self, written: bytes | None, at: int, tool: Any, read: Callable[[int, Any], T]) -> T:
         """Return what is read of one tool, which is read if it is new or was changed."""
-        known = self._tools.get(id(tool))
-        same = known is not None and known.tool is tool and tool == known.copy
-        value = known.value if known is not None and same else read(at, tool)
-        if copy is not None:
-            self._tools[id(tool)] = _KnownTool(tool, copy, value)
-            while len(self._tools) > _MOST_TOOLS:
-                self._tools.popitem(last=False)
-        return value
+        if written is None:
+            return read(at, tool)
+        if written not in self._values:
+            self._values[written] = read(at, tool)
+            while len(self._values) > _MOST_TOOLS:
+                self._values.popitem(last=False)
+        return self._values[written]
 
 
-class _KnownTool(NamedTuple, Generic[T]):
-    """One definition; keeping the object itself keeps its identity from being used again."""
-
-    tool: Any
-    copy: Any
-    """A copy of its containers."""
-    value: T
-
-
-class _KnownList(NamedTuple, Generic[T]):
+@dataclass(slots=True)
+class _KnownList(Generic[T]):
     """The definitions of a request."""
 
+    given: list[Any]
+    """The list in which they came."""
     tools: tuple[Any, ...]
-    copies: list[Any]
+    """The objects: keeping them keeps their identities from being used again."""
+    copies: list[Any] | None
+    """Copies of their containers; `None` for objects that came once, or that cannot be compared."""
+    written: list[bytes | None]
     values: list[T]
-    made: dict[object, Any]
+    made: dict[object, Any] = field(default_factory=dict)
     """What was made of all values."""
+
+
+def _written(tool: Any) -> bytes | None:
+    """Return a definition as bytes: its values, their types and their order; `None` if it has others than JSON has."""
+    try:
+        return marshal.dumps(tool, 0)  # Later versions write which texts are the same object.
+    except ValueError:
+        return None
 
 
 class _Exact:
@@ -120,6 +136,11 @@ class _Exact:
 
 def _same_objects(some: Sequence[Any], others: Sequence[Any]) -> bool:
     return len(some) == len(others) and all(map(is_, some, others))
+
+
+def _copies(tools: list[Any]) -> list[Any] | None:
+    made = [_copied(tool, _MOST_DEPTH) for tool in tools]
+    return None if None in made else made
 
 
 def _copied(value: Any, depth: int) -> Any:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from brim.amounts import fraction, units
+from brim.amounts import fraction, part_of, units
 from brim.errors import InvalidType, InvalidValue
 
 if TYPE_CHECKING:
@@ -77,15 +77,15 @@ class Window:
         if self.limit is not None:
             bounds.append(self.limit)
         if self.cap is not None:
-            bounds.append(int(fraction("Window cap", self.cap) * self.size))
+            bounds.append(part_of(fraction("Window cap", self.cap), self.size))
         return min(bounds)
 
     @property
     def warning(self) -> int:
         """The number of tokens from which to warn."""
         if self.warn is None:
-            return int(_WARN_OF_BUDGET * self.budget)
-        return int(fraction("Window warn", self.warn) * self.size)
+            return part_of(_WARN_OF_BUDGET, self.budget)
+        return part_of(fraction("Window warn", self.warn), self.size)
 
 
 def answer_room(size: int) -> int:

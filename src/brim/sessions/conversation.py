@@ -176,6 +176,10 @@ class LoggedConversation(Conversation):
         self._newest: Fitted | None = None
         self._behind = False
         """Whether the log has to be read again before anything is written."""
+        self._sent: tuple[Sequence[Any], list[tuple[int | None, Any]]] = ((), [])
+        """The newest prompt that was cut, and where its messages stand among the known ones."""
+        self._dicts = True
+        """Whether all that are known are dictionaries."""
         self._know_logged(known)
 
     @property
@@ -188,6 +192,10 @@ class LoggedConversation(Conversation):
         """The messages of its newest request."""
         return self._known
 
+    def shared(self, messages: Sequence[Any]) -> int:
+        """Return with how many of its messages these begin."""
+        return len(self._known) if self._dicts and _begins(messages, self._known) else super().shared(messages)
+
     def fit(self, request: RequestInput, room: Room, most: int | None = None) -> FittedRequest:  # noqa: ARG002
         """Return the request that fits: what is new is added to the session, and its prompt is sent.
 
@@ -196,9 +204,9 @@ class LoggedConversation(Conversation):
         return self._followed(lambda: self._fit(request, room))
 
     def _fit(self, request: RequestInput, room: Room) -> FittedRequest:
-        messages, had = list(request.messages), self.continues(request.messages)
+        messages, had = request.messages, self.continues(request.messages)
         self._compared = (None, None, None)
-        new = messages[had or 0 :]
+        new = list(messages[had or 0 :])
         if request.changes:
             new = [jsonable(raw) for raw in new]
         if had is None:
@@ -207,13 +215,15 @@ class LoggedConversation(Conversation):
         elif new:
             self.session.add(new)
             self._know(new, had)
-        session, tools = self.session, request.tools
+        session, before = self.session, 0
         extra = request.extra + self._longer_start(messages)
-        count = session.estimate(request.system, tools, fields=request.fields) + extra
-        before = count + self.correction(count, messages)
-        budget = self.budget(room.fits if before <= room.fits else room.target, messages)
-        room_left = max(0, budget - extra)
-        fitted = session.prompt(system=request.system, tools=tools, fields=request.fields, budget=room_left)
+
+        def room_left(estimate: int) -> int:
+            nonlocal before
+            before = estimate + extra + self.correction(estimate + extra, messages)
+            return max(0, self.budget(room.fits if before <= room.fits else room.target, messages) - extra)
+
+        fitted = session.prompt(request.system, request.tools, fields=request.fields, budget=room_left)
         self._newest = fitted
         sent = fitted.messages
         if request.system and session.format == "openai":
@@ -221,10 +231,10 @@ class LoggedConversation(Conversation):
         known = self._known
         changed = len(sent) != len(known) or not all(map(is_, sent, known))
         own = known if request.changes else messages
-        places: list[int | None] = [self._places.get(id(raw)) if changed else at for at, raw in enumerate(sent)]
+        placed = self._placed(sent) if changed else [(at, None) for at in range(len(sent))]
         return FittedRequest(
-            messages=[bare(raw) if at is None else own[at] for raw, at in zip(sent, places, strict=True)],
-            places=places,
+            messages=[made if at is None else own[at] for at, made in placed],
+            places=[at for at, _ in placed],
             input=replace(request, extra=extra),
             changed=changed,
             before=before,
@@ -233,6 +243,22 @@ class LoggedConversation(Conversation):
             session=session,
             fitted=fitted,
         )
+
+    def _placed(self, sent: Sequence[Any]) -> list[tuple[int | None, Any]]:
+        """Return the place of each message among the known ones, or `None` and what is sent that the caller has not.
+
+        A message that stood at the same place in the last prompt is not looked up again.
+        """
+        before, known = self._sent
+        pairs = zip(sent, before, known, strict=False)
+        placed = [found if raw is old else self._place(raw) for raw, old, found in pairs]
+        placed += map(self._place, sent[len(placed) :])
+        self._sent = list(sent), placed
+        return placed
+
+    def _place(self, raw: Any) -> tuple[int | None, Any]:
+        at = self._places.get(id(raw))
+        return at, bare(raw) if at is None else None
 
     def _longer_start(self, messages: Sequence[Any]) -> int:
         """Return by how many tokens the leading system messages are longer than those that the session has."""
@@ -281,14 +307,16 @@ class LoggedConversation(Conversation):
         self._newest, self._behind = None, False
 
     def _know_logged(self, known: Sequence[Any]) -> None:
-        self._known = list(known)
+        self._known, self._sent, self._dicts = list(known), ((), []), all(type(raw) is dict for raw in known)
         self._places = _paired(self.session.messages, self._known)
         self.weight = _EACH_SESSION + sum(map(weight_of, self._known))
 
     def _know(self, new: Sequence[Any], had: int) -> None:
         """Take the messages that came after those that are known."""
         if not had:
-            self._known, self._places, self.weight = [], {}, _EACH_SESSION
+            self._known, self._places, self._sent, self.weight = [], {}, ((), []), _EACH_SESSION
+            self._dicts = True
+        self._dicts = self._dicts and all(type(raw) is dict for raw in new)
         self._known[had:] = new
         self._places.update((id(raw), place) for place, raw in enumerate(new, start=had))
         self.weight += sum(map(weight_of, new))
@@ -303,6 +331,21 @@ def logged_messages(store: Store, session: str) -> list[Any]:
         elif entry.kind == "compaction" and entry.body["trigger"] == CHANGED:
             known = list(entry.body["view"])
     return known
+
+
+def _begins(messages: Sequence[Any], known: list[Any]) -> bool:
+    """Return whether messages begin with those that are known, for a client that keeps the objects of its messages.
+
+    Two lists are ordered by their first difference. It is found without a slice of either, which would touch every
+    message; and if there is one, it has no order, since all that are known are dictionaries.
+    """
+    last = len(known) - 1
+    if type(messages) is not list or not 0 <= last < len(messages) or messages[last] is not known[last]:
+        return False
+    try:
+        return known <= messages
+    except TypeError:
+        return False
 
 
 def _common(known: Sequence[Any], messages: Sequence[Any], start: int) -> int:

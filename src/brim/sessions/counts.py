@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 
@@ -44,12 +44,12 @@ class Counts:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counters as JSON values."""
-        return asdict(self)
+        return {name: getattr(self, name) for name in _NAMES}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Counts:
         """Return what `to_dict` wrote; fields of another version are ignored."""
-        return cls(**{name: value for name, value in values.items() if name in _FIELDS})
+        return cls(**{name: value for name, value in values.items() if name in _NAMES})
 
 
-_FIELDS = frozenset(slot.name for slot in fields(Counts))
+_NAMES = tuple(slot.name for slot in fields(Counts))

@@ -127,7 +127,7 @@ class LoggedState:
         if most is not None:
             units("budget", most)
         asked = {"summarise": self._summarise, "capture": self._capture, "query": query, "most": most}
-        return PromptStep(state=state, parts=parts, **asked)
+        return PromptStep(state=state, parts=parts, logged=self._journal.store is not None, **asked)
 
     def _agreed(self, step: Callable[[], T]) -> T:
         """Return what a step returns, which is made again if another writer was faster.
@@ -238,7 +238,7 @@ class LoggedState:
 
     def _done(self, work: PromptStep) -> None:
         """Write what a step has gathered, take over its state, and emit its events."""
-        lines = [*work.lines, (META, self.meta(work.state))]
+        lines = work.lines if self._journal.store is None else [*work.lines, (META, self.meta(work.state))]
         self._journal.write(lines, work.texts, turns=work.turns, repeating=work.repeating)
         if work.state.context is not self._state.context:
             self._remains = self._state.context.remains()

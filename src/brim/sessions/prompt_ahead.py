@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from brim.amounts import units
 from brim.errors import BrimError
 from brim.history.result import Fitted
 from brim.sessions.fixed_parts import FixedParts
@@ -62,10 +63,15 @@ class PromptAhead:
         finally:
             context.rewind(start)
 
-    def take(self, state: SessionState, parts: FixedParts) -> AheadPrompt | None:
-        """Return the prompt of these parts, if it was made and nothing has changed since."""
+    def take(self, state: SessionState, parts: FixedParts, most: int | None) -> AheadPrompt | None:
+        """Return the prompt of these parts, if it was made and nothing has changed since.
+
+        It was made for the budget of the session: `most` is one that may be lower.
+        """
         made, self._made = self._made, None
         if made is None or made.state is not state or made.work.parts != parts:
+            return None
+        if most is not None and units("budget", most) < state.budget:
             return None
         if made.work.parts.extra(state.context) != parts.extra(state.context):
             return None  # A tool was changed in its place.

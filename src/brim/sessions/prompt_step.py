@@ -39,6 +39,8 @@ class PromptStep:
     query: str | None = None
     most: int | None = None
     """Tokens that this one prompt may take, if fewer than the session's budget."""
+    logged: bool = True
+    """Whether there is a log; otherwise prompts, which are many, gather no entry for it."""
     lines: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
     """Entries for the log."""
     texts: dict[str, str] = field(default_factory=dict)
@@ -230,17 +232,23 @@ class PromptStep:
         return {"before": before, "after": placed.used, "replaced": replaced, "reason": reason}
 
     def _report(self, placed: Fitted, *, left: bool, cut: Mapping[str, Any] | None) -> None:
-        """Gather the log entry and the event of a prompt; the entry has the receipt only if prompts are captured."""
-        state, meter = self.state, self.state.model_meter.meter
-        held = placed.stable.held if placed.stable is not None else None
+        """Gather the log entry and the event of a prompt."""
+        state = self.state
         categories = dict(state.last.categories) if state.last is not None else {}
         fields: dict[str, Any] = {"truncated": left, "categories": categories}
         if state.settings.stable:
             fields["stable_prefix"] = placed.stable_prefix
+        if self.logged:
+            self.lines.append(("prompt", self._entry(placed, fields, cut)))
+        self.events.append(("prompt_assembled", {"used_tokens": placed.used, "budget_tokens": placed.budget, **fields}))
+
+    def _entry(self, placed: Fitted, fields: Mapping[str, Any], cut: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Return the log entry of a prompt; it has the receipt only if prompts are captured."""
+        state, held = self.state, placed.stable.held if placed.stable is not None else None
         body: dict[str, Any] = {
             "used": placed.used,
             "budget": placed.budget,
-            "unit": meter.unit,
+            "unit": state.model_meter.meter.unit,
             "exact": state.exact,
             "messages": len(placed.messages),
             **fields,
@@ -253,8 +261,7 @@ class PromptStep:
         if self.capture:
             body["receipt"] = placed.receipt.to_dict()
             body["sent"] = folded(placed.messages, state.context.messages)
-        self.lines.append(("prompt", body))
-        self.events.append(("prompt_assembled", {"used_tokens": placed.used, "budget_tokens": placed.budget, **fields}))
+        return body
 
 
 def _identity(fitted: Fitted) -> Any:

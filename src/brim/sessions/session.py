@@ -233,7 +233,7 @@ class Session(Recall):
         tools: Tools | None = None,
         memory: Memory | None = None,
         query: str | None = None,
-        budget: int | None = None,
+        budget: int | Callable[[int], int] | None = None,
         *,
         fields: Mapping[str, Any] | None = None,
     ) -> Fitted:
@@ -248,7 +248,7 @@ class Session(Recall):
             memory: a text, entries with the best first, or `{"pinned": ..., "recalled": ...}`. It stands at the end,
                 where it may change without changing the cached prefix.
             query: selects older turns by relevance, in a session that is not stable.
-            budget: tokens that this one prompt may take, if fewer than the session's budget.
+            budget: tokens that this one prompt may take, if fewer than the session's; or a function of its `estimate`.
             fields: the other fields of the request, such as `response_format`; what the model is shown is counted.
 
         Raises:
@@ -261,8 +261,9 @@ class Session(Recall):
 
         def step() -> Fitted:
             parts = self._parts(system, tools, memory, fields)
-            ahead = self._ahead.take(self._state, parts) if query is None and budget is None else None
-            work = self._work(parts, query, budget) if ahead is None else ahead.work
+            most = budget(self._state.estimate(parts)) if callable(budget) else budget
+            ahead = self._ahead.take(self._state, parts, most) if query is None else None
+            work = self._work(parts, query, most) if ahead is None else ahead.work
             fitted = work.run() if ahead is None else ahead.fitted
             self._ahead.note(parts)
             apart = None if self.format == "openai" else system

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
-from brim.amounts import fraction, units, units_or_share
+from brim.amounts import fraction, part_of, units, units_or_share
 from brim.errors import BrimError, InvalidType, InvalidValue
 from brim.meter import DEFAULT
 from brim.meter.window import Window
@@ -117,7 +117,7 @@ class SessionSettings:
             return budget + 1
         if self.compact_at == "warning":
             return min(self.window.warning, budget + 1)
-        return int(fraction("compact_at", self.compact_at) * budget)
+        return part_of(fraction("compact_at", self.compact_at), budget)
 
     @property
     def high(self) -> float:
@@ -129,7 +129,7 @@ class SessionSettings:
     def longest_result(self) -> int:
         """The most tokens of one tool result."""
         amount = units_or_share("tool_limit", self.tool_limit)
-        return max(_LEAST_RESULT, int(amount * self.budget) if isinstance(amount, Fraction) else amount)
+        return max(_LEAST_RESULT, part_of(amount, self.budget) if isinstance(amount, Fraction) else amount)
 
     @property
     def most_memory(self) -> int:
