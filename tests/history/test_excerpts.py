@@ -4,6 +4,8 @@ import json
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import brim
 from brim.history.excerpts import (
@@ -210,6 +212,12 @@ def test_what_stands_around_a_name_begins_and_ends_with_a_line_or_a_word():
     assert set(text[start:stop].split()) == {"word", "the_name"}
     assert start <= at - 48
     assert stop >= at + 56
+
+
+@given(st.text(st.sampled_from("aZ09_./-@#: \n"), max_size=300))
+def test_names_in_ascii_are_those_of_any_text(text):
+    """A text that is not all ASCII is searched in another way."""
+    assert names_in(text + " é") == names_in(text)
 
 
 def test_what_stands_around_a_name_begins_and_ends_with_a_sentence_or_a_member_if_one_is_near():

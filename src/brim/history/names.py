@@ -20,6 +20,8 @@ from brim.history.turns import Turns
 from brim.meter.memo import Memo
 
 _WORD = re.compile(r"\w[\w./\-@#:]{4,198}\w")
+_ASCII_WORD = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_./\-@#:]{4,198}[0-9A-Za-z_]")
+"""The same in ASCII, in two thirds of the time: no category of Unicode is looked up."""
 _TELLING = re.compile(r"[0-9_/#@.]|[a-z][A-Z]")
 """What makes a word a name."""
 _MOST = 3_000
@@ -186,7 +188,8 @@ def names_in(text: str) -> list[tuple[str, int]]:
 def _places(text: str) -> array[int]:
     """Return where each name in a text begins and ends."""
     places = array("L")
-    for found in islice(_WORD.finditer(text, 0, _REACH), _MOST):
+    words = _ASCII_WORD if text.isascii() else _WORD
+    for found in islice(words.finditer(text, 0, _REACH), _MOST):
         name = found.group()
         if not (name.islower() and name.isalpha()) and _TELLING.search(name):  # Most words are found out by the first.
             places.extend(found.span())
