@@ -46,6 +46,7 @@ from brim.history.compact.facts import MessageText
 from brim.history.compact.running import running
 from brim.history.compact.secrets import redact
 from brim.history.priority import words
+from brim.history.relevance import Relevance
 from brim.history.superseded import access
 from brim.history.term_index import TermIndex
 from brim.hosts import host_name
@@ -249,10 +250,13 @@ def _admitted(text: str) -> bool:
     return _is_plain(_stream("/" + text)[:131_072])
 
 
-def _indexed(text: str) -> Any:
-    index = TermIndex()
-    index.add(text)
-    return index.rank(text)
+def _indexed(kind: type[TermIndex]) -> Read:
+    def rank(text: str) -> Any:
+        index = kind()
+        index.add(text)
+        return index.rank(text)
+
+    return rank
 
 
 def _fitting(format: str) -> Read:
@@ -350,7 +354,8 @@ READERS: dict[str, Read] = {
     "history.names.widened": lambda text: names.widened(text, len(text) // 2, len(text) // 2),
     "history.priority.words": words,
     "history.superseded.access": lambda text: access(Piece("call", json.dumps({"path": text}), (), "", text[:200])),
-    "history.term_index.TermIndex": _indexed,
+    "history.relevance.Relevance": _indexed(Relevance),
+    "history.term_index.TermIndex": _indexed(TermIndex),
     "hosts.host_name": lambda text: host_name(text[:131_072]),
     "meter.attachment.pages": lambda text: pages(_stream(text)),
     "meter.catalogue.find": find,
