@@ -517,7 +517,7 @@ AREAS = (
         "tests/meter/test_tool_memo.py",
         (
             ("a tool that was changed counts as before", "and given == known.copies", ""),
-            ("tools that are made anew are read anew", "if written not in self._values:", "if True:"),
+            ("tools that are made anew are read anew", "        if value is None:", "        if True:"),
             ("a number is any that equals it", "return type(other) is type(self._value) and other", "return other"),
         ),
     ),
@@ -1127,8 +1127,8 @@ AREAS = (
             ),
             (
                 "the tools are not counted",
-                "sum(extra.values()) + offered + request.extra",
-                "sum(extra.values()) + request.extra",
+                "extra_units(tools, request.system, request.fields)\n        exact",
+                "extra_units(None, request.system, request.fields)\n        exact",
             ),
             ("dropped texts cannot be recalled", "self._journal.append([], texts)", "pass"),
             ("pins are not kept", "pin=request.pin,", "pin=(),"),

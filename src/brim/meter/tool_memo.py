@@ -77,7 +77,7 @@ class ToolMemo(Generic[T]):
                 known.given, known.tools = given, tuple(given)
                 return known
         # All copies before anything is read: beside one another in memory, they are compared in less time.
-        copies = _copies(given)
+        copies = _copies(given) if any(name not in self._values for name in written) else None
         values = [self._value(name, at, tool, read) for at, (name, tool) in enumerate(zip(written, given, strict=True))]
         made = _KnownList(given, tuple(given), copies, written, values)
         if None not in written:
@@ -90,11 +90,12 @@ class ToolMemo(Generic[T]):
         """Return what is read of one tool, which is read if it is new or was changed."""
         if written is None:
             return read(at, tool)
-        if written not in self._values:
-            self._values[written] = read(at, tool)
+        value = self._values.get(written)
+        if value is None:
+            value = self._values[written] = read(at, tool)
             while len(self._values) > _MOST_TOOLS:
                 self._values.popitem(last=False)
-        return self._values[written]
+        return value
 
 
 @dataclass(slots=True)

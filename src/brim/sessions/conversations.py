@@ -369,13 +369,13 @@ class Conversations:
                 return self._opened(name, key, plan, room)
             except StoreError as error:
                 self.store.failed(error)
-        return HeldConversation(name, key, TolerantStore(None), self.meters, stable=self.stable)
+        return HeldConversation(name, key, TolerantStore(None), stable=self.stable)
 
     def _opened(self, name: str, key: ConversationKey, plan: RequestPlan, room: Room) -> Conversation:
         """Return a conversation that the store has, or a new one."""
         if not self._log:
             capture = bool(self._settings.get("capture"))
-            return HeldConversation(name, key, self.store, self.meters, stable=self.stable, capture=capture)
+            return HeldConversation(name, key, self.store, stable=self.stable, capture=capture)
         store, window = self._store, self._window if self._window is not None else self._limits.window(room.window)
         first = store.entries(name, limit=1) if store is not None else []
         if store is None or not first:

@@ -20,7 +20,6 @@ from brim.sessions.beginning import bare, leading, said
 from brim.sessions.context import Context, held_dict, held_from
 from brim.sessions.conversation import Conversation, ConversationKey
 from brim.sessions.journal import Journal
-from brim.sessions.meters import Meters
 from brim.sessions.request import FittedRequest, RequestInput
 from brim.sessions.sent_messages import folded
 from brim.sessions.tolerant_store import TolerantStore
@@ -41,7 +40,6 @@ class HeldConversation(Conversation):
         name: str,
         key: ConversationKey,
         store: TolerantStore,
-        meters: Meters,
         *,
         stable: bool = True,
         capture: bool = False,
@@ -53,7 +51,6 @@ class HeldConversation(Conversation):
         self.shelf = self._journal.shelf
         """The texts that were dropped while the model could recall them."""
         self._store = store
-        self._meters = meters
         self._stable = stable
         self._capture = capture
         self._context: Context | None = None
@@ -80,11 +77,10 @@ class HeldConversation(Conversation):
         """Return the request that fits, cut as the one before if that still fits."""
         context = self._context = self._shown(request)
         history = context.history
-        turns, (extra, known) = history.turns, history.extra_units(None, request.system, request.fields)
-        instructed = bool(extra["system"] or turns.system)
-        offered, known_tools = self._meters.tools(turns.meter, turns.chat, request.tools, system=instructed)
-        exact = known_tools and known and turns.meter.exact and not turns.chat.estimated
-        count = context.units + sum(extra.values()) + offered + request.extra
+        turns, tools = history.turns, request.tools
+        extra, known = history.extra_units(tools, request.system, request.fields)
+        exact = known and turns.meter.exact and not turns.chat.estimated
+        count = context.units + sum(extra.values()) + request.extra
         correction = self.correction(count, request.messages)
         before = count + correction
         if most is None and before <= room.fits:
@@ -99,14 +95,14 @@ class HeldConversation(Conversation):
                 exact=exact and not correction,
             )
         target = room.target if most is None else min(room.target, most)
-        tools = [*(request.tools or ()), recall.tool(turns.wire.name)] if request.recall else request.tools
         if request.recall:
-            offered, known_tools = self._meters.tools(turns.meter, turns.chat, tools, system=instructed)
+            tools = [*(tools or ()), recall.tool(turns.wire.name)]
+            extra, known = history.extra_units(tools, request.system, request.fields)
         history.show_handles = request.recall
         fitted = context.fit(
             max(0, self.budget(target, request.messages) - request.extra),
             before={"tools": tools, "system": request.system, "fields": request.fields},
-            counted=({**extra, "tools": offered}, known_tools and known),
+            counted=(extra, known),
             capture=self._capture,
             pin=request.pin,
         )

@@ -6,12 +6,10 @@ store.
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from contextlib import suppress
-from hashlib import blake2b
 from typing import Any, NamedTuple, TypeVar
 
 from brim.errors import StoreError
@@ -50,7 +48,6 @@ class Meters:
         self._known: OrderedDict[tuple[str, Any], ModelMeter] = OrderedDict()
         self._bounds: dict[str, BaseMeter] = {}
         self._counters: OrderedDict[tuple[BaseMeter, str], RequestCounter] = OrderedDict()
-        self._tools: OrderedDict[tuple[BaseMeter, str, bool, bytes], tuple[int, bool]] = OrderedDict()
 
     def meter(self, model: str, chosen: Any = None) -> BaseMeter:
         """Return the meter that counts requests to a model.
@@ -113,21 +110,6 @@ class Meters:
             made = _kept(self._counters, (scale, provider), scale.counter(provider))
         return made.fresh()
 
-    def tools(
-        self, scale: BaseMeter, counter: RequestCounter, tools: Sequence[Any] | None, *, system: bool
-    ) -> tuple[int, bool]:
-        """Return the tokens of the tools of a request and whether they are exact; the same tools are counted once.
-
-        Raises:
-            InvalidValue: the tools are not a list of tool definitions.
-        """
-        if not tools:
-            return counter.tools(tools, system=system)
-        text = json.dumps(tools, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        key = (scale, counter.provider, system, blake2b(text, digest_size=16).digest())
-        found = self._tools.get(key)
-        return found if found is not None else _kept(self._tools, key, counter.tools(tools, system=system))
-
     def count(self, request: RequestInput, scale: BaseMeter) -> RequestSize:
         """Count a request as it came, without its conversation.
 
@@ -152,7 +134,7 @@ class Meters:
         if request.system and format.name != "openai":
             tokens += counter.units(instructions(format, request.system))
             instructed = True
-        offered, exact = self.tools(scale, counter, request.tools, system=instructed)
+        offered, exact = counter.tools(request.tools, system=instructed)
         other, known = counter.fields(request.fields)
         return RequestSize(tokens + offered + other, exact and known and scale.exact and not counter.estimated)
 
