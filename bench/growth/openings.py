@@ -12,7 +12,7 @@ from bench.growth.runs import looped, timed
 from brim.sessions.loop import Loop
 from brim.sessions.session import Session
 
-_TURNS = (300, 1_000, 5_000)
+_TURNS = (1_000, 5_000, 20_000)
 _BULK = 50
 """Turns for each prompt: sizes are multiples of it."""
 
@@ -51,8 +51,8 @@ def _purged(sizes: Sequence[int]) -> Points:
 
 CASES = [
     Case(name="Session.open", of="turns", sizes=_TURNS, measure=_opened, most=30,
-         about="a session opened after so many turns"),
-    Case(name="Loop.resume", of="turns", sizes=(100, 300, 1_000), measure=_resumed, most=100,
+         about="a session opened after so many turns, with the messages since its last compaction"),
+    Case(name="Loop.resume", of="turns", sizes=_TURNS, measure=_resumed, most=100,
          about="a loop resumed after so many steps"),
     Case(name="purge of one session", of="texts", sizes=(1_000, 5_000, 20_000), measure=_purged, exponent=0.5,
          about="a session with one text, beside a session with so many"),

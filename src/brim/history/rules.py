@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from brim.wire import Wire
@@ -130,3 +130,13 @@ def rules_of(wire: Wire, pairs: Pairs) -> list[SeamRule]:
     if wire.pairs:
         rules.append(Alternation())
     return rules
+
+
+def earliest_bond(rules: Sequence[SeamRule], message: Message, at: int) -> int | None:
+    """Return the earliest position that a rule binds a message to; `None` if a turn may begin with it."""
+    found: int | None = None
+    for rule in rules:
+        bond = rule.bond(message, at)
+        if bond is not None and (found is None or bond < found):
+            found = bond
+    return found

@@ -18,7 +18,7 @@ from brim.history.late_results import LateResults
 from brim.history.note import is_note, is_spoken, note_in
 from brim.history.options import Pin
 from brim.history.repair import Repair
-from brim.history.rules import Pairs, rules_of
+from brim.history.rules import Pairs, earliest_bond, rules_of
 from brim.meter.base import BaseMeter
 from brim.wire import Format, Wire, format_of, wire
 from brim.wire.base import without
@@ -249,8 +249,7 @@ class Turns:
                 self.task = at if self.task is None else self.task
         elif role == "assistant" and (self.wire.binds or self.wire.batches):
             self._notice(message, at)
-        bonds = [earliest for rule in self._rules if (earliest := rule.bond(message, at)) is not None]
-        bond = min(bonds, default=None)
+        bond = earliest_bond(self._rules, message, at)
         if role == "user":
             self._find_note(message, bond)
         self._place(at, units, bond)

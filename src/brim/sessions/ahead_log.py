@@ -40,7 +40,7 @@ class AheadLog:
 
     def __init__(self) -> None:
         self.turns: dict[int, tuple[int, tuple[str, ...]]] = {}
-        """Where a turn ends and the handles of its texts, by its first position."""
+        """Where a turn ends and the handles of its texts, by its first position; those that were read may be short."""
         self.forms: dict[int, Form] = {}
         self.said = False
         """Whether the texts are those of messages, for a summary, instead of those of turns."""
@@ -64,17 +64,20 @@ class AheadLog:
         if body.get("anew"):
             self.turns, self.forms = {}, {}
         self._anew, self.said = False, body.get("said", False)
-        self.turns.update({start: (stop, tuple(map(_whole, names))) for start, stop, *names in body["turns"]})
+        found = {start: (stop, tuple(names)) for start, stop, *names in body["turns"]}
+        if self.said:  # Only a summary compares them.
+            found = {start: (stop, tuple(map(_whole, names))) for start, (stop, names) in found.items()}
+        self.turns.update(found)
         self.forms.update({int(at): Form(raw, units) for at, (raw, units) in body.get("forms", {}).items()})
 
     def dropped(self, starts: Collection[int]) -> DroppedTurns:
         """Return turns of the log by their first positions."""
-        names = [name for start in starts for name in self.turns[start][1]]
+        names = [_whole(name) for start in starts for name in self.turns[start][1]]
         return DroppedTurns(chosen_of(self.turns, starts) if names else (0, ""), names)
 
     def handles(self, chosen: Sequence[Any]) -> list[str]:
         """Return the handles of the turns that `dropped` named."""
-        return [name for start in chosen_in(self.turns, chosen) for name in self.turns[start][1]]
+        return [_whole(name) for start in chosen_in(self.turns, chosen) for name in self.turns[start][1]]
 
 
 def _short(name: str) -> str:
