@@ -5,13 +5,12 @@ import pytest
 from brim.sessions import remembered
 from brim.sessions.conversation import ConversationKey
 from brim.sessions.held_conversation import HeldConversation
-from brim.sessions.meters import Meters
 from brim.sessions.remembered import RememberedConversations
 from brim.sessions.tolerant_store import TolerantStore
 
 
 def conversation(name):
-    return HeldConversation(name, ConversationKey("gpt-4o", "openai", ()), TolerantStore(None), Meters(None))
+    return HeldConversation(name, ConversationKey("gpt-4o", "openai", ()), TolerantStore(None))
 
 
 def filled(sizes, *, logged=False, most=10):
