@@ -273,7 +273,7 @@ AREAS = (
         "history/prompt.py",
         f"tests/history/test_stable.py tests/history {_TRAFFIC}",
         (
-            ("the prefix is told too long", "                break\n", "                pass\n"),
+            ("the prefix is told too long", "if list(last) != list(messages[:same]):", "if False:"),
             (
                 "the note is appended to the user's message but not counted",
                 "        out.units[-back] += ",

@@ -103,12 +103,18 @@ def _wrap(sizes: Sequence[int]) -> Points:
     step = _whole(history)
     number = 0
     for size in sizes:
-        # Only the turns around a size are requests: the others came at once.
-        history.extend(talk.turns(max(0, size - _AROUND - number), number))
-        number = max(number, size - _AROUND)
-        spent = [step(each) for each in range(number, size)]
+        # Only the turns before a size are requests: the others came at once, and are worked off by the first of these.
+        first = max(number, size - 3 * _AROUND)
+        history.extend(talk.turns(first - number, number))
+        spent = [step(each) for each in range(first, size)]
         number = size
-        yield size, 1e3 * statistics.median(spent)
+        yield size, 1e3 * statistics.median(spent[-_AROUND:])
+
+
+def _wrap_by_history(sizes: Sequence[int]) -> Points:
+    """Yield how many times the cost of a history alone a request takes."""
+    for (size, wrapped), (_, alone) in zip(_wrap(sizes), _history(sizes), strict=True):
+        yield size, wrapped / alone
 
 
 def _wrap_copies(sizes: Sequence[int]) -> Points:
@@ -196,6 +202,8 @@ CASES = [
          about=f"the same with extracted summaries, {_ONE}"),
     Case(name="wrap", of="turns", sizes=_TURNS, measure=_wrap, exponent=_FLAT, most=3,
          about=f"a request that brings the whole history, {_ONE}"),
+    Case(name="wrap by History", of="turns", sizes=_TURNS, measure=_wrap_by_history, unit="x", most=3, each=True,
+         about="what such a request costs, by what a history alone costs"),
     Case(name="wrap, all messages built anew", of="turns", sizes=(300, 1_000, 2_000), measure=_wrap_copies,
          exponent=1.05,
          about="the same from a client that makes equal messages for each request, so that all have to be compared"),

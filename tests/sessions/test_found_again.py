@@ -67,6 +67,17 @@ def test_conversations_that_begin_alike_are_told_apart_by_what_follows():
         assert known.request(copy.deepcopy(history), **MODEL).conversation == name
 
 
+def test_one_that_began_anew_is_found_by_how_it_begins_now():
+    known, first, then = Conversations(8_000), opening(1), opening(2)
+    for history in (first, then):
+        answered(history)
+        answered(history)
+        known.request(list(history), session="mine", **MODEL)
+    answered(then)
+    assert known.request(list(then), **MODEL).conversation == "mine"
+    assert known.request(list(first), **MODEL).conversation != "mine"
+
+
 def test_one_that_left_memory_is_not_taken_over_by_another_that_begins_as_it_does():
     store = MemoryStore()
     known = Conversations(8_000, store=store, most=1)

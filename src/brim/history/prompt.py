@@ -69,11 +69,10 @@ def shared_units(last: Sequence[Any], messages: Sequence[Any], units: list[int],
     """
 
     def count() -> int:
-        same = 0
-        for old, new in zip(last, messages, strict=False):
-            if old is not new and old != new:
-                break
-            same += 1
+        same = len(last)
+        if list(last) != list(messages[:same]):  # Most prompts begin with all of the last one.
+            pairs = enumerate(zip(last, messages, strict=False))
+            same = next((at for at, (old, new) in pairs if old is not new and old != new), min(same, len(messages)))
         return before + sum(units[:same]) if last else 0
 
     return count

@@ -48,8 +48,10 @@ class HeldCut:
     def identity(self) -> tuple[Any, ...]:
         """A value that stays the same as long as the same cut is held."""
         edges = tuple(position for span in self.kept for position in span)[:-1]
-        unanswered = set(self.unanswered)
-        return edges, self.note, tuple(at for at in self.edits if at not in unanswered)
+        edits = tuple(self.edits)
+        if self.unanswered:
+            edits = tuple(at for at in edits if at not in self.unanswered)
+        return edges, self.note, edits
 
     def to_dict(self) -> dict[str, Any]:
         """Return the cut as JSON values."""

@@ -71,6 +71,8 @@ class Conversation(ABC):
         """The fingerprint of its newest request, if it has no name of its own."""
         self.reported: ReportedSize | None = None
         """The size of its newest prompt, if the provider reported it."""
+        self.openings: tuple[Any, tuple[Any, ...]] = (None, ())
+        """The messages that are known, and what they were found by when they were last looked at."""
         self._compared: tuple[Any, Any, int | None] = (None, None, None)
         """The last messages that were compared with those that are known, and with which result."""
 
@@ -263,6 +265,8 @@ class LoggedConversation(Conversation):
     def _longer_start(self, messages: Sequence[Any]) -> int:
         """Return by how many tokens the leading system messages are longer than those that the session has."""
         pairs = [pair for pair in zip(messages[: leading(messages)], self._known, strict=False) if not _same(*pair)]
+        if not pairs:
+            return 0
         new, old = (
             self.meter.count_messages([pair[at] for pair in pairs], format=self.session.format) for at in (0, 1)
         )

@@ -22,6 +22,7 @@ _MOST_OF_ONE = 32 * 1024 * 1024
 """About the memory of one of them, unless it has a log."""
 _DEPTH = 3
 """First messages that a conversation is found by; the system prompt may tell another time, so it is not one of them."""
+_PLAIN, _LISTS = (str, int, float, type(None)), (list, tuple)
 _CANDIDATES = 64
 """Conversations with the same first messages that a request is compared with, the newest first."""
 
@@ -62,7 +63,7 @@ class RememberedConversations:
         self._known[name] = conversation
         self._known.move_to_end(name)
         if before is not conversation:
-            self._find_by(name, openings(conversation.key, conversation.known))
+            self._find_by(name, _openings_of(conversation))
 
     def continued(self, messages: Sequence[Any], key: ConversationKey) -> str | None:
         """Return the name of the conversation that messages continue furthest; `None` if there is none."""
@@ -92,7 +93,7 @@ class RememberedConversations:
         newest.size = size
         gone = []
         if own:
-            self._find_by(newest.name, openings(newest.key, newest.known))
+            self._find_by(newest.name, _openings_of(newest))
         if size > _MOST_OF_ONE and not logged and own:
             self._drop(newest.name)
         most = _MOST_BYTES if self._memory is None else self._memory
@@ -124,6 +125,15 @@ class RememberedConversations:
             self._marks[name] = marks
 
 
+def _openings_of(conversation: Conversation) -> tuple[Any, ...]:
+    """Return the openings of a conversation; those of messages that have only become more are the same as before."""
+    known, marks = conversation.openings
+    if known is not conversation.known or len(marks) <= _DEPTH:
+        known, marks = conversation.known, openings(conversation.key, conversation.known)
+        conversation.openings = known, marks
+    return marks
+
+
 def openings(key: ConversationKey, messages: Sequence[Any]) -> tuple[Any, ...]:
     """Return what conversations that begin alike have in common, the longest beginning first; within this process.
 
@@ -140,8 +150,8 @@ def openings(key: ConversationKey, messages: Sequence[Any]) -> tuple[Any, ...]:
 
 def _frozen(value: Any) -> Any:
     """Return a value that can be hashed; equal values are equal."""
+    if isinstance(value, _PLAIN):
+        return value
     if isinstance(value, dict):
-        return tuple((key, _frozen(value[key])) for key in sorted(value, key=str))
-    if isinstance(value, list | tuple):
-        return tuple(map(_frozen, value))
-    return value if isinstance(value, str | int | float | None) else repr(value)
+        return tuple([(key, _frozen(value[key])) for key in sorted(value, key=str)])
+    return tuple(map(_frozen, value)) if isinstance(value, _LISTS) else repr(value)
