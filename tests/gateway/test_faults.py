@@ -52,7 +52,7 @@ PLACES = {
     "meter": (Meters, BOTH),
     "ready": (Meters, SHORT),
     "counter": (Meters, SHORT),
-    "tools": (Meters, BOTH),
+    "correction": (HeldConversation, LONG),
     "tool": (session_recall, LONG),
     "body_of": (recall_offer, LONG),
     "left_out": (Context, LONG),
