@@ -17,7 +17,7 @@ from brim.gateway.problem import BEDROCK, CHAT, GEMINI, MESSAGES, RESPONSES, Htt
 from brim.history.request_body import RequestBody, request_of
 from brim.meter import BaseMeter
 from brim.sessions.request import RequestInput
-from brim.wire.base import MESSAGE_KEYS, Format, answer_limits
+from brim.wire.base import MESSAGE_KEYS, Format, answer_limits, lowered_limits, value_at
 from brim.wire.stateful import is_stateful
 
 FORMATS: dict[str, Format] = {
@@ -163,14 +163,13 @@ def unread(route: str, raw: bytes, problem: str) -> ClientRequest:
 def with_answer(text: str, tokens: int) -> str:
     """Return the body of a request that asks for an answer of at most so many tokens."""
     body = body_of(text, _PLACE, MESSAGE_KEYS)
-    limits = answer_limits(body.values)
+    limits = lowered_limits(body.values, tokens)
     for place in sorted(limits, key=lambda place: body.starts[str(place[0])], reverse=True):
-        value, at = limits[place], body.starts[str(place[0])]
-        if type(value) is int and value > tokens:
-            # The value of the key, or that of a key inside its value.
-            if len(place) > 1:
-                at = text.index(":", text.index(f'"{place[1]}"', at))
-            text = text[:at] + text[at:].replace(str(value), str(tokens), 1)
+        at = body.starts[str(place[0])]
+        # The value of the key, or that of a key inside its value.
+        if len(place) > 1:
+            at = text.index(":", text.index(f'"{place[1]}"', at))
+        text = text[:at] + text[at:].replace(str(value_at(body.values, place)), str(limits[place]), 1)
     return text
 
 

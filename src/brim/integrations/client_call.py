@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 from brim.integrations.calls import FittedCall
 from brim.sessions.conversations import Conversations
 from brim.wire import Format, Wire, plain, wire
-from brim.wire.base import answer_limits, changed, jsonable, other_fields, place_of, value_at
+from brim.wire.base import answer_limits, changed, jsonable, lowered_limits, other_fields, place_of, value_at
 from brim.wire.message import Path
 from brim.wire.stateful import is_stateful
 
@@ -92,7 +92,7 @@ class ClientCall(FittedCall):
         """The fields to send, with the messages that fit."""
         values, request = self._values, self.request
         if request.answer is not None:
-            values = changed(values, {place: min(limit, request.answer) for place, limit in self._limits.items()})
+            values = changed(values, lowered_limits(values, request.answer))
         if not request.changed:
             return values
         return {**values, self._list: request.written(self._originals, self.made)}

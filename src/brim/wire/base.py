@@ -27,6 +27,9 @@ ANSWER_LIMITS: tuple[Path, ...] = (
 )
 """Places of a request body that hold the most tokens of the answer, of all formats."""
 
+_THINKING: Path = ("thinking", "budget_tokens")
+"""The place of the most tokens of thinking, which have to be fewer than those of the answer."""
+
 _SPEAKERS = ("user", "assistant", "system")
 _CONTENT = ("content",)
 
@@ -182,6 +185,14 @@ def answer_limits(values: Mapping[str, Any]) -> dict[Path, Any]:
         return {}
     places = [place for path in ANSWER_LIMITS if (place := place_of(values, path)) is not None]
     return {place: value for place in places if (value := value_at(values, place)) is not None}
+
+
+def lowered_limits(values: Mapping[str, Any], tokens: int) -> dict[Path, int]:
+    """Return what a body asks for that is more than an answer of so many tokens allows: the new limits by place."""
+    limits = {place: (value, tokens) for place, value in answer_limits(values).items()}
+    if (place := place_of(values, _THINKING)) is not None:
+        limits[place] = value_at(values, place), tokens - 1
+    return {place: most for place, (value, most) in limits.items() if type(value) is int and value > most}
 
 
 def other_fields(values: Mapping[str, Any], format: Wire) -> dict[str, Any]:
