@@ -56,6 +56,8 @@ class Figures:
     """How many of the newest ten results stand whole in the last request."""
     latest: int
     """How many of these there are: ten, or fewer in a short run."""
+    usual: float
+    """The same on average, of the requests after the first ten results."""
     newest_fit: bool
     """Whether all of them would have stood there within 80 % of the budget."""
     drift: tuple[float, float] | None
@@ -91,6 +93,7 @@ def figures(run: Run) -> Figures:
         cost=sum(row["cost"] for row in answered),
         newest=newest,
         latest=latest,
+        usual=fmean([_whole(run, row) for row in main if row["step"] > _NEWEST] or [newest]),
         newest_fit=fit,
         drift=_drift(run),
         reported=any(row["reports"] for row in main),
@@ -137,14 +140,22 @@ def _newest(run: Run, main: list[Row], budget: int) -> tuple[int, int, bool]:
     """Return how many of the newest results stand in the last request, of how many, and whether all would fit."""
     if not main:
         return 0, 0, False
-    last, task = main[-1], run.scenario.task
-    body = run.upstream.body(last)
-    text = json.dumps(body.get("messages") or body.get("input"), ensure_ascii=False)
-    steps = range(max(1, last["step"] - _NEWEST), last["step"])
-    whole = [step for step in steps if all(line in text for line in task.part(step).split("\n"))]
+    task, steps = run.scenario.task, _newest_steps(main[-1])
     vocabulary = CLAUDE if run.scenario.program.api == "messages" else OPENAI
     needed = main[0]["tokens"] + sum(text_tokens(task.part(step), vocabulary) + _CALL for step in steps)
-    return len(whole), len(steps), needed <= 0.8 * budget
+    return _whole(run, main[-1]), len(steps), needed <= 0.8 * budget
+
+
+def _newest_steps(row: Row) -> range:
+    return range(max(1, row["step"] - _NEWEST), row["step"])
+
+
+def _whole(run: Run, row: Row) -> int:
+    """Return how many of the newest results stand whole in a request."""
+    body = run.upstream.body(row)
+    text = json.dumps(body.get("messages") or body.get("input"), ensure_ascii=False)
+    parts = map(run.scenario.task.part, _newest_steps(row))
+    return sum(all(line in text for line in part.split("\n")) for part in parts)
 
 
 def _drift(run: Run) -> tuple[float, float] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -26,7 +27,7 @@ class GatewayProcess(NamedTuple):
 
 @contextmanager
 def running_gateway(
-    upstream: str, folder: Path, window: int | None, meter: str | None = None
+    upstream: str, folder: Path, window: int | None, meter: str | None = None, *, lowers: bool = False
 ) -> Iterator[GatewayProcess]:
     """Run the gateway before an upstream, and yield it.
 
@@ -35,15 +36,17 @@ def running_gateway(
         folder: where the output is written.
         window: the window that the gateway is told, or None if it has to find out.
         meter: the meter that it is told, or None if it has to find out.
+        lowers: whether it may ask for a shorter answer.
     """
     told = [] if window is None else ["--window", str(window)]
     told += [] if meter is None else ["--meter", meter]
+    env = {**os.environ, "BRIM_GATEWAY__LOWER_ANSWER": str(lowers).lower()}
     command = [sys.executable, "-m", "brim", "gateway", "--upstream", f"{upstream}/v1", "--port", "0", "--json", *told]
     with (
         tempfile.TemporaryDirectory() as empty,
         (folder / "gateway.out").open("w") as out,
         (folder / "gateway.err").open("w") as errors,
-        subprocess.Popen(command, cwd=empty, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
+        subprocess.Popen(command, cwd=empty, env=env, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
     ):
         assert process.stdout is not None
         first = process.stdout.readline()

@@ -57,7 +57,8 @@ def run(scenario: Scenario, via: Via, folder: Path) -> Run:
         address = stack.enter_context(serving_api(api_of(scenario, upstream_log)))
         if via == "gateway":
             told = scenario.window if scenario.told else None
-            address = stack.enter_context(running_gateway(address, folder, told, scenario.meter)).address
+            running = running_gateway(address, folder, told, scenario.meter, lowers=scenario.lowers)
+            address = stack.enter_context(running).address
         address = stack.enter_context(recording(address, client_log))
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
         place = Place(

@@ -30,6 +30,8 @@ class Scenario:
     """Whether brim is told the window; otherwise it has to learn it from the first refusal."""
     meter: str | None = None
     """The meter that the gateway is told, as the guide of the program advises."""
+    lowers: bool = False
+    """Whether the gateway may ask for a shorter answer, as Claude Code itself does when it is refused."""
     wrapped: bool = False
     """Whether brim wraps the client instead of standing between."""
     cost: bool = False
@@ -41,7 +43,7 @@ class Scenario:
         return ("direct", "wrap" if self.wrapped else "gateway")
 
 
-_SMALL, _LARGE, _TURNS = Task(), Task(chars=12_000), Task(steps=20, chars=4_000)
+_SMALL, _LARGE, _LONGER, _TURNS = Task(), Task(chars=12_000), Task(steps=75, chars=12_000), Task(steps=20, chars=4_000)
 
 SCENARIOS = (
     Scenario(name="claude 48k", program=PROGRAMS["claude"], window=48_000, task=_SMALL, model=_OLDER, asked=32_000),
@@ -58,10 +60,20 @@ SCENARIOS = (
         name="claude 200k, longer",
         program=PROGRAMS["claude"],
         window=200_000,
-        task=Task(steps=75, chars=12_000),
+        task=_LONGER,
         model=_OLDER,
         asked=32_000,
         answer_counts=True,
+    ),
+    Scenario(
+        name="claude 200k, longer, lowered",
+        program=PROGRAMS["claude"],
+        window=200_000,
+        task=_LONGER,
+        model=_OLDER,
+        asked=32_000,
+        answer_counts=True,
+        lowers=True,
     ),
     Scenario(name="claude newer 48k", program=PROGRAMS["claude"], window=48_000, task=_SMALL, model=_NEWER),
     Scenario(

@@ -59,7 +59,7 @@ def _row(scenario: Scenario, via: Via, each: Figures) -> tuple[str, ...]:
         str(each.compactions),
         f"{each.cached:.1%}",
         f"{each.cost:,}",
-        f"{each.newest} of {each.latest}{'' if each.newest_fit else ' (too long)'}",
+        f"{each.newest} of {each.latest}{'' if each.newest_fit else ' (too long)'}, {each.usual:.1f}",
         drift,
         f"{each.seconds:.0f}",
     )

@@ -14,7 +14,7 @@ from brim.history.forms import Form, Forms
 from brim.history.history_fit import HistoryFit
 from brim.history.names import NameIndex
 from brim.history.options import Embed, Options, Pin, Select, Summarise, Within
-from brim.history.prompt import shared_units
+from brim.history.prompt import shared_messages, shared_units
 from brim.history.ranking import Ranking
 from brim.history.receipt import HistoryRecord
 from brim.history.result import Fitted
@@ -334,7 +334,10 @@ class History:
         self._last = (before, messages)
         if isinstance(fit, StableFit):
             self._stable = fit.stable
-        return Fitted(sent.messages, used, fit.budget, self._stable, record.receipt, _prefix=prefix)
+        held = None if self._stable is None else self._stable.held
+        still = messages if held is None else messages[: len(messages) + held.bound - held.length]
+        values = sent.messages, used, fit.budget, self._stable, record.receipt
+        return Fitted(*values, _prefix=prefix, _settled=lambda: shared_messages(last[: len(still)], still))
 
 
 def _fitted_once(given: Mapping[str, Any]) -> Fitted:

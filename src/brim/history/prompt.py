@@ -67,15 +67,16 @@ def shared_units(last: Sequence[Any], messages: Sequence[Any], units: list[int],
         units: the tokens of each.
         before: tokens that stood before the messages in both.
     """
+    return lambda: before + sum(units[: shared_messages(last, messages)]) if last else 0
 
-    def count() -> int:
-        same = len(last)
-        if list(last) != list(messages[:same]):  # Most prompts begin with all of the last one.
-            pairs = enumerate(zip(last, messages, strict=False))
-            same = next((at for at, (old, new) in pairs if old is not new and old != new), min(same, len(messages)))
-        return before + sum(units[:same]) if last else 0
 
-    return count
+def shared_messages(last: Sequence[Any], messages: Sequence[Any]) -> int:
+    """Return how many messages at the start of a prompt the last one had as well."""
+    same = len(last)
+    if list(last) != list(messages[:same]):  # Most prompts begin with all of the last one.
+        pairs = enumerate(zip(last, messages, strict=False))
+        same = next((at for at, (old, new) in pairs if old is not new and old != new), min(same, len(messages)))
+    return same
 
 
 def _add_fixed(out: SentMessages, turns: Turns, start: int, stop: int) -> None:

@@ -24,6 +24,7 @@ class Fitted:
     _write: Callable[[], Receipt]
     _receipt: Receipt | None = None
     _prefix: int | Callable[[], int] = 0
+    _settled: int | Callable[[], int] = 0
 
     @property
     def stable_prefix(self) -> int:
@@ -31,6 +32,13 @@ class Fitted:
         if callable(self._prefix):
             self._prefix = self._prefix()
         return self._prefix
+
+    @property
+    def settled(self) -> int:
+        """Messages at the start that were in the last prompt, and that the next cut leaves as they are."""
+        if callable(self._settled):
+            self._settled = self._settled()
+        return self._settled
 
     @property
     def receipt(self) -> Receipt:
@@ -50,8 +58,8 @@ class Fitted:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The receipt takes the place of the history that it would be written from.
-        prefix, receipt = self.stable_prefix, self.receipt
-        return _restored, ((self.messages, self.used, self.budget, self.stable), receipt, prefix)
+        values = self.messages, self.used, self.budget, self.stable
+        return _restored, (values, self.receipt, self.stable_prefix, self.settled)
 
     @property
     def text(self) -> str:
@@ -63,5 +71,7 @@ class Fitted:
         return "\n\n".join(f"{message.role}: {message.text()}" for message in read)
 
 
-def _restored(values: tuple[list[Any], int, int, Stable | None], receipt: Receipt, prefix: int) -> Fitted:
-    return Fitted(*values, lambda: receipt, receipt, prefix)
+def _restored(
+    values: tuple[list[Any], int, int, Stable | None], receipt: Receipt, prefix: int, settled: int = 0
+) -> Fitted:
+    return Fitted(*values, lambda: receipt, receipt, prefix, settled)

@@ -18,6 +18,7 @@ from brim.meter.estimate import OTHER
 from brim.meter.window import Window
 from brim.observe import Observer
 from brim.sessions.beginning import Beginning, fingerprints
+from brim.sessions.breakpoint import add_breakpoint
 from brim.sessions.compaction import Summariser
 from brim.sessions.conversation import Conversation, ConversationKey, LoggedConversation, logged_messages
 from brim.sessions.held_conversation import HeldConversation
@@ -238,9 +239,9 @@ class Conversations:
                     made = conversation.fit(request, replace(room, fits=room.most, target=room.most))
             if room.window == _ENDLESS:
                 made.room = None
-            made.conversation = conversation.name
+            made.conversation, made.report = conversation.name, conversation.report
             made.answer = plan.lowered(made)
-            made.report = conversation.report
+            add_breakpoint(made)
             self._moved(conversation, request, changed=made.changed)
 
         def shrink(refused: FittedRequest, overflow: Overflow) -> FittedRequest | None:
@@ -249,8 +250,7 @@ class Conversations:
                     conversation.refused(overflow)
             return self._shrunk(refused, overflow, plan, name, owner)
 
-        made.learn = lambda done, usage: self._answered(done, usage, plan, conversation)
-        made.shrink = shrink
+        made.shrink, made.learn = shrink, lambda done, usage: self._answered(done, usage, plan, conversation)
         self.last = made if self._log else None
         return made
 

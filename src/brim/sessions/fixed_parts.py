@@ -112,6 +112,7 @@ class FixedParts:
             fitted.stable,
             self._receipt(fitted, units, budget),
             _prefix=lambda: fitted.stable_prefix,
+            _settled=lambda: fitted.settled,
         )
 
     def _receipt(self, fitted: Fitted, units: int, budget: int) -> Callable[[], Receipt]:

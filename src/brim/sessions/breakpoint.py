@@ -1,0 +1,80 @@
+"""A breakpoint for the provider's cache at the end of what a cut leaves as it is.
+
+Anthropic stores a prompt where the client marks it, and looks for it at each mark and up to 20 blocks before. Clients
+mark the newest message, so after a cut nothing but the system prompt would be found. The mark stands at the same place
+before the cut, so that what the cut leaves is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import takewhile
+from typing import Any
+
+from brim.history.note import is_written
+from brim.sessions.beginning import bare
+from brim.sessions.request import FittedRequest
+
+_MARK = "cache_control"
+_MOST = 4
+"""Marks that a request may have."""
+_MARKED = ("text", "tool_use", "tool_result", "image", "document")
+"""Blocks that may have one; thinking may not."""
+
+
+def add_breakpoint(made: FittedRequest) -> None:
+    """Mark the last message that stays, if the client marks a message after it, and another mark is allowed."""
+    request, fitted = made.input, made.fitted
+    if not made.changed or fitted is None or request.format != "anthropic":
+        return
+    whole = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], enumerate(made.places)))
+    at = max(fitted.settled, whole, 1) - 1
+    # The engine's copy of a message has the mark of the request with which it came.
+    sent = [
+        raw if place is None else request.messages[place] for raw, place in zip(made.messages, made.places, strict=True)
+    ]
+    after = [*_marks(sent[at + 1 :]), *_of_blocks([request.fields])]
+    before = [*_of_blocks(request.tools), *_of_blocks(request.system), *_marks(sent[:at])]
+    if not after or len(before) + len(after) >= _MOST or any(_marks(sent[at : at + 1])):
+        return
+    # As long as the mark that follows: what is stored for longer has to come first.
+    message = _with_mark(bare(made.messages[at]), after[0])
+    if message is not None:
+        made.messages[at], made.places[at] = message, None
+
+
+def _marks(messages: Iterable[Any]) -> Iterator[Any]:
+    """Yield the marks in the contents of messages, and in the results there."""
+    for message in messages:
+        content = message.get("content") if isinstance(message, Mapping) else None
+        yield from _of_blocks(content)
+        if isinstance(content, list):
+            yield from _marks(block for block in content if isinstance(block, Mapping) and "tool_use_id" in block)
+
+
+def _of_blocks(blocks: Any) -> list[Any]:
+    """Return the marks of some blocks; a text has none."""
+    return [block[_MARK] for block in _listed(blocks) if isinstance(block, Mapping) and block.get(_MARK)]
+
+
+def _with_mark(message: Any, mark: Any) -> dict[str, Any] | None:
+    """Return a copy of a message with a mark at its end, before a note; `None` if that block cannot have one."""
+    content = message.get("content") if isinstance(message, Mapping) else None
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else _listed(content)
+    end = len(blocks) - 1
+    if end > 0 and is_written(_text(blocks[end])):  # The next cut writes another one.
+        end -= 1
+    last = blocks[end] if blocks else None
+    if not isinstance(last, Mapping) or last.get("type") not in _MARKED or not _text(last):
+        return None
+    return {**message, "content": [*blocks[:end], {**last, _MARK: mark}, *blocks[end + 1 :]]}
+
+
+def _listed(blocks: Any) -> list[Any]:
+    return [*blocks] if isinstance(blocks, list | tuple) else []
+
+
+def _text(block: Any) -> str:
+    """Return the text of a block; that of one without a text is not empty."""
+    text = block.get("text", "…") if isinstance(block, Mapping) else block
+    return text if isinstance(text, str) else ""
