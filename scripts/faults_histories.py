@@ -374,6 +374,15 @@ AREAS = (
         ),
     ),
     (
+        "sessions/breakpoint.py",
+        "tests/sessions/test_breakpoint.py",
+        (
+            ("a request gets more marks than it may have", ">= _MOST", "> _MOST"),
+            ("a client that marks nothing gets a mark", "if not after or ", "if "),
+            ("the mark stands on a note, which the next cut writes anew", "        end -= 1\n", "        pass\n"),
+        ),
+    ),
+    (
         "history/relevance.py",
         "tests/history/test_relevance.py",
         (("who speaks does not matter", "scores[number] *= _SPEAKER_NAMED", "pass"),),

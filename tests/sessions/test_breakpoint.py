@@ -10,6 +10,8 @@ import pytest
 from scripts.agents.cache import BreakpointCache, PromptPart
 
 from brim import Conversations
+from brim.history.note import note
+from brim.sessions.breakpoint import _with_mark
 
 MARK = {"type": "ephemeral"}
 LOGS = pytest.mark.parametrize("log", [True, False], ids=["log", "no log"])
@@ -114,3 +116,9 @@ def test_a_request_that_fits_is_not_marked():
     made = engine.request(given, format="anthropic")
     assert not made.changed
     assert made.messages == given
+
+
+def test_the_mark_stands_before_a_note_since_the_next_cut_writes_another():
+    task, written = {"type": "text", "text": "Find it."}, {"type": "text", "text": note(3, 9, 100, 200, "tokens")}
+    message = _with_mark({"role": "user", "content": [task, written]}, MARK)
+    assert message == {"role": "user", "content": [{**task, "cache_control": MARK}, written]}
