@@ -52,11 +52,22 @@ AREAS = (
             ),
             ("reasoning alone is sent", "        if not self.wire.batches:\n", "        if True:\n"),
             (
+                "fingerprints are taken though messages were moved",
+                "        if self.indexes == [*range(len(self.source))] and ",
+                "        if ",
+            ),
+            ("a bad message is half added", "            self._reread(chosen, source[:had])\n", ""),
+        ),
+    ),
+    (
+        "history/fingerprints.py",
+        f"{_HISTORY} tests/history {_TRAFFIC}",
+        (
+            (
                 "two histories look alike",
                 "\\x1d{message.role}\\x1d{pieces}",
                 "\\x1d{message.role}\\x1d{len(pieces)}",
             ),
-            ("a bad message is half added", "            self._reread(chosen, source[:had])\n", ""),
         ),
     ),
     (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import brim
 from bench.growth import talk
@@ -11,20 +11,33 @@ from bench.growth.case import Case, Points
 from bench.growth.runs import looped, timed
 from brim.sessions.loop import Loop
 from brim.sessions.session import Session
+from brim.store.base import Store
 
 _TURNS = (1_000, 5_000, 20_000)
+_SYSTEM = "You are a careful engineer."
 _BULK = 50
 """Turns for each prompt: sizes are multiples of it."""
 
 
 def _opened(sizes: Sequence[int]) -> Points:
+    """Yield what opening costs."""
+    return _grown(sizes, lambda store: timed(Session.open, "run", store=store))
+
+
+def _prompted(sizes: Sequence[int]) -> Points:
+    """Yield what the first prompt after opening costs: it reads the messages of the log."""
+    return _grown(sizes, lambda store: timed(Session.open("run", store=store).prompt, system=_SYSTEM))
+
+
+def _grown(sizes: Sequence[int], measure: Callable[[Store], float]) -> Points:
+    """Yield the least of three measures of a session that grew to each size."""
     with tempfile.TemporaryDirectory() as folder, brim.open_store(f"sqlite:///{folder}/brim.db") as store:
         session = Session(brim.Window(talk.WINDOW, cap=0.5), meter=talk.METER, store=store, id="run")
         for number in range(0, max(sizes), _BULK):
             session.add(talk.turns(_BULK, number))
-            session.prompt(system="You are a careful engineer.")
+            session.prompt(system=_SYSTEM)
             if number + _BULK in sizes:
-                yield number + _BULK, 1e3 * min(timed(Session.open, "run", store=store) for _ in range(3))
+                yield number + _BULK, 1e3 * min(measure(store) for _ in range(3))
 
 
 def _resumed(sizes: Sequence[int]) -> Points:
@@ -52,6 +65,8 @@ def _purged(sizes: Sequence[int]) -> Points:
 CASES = [
     Case(name="Session.open", of="turns", sizes=_TURNS, measure=_opened, most=30,
          about="a session opened after so many turns, with the messages since its last compaction"),
+    Case(name="first prompt of an opened session", of="turns", sizes=_TURNS, measure=_prompted, most=50,
+         about="its first prompt, which reads the messages since its last compaction"),
     Case(name="Loop.resume", of="turns", sizes=_TURNS, measure=_resumed, most=100,
          about="a loop resumed after so many steps"),
     Case(name="purge of one session", of="texts", sizes=(1_000, 5_000, 20_000), measure=_purged, exponent=0.5,

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import brim
-from brim.sessions.cut_record import cut_from, cut_record
+from brim.sessions.cut_record import cut_from, cut_record, whole_record
 from sessions.talking import turn
 
 
@@ -14,12 +14,12 @@ def test_the_edits_of_a_cut_that_is_held_are_built_once():
     history.fit(1_500)
     held = history.stable.held
     assert held.edits
-    first = cut_from(cut_record(held, None, {}), None, {})
-    assert first == held
+    first = whole_record(cut_record(held, None, {}), None, {})
+    assert cut_from(first) == held
     last = replace(held, length=held.length + 4, check="another")
-    then = cut_from(cut_record(last, held, {}), first, {})
-    assert then == last
-    assert then.edits is first.edits
+    then = whole_record(cut_record(last, held, {}), first, {})
+    assert cut_from(then) == last
+    assert then["edits"] is first["edits"]
     at = next(iter(held.edits))
     fewer = replace(last, edits={key: form for key, form in held.edits.items() if key != at})
-    assert cut_from(cut_record(fewer, held, {}), then, {}) == fewer
+    assert cut_from(whole_record(cut_record(fewer, held, {}), then, {})) == fewer

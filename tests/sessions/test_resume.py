@@ -7,6 +7,7 @@ import pytest
 
 import brim
 from brim.errors import InvalidType, InvalidValue, StoreError, UnknownName
+from brim.history.turns import Turns
 from brim.sessions import Session
 from brim.testing import MemoryStore
 from sessions.talking import SYSTEM, TURNS, Seen, turn, window
@@ -322,3 +323,19 @@ def test_a_format_is_taken_if_the_messages_could_be_in_any(store):
     opened.add({"role": "assistant", "content": "It was the disk."})
     assert opened.format == "anthropic"
     assert [each["role"] for each in opened.prompt(system=SYSTEM).messages] == ["user", "assistant"]
+
+
+def test_the_messages_of_a_log_are_read_when_they_are_first_used(monkeypatch):
+    read, extend = [], Turns.extend
+    monkeypatch.setattr(Turns, "extend", lambda turns, raws: (read.extend(raws), extend(turns, raws)))
+    with brim.open_store("sqlite:///:memory:") as store:
+        begun = Session(**asked(store=store))
+        begun.add(turn(0))
+        begun.prompt(system=SYSTEM)
+        read.clear()
+        opened = Session.open(begun.id, store=store)
+        assert opened.settings == begun.settings
+        assert opened.number == begun.number
+        assert not read
+        assert opened.messages == begun.messages == read
+        assert opened.prompt(system=SYSTEM).messages == begun.prompt(system=SYSTEM).messages

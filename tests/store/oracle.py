@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import log
@@ -128,6 +128,7 @@ class DictionaryStore:
         after: int = 0,
         limit: int | None = None,
         newest: bool = False,
+        later: Collection[str] = (),
     ) -> list[LogEntry]:
         """Return the entries of a session in their order, of these kinds, with numbers above `after`.
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.errors import StoreError
-from brim.store.body import decode_bodies, decode_body, encode_body
+from brim.store.body import LaterBodies, decode_bodies, decode_body, encode_body
 from properties import examples
 
 VALUES = st.recursive(
@@ -20,6 +20,7 @@ VALUES = st.recursive(
 def test_many_bodies_are_decoded_as_one_by_one(bodies, times):
     contents = [encode_body("body", body) for body in bodies] * times
     assert decode_bodies("here", contents) == [decode_body("here", content) for content in contents] == bodies * times
+    assert [*map(dict, LaterBodies("here", contents))] == bodies * times
 
 
 @pytest.mark.parametrize(
@@ -30,3 +31,6 @@ def test_many_bodies_are_decoded_as_one_by_one(bodies, times):
 def test_what_another_program_wrote_is_refused(contents):
     with pytest.raises(StoreError, match="another program"):
         decode_bodies("here", contents)
+    body, *_ = LaterBodies("here", contents)
+    with pytest.raises(StoreError, match="another program"):
+        body.get("a")

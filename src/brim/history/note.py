@@ -55,7 +55,8 @@ def note(  # noqa: PLR0917 - in the order in which they stand in the note
 
 def is_note(message: Message) -> bool:
     """Return whether a message is only the note of an earlier fit."""
-    return len(message.pieces) == 1 and _note_of(message) is not None
+    pieces = message.pieces  # Most messages begin otherwise, and that is seen at once.
+    return len(pieces) == 1 and pieces[0].text.startswith(MARK) and _note_of(message) is not None
 
 
 def is_spoken(message: Message) -> bool:

@@ -134,6 +134,8 @@ def rules_of(wire: Wire, pairs: Pairs) -> list[SeamRule]:
 
 def earliest_bond(rules: Sequence[SeamRule], message: Message, at: int) -> int | None:
     """Return the earliest position that a rule binds a message to; `None` if a turn may begin with it."""
+    if len(rules) == 1:
+        return rules[0].bond(message, at)
     found: int | None = None
     for rule in rules:
         bond = rule.bond(message, at)

@@ -8,12 +8,12 @@ keep a fit over a long history cheap.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue
-from brim.files.text_digest import text_digest
+from brim.history.fingerprints import Fingerprints
 from brim.history.late_results import LateResults
 from brim.history.note import is_note, is_spoken, note_in
 from brim.history.options import Pin
@@ -73,7 +73,7 @@ class Turns:
         """Tokens of all turns before each."""
         self.total = 0
         """Tokens of all turns."""
-        self._prints = [""]
+        self._prints = Fingerprints()
         self.fixed = 0
         """Tokens of the system messages."""
         self.system: list[int] = []
@@ -195,15 +195,16 @@ class Turns:
         return bool(self.pairs.open) or bool(self._reasoning)
 
     def fingerprint(self, length: int) -> str:
-        """Return a fingerprint of the first messages, without a system prompt; each message is hashed once."""
-        prints, leading = self._prints, len(self.system)
-        for message in self.messages[len(prints) - 1 : length]:
-            if len(prints) <= leading:  # A system prompt may tell the time; the history is the same.
-                prints.append("")
-                continue
-            pieces = "\x1f".join([f"{p.kind}\x1e{p.id}\x1e{p.name}\x1e{p.text}" for p in message.pieces])
-            prints.append(text_digest(f"{prints[-1]}\x1d{message.role}\x1d{pieces}"))
-        return prints[length]
+        """Return a fingerprint of the first messages, without a system prompt."""
+        return self._prints.of(self.messages, length, len(self.system))
+
+    def trust(self, prints: Mapping[int, str]) -> None:
+        """Take fingerprints by length, for a caller who has them of the same messages.
+
+        If some were moved or left out here, none is taken: the same messages may have been at other places.
+        """
+        if self.indexes == [*range(len(self.source))] and max(prints) <= len(self.source):
+            self._prints.take(prints)
 
     def span(self, turn: int) -> tuple[int, int]:
         """Return the positions of a turn's first message and of the one after its last."""
@@ -334,7 +335,7 @@ class Turns:
         self.units = [self.units[at] for at in order]
         self.indexes = [self.indexes[at] for at in order]
         self._runs = [place[self._runs[at]] for at in order]
-        del self._prints[next(seat for seat, at in enumerate(order) if seat != at) + 1 :]
+        self._prints.forget(next(seat for seat, at in enumerate(order) if seat != at))
         self.pairs.moved(place)
         if self.task is not None:
             self.task = place[self.task]

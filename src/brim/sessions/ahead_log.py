@@ -32,7 +32,13 @@ class DroppedTurns(NamedTuple):
 
     chosen: Chosen
     """Those among the turns of the log."""
-    handles: Sequence[str]
+    names: Sequence[str]
+    """The handles of their texts, those that were read from a log perhaps short."""
+
+    @property
+    def handles(self) -> list[str]:
+        """The handles of their texts; there may be thousands, and most callers need none."""
+        return [*map(_whole, self.names)]
 
 
 class AheadLog:
@@ -72,7 +78,7 @@ class AheadLog:
 
     def dropped(self, starts: Collection[int]) -> DroppedTurns:
         """Return turns of the log by their first positions."""
-        names = [_whole(name) for start in starts for name in self.turns[start][1]]
+        names = [name for start in starts for name in self.turns[start][1]]
         return DroppedTurns(chosen_of(self.turns, starts) if names else (0, ""), names)
 
     def handles(self, chosen: Sequence[Any]) -> list[str]:

@@ -176,17 +176,14 @@ class Context:
 
     def _cut_categories(self, held: HeldCut) -> dict[str, int]:
         """Return the tokens by category of what a cut sends."""
-        self._count()
-        turns, names = self.history.turns, self._names
-        units, end, sums = turns.units, 0, dict(self._sums)
-        system = set(turns.system)
-        for start, stop in [*held.kept, (len(turns), len(turns))]:
-            for at in range(end, start):
-                if at not in system:
-                    sums[names[at]] -= units[at]
-            end = stop
-        for at, form in held.edits.items():
-            sums[names[at]] += form.units - units[at]
+        turns, edits, sums = self.history.turns, held.edits, dict[str, int]()
+        sent = {*turns.system, *(at for start, stop in held.kept for at in range(start, stop))}
+        names: Mapping[int, str] | Sequence[str] = self._names
+        if self._counted != (len(turns), turns.order):  # A session that was opened counts them when messages come.
+            names = {at: _category(turns.messages[at]) for at in sent}
+        for at in sent:
+            units = edits[at].units if at in edits else turns.units[at]
+            sums[names[at]] = sums.get(names[at], 0) + units
         if held.note:
             place = note_place(turns, held.kept)
             name = "framing" if place is None else names[place]

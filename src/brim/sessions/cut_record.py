@@ -21,8 +21,7 @@ _AHEAD = "edits_ahead"
 """The edits that are forms of the log: which of these."""
 
 Forms = Mapping[int, Form]
-
-_NONE: Forms = {}
+Record = Mapping[str, Any]
 
 
 def cut_record(held: HeldCut | None, before: HeldCut | None, logged: Forms) -> dict[str, Any] | None:
@@ -50,31 +49,36 @@ def cut_record(held: HeldCut | None, before: HeldCut | None, logged: Forms) -> d
     return record | {"kept": record["kept"][unmoved:], _SAME: unmoved, _GONE: gone}
 
 
-def cut_from(record: Mapping[str, Any] | None, before: HeldCut | None, logged: Forms) -> HeldCut | None:
-    """Return the cut that `cut_record` wrote; `None` if there is none, or if an older version wrote it."""
+def whole_record(record: Record | None, before: Record | None, logged: Forms) -> Record | None:
+    """Return what `cut_record` wrote as the record of a whole cut; `before` is that of the prompt before.
+
+    Most of what a log has of earlier cuts is replaced by later ones, so only the last is made a cut, by `cut_from`.
+    """
     if record is None or (_SAME in record and before is None):
         return None
-    own = {name: value for name, value in record.items() if name not in (_SAME, _GONE, _AHEAD)}
-    edits, gone, kept = _NONE, set[int](), tuple[tuple[int, int], ...]()
-    if _SAME in record and before is not None:
-        gone, edits = set(record[_GONE]), before.edits
-        own = {name: getattr(before, name) for name in HeldCut.__slots__} | own
-        kept = before.kept[: record[_SAME]]
-    changed = HeldCut.from_dict(own)
-    if changed is None:
-        return None
-    new = dict(changed.edits)
+    whole = {name: value for name, value in record.items() if name not in (_SAME, _GONE, _AHEAD)}
     if _AHEAD in record:
-        new = {at: logged[at] for at in chosen_in(logged, record[_AHEAD])} | new
-    if gone or new:  # Most prompts hold the cut of the one before.
-        edits = dict(sorted([(at, form) for at, form in {**edits, **new}.items() if at in new or at not in gone]))
-    return _with(changed, edits, (*kept, *changed.kept))
+        whole["edits"] = {str(at): logged[at] for at in chosen_in(logged, record[_AHEAD])} | whole["edits"]
+    if before is None or _SAME not in record:
+        return whole
+    edits, gone = whole["edits"], dict.fromkeys(map(str, record[_GONE]))
+    if edits or gone:  # Most prompts hold the cut of the one before.
+        whole["edits"] = {at: form for at, form in before["edits"].items() if at not in gone} | edits
+    else:
+        whole["edits"] = before["edits"]
+    return {**before, **whole, "kept": [*before["kept"][: record[_SAME]], *whole["kept"]]}
+
+
+def cut_from(record: Record | None) -> HeldCut | None:
+    """Return the cut of a whole record; `None` if there is none, or if an older version wrote it."""
+    made = None if record is None else HeldCut.from_dict(record)
+    return None if made is None else _with(made, dict(sorted(made.edits.items())))
 
 
 def _moved(name: str, held: HeldCut, before: HeldCut) -> bool:
     return bool(getattr(held, name) != getattr(before, name))
 
 
-def _with(held: HeldCut, edits: Mapping[int, Any], kept: tuple[tuple[int, int], ...] | None = None) -> HeldCut:
+def _with(held: HeldCut, edits: Mapping[int, Any]) -> HeldCut:
     values = {name: getattr(held, name) for name in HeldCut.__slots__}
-    return HeldCut(**{**values, "edits": edits, "kept": held.kept if kept is None else kept})
+    return HeldCut(**{**values, "edits": edits})

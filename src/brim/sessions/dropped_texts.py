@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 
 from brim.errors import UnknownName
 from brim.history.term_index import TermIndex
-from brim.sessions.ahead_log import KINDS, dropped_handles
+from brim.sessions.ahead_log import KINDS, DroppedTurns, dropped_handles
 from brim.store.base import SearchHit, Store
 from brim.store.words import excerpt, query_words
 
@@ -50,10 +50,10 @@ class DroppedTexts:
             self._texts = {name: text for name, text in self._texts.items() if name not in texts}
             self._order, self._index = list(self._texts), None
 
-    def note(self, dropped: Iterable[str]) -> None:
-        """Note which texts were dropped; a store may have others that were read ahead."""
+    def note(self, texts: Iterable[str], turns: DroppedTurns | None) -> None:
+        """Note which texts and turns were dropped; a store may have others that were read ahead."""
         if self._known is not None:
-            self._known.update(dict.fromkeys(dropped))
+            self._known.update(dict.fromkeys([*(turns.handles if turns is not None else ()), *texts]))
 
     def owe(self, texts: Mapping[str, str]) -> None:
         """Keep texts in memory."""

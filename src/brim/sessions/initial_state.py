@@ -7,13 +7,15 @@ from typing import Any
 
 from brim.errors import InvalidType
 from brim.history.stable import Stable
-from brim.meter import DEFAULT, name_of
+from brim.meter import DEFAULT, BaseMeter, name_of
 from brim.meter.calibration import Calibration, CallSize
 from brim.meter.window import Window
 from brim.sessions.context import Context
 from brim.sessions.counts import Counts
+from brim.sessions.cut_record import cut_from
 from brim.sessions.journal import SavedSession
 from brim.sessions.model_meter import ModelMeter
+from brim.sessions.saved_context import SavedContext
 from brim.sessions.settings import SessionSettings
 from brim.sessions.state import SessionState
 
@@ -57,19 +59,26 @@ def restored_state(saved: SavedSession, meter: Any) -> SessionState:
     model_meter = ModelMeter(given, settings.model, known)
     for body in saved.learnt:
         model_meter.record(CallSize(**body["mix"]), body["input"])
-    stable: Stable | bool = Stable(high=settings.high, held=saved.held) if settings.stable else False
+    held = cut_from(saved.cut)
+    stable: Stable | bool = Stable(high=settings.high, held=held) if settings.stable else False
     format, summary = settings.format or saved.format, saved.compacted.marked if saved.compacted is not None else None
-    context = Context(model_meter.meter, saved.context, stable=stable, format=format, summary=summary)
-    context.extend(saved.messages)
-    context.ahead.log = saved.ahead
-    context.ahead.numbers = dict(enumerate(saved.numbers, start=len(saved.context)))
+
+    def read(scale: BaseMeter = model_meter.meter) -> Context:
+        context = Context(scale, saved.context, stable=stable, format=format, summary=summary)
+        context.extend(saved.messages)
+        if held is not None:
+            context.history.turns.trust({held.bound: held.start, held.length: held.check})
+        context.ahead.log = saved.ahead
+        context.ahead.numbers = {at: entry.number for at, entry in enumerate(saved.added, start=len(saved.context))}
+        return context
+
     return SessionState(
         settings=settings,
-        context=context,
+        context=SavedContext(read),
         model_meter=model_meter,
         counts=saved.counts,
         compacted=saved.compacted,
         last=saved.last,
-        logged_cut=saved.held,
+        logged_cut=held,
         pins=saved.pins,
     )

@@ -14,10 +14,9 @@ from typing import Any
 
 from brim.errors import Conflict, InvalidValue, StoreError
 from brim.history.compact.plan import Compacted
-from brim.history.stable import HeldCut
 from brim.sessions.ahead_log import AHEAD, AheadLog, DroppedTurns
 from brim.sessions.counts import Counts
-from brim.sessions.cut_record import cut_from
+from brim.sessions.cut_record import Record, whole_record
 from brim.sessions.dropped_texts import DroppedTexts
 from brim.sessions.model_meter import load_calibration
 from brim.sessions.read_ahead import Repeating
@@ -103,7 +102,7 @@ class Journal:
             self.shelf.put(fresh)
             return True
         more = list(lines)
-        if turns is not None and turns.handles:
+        if turns is not None and turns.names:
             more.append(("note", {"kept": list(texts), "kept_turns": turns.chosen}))
         elif texts:
             more.append(("note", {"kept": list(texts)}))
@@ -112,7 +111,7 @@ class Journal:
         until = time.monotonic() + _PATIENCE
         try:
             written = self._write(self.store, more, fresh, repeating or {})
-            self.shelf.note([*(turns.handles if turns is not None else ()), *texts])
+            self.shelf.note(texts, turns)
         except Conflict:
             raise
         except StoreError as error:
@@ -223,14 +222,13 @@ class SavedSession:
     number: int = 0
     context: list[Any] = field(default_factory=list)
     """The messages at the last compaction."""
-    messages: list[Any] = field(default_factory=list)
-    """The messages since."""
-    numbers: list[int] = field(default_factory=list)
-    """The numbers of their entries."""
+    added: list[LogEntry] = field(default_factory=list)
+    """The entries of the messages since."""
     format: str | None = None
     """The format of the messages at the last compaction."""
     counts: Counts = field(default_factory=Counts)
-    held: HeldCut | None = None
+    cut: Record | None = None
+    """The cut that is held."""
     compacted: Compacted | None = None
     last: Last | None = None
     calibration: Mapping[str, Any] | None = None
@@ -243,6 +241,18 @@ class SavedSession:
     """Texts that every prompt holds, by their handles."""
     about: Body = field(default_factory=dict)
     """What the store's list of sessions shows of it, beside its status."""
+    _messages: list[Any] | None = None
+
+    @property
+    def messages(self) -> list[Any]:
+        """The messages since the last compaction; they are decoded when this is first asked for."""
+        if self._messages is None:
+            self._messages = [entry.body.get("sent", entry.body["message"]) for entry in self.added]
+        return self._messages
+
+    @messages.setter
+    def messages(self, own: list[Any]) -> None:
+        self._messages = own
 
     def change(self, settings: Mapping[str, Any], store: Store) -> None:
         """Take other settings; what was counted for another model is forgotten: the held cut, the last prompt, usage.
@@ -255,37 +265,36 @@ class SavedSession:
         self._take_format(settings.get("format"))
         if self.settings.model != before.model:
             known = load_calibration(store, self.settings.model)
-            self.held, self.last, self.learnt = None, None, []
+            self.cut, self.last, self.learnt = None, None, []
             self.calibration = None if known is None else known.to_dict()
 
     def _take_format(self, given: Format | None) -> None:
         """Take a format, unless the messages that the session has are in another."""
-        known = self.settings.format or self.format or format_of([*self.context, *self.messages])
-        if given is None or given == known:
+        if given is None:
             return
-        if known is not None:
+        known = self.settings.format or self.format or format_of([*self.context, *self.messages])
+        if known is None:
+            self.settings = replace(self.settings, format=given)
+        elif known != given:
             raise InvalidValue("format", given, f"{known!r}, as the session has it, or omitted; another takes a new id")
-        self.settings = replace(self.settings, format=given)
 
     def take(self, entry: LogEntry) -> None:
         """Apply one more entry."""
         kind, body = entry.kind, entry.body
         self.number = entry.number
         if kind == "message":
-            self.messages.append(body.get("sent", body["message"]))
-            self.numbers.append(entry.number)
+            self.added.append(entry)
             self.counts.messages += 1
             return  # It has nothing of what follows, and most entries are messages.
         if kind == "compaction":
-            self.context, self.messages, self.format, self.held = body["view"], [], format_in(body), None
-            self.numbers = []
+            self.context, self.added, self.format, self.cut = body["view"], [], format_in(body), None
             self.compacted = Compacted.from_dict(body["compacted"]) if body["compacted"] else None
             self.last, self.calibration, self.learnt = None, body["calibration"], []
             self.ahead = AheadLog()
         elif kind == AHEAD:
             self.ahead.take(body)
         elif kind == "prompt":
-            self.held = cut_from(body["held"], self.held, self.ahead.forms)
+            self.cut = whole_record(body["held"], self.cut, self.ahead.forms)
             self.last = Last(body["used"], body["units"], body["categories"], body.get("exact", True))
         elif kind == "usage":
             if body["calibration"] is not None:
@@ -318,7 +327,7 @@ def read(store: Store, session: str, more: Lines = ()) -> SavedSession | None:
     made = SavedSession(SessionSettings.from_dict(first[0].body["settings"]), calibration=first[0].body["calibration"])
     compactions = store.entries(session, kinds=["compaction"], limit=1, newest=True)
     start = made.number = compactions[0].number if compactions else 1
-    for entry in [*compactions, *store.entries(session, after=start)]:  # The longest entry of all is read once.
+    for entry in [*compactions, *store.entries(session, after=start, later=["message"])]:  # The longest is read once.
         made.take(entry)
     number = made.number
     for kind, body in more:

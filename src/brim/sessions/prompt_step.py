@@ -85,7 +85,7 @@ class PromptStep:
         """Note texts that are dropped, and turns whose texts the store has."""
         self.texts.update(left.texts)
         self.repeating.update(left.repeating)
-        if left.turns.handles:  # A history that begins anew in this step has none.
+        if left.turns.names:  # A history that begins anew in this step has none.
             self.turns = left.turns
 
     def warn(self, estimate: int) -> None:

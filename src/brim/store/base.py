@@ -5,7 +5,7 @@ A session is an append-only log; everything else is derived from it. A write is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
@@ -114,10 +114,12 @@ class Store(Protocol):
         after: int = 0,
         limit: int | None = None,
         newest: bool = False,
+        later: Collection[str] = (),
     ) -> list[LogEntry]:
         """Return the entries of a session in their order, of these kinds, with numbers above `after`.
 
-        Of more than `limit` the first are returned, or the last if `newest`.
+        Of more than `limit` the first are returned, or the last if `newest`. The bodies of the kinds `later` are
+        decoded when one of them is used; until then an error in them is not found.
         """
 
     def sessions(self, *, limit: int = 100, before: float | SessionRow | None = None) -> list[SessionRow]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from brim.errors import InvalidType, InvalidValue, StoreError, shown
@@ -73,6 +74,47 @@ def decode_bodies(place: str, contents: Sequence[bytes]) -> list[dict[str, Any]]
         whole = len(read) == len(some) and all(type(body) is dict for body in read)
         bodies += read if whole else [decode_body(place, content) for content in some]
     return bodies
+
+
+class LaterBodies:
+    """JSON objects that are decoded together when one of them is first used."""
+
+    def __init__(self, place: str, contents: Sequence[bytes]) -> None:
+        self._place, self._contents = place, contents
+
+    @cached_property
+    def decoded(self) -> list[dict[str, Any]]:
+        """All of them.
+
+        Raises:
+            StoreError: some are not a JSON object, so another program wrote them.
+        """
+        return decode_bodies(self._place, self._contents)
+
+    def __iter__(self) -> Iterator[LaterBody]:
+        return (LaterBody(self, at) for at in range(len(self._contents)))
+
+
+class LaterBody(Mapping[str, Any]):
+    """One of them."""
+
+    __slots__ = ("_all", "_at")
+
+    def __init__(self, bodies: LaterBodies, at: int) -> None:
+        self._all, self._at = bodies, at
+
+    def __getitem__(self, name: str) -> Any:
+        return self._all.decoded[self._at][name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a value, or `default`."""
+        return self._all.decoded[self._at].get(name, default)  # Without an error on the way, of which there are many.
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all.decoded[self._at])
+
+    def __len__(self) -> int:
+        return len(self._all.decoded[self._at])
 
 
 def text_bytes(text: object) -> bytes:

@@ -12,7 +12,9 @@ from brim.errors import StoreError
 
 _MARK = b"\xff\x01"
 """Compressed as below. A change of the level or of the known text needs another mark."""
+_FIRST = _MARK[:1]
 _LEVEL = 6
+_BITS = -zlib.MAX_WBITS
 _LONGEST = 64 * 1024 * 1024
 """Bytes of the longest body that is compressed, so that a short one cannot become a long one."""
 _KNOWN = (
@@ -44,7 +46,7 @@ def pack(content: bytes) -> bytes:
     """Return a body as it is written."""
     if len(content) > _LONGEST:
         return content
-    press = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS, zdict=_KNOWN)
+    press = zlib.compressobj(_LEVEL, zlib.DEFLATED, _BITS, zdict=_KNOWN)
     short = _MARK + press.compress(content) + press.flush()
     return short if len(short) < len(content) else content
 
@@ -56,11 +58,11 @@ def unpack(place: str, written: bytes) -> bytes:
         StoreError: nothing of brim wrote it.
     """
     written = bytes(written)
-    if not written.startswith(_MARK[:1]):
+    if written[:1] != _FIRST:
         return written
-    press = zlib.decompressobj(-zlib.MAX_WBITS, zdict=_KNOWN)
+    press = zlib.decompressobj(_BITS, _KNOWN)  # A session that is opened unpacks thousands.
     try:
-        content = press.decompress(written[len(_MARK) :], _LONGEST) if written.startswith(_MARK) else b""
+        content = press.decompress(written[2:], _LONGEST) if written[:2] == _MARK else b""
     except zlib.error:
         content = b""
     if not press.eof or press.unused_data:

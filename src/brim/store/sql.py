@@ -6,12 +6,20 @@ behind.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from brim.errors import Conflict, InvalidValue, StoreError
 from brim.store.base import META, Body, LogEntry, Purged, Saved, SessionRow
-from brim.store.body import check_name, check_time, check_whole, decode_bodies, decode_body, encode_body
+from brim.store.body import (
+    LaterBodies,
+    check_name,
+    check_time,
+    check_whole,
+    decode_bodies,
+    decode_body,
+    encode_body,
+)
 from brim.store.texts import LOG, TextStore
 
 _EMPTY = encode_body("meta", {})
@@ -87,10 +95,12 @@ class SqlStore(TextStore):
         after: int = 0,
         limit: int | None = None,
         newest: bool = False,
+        later: Collection[str] = (),
     ) -> list[LogEntry]:
         """Return the entries of a session in their order, of these kinds, with numbers above `after`.
 
-        Of more than `limit` the first are returned, or the last if `newest`.
+        Of more than `limit` the first are returned, or the last if `newest`. The bodies of the kinds `later` are
+        decoded when one of them is used.
         """
         check_name("session", session)
         chosen = None if kinds is None else [check_name("kinds", kind) for kind in dict.fromkeys(kinds)]
@@ -108,9 +118,10 @@ class SqlStore(TextStore):
                 _ALL if limit is None else check_whole("limit", limit),
             ),
         )
-        bodies = iter(decode_bodies(self.url, [row[3] for row in rows if row[3] is not None]))
+        bodies = iter(decode_bodies(self.url, [row[3] for row in rows if row[3] is not None and row[1] not in later]))
+        waiting = iter(LaterBodies(self.url, [row[3] for row in rows if row[1] in later]))
         found = [
-            LogEntry(session, place % LOG, kind, at, {} if body is None else next(bodies))
+            LogEntry(session, place % LOG, kind, at, {} if body is None else next(waiting if kind in later else bodies))
             for place, kind, at, body in rows
         ]
         return found[::-1] if newest else found

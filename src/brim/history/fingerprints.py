@@ -1,0 +1,39 @@
+"""Fingerprints of the first messages of a history, by which a cut recognises the history that it was made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from brim.files.text_digest import text_digest
+from brim.wire.message import Message
+
+
+class Fingerprints:
+    """The fingerprints by length, as far as they are known; each message is hashed once."""
+
+    def __init__(self) -> None:
+        self._known: list[str | None] = [""]
+
+    def of(self, messages: Sequence[Message], length: int, leading: int) -> str:
+        """Return the fingerprint of the first messages; `leading` of them are a system prompt, which may change."""
+        prints, at = self._known, length
+        prints += [None] * (length + 1 - len(prints))
+        while (last := prints[at]) is None:
+            at -= 1
+        for place, message in enumerate(messages[at:length], at):
+            if place < leading:  # A system prompt may tell the time; the history is the same.
+                prints[place + 1] = last = ""
+                continue
+            pieces = "\x1f".join([f"{p.kind}\x1e{p.id}\x1e{p.name}\x1e{p.text}" for p in message.pieces])
+            prints[place + 1] = last = text_digest(f"{last}\x1d{message.role}\x1d{pieces}")
+        return last
+
+    def take(self, known: Mapping[int, str]) -> None:
+        """Take fingerprints that the caller has, by length."""
+        self._known += [None] * (max(known) + 1 - len(self._known))
+        for length, fingerprint in known.items():
+            self._known[length] = fingerprint
+
+    def forget(self, length: int) -> None:
+        """Forget those of more messages than so many."""
+        del self._known[length + 1 :]
