@@ -527,10 +527,10 @@ AREAS = (
         (
             (
                 "nothing is ever forgotten",
-                "if self._chars + size > _MOST_CHARS or len(self._young) >= _MOST_ENTRIES:",
-                "if False:",
+                "while size and self._is_full(size):",
+                "while False:",
             ),
-            ("many small texts are never forgotten", " or len(self._young) >= _MOST_ENTRIES:", ":"),
+            ("many small texts are never forgotten", " or len(self) >= most * _MOST_ENTRIES", ""),
             ("texts are told apart by their start", "self._young[text] = value", "self._young[text[:40]] = value"),
             ("what is asked for again is forgotten", "self.put(text, value)", "pass"),
         ),

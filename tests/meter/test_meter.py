@@ -125,6 +125,15 @@ def test_what_is_remembered_is_bounded_and_what_is_asked_for_stays(monkeypatch):
     assert known.get("text 999") == 999
 
 
+def test_texts_that_are_used_in_turn_are_all_remembered_if_both_generations_hold_them(monkeypatch):
+    monkeypatch.setattr(memo, "_MOST_CHARS", 1000)
+    known, texts = memo.Memo(), [f"{i:010}" for i in range(190)]
+    for text in texts:
+        known.put(text, text)
+    for _ in range(5):
+        assert [known.get(text) for text in texts] == known.each(texts) == texts
+
+
 def test_what_is_remembered_is_bounded_in_characters_too(monkeypatch):
     monkeypatch.setattr(memo, "_MOST_CHARS", 100)
     known = memo.Memo()
@@ -133,6 +142,10 @@ def test_what_is_remembered_is_bounded_in_characters_too(monkeypatch):
         assert len(known) <= 6
     known.put("x" * 101, 1)
     assert known.get("x" * 101) is None
+    known.clear()
+    for text in ("a" * 100, "b" * 100):
+        known.put(text, 1)
+    assert len(known) == 2
 
 
 def test_texts_that_start_alike_are_remembered_apart():

@@ -1,10 +1,12 @@
 """Fitting sections: forms, templates, summaries, visibility, stability, and what is refused."""
 
+import gc
 import itertools
 import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import jsonschema
@@ -12,6 +14,7 @@ import pytest
 
 import brim
 from brim import Section
+from brim.sections.section_fit import SectionFit
 from brim.testing import PieceMeter
 
 SCHEMA = Path(brim.__file__).parent / "receipts" / "receipt.schema.json"
@@ -481,3 +484,20 @@ def test_entries_may_come_from_a_generator_and_are_read_once():
 def test_content_that_is_no_text_is_refused_with_what_would_help(content, problem):
     with pytest.raises(brim.InvalidValue, match=problem):
         brim.Section("a", content)
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_garbage_collector_is_after_a_fit_as_it_was_before(enabled, monkeypatch):
+    during, sections = [], [Section(str(i), "word " * 9, required=True) for i in range(600)]
+    measure = SectionFit.prompt
+    monkeypatch.setattr(SectionFit, "prompt", lambda fit: (during.append(gc.isenabled()), measure(fit))[1])
+    (gc.enable if enabled else gc.disable)()
+    try:
+        fit(*sections[:2])
+        for budget in (100_000, 10):
+            with suppress(brim.DoesNotFit):
+                fit(*sections, budget=budget)
+            assert gc.isenabled() is enabled
+        assert during == [enabled, False, False]
+    finally:
+        gc.enable()

@@ -145,6 +145,17 @@ class Excerpts:
                 self.reductions.add(turn, known)
         return known
 
+    def saved_by_results(self, turn: int) -> int:
+        """Return the tokens that the shortest forms of a turn's results save; it is right as long as `reduction` is."""
+        known = self.reductions.of_results.get(turn)
+        if known is None:
+            turns = self._turns
+            results = [at for at in turns.members(turn) if turns.messages[at].results]
+            known = sum([turns.units[at] - self._least_known(at).units for at in results])
+            if turn < len(turns.starts) - 1:  # The last turn may still grow.
+                self.reductions.of_results[turn] = known
+        return known
+
     def _least_known(self, position: int) -> Form:
         known = self._least.get(position)
         if known is None:

@@ -37,6 +37,8 @@ class Reductions:
 
     def __init__(self) -> None:
         self.known: dict[int, Reduction] = {}
+        self.of_results: dict[int, int] = {}
+        """The tokens that the shortest forms of a turn's results save, by turn."""
         self._saved = 0
         """Tokens that all of them save."""
         self._forms: dict[int, Form] = {}
@@ -62,6 +64,7 @@ class Reductions:
 
     def discard(self, turn: int) -> None:
         """Forget a turn."""
+        self.of_results.pop(turn, None)
         found = self.known.pop(turn, None)
         if found is None:
             return

@@ -70,6 +70,7 @@ class SelectionFit(HistoryFit):
             self.arrange(essential, left, aside=uncut)
             return
         chosen = list(essential)
+        self.excerpts.keep_up()
         for turn in self.ranking.order(self.options, essential, left):
             units = self._offer(turn, left)
             if units is not None:
@@ -106,6 +107,8 @@ class SelectionFit(HistoryFit):
 
     def _reduce(self, turn: int, left: int) -> int | None:
         """Shorten the results of a turn, and return its tokens then; `None` if they are more than are left."""
+        if self.weights[turn] - self.excerpts.saved_by_results(turn) > left:  # So it is with most of a long history.
+            return None
         members = [at for at in self.turns.members(turn) if at not in self.edits and self.turns.messages[at].results]
         forms = {at: self.excerpts.least(at) for at in members}
         units = self.weights[turn] - sum([self.turns.units[at] - form.units for at, form in forms.items()])

@@ -5,10 +5,8 @@ An opened source is cached, so each of its texts is counted once, however often 
 
 from __future__ import annotations
 
-import gc
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import as_file, files
 from threading import RLock
@@ -24,6 +22,7 @@ from brim.receipts.receipt import Part, Receipt
 from brim.receipts.request_capture import RequestCapture
 from brim.receipts.section import Priority
 from brim.requests.replay import replay
+from brim.sections.collector import paused_collector
 from brim.sessions.session import Session
 from brim.settings.spec import read_spec
 from brim.studio.prompt_source import opened_prompt
@@ -94,7 +93,7 @@ class LabSource:
         Raises:
             DoesNotFit: the required pieces are larger than the budget.
         """
-        with self.lock, _without_gc():
+        with self.lock, paused_collector():
             return self.refit(budget, choices)
 
     @property
@@ -123,18 +122,6 @@ class LabSource:
                 excerpts = [" ".join(text[: 2 * _EXCERPT].split())[:_EXCERPT] for text in texts]
                 self._pieces = (now, key, _columns(self.kind, parts, excerpts))
             return self._pieces[1], self._pieces[2]
-
-
-@contextmanager
-def _without_gc() -> Iterator[None]:
-    """Pause the garbage collector: a fit makes thousands of short-lived values and no cycle."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _columns(kind: str, parts: tuple[Part, ...], excerpts: list[str]) -> LabPieces:
