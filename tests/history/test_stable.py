@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
+from brim.history.note import note
 from brim.history.stable_fit import StableFit
 from brim.testing import CharMeter
 from talk import calling, result, system, user
@@ -52,24 +53,40 @@ def test_a_prompt_extends_the_last_one_until_the_line_is_crossed():
     assert all(fit.used <= 1_000 for fit in fits)
 
 
-def test_a_cut_leaves_the_low_line_and_not_less_than_the_newest():
-    assert 4_000 <= lowest(8_000, 0.3) <= 5_000  # Ten turns.
-    assert 5_000 <= lowest(8_000, 0.8) <= 6_800
+def test_a_cut_leaves_the_low_line_and_in_a_large_room_not_less_than_the_newest():
+    assert lowest(8_000, 0.3) < lowest(8_000, 0.8) - 1_000
+    assert 4_000 <= lowest(30_000, 0.05) <= 6_000  # Ten turns.
 
 
 def test_a_cut_leaves_more_of_a_small_room_and_less_of_a_large_one():
     small, usual, large = (lowest(budget, 0.7) / budget for budget in (1_500, 6_000, 80_000))
-    assert 0.6 <= usual <= 0.8
-    assert small > usual + 0.05
-    assert large < usual - 0.1
+    assert 0.3 <= usual <= 0.45
+    assert small > usual + 0.3
+    assert large < usual - 0.2
 
 
-@given(budget=st.integers(1_000, 40_000), more=st.integers(1, 4_000), low=st.sampled_from((0.0, 0.3, 0.7, 1.0)))
-def test_more_room_never_lowers_the_low_line(budget, more, low):
+def test_a_cut_leaves_less_of_a_short_past_than_of_a_long_one_or_of_one_that_was_cut_before():
+    steps = [[calling(f"c{i}"), result(f"c{i}", f"part_{i}.py: " + "seen " * 60)] for i in range(120)]
+    fits = prompts([[system("rules"), user("task")], *steps], 6_000, stable=True)
+    cut = [b.used for a, b in pairwise(fits) if b.messages[: len(a.messages)] != a.messages]
+    assert cut[0] < 0.6 * max(cut)
+    noted = [user("task"), {"role": "user", "content": note(3, 90, 5_000, 6_000, "chars")}]
+    shorter = prompts([[system("rules"), *noted], *steps[:20]], 6_000, stable=True)
+    assert min(b.used for a, b in pairwise(shorter) if b.used < a.used) > cut[0] * 1.4
+
+
+@given(
+    budget=st.integers(1_000, 40_000),
+    more=st.integers(1, 4_000),
+    low=st.sampled_from((0.0, 0.3, 0.7, 1.0)),
+    past=st.sampled_from((1_000, 20_000, 60_000, 1_000_000)),
+)
+def test_more_room_never_lowers_the_low_line(budget, more, low, past):
     """A share that falls with the room must not fall faster than the room grows."""
 
     def line(room):
-        fit = SimpleNamespace(extra={"tools": 300}, turns=SimpleNamespace(fixed=200), stable=brim.Stable(low=low))
+        turns = SimpleNamespace(fixed=200, notes=set(), total=past)
+        fit = SimpleNamespace(extra={"tools": 300}, turns=turns, stable=brim.Stable(low=low))
         return StableFit._low_line(fit, 100, room, 0, 0)
 
     assert line(budget) <= line(budget + more) <= budget + more
@@ -83,6 +100,14 @@ def test_ten_turns_stay_at_a_cut_only_if_the_prompt_is_not_soon_full_again():
     cut = [b for a, b in pairwise(fits) if b.messages[: len(a.messages)] != a.messages]
     assert cut
     assert max(fit.used for fit in cut) <= rules + ten * 11 // 10
+
+
+def test_a_cut_of_a_small_room_lasts():
+    steps = [[calling(f"c{i}"), result(f"c{i}", f"part_{i}.py: " + "seen " * 4)] for i in range(60)]
+    fits = prompts([[system("rules"), user("task")], *steps], 600, stable=True)
+    cut = [b.used for a, b in pairwise(fits) if b.messages[: len(a.messages)] != a.messages]
+    assert max(cut) < 540
+    assert len(cut) < 20
 
 
 def test_a_high_line_below_the_budget_is_kept_to():
@@ -141,9 +166,9 @@ def test_what_would_move_the_prefix_each_time_is_refused(asked):
         brim.fit_messages([user("task")], 1_000, meter=CHARS, stable=True, **asked)
 
 
-def test_the_newest_ten_turns_are_there_after_every_cut_if_they_fit():
-    steps = list(grown(120))
-    fits = prompts(steps, 3_000, stable=True)
+def test_the_newest_ten_turns_are_there_after_every_cut_of_a_large_room_if_they_fit():
+    steps = list(grown(120, size=1_000))
+    fits = prompts(steps, 30_000, stable=True)
     for at in range(12, len(fits)):
         assert fits[at].messages[-20:] == [message for step in steps[at - 9 : at + 1] for message in step]
     assert len({fit.stable.held.identity for fit in fits}) > 3

@@ -60,9 +60,9 @@ def requests(engine: Conversations, steps: range, **given: Any):
 
 @LOGS
 def test_what_a_cut_leaves_is_read_from_the_cache(log):
-    engine, cache, last = Conversations(12_000, model="claude-sonnet-4-5", log=log), BreakpointCache(), list[str]()
+    engine, cache, last = Conversations(30_000, model="claude-sonnet-4-5", log=log), BreakpointCache(), list[str]()
     cuts = []
-    for made in requests(engine, range(1, 54)):
+    for made in requests(engine, range(50, 130)):
         prompt = parts(made.messages)
         use, texts = cache.use(prompt), [part.text for part in prompt]
         same = next((at for at, (a, b) in enumerate(zip(last, texts, strict=False)) if a != b), len(last))
@@ -75,8 +75,8 @@ def test_what_a_cut_leaves_is_read_from_the_cache(log):
 
 
 def test_the_mark_moves_on_after_a_cut_and_stays_until_the_next():
-    engine = Conversations(12_000, model="claude-sonnet-4-5", log=False)
-    made = [each for each in requests(engine, range(1, 38)) if each.changed]
+    engine = Conversations(30_000, model="claude-sonnet-4-5", log=False)
+    made = [each for each in requests(engine, range(50, 120)) if each.changed]
     at = [places(each.messages)[0] for each in made]
     assert at == sorted(at)
     assert 3 <= len(set(at)) < len(at) / 3

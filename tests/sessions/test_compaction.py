@@ -42,15 +42,14 @@ def test_the_last_turns_stay_as_they_are_and_older_ones_become_one_summary():
 
 
 @pytest.mark.requirement("S3.4")
-def test_without_a_summariser_the_newest_turns_stay_and_of_older_ones_what_was_done():
+def test_without_a_summariser_the_newest_turn_stays_and_of_older_ones_what_was_done():
     talk = session()
     for i in range(40):
         talk.add(turn(i))
         had, compacted = talk.messages, talk.status().compactions
         sent = talk.prompt().messages
         if talk.status().compactions > compacted:
-            assert sent[-4:] == had[-4:]
-            assert sent[0] == had[0]
+            assert (sent[0], sent[-1]) == (had[0], had[-1])
             calls = [call["id"] for message in sent for call in message.get("tool_calls") or ()]
             assert len(calls) >= 12
     assert talk.status().compactions >= 3

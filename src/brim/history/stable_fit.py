@@ -14,6 +14,8 @@ from brim.history.stable import HeldCut, Stable
 
 _NEWEST = (10, 3)
 """How many turns at the end a cut leaves as they are: the first number if they fit, or the second."""
+_WIDE = 24_000
+"""Tokens of a room from which it does: in a smaller one, excerpts keep more of what is needed for less."""
 _FULL = 0.7
 """The most of the budget that they may take with what always stays: a fuller prompt would soon be cut again."""
 _HUGE = 0.5
@@ -23,7 +25,7 @@ _BESIDE = 1.2
 _DEEDS = 0.4
 """The most of what always stays leaves that is for what the agent did in older turns, before the newest turns."""
 _BEFORE = 1.2
-"""How much of the share that tools and a separate system prompt take of the budget is taken off what a cut leaves.
+"""How much less a cut leaves, by the share that tools and a separate system prompt take of the budget.
 
 They are cached whatever is cut and keep the prompt full, so a deeper cut lasts longer at little loss.
 """
@@ -31,14 +33,18 @@ _LEAST = 0.2
 """The smallest share of the room that is left because of them."""
 _USUAL = 6_000
 """Tokens of a room of which a cut leaves just the share that is asked for."""
-_POWER = 0.15
+_POWER = 0.4
 """By what power of its size a cut leaves less of a larger room, and more of a smaller one.
 
 What an agent needs does not grow as its past does: a large room still has it after a deeper cut, which lasts longer,
 and a small one does not.
 """
-_FACTORS = (0.7, 1.2)
-"""The smallest and the largest factor that comes of it."""
+_LARGE = 0.7
+"""The smallest factor that comes of it."""
+_MOST = 0.85
+"""The largest share that comes of it: after a cut that leaves all, the next prompt would be cut again."""
+_PAST = 3.8
+"""How many rooms a history fills from which a cut leaves the whole share: a shorter past has less that is needed."""
 _MORE = 1.25
 """The factor by which the budget has to grow before the cut is made anew."""
 
@@ -201,18 +207,20 @@ class StableFit(HistoryFit):
         """Return the tokens of the turns that a cut leaves, those that always stay included."""
         beside = max(int(newest * _BESIDE), newest + deeds) if newest else 0
         size, before = max(1, room - need), sum(self.extra.values())
-        low = min(1.0, self.stable.low * min(max((_USUAL / size) ** _POWER, _FACTORS[0]), _FACTORS[1]))
-        share = max(min(low, _LEAST), low - _BEFORE * before / max(1, before + self.turns.fixed + room))
+        past = size if self.turns.notes else max(1, min(size, int(self.turns.total / _PAST)))
+        low = min(_MOST, self.stable.low * max((_USUAL / past) ** _POWER, _LARGE) * past / size)
+        share = max(min(low, _LEAST), low * (1 - _BEFORE * before / max(1, before + self.turns.fixed + room)))
         return need + max(int(size * share), beside)
 
     def _newest(self, essential: Sequence[int], room: int) -> tuple[int, int]:
         """Return the tokens of the newest turns besides those that always stay, and of what was done in older ones.
 
-        If with the newest the prompt would soon be full, they are 0.
+        The newest are all, if only a huge turn is too much. They are 0 if the room is small, or if with them the
+        prompt would soon be full.
         """
         need, fixed = sum(self.weights[turn] for turn in essential), self.budget - self.room
         turns, most = range(len(self.weights)), int((room - need) * _DEEDS)
-        for count in _NEWEST:
+        for count in (len(turns), *(_NEWEST if room >= _WIDE else ())):
             sizes = [self.weights[turn] for turn in turns[-count:] if turn not in essential]
             newest = sum(size for size in sizes if size <= room * _HUGE)
             deeds = min(most, self.deeds(turns[:-count], essential))
