@@ -1189,7 +1189,7 @@ AREAS = (
                 "        self.log = AheadLog()\n",
                 "        self.log = getattr(self, 'log', AheadLog())\n",
             ),
-            ("texts are not stored ahead, and counted as stored", "                texts |= found\n", ""),
+            ("texts are not stored ahead, and counted as stored", "            texts |= found\n", ""),
             ("turns that were joined are not read again", "            spans.pop()\n", "            break\n"),
             (
                 "texts for a summary count as those of turns",

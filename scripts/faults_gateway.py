@@ -254,10 +254,14 @@ AREAS = (
         (
             (
                 "words that are not in the index are taken out",
-                "or any(_checksum(known[text_id]) != checksum",
+                "or any(_checksum(words) != checksum",
                 "or any(False",
             ),
-            ("the words of purged texts stay", "self._each(take_out, known.items())", "pass"),
+            (
+                "the words of purged texts stay",
+                "self._each(take_out, [(text_id, words) for text_id, (words, _) in texts.items()])",
+                "pass",
+            ),
         ),
     ),
     (
@@ -266,19 +270,46 @@ AREAS = (
         (
             (
                 "a handle opens the text of any session",
-                'own = "" if session is None else f" AND {OWN}"',
-                "own = f\" AND ? != ''\" * (session is not None)",
-            ),
-            (
-                "a text repeats entries that are still to come",
-                "if source is None or any(source.session * LOG + number not in entries for number in source.numbers):",
-                "if source is None:",
+                'only = f" AND EXISTS ({kept})" if own else ""',
+                'only = " AND ? != \'\'" if own else ""',
             ),
             (
                 "a text that another session keeps is lost with the entries that it repeats",
                 "if (source := source_of(bytes(row[1]))) and source.session == key",
                 "if False and (source := source_of(bytes(row[1])))",
             ),
+        ),
+    ),
+    (
+        "store/repeats.py",
+        "tests/store/test_store.py tests/store/test_oracle.py",
+        (
+            ("a text repeats entries that are still to come", "if len(entries) < len(numbers):", "if False:"),
+            ("a handle opens what the log of any session says", "if key is not None:", "if False:"),
+            ("a turn is all messages between its first and its last", "if among == numbers:", "if True:"),
+            (
+                "a text beside one that is there is not written",
+                "new = [each for each in texts if each not in had]",
+                "new = [] if had else [*texts]",
+            ),
+            ("any handle is taken for a hash", " and name == handle_of(texts[name])", ""),
+        ),
+    ),
+    (
+        "store/sql.py",
+        "tests/store/test_store.py tests/store/test_oracle.py",
+        (
+            (
+                "entries that were written together are read from the first on",
+                "_AFTER if start else ''",
+                "'' if start else ''",
+            ),
+            (
+                "a continuation that was replaced stays",
+                "if any(kind == CONTINUATION for kind, _ in written):",
+                "if False:",
+            ),
+            ("the log ends with its last row", "ends = newest or len(rows) <= most", "ends = False"),
         ),
     ),
     (

@@ -68,6 +68,7 @@ from brim.settings.spec import is_spec, read_spec
 from brim.settings.yaml_editor import with_value
 from brim.store.address import without_secrets
 from brim.store.packed import pack
+from brim.store.repeated_text import handle_of, is_turn, is_within
 from brim.store.repetition import RepeatedEntries, pack_repeated, unpack_repeated
 from brim.store.words import excerpt, query_words, text_words
 from brim.studio.prompt_rows import taken
@@ -375,6 +376,9 @@ READERS: dict[str, Read] = {
     "settings.yaml_editor.with_value": lambda text: with_value("a: 1\n" + text[:20_000], "a.yaml", ("b",), 1),
     "store.address.without_secrets": lambda text: without_secrets(text, "postgresql://u:p@h/d"),
     "store.packed.pack": lambda text: pack(text.encode("utf-8", "surrogatepass")),
+    "store.repeated_text.handle_of": handle_of,
+    "store.repeated_text.is_turn": lambda text: is_turn(text, [{"message": {"content": text}}]),
+    "store.repeated_text.is_within": lambda text: is_within(text, [{"message": {"content": text}}]),
     "store.repetition.pack_repeated": _repeated,
     "store.words.excerpt": lambda text: excerpt(text, ["a"]),
     "store.words.query_words": query_words,

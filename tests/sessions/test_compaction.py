@@ -183,11 +183,11 @@ def test_compaction_that_does_not_pay_is_not_tried_with_every_prompt():
         talk.add({"role": "user", "content": "next"})
         assert 300 < talk.prompt().used <= 500
     told = [entry.body for entry in store.entries(talk.id, kinds=["prompt"])]
-    waits = [body["counts"]["wait"] for body in told]
+    waits = [body["counts"].get("wait", 0) for body in told]
     assert waits[0] == told[0]["units"] + 25
     assert 1 < len(set(waits)) < 20
     for before, body in zip(waits, told[1:], strict=False):
-        assert body["counts"]["wait"] in (before, 0) or body["units"] >= before
+        assert body["counts"].get("wait", 0) in (before, 0) or body["units"] >= before
 
 
 @pytest.mark.requirement("S3.4")

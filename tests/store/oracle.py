@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from brim.errors import Conflict, InvalidValue, LeaseLost, StoreError
-from brim.store.base import META, Body, Lease, LogEntry, Purged, Saved, SearchHit, SessionRow
+from brim.store.base import CONTINUATION, META, Body, Lease, LogEntry, Purged, Saved, SearchHit, SessionRow
 from brim.store.body import (
     check_name,
     check_seconds,
@@ -108,9 +108,10 @@ class DictionaryStore:
                 now = self._clock()
                 written = self._touched(session, now)
                 written.entries += [(kind, now, body) for kind, body in given]
-                metas = [at for at, entry in enumerate(written.entries) if entry[0] == META]
-                for at in metas[:-1]:  # Only the newest has a body.
-                    written.entries[at] = (META, written.entries[at][1], b"{}")
+                for kind in (META, CONTINUATION):  # Only the newest has a body.
+                    places = [at for at, entry in enumerate(written.entries) if entry[0] == kind]
+                    for at in places[:-1]:
+                        written.entries[at] = (kind, written.entries[at][1], b"{}")
                 written.meta = next((body for kind, body in reversed(given) if kind == META), written.meta)
             return last + len(given)
 
@@ -177,7 +178,7 @@ class DictionaryStore:
         given = {check_name("handle", handle): encode_text(text) for handle, text in texts.items()}
         with self._lock:
             self._ready()
-            for handle, content in given.items():
+            for handle, content in sorted(given.items()):
                 if self._tables.texts.get(handle, content) != content:
                     raise InvalidValue("handle", handle, "the name of one text only; the store has another under it")
             if given:

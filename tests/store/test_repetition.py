@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from brim.errors import StoreError
 from brim.store import open_store
+from brim.store.repeated_text import handle_of
 from brim.store.repetition import RepeatedEntries, pack_repeated, source_of, unpack_repeated
 
 SOURCE = RepeatedEntries(3, (7, 9, 4_000_000_000))
@@ -56,6 +57,10 @@ def test_the_file_of_a_run_has_its_texts_once(tmp_path):
     with open_store(f"sqlite:///{tmp_path}/brim.db") as store:
         for number, text in enumerate(texts, start=1):
             store.append("a", [("message", {"role": "tool", "content": text})])
-            store.keep("a", {f"b2:{number:032x}": text}, repeating={f"b2:{number:032x}": [number]})
-        rows = store._rows("SELECT sum(length(body)) FROM brim_texts")
-    assert rows[0][0] < sum(map(len, texts)) / 20
+            joined = f"{text}\nand more"
+            given = {handle_of(each): each for each in (text, joined)}
+            store.keep("a", given, repeating={name: [number] for name in given})
+        rows = store._rows("SELECT sum(length(texts)) FROM brim_repeats")
+        assert rows[0][0] < sum(map(len, texts)) / 20
+        assert not store._rows("SELECT id FROM brim_texts")
+        assert all(store.text(handle_of(each), session="a") == each for each in (*texts, joined))

@@ -1,5 +1,6 @@
 """One suite for all stores: in memory, SQLite, PostgreSQL."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -10,6 +11,8 @@ from brim.errors import Conflict, InvalidType, InvalidValue, LeaseLost, StoreErr
 from brim.receipts.receipt import handle
 from brim.store import LogEntry, Purged, SessionRow, open_store
 from brim.store.body import decode_body, encode_body
+from brim.store.packed import unpack
+from brim.store.repetition import RepeatedEntries, pack_repeated
 from properties import examples
 
 HARD = [
@@ -466,10 +469,89 @@ def test_a_text_that_repeats_entries_survives_them(store):
 
 def test_a_text_may_name_entries_that_are_not_there(store):
     store.append("a", [("message", {"text": LINES})])
-    store.keep("a", {"h": LINES}, repeating={"h": [1, 2]})
-    assert store.text("h") == LINES
+    store.keep("a", {handle(LINES): LINES}, repeating={handle(LINES): [1, 2]})
+    assert store.text(handle(LINES)) == LINES
     store.append("a", [("message", {"text": "the second"})])
+    assert store.text(handle(LINES)) == LINES
+    assert not store.repeats("a")
+
+
+def test_a_text_of_version_3_survives_the_entries_that_it_repeats(store):
+    store.append("a", [("message", {"text": LINES})])
+    for session in ("a", "b"):
+        store.keep(session, {"h": LINES})
+    ((key, body),) = store._rows(
+        "SELECT s.key, e.body FROM brim_sessions s, brim_entries e WHERE s.id = 'a' AND e.place > 0"
+    )
+    written = pack_repeated(LINES.encode(), RepeatedEntries(key, (1,)), unpack("", body))
+    with store.transaction():
+        store._rows("UPDATE brim_texts SET body = ?", [written])
     assert store.text("h") == LINES
+    store.purge(session="a")
+    assert store.text("h", session="b") == LINES
+
+
+CALL = {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "function": {"name": "read"}}]}
+RESULT = {"role": "tool", "tool_call_id": "c1", "content": LINES}
+
+
+def test_a_text_that_the_log_has_is_found_by_its_entries(store):
+    """Its messages may be in one row or in several, with entries of other kinds between them."""
+    turn, both = json.dumps([CALL, RESULT], separators=(",", ":")), f"{LINES}\n{LINES[:40]}"
+    texts = {handle(text): text for text in (turn, LINES, both, "the first and the last")}
+    repeating = dict(zip(texts, ([2, 4], [4], [4], [1, 4]), strict=True))
+    for session in ("a", "b"):
+        store.append(session, [("message", {"message": {"role": "user", "content": f"Hello {session}"}})] * 2)
+    store.append("a", [("message", {"message": RESULT})])
+    store.purge(session="a")
+    for session in ("a", "b"):
+        first = [] if session == "b" else [("message", {"message": {"role": "user", "content": "the first"}})]
+        store.append(
+            session, [*first, ("message", {"message": CALL}), ("prompt", {}), ("message", {"message": RESULT})]
+        )
+    store.keep("a", {handle(LINES): LINES}, repeating=repeating)
+    store.keep("a", texts, repeating=repeating)
+    store.keep("b", {handle(turn): turn}, repeating={handle(turn): [3, 5]})
+    for name, text in texts.items():
+        assert [store.text(part, session="a") for part in (name, name[:11], name[:20])] == [text] * 3
+        assert store.text(name) == text
+        assert store.text(name, session="b") == (text if text == turn else None)
+        assert store.text(name, session="c") is None
+    assert [(each.first, each.last, each.turn, bool(each.packed)) for each in store.repeats("a")] == [
+        (4, 4, False, False),
+        (2, 4, True, False),
+        (4, 4, False, True),
+        (1, 4, False, True),
+    ]
+    assert store.repeats("a", after=4) == []
+    assert {(hit.handle, hit.session) for hit in store.search("builds", session="b")} == {(handle(turn), "b")}
+    assert {hit.handle for hit in store.search("builds")} == {handle(text) for text in (turn, LINES, both)}
+    assert [hit.handle for hit in store.search("last")] == [handle("the first and the last")]
+    assert store.purge(session="a").texts == 4
+    assert [store.text(name) for name in texts] == [turn, None, None, None]
+    assert {hit.session for hit in store.search("builds read")} == {"b"}
+
+
+def test_entries_that_were_written_together_are_read_one_by_one(store, clock):
+    messages = [("message", {"n": n}) for n in range(3)]
+    store.append("a", [*messages, ("meta", {"of": 1}), ("note", {})])
+    clock.pass_(1)
+    store.append("a", [*messages, ("continuation", {"c": 1}), ("meta", {"of": 2})])
+    store.append("a", [("message", {"n": 9}), ("continuation", {"c": 2}), ("meta", {"of": 3})])
+    bodies = [{"n": 0}, {"n": 1}, {"n": 2}, {}, {}, {"n": 0}, {"n": 1}, {"n": 2}, {}, {}, {"n": 9}, {"c": 2}, {"of": 3}]
+    found = store.entries("a")
+    assert [(each.number, each.body) for each in found] == list(enumerate(bodies, start=1))
+    assert found[3].at == found[4].at < found[9].at == found[8].at
+    for after in range(14):
+        assert store.entries("a", after=after) == found[after:]
+        assert store.entries("a", after=after, limit=2) == found[after : after + 2]
+        assert store.entries("a", after=after, limit=2, newest=True) == found[after:][-2:]
+        assert store.entries("a", after=after, later=["message"]) == found[after:]
+        for kinds in (["message"], ["meta"], ["meta", "note"], ["continuation"]):
+            chosen = [each for each in found[after:] if each.kind in kinds]
+            assert store.entries("a", after=after, kinds=kinds) == chosen
+            assert store.entries("a", after=after, kinds=kinds, limit=1, newest=True) == chosen[-1:]
+    assert store.purge(session="a").entries == 13
 
 
 def test_a_log_has_the_body_of_its_newest_meta(store):

@@ -1,7 +1,8 @@
 """What the log has of messages that were read ahead: the handles of their texts, and their shortest forms.
 
 An entry of kind `ahead` is written with the messages that bring it. A cut then says which of them it takes, instead of
-writing thousands of handles and messages at once.
+writing thousands of handles and messages at once. Texts that repeat messages of the log are not in it: the store has
+them by the numbers of their entries, and a cut says which numbers it drops.
 """
 
 from __future__ import annotations
@@ -9,22 +10,24 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from binascii import a2b_base64
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from brim.history.forms import Form
-from brim.store.base import LogEntry
+from brim.store.base import LogEntry, RepeatedText, Store
 from brim.wire.base import jsonable
 
 AHEAD = "ahead"
 """The kind of the entries."""
-KINDS = ("note", AHEAD)
-"""The kinds of entries that tell which texts were dropped."""
 _HASH = re.compile("b2:[0-9a-f]{32}")
 _SHORT = "~"
 _DIGITS = bytes.maketrans(b"\0\1", b"01")
 Chosen = tuple[int, str]
 """Some of the positions that the log has: how many to skip, and then a digit for each, which is 1 for one of them."""
+
+StoredTurn = tuple[int, tuple[str, ...]]
+"""Where a turn ends whose texts the store has, and their handles."""
 
 
 class DroppedTurns(NamedTuple):
@@ -32,8 +35,10 @@ class DroppedTurns(NamedTuple):
 
     chosen: Chosen
     """Those among the turns of the log."""
+    numbers: Sequence[int]
+    """The first and the last entry of each run of those whose texts repeat the log, one after the other."""
     names: Sequence[str]
-    """The handles of their texts, those that were read from a log perhaps short."""
+    """The handles of all their texts, some of them short."""
 
     @property
     def handles(self) -> list[str]:
@@ -45,14 +50,16 @@ class AheadLog:
     """Turns and forms that the log has, by the position of their message."""
 
     def __init__(self) -> None:
-        self.turns: dict[int, tuple[int, tuple[str, ...]]] = {}
+        self.turns: dict[int, StoredTurn] = {}
         """Where a turn ends and the handles of its texts, by its first position; those that were read may be short."""
+        self.repeats: dict[int, StoredTurn] = {}
+        """The same for those whose texts repeat the log, which is why it does not have them; handles are shortened."""
         self.forms: dict[int, Form] = {}
         self.said = False
         """Whether the texts are those of messages, for a summary, instead of those of turns."""
         self._anew = True
 
-    def entry(self, turns: Mapping[int, tuple[int, tuple[str, ...]]], forms: Mapping[int, Form]) -> dict[str, Any]:
+    def entry(self, turns: Mapping[int, StoredTurn], forms: Mapping[int, Form]) -> dict[str, Any]:
         """Add turns and forms, and return the body of their entry."""
         self.turns.update(turns)
         self.forms.update(forms)
@@ -76,10 +83,13 @@ class AheadLog:
         self.turns.update(found)
         self.forms.update({int(at): Form(raw, units) for at, (raw, units) in body.get("forms", {}).items()})
 
-    def dropped(self, starts: Collection[int]) -> DroppedTurns:
-        """Return turns of the log by their first positions."""
-        names = [name for start in starts for name in self.turns[start][1]]
-        return DroppedTurns(chosen_of(self.turns, starts) if names else (0, ""), names)
+    def known(self, start: int) -> StoredTurn | None:
+        """Return where the turn at a position ends and the handles of its texts, if the store has them."""
+        return self.turns.get(start) or self.repeats.get(start)
+
+    def names(self, starts: Iterable[int]) -> list[str]:
+        """Return the handles of the texts of turns, those that were read from a log perhaps short."""
+        return [name for start in starts for name in (self.turns.get(start) or self.repeats[start])[1]]
 
     def handles(self, chosen: Sequence[Any]) -> list[str]:
         """Return the handles of the turns that `dropped` named."""
@@ -109,11 +119,26 @@ def chosen_in(known: Iterable[int], chosen: Sequence[Any]) -> list[int]:
     return [at for at, digit in zip(sorted(known)[skip:], digits, strict=False) if digit == "1"]
 
 
-def dropped_handles(entries: Iterable[LogEntry]) -> Iterator[tuple[LogEntry, list[str]]]:
-    """Yield the notes of dropped texts among entries of `KINDS`, each with the handles."""
-    log = AheadLog()
-    for entry in entries:
+def dropped_handles(store: Store, session: str) -> Iterator[tuple[LogEntry, list[str]]]:
+    """Yield the notes of texts that a session dropped, each with the handles, of which some are shortened."""
+    log, repeats = AheadLog(), list[RepeatedText]()
+    for entry in store.entries(session, kinds=("note", AHEAD)):
+        body = entry.body
         if entry.kind == AHEAD:
-            log.take({**entry.body, "forms": {}})
-        elif entry.kind == "note" and ("kept" in entry.body or "kept_turns" in entry.body):
-            yield entry, [*log.handles(entry.body.get("kept_turns", (0, ""))), *entry.body.get("kept", ())]
+            log.take({**body, "forms": {}})
+        elif "kept" in body or "kept_turns" in body:
+            if "dropped" in body and not repeats:
+                repeats = store.repeats(session)
+            yield entry, [*_within(repeats, body.get("dropped", ())), *log.handles(body.get("kept_turns", (0, ""))),
+                          *body.get("kept", ())]  # fmt: skip
+
+
+def _within(repeats: Sequence[RepeatedText], numbers: Sequence[int]) -> Iterator[str]:
+    """Yield the handles of texts that end within runs of entries, which `DroppedTurns` names."""
+    for first, last in zip(numbers[::2], numbers[1::2], strict=True):
+        for each in repeats[bisect_left(repeats, first, key=_end) : bisect_right(repeats, last, key=_end)]:
+            yield each.handle
+
+
+def _end(text: RepeatedText) -> int:
+    return text.last

@@ -208,10 +208,10 @@ class Context:
         Cleared results are also listed by the handles that replace them. `cut` is a value that stays the same as long
         as the same messages are left out.
         """
-        turns, log = self.history.turns, self.ahead.log
+        turns = self.history.turns
         cut = None if cut is None else (cut, turns.generation)
         if cut is not None and cut == self._cut and not self._left[1]:
-            return LeftOut({}, log.dropped(()), {})
+            return LeftOut({}, self.ahead.dropped(()), {})
         self._cut = cut
         there = set(map(id, sent))
         gone = [at for at, raw in enumerate(turns.raws) if id(raw) not in there]
@@ -223,7 +223,7 @@ class Context:
         stored, texts = self.ahead.stored(spans), dict[str, str]()
         for start in spans.keys() - stored:
             texts.update(self.ahead.turn_texts(turns.members(turns.turn_of(start))))
-        return LeftOut(texts, log.dropped(stored), {name: self.ahead.repeating.get(name, ()) for name in texts})
+        return LeftOut(texts, self.ahead.dropped(stored), {name: self.ahead.repeating.get(name, ()) for name in texts})
 
     @property
     def missing(self) -> int:

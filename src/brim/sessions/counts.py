@@ -43,8 +43,8 @@ class Counts:
         return crossed
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the counters as JSON values."""
-        return {name: getattr(self, name) for name in _NAMES}
+        """Return the counters as JSON values, without those that are as in the beginning."""
+        return {name: value for name in _NAMES if (value := getattr(self, name))}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Counts:

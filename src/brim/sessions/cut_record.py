@@ -19,6 +19,8 @@ _SAME, _GONE = "kept_before", "edits_gone"
 """How many ranges stay as they were, and which edits are gone: the fields that only a change has."""
 _AHEAD = "edits_ahead"
 """The edits that are forms of the log: which of these."""
+_EMPTY: Mapping[str, Any] = {"kept": [], "edits": {}, "unanswered": []}
+"""Fields that are not written if they are empty."""
 
 Forms = Mapping[int, Form]
 Record = Mapping[str, Any]
@@ -41,12 +43,12 @@ def cut_record(held: HeldCut | None, before: HeldCut | None, logged: Forms) -> d
     if ahead:
         record[_AHEAD] = chosen_of(logged, ahead)
     if whole or before is None:
-        return record
+        return _without_empty(record)
     gone = [at for at in had if at not in held.edits]
     unmoved = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(held.kept, before.kept, strict=False)))
     unchanged = ("note", "start", "meter", "budget", "extra", "bound", "seen")
     record = {name: value for name, value in record.items() if name not in unchanged or _moved(name, held, before)}
-    return record | {"kept": record["kept"][unmoved:], _SAME: unmoved, _GONE: gone}
+    return _without_empty(record | {"kept": record["kept"][unmoved:], _GONE: gone}) | {_SAME: unmoved}
 
 
 def whole_record(record: Record | None, before: Record | None, logged: Forms) -> Record | None:
@@ -56,12 +58,12 @@ def whole_record(record: Record | None, before: Record | None, logged: Forms) ->
     """
     if record is None or (_SAME in record and before is None):
         return None
-    whole = {name: value for name, value in record.items() if name not in (_SAME, _GONE, _AHEAD)}
+    whole = {**_EMPTY, **{name: value for name, value in record.items() if name not in (_SAME, _GONE, _AHEAD)}}
     if _AHEAD in record:
         whole["edits"] = {str(at): logged[at] for at in chosen_in(logged, record[_AHEAD])} | whole["edits"]
     if before is None or _SAME not in record:
         return whole
-    edits, gone = whole["edits"], dict.fromkeys(map(str, record[_GONE]))
+    edits, gone = whole["edits"], dict.fromkeys(map(str, record.get(_GONE, ())))
     if edits or gone:  # Most prompts hold the cut of the one before.
         whole["edits"] = {at: form for at, form in before["edits"].items() if at not in gone} | edits
     else:
@@ -73,6 +75,10 @@ def cut_from(record: Record | None) -> HeldCut | None:
     """Return the cut of a whole record; `None` if there is none, or if an older version wrote it."""
     made = None if record is None else HeldCut.from_dict(record)
     return None if made is None else _with(made, dict(sorted(made.edits.items())))
+
+
+def _without_empty(record: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if value or name not in (*_EMPTY, _GONE)}
 
 
 def _moved(name: str, held: HeldCut, before: HeldCut) -> bool:

@@ -9,16 +9,18 @@ that a store could not take yet are in memory too, until they are written.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from brim.errors import UnknownName
 from brim.history.term_index import TermIndex
-from brim.sessions.ahead_log import KINDS, DroppedTurns, dropped_handles
+from brim.receipts.receipt import handle as handle_of
+from brim.sessions.ahead_log import DroppedTurns, dropped_handles
 from brim.store.base import SearchHit, Store
+from brim.store.repeated_text import SHOWN
 from brim.store.words import excerpt, query_words
 
 _SHORTEST = 8
-"""Characters of a handle that identify it; prompts show eleven."""
+"""Characters of a handle that identify it; prompts show more."""
 _MOST_AHEAD = 200
 """Texts that were read ahead and not dropped, past which a search looks."""
 
@@ -42,8 +44,6 @@ class DroppedTexts:
 
     def put(self, texts: Mapping[str, str]) -> None:
         """Add texts by their handles; a store has kept them already."""
-        if self._known is not None:
-            self._known.update(dict.fromkeys(texts))
         if self._store is None:
             self.owe(texts)
         elif self._texts:
@@ -79,19 +79,20 @@ class DroppedTexts:
         Raises:
             UnknownName: this session keeps no such text.
         """
-        found = self._text(handle)
-        if found is not None:
-            return handle, found
-        if len(handle) >= _SHORTEST:
-            for name in self.handles():
-                if name.startswith(handle) and (found := self._text(name)) is not None:
-                    return name, found
+        for name in (handle, *(self._named(handle) if len(handle) >= _SHORTEST else ())):
+            found = self._text(name)
+            if found is not None:
+                return handle_of(found), found
         advice = "A handle is b2: and at least five characters; search() finds texts by their words"
         raise UnknownName("kept text", handle, self.handles(), advice)
 
+    def _named(self, start: str) -> Iterator[str]:
+        """Yield the handles that begin with some characters."""
+        yield from (name for name in self.handles() if name.startswith(start))
+
     def texts(self, handles: Iterable[str]) -> dict[str, str]:
         """Return texts by their handles, without those that the session does not keep."""
-        return {name: text for name in handles if (text := self._text(name)) is not None}
+        return {handle_of(text): text for name in handles if (text := self._text(name)) is not None}
 
     def search(self, query: str, limit: int) -> list[SearchHit]:
         """Return the texts that share words with a query, the best first."""
@@ -103,10 +104,10 @@ class DroppedTexts:
         """Return the dropped texts in the store that share words with a query."""
         if self._store is None:
             return []
-        dropped = set(self.handles())
+        dropped = {name[:SHOWN] for name in self.handles()}
         for more in (limit, limit + _MOST_AHEAD):
             hits = self._store.search(query, session=self._session, limit=more)
-            found = [each for each in hits if each.handle in dropped]
+            found = [each for each in hits if each.handle[:SHOWN] in dropped]
             if len(found) == limit or len(hits) < more:
                 break
         return found[:limit]
@@ -125,10 +126,10 @@ class DroppedTexts:
         ]
 
     def handles(self) -> Iterable[str]:
-        """Return the handles of all texts of the session."""
+        """Return the handles of all texts of the session, some of them as prompts show them."""
         if self._known is None:
-            noted = self._store.entries(self._session, kinds=KINDS) if self._store is not None else []
-            self._known = dict.fromkeys(name for _, names in dropped_handles(noted) for name in names)
+            noted = dropped_handles(self._store, self._session) if self._store is not None else ()
+            self._known = dict.fromkeys(name for _, names in noted for name in names)
         return [*self._known, *(name for name in self._order if name not in self._known)]
 
     def _text(self, handle: str) -> str | None:

@@ -70,6 +70,7 @@ def restored_state(saved: SavedSession, meter: Any) -> SessionState:
             context.history.turns.trust({held.bound: held.start, held.length: held.check})
         context.ahead.log = saved.ahead
         context.ahead.numbers = {at: entry.number for at, entry in enumerate(saved.added, start=len(saved.context))}
+        context.ahead.take(saved.repeats)
         return context
 
     return SessionState(

@@ -22,7 +22,7 @@ from brim.sessions.model_meter import load_calibration
 from brim.sessions.read_ahead import Repeating
 from brim.sessions.settings import SessionSettings
 from brim.sessions.state import Last
-from brim.store.base import META, Body, LogEntry, Store
+from brim.store.base import META, Body, LogEntry, RepeatedText, Store
 from brim.store.body import encode_body
 from brim.wire import Format, format_of
 
@@ -90,7 +90,8 @@ class Journal:
             repeating: the numbers of the entries that a text repeats, by its handle.
 
         Returns:
-            whether what was read ahead is written; not if the entries have arrived with an earlier try.
+            whether what was read ahead is written; not if the entries have arrived with an earlier try, or the store
+            has failed.
 
         Raises:
             Conflict: another writer has written to this session.
@@ -102,10 +103,8 @@ class Journal:
             self.shelf.put(fresh)
             return True
         more = list(lines)
-        if turns is not None and turns.names:
-            more.append(("note", {"kept": list(texts), "kept_turns": turns.chosen}))
-        elif texts:
-            more.append(("note", {"kept": list(texts)}))
+        if texts or (turns is not None and turns.names):
+            more.append(("note", {"kept": list(texts), **(_dropped(turns) if turns is not None else {})}))
         if not more and not self.owed:
             return True
         until = time.monotonic() + _PATIENCE
@@ -121,7 +120,7 @@ class Journal:
             self.owed = [*self.owed, *more]
             self.shelf.owe(fresh)
             self._write_owed(self.store, self.on_failure, until)
-            return True
+            return False
         return written
 
     def _write_owed(self, store: Store, on_failure: Callable[[StoreError], object], until: float) -> None:
@@ -208,6 +207,12 @@ class Journal:
         raise Conflict(self.store.url, log, expected=self.number, found=found[-1].number)
 
 
+def _dropped(turns: DroppedTurns) -> dict[str, Any]:
+    """Return the fields of a note that name turns whose texts were written ahead."""
+    fields = {"kept_turns": turns.chosen if turns.chosen[1] else None, "dropped": turns.numbers}
+    return {name: value for name, value in fields.items() if value}
+
+
 def _same(entry: LogEntry, line: tuple[str, Body]) -> bool:
     if entry.kind == line[0] == META and not entry.body:
         return True  # There is a newer one by now.
@@ -237,6 +242,8 @@ class SavedSession:
     """The usage entries since."""
     ahead: AheadLog = field(default_factory=AheadLog)
     """What the log has of messages that were read ahead."""
+    repeats: Sequence[RepeatedText] = ()
+    """The texts that the store has of messages since the last compaction."""
     pins: Mapping[str, str] = field(default_factory=dict)
     """Texts that every prompt holds, by their handles."""
     about: Body = field(default_factory=dict)
@@ -330,7 +337,9 @@ def read(store: Store, session: str, more: Lines = ()) -> SavedSession | None:
     for entry in [*compactions, *store.entries(session, after=start, later=["message"])]:  # The longest is read once.
         made.take(entry)
     number = made.number
-    for kind, body in more:
-        made.take(LogEntry(session, number, kind, 0.0, body))
+    for at, (kind, body) in enumerate(more, start=number + 1):
+        made.take(LogEntry(session, at, kind, 0.0, body))
+    made.number = number
+    made.repeats = store.repeats(session, after=start)
     made.pins = DroppedTexts(store, session).texts(made.pins)
     return made

@@ -98,6 +98,7 @@ class LoggedState:
         if saved is None:
             journal.number = 0
             before.context.ahead.forget()
+            before.context.ahead.numbers = {}
             first = {"settings": before.settings.to_dict(), "calibration": before.model_meter.to_dict()}
             self._write([("note", first), ("compaction", compaction_entry(before, "purged"))])
             return
@@ -236,10 +237,10 @@ class LoggedState:
         if self._summarise in (None, compaction.EXTRACT):  # Whoever brings a summariser expects it to be asked later.
             self._ahead.prepare(state, self._work)
 
-    def _done(self, work: PromptStep) -> None:
+    def _done(self, work: PromptStep, ahead: Mapping[str, str] | None = None) -> None:
         """Write what a step has gathered, take over its state, and emit its events."""
         lines = work.lines if self._journal.store is None else [*work.lines, (META, self.meta(work.state))]
-        self._journal.write(lines, work.texts, turns=work.turns, repeating=work.repeating)
+        self._journal.write(lines, work.texts, ahead, turns=work.turns, repeating=work.repeating)
         if work.state.context is not self._state.context:
             self._remains = self._state.context.remains()
         self._state = work.state

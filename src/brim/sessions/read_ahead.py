@@ -7,7 +7,7 @@ little more than choose.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -17,7 +17,9 @@ from brim.history.compact.plan import said_in
 from brim.history.history import History
 from brim.history.receipt import written
 from brim.receipts.receipt import handle
-from brim.sessions.ahead_log import AHEAD, AheadLog, DroppedTurns
+from brim.sessions.ahead_log import AHEAD, AheadLog, DroppedTurns, StoredTurn, chosen_of
+from brim.store.base import RepeatedText
+from brim.store.repeated_text import SHOWN
 
 Span = tuple[int, int]
 Repeating = Mapping[str, Sequence[int]]
@@ -76,9 +78,9 @@ class ReadAhead:
         """
         turns = self._history.turns
         self._lines, self.repeating = [], {}
-        if turns.order != self._order or self.log.said != summaries:
+        if turns.order != self._order or (self.log.said != summaries and (self._spans or self.log.turns)):
             self.forget()
-            self.log.said = summaries
+        self.log.said = summaries
         if (turns.fixed + turns.total) * _FROM < budget:
             return {}
         first, until = self._next(), self._until(came, keep)
@@ -87,21 +89,27 @@ class ReadAhead:
         read = range(first, until)
         self._spans += map(turns.span, read)
         forms = {} if summaries else self._history.read_ahead(read)
-        texts, handles = dict[str, str](), dict[int, tuple[int, tuple[str, ...]]]()
+        texts, handles, repeats = dict[str, str](), dict[int, StoredTurn](), dict[int, StoredTurn]()
         for turn in read:
             start, stop = turns.span(turn)
-            known = self.log.turns.get(start)
+            known = self.log.known(start)
             if summaries:
                 found = self._digested(turn)
             elif store and (known is None or known[0] != stop):
                 found = self.turn_texts(turns.members(turn))
             else:
                 continue
-            if known is None or known != (stop, tuple(found)):
-                texts |= found
-                handles[start] = stop, tuple(found)
+            names = tuple(found)
+            if known in ((stop, names), (stop, shown := tuple(name[:SHOWN] for name in names))):
+                continue
+            texts |= found
+            if all(map(self.repeating.__contains__, names)):
+                repeats[start] = stop, shown
+            else:
+                handles[start] = stop, names
         if not store:
             return {}
+        self.log.repeats.update(repeats)
         logged = self.log.forms
         fresh = {at: form for at, form in forms.items() if logged.get(at) != form} if budget >= _LARGE else {}
         if handles or fresh:
@@ -117,9 +125,14 @@ class ReadAhead:
 
     def _note_repeated(self, name: str, positions: Sequence[int]) -> None:
         """Note that a text repeats messages."""
-        numbers = [self.numbers.get(self._history.turns.indexes[at], 0) for at in positions]
+        numbers = self._numbers(positions)
         if all(numbers):
             self.repeating[name] = tuple(sorted(numbers))
+
+    def _numbers(self, positions: Iterable[int]) -> list[int]:
+        """Return the numbers of the entries of messages; 0 where it is not known."""
+        indexes = self._history.turns.indexes
+        return [self.numbers.get(indexes[at], 0) for at in positions]
 
     def _next(self) -> int:
         """Return the first turn that was not read; one that has been joined with a later one is read again."""
@@ -174,16 +187,53 @@ class ReadAhead:
         """Return the first positions of those turns whose texts the store has; `spans` says where each ends."""
         if self._order != self._history.turns.order or self.log.said:
             return set()
-        known, none = self.log.turns, (0, ())
-        return {start for start, stop in spans.items() if known.get(start, none)[0] == stop}
+        known = self.log.known
+        return {start for start, stop in spans.items() if (found := known(start)) is not None and found[0] == stop}
+
+    def dropped(self, starts: Collection[int]) -> DroppedTurns:
+        """Return turns that the store has, by their first positions."""
+        if not starts:  # As with most prompts.
+            return DroppedTurns((0, ""), (), ())
+        return DroppedTurns(chosen_of(self.log.turns, starts), self._runs(starts), self.log.names(starts))
+
+    def _runs(self, starts: Collection[int]) -> list[int]:
+        """Return the first and the last entry of each run of turns whose texts repeat the log."""
+        runs: list[int] = []
+        joined = False
+        for start, (stop, _) in sorted(self.log.repeats.items()):
+            if start in starts and start not in self.log.turns:
+                numbers = self._numbers(range(start, stop))
+                first, last = min(numbers), max(numbers)
+                if joined and first > runs[-1]:
+                    runs[-1] = last
+                else:
+                    runs += [first, last]
+            joined = start in starts
+        return runs
 
     def replaced(self, texts: Mapping[str, str]) -> LeftOut:
         """Return texts that a summary replaces, without those that the store has."""
-        known = self.log.turns.items() if self.log.said else ()
-        stored = {start for start, (_, names) in known if names and all(map(texts.__contains__, names))}
-        turns = self.log.dropped(stored)
-        there = set(turns.handles)
-        return LeftOut({name: text for name, text in texts.items() if name not in there}, turns, {})
+        shown = {name[:SHOWN] for name in texts}
+        known = [*self.log.turns.items(), *self.log.repeats.items()] if self.log.said else ()
+        stored = {start for start, (_, names) in known if names and all(name[:SHOWN] in shown for name in names)}
+        turns = self.dropped(stored)
+        there = {name[:SHOWN] for name in turns.handles}
+        return LeftOut({name: text for name, text in texts.items() if name[:SHOWN] not in there}, turns, {})
+
+    def take(self, repeats: Sequence[RepeatedText]) -> None:
+        """Note texts that the store has, by the entries of the messages that they repeat."""
+        turns, numbers = self._history.turns, self.numbers
+        places = {numbers[index]: at for at, index in enumerate(turns.indexes) if index in numbers}
+        named: dict[int, list[RepeatedText]] = {}
+        for each in repeats:
+            if each.first in places and each.last in places:
+                named.setdefault(turns.turn_of(places[each.last]), []).append(each)
+        for turn, found in named.items():
+            start, stop = turns.span(turn)
+            entries = self._numbers(range(start, stop))
+            whole = (min(entries), max(entries))
+            if any(each.turn and (each.first, each.last) == whole for each in found):
+                self.log.repeats[start] = stop, tuple(each.handle for each in found)
 
 
 def _turn_parts(history: History, members: list[int]) -> Iterator[tuple[str, str, list[int]]]:

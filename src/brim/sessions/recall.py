@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from brim.errors import InvalidValue, UnknownName
@@ -76,7 +77,8 @@ class Recall(LoggedState):
 
         def step() -> None:
             state = self._state
-            self._pin(pins.added(state.pins, name, text, state.budget, state.model_meter.meter))
+            pinned = pins.added(state.pins, name, text, state.budget, state.model_meter.meter)
+            self._pin(pinned, ahead={name: text})  # Whole, so that a session that is opened finds it at once.
 
         self._agreed(step)
 
@@ -94,8 +96,8 @@ class Recall(LoggedState):
 
         self._agreed(step)
 
-    def _pin(self, pinned: dict[str, str]) -> None:
+    def _pin(self, pinned: dict[str, str], ahead: Mapping[str, str] | None = None) -> None:
         work = self._work(FixedParts())
         work.state.pins = pinned
         work.lines.append(("note", {"pins": list(pinned)}))
-        self._done(work)
+        self._done(work, ahead)

@@ -17,6 +17,10 @@ META = "meta"
 """The kind of entry whose newest body `sessions` shows; those before it have no body any more."""
 
 
+CONTINUATION = "continuation"
+"""The kind of entry of which only the newest has a body too: what a loop hands over to its next context."""
+
+
 class LogEntry(NamedTuple):
     """One line of a session's log."""
 
@@ -52,6 +56,20 @@ class SearchHit(NamedTuple):
     """The excerpt that has most words of the query, on one line."""
     rank: float
     """How well it matches: higher is better. Ranks of two searches, or of two kinds of store, are not comparable."""
+
+
+class RepeatedText(NamedTuple):
+    """A kept text that repeats messages of its session's log."""
+
+    first: int
+    """The number of the first entry."""
+    last: int
+    handle: str
+    """The first eleven characters of its handle, as prompts show them."""
+    turn: bool = False
+    """Whether it is all messages from the first to the last entry as JSON, instead of a text in one of them."""
+    packed: bytes = b""
+    """How it is written beside its entries, if they do not have all of it."""
 
 
 class Saved(NamedTuple):
@@ -130,14 +148,21 @@ class Store(Protocol):
     ) -> None:
         """Keep texts by their handles for a session. A text that is known is stored once.
 
-        `repeating` are the numbers of the entries of the session that a text repeats, by its handle: they save space.
+        `repeating` are the numbers of the entries of the session that a text repeats, by its handle. If that is the
+        hash of the text, all that is written is what the entries do not have.
 
         Raises:
             InvalidValue: the store has another text under a handle.
         """
 
     def text(self, handle: str, *, session: str | None = None) -> str | None:
-        """Return the text of a handle; `None` if this session does not keep it, or without one, if none does."""
+        """Return the text of a handle; `None` if this session does not keep it, or without one, if none does.
+
+        A handle that is a hash may be shortened to its first eleven characters, as prompts show it.
+        """
+
+    def repeats(self, session: str, *, after: int = 0) -> list[RepeatedText]:
+        """Return the kept texts that repeat entries of a session, with the last above `after`, in the order of that."""
 
     def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[SearchHit]:
         """Return the kept texts that share words with a query, the best first. A query may have any characters."""
@@ -186,8 +211,8 @@ class Store(Protocol):
     ) -> Purged:
         """Remove the sessions last written before a time, or one session, and return the counts.
 
-        Texts that no session keeps any more are removed too; with `before`, also jobs done before it, and documents
-        of the given kinds.
+        Texts that no other session keeps are removed too, and those that repeat its log; with `before`, also jobs done
+        before it, and documents of the given kinds.
 
         Raises:
             InvalidValue: neither a time nor a session is given.

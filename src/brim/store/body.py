@@ -19,8 +19,15 @@ _LONGEST_NAME = 500
 """Characters of an id, a kind or a handle. They are keys of an index, and are shown to people."""
 
 _HANDLE = re.compile("b2:[0-9a-f]{32}")
+HASH_LENGTH = 35
+"""Characters of a handle that is a hash."""
+_START = re.compile("b2:[0-9a-f]{8,32}")
 _HASH = b"\xff"
 """The start of a handle that is a hash; no UTF-8 has this byte."""
+
+_RUN = b"\xfe"
+"""The start of a row with several bodies, whose number follows; no UTF-8 has this byte either."""
+LONGEST_RUN = 255
 
 _TOGETHER = 256
 """Bodies that are decoded at once: enough to save most of the time, and few enough for the memory that they take."""
@@ -34,10 +41,29 @@ def encode_body(place: str, body: object) -> bytes:
     Raises:
         InvalidValue: it is not a mapping, or has values that JSON cannot represent.
     """
+    return pack(json_bytes(place, body))
+
+
+def encode_run(bodies: Sequence[bytes]) -> bytes:
+    """Return JSON objects that are written together as the bytes of one row; at most `LONGEST_RUN`."""
+    return pack(bodies[0]) if len(bodies) == 1 else _RUN + bytes([len(bodies)]) + pack(b",".join(bodies))
+
+
+def run_length(content: bytes) -> int:
+    """Return how many JSON objects a row has."""
+    return content[1] if content[:1] == _RUN and len(content) > 1 else 1
+
+
+def json_bytes(place: str, body: object) -> bytes:
+    """Return a JSON object in UTF-8.
+
+    Raises:
+        InvalidValue: it is not a mapping, or has values that JSON cannot represent.
+    """
     if not isinstance(body, Mapping):
         raise InvalidType(place, body, "a mapping, such as {'role': 'user'}")
     try:
-        return pack(_encoder.encode(dict(body)).encode("utf-8", "surrogatepass"))
+        return _encoder.encode(dict(body)).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidValue(place, body, f"of values that JSON has ({shown(str(error), 200)[1:-1]})") from error
 
@@ -58,7 +84,7 @@ def decode_body(place: str, content: bytes) -> dict[str, Any]:
 
 
 def decode_bodies(place: str, contents: Sequence[bytes]) -> list[dict[str, Any]]:
-    """Return the JSON objects of many stored bytes, in less time than one after the other.
+    """Return the JSON objects of many rows, of which some have several, in less time than one after the other.
 
     Raises:
         StoreError: some are not a JSON object, so another program wrote them.
@@ -66,13 +92,28 @@ def decode_bodies(place: str, contents: Sequence[bytes]) -> list[dict[str, Any]]
     bodies: list[dict[str, Any]] = []
     for at in range(0, len(contents), _TOGETHER):
         some = contents[at : at + _TOGETHER]
-        joined = b",".join([unpack(place, content) for content in some])
+        joined = b",".join([unpack(place, content[2:] if content[:1] == _RUN else content) for content in some])
         try:
             read = json.loads(f"[{joined.decode('utf-8', 'surrogatepass')}]")
         except (ValueError, RecursionError):
             read = []
-        whole = len(read) == len(some) and all(type(body) is dict for body in read)
-        bodies += read if whole else [decode_body(place, content) for content in some]
+        whole = len(read) == sum(map(run_length, some)) and all(type(body) is dict for body in read)
+        bodies += read if whole else [body for content in some for body in _decode_run(place, content)]
+    return bodies
+
+
+def _decode_run(place: str, content: bytes) -> list[dict[str, Any]]:
+    """Return the JSON objects of one row.
+
+    Raises:
+        StoreError: they are not JSON objects, or others than it was written with.
+    """
+    if content[:1] != _RUN:
+        return [decode_body(place, content)]
+    run = unpack(place, content[2:])
+    bodies: list[dict[str, Any]] = decode_body(place, b'{"run":[' + run + b"]}")["run"]
+    if len(bodies) != run_length(content) or any(type(body) is not dict for body in bodies):
+        raise StoreError(place, "a row has other entries than it says: the store was changed by another program")
     return bodies
 
 
@@ -92,7 +133,7 @@ class LaterBodies:
         return decode_bodies(self._place, self._contents)
 
     def __iter__(self) -> Iterator[LaterBody]:
-        return (LaterBody(self, at) for at in range(len(self._contents)))
+        return (LaterBody(self, at) for at in range(sum(map(run_length, self._contents))))
 
 
 class LaterBody(Mapping[str, Any]):
@@ -161,6 +202,14 @@ def decode_utf8(place: str, content: bytes) -> str:
 def encode_handle(handle: str) -> bytes:
     """Return a handle as the bytes that are written: a hash takes half of its digits."""
     return _HASH + bytes.fromhex(handle[3:]) if _HANDLE.fullmatch(handle) else handle.encode()
+
+
+def hash_range(handle: str) -> tuple[bytes, bytes] | None:
+    """Return between which bytes a handle is written that is a hash, or the start of one; `None` for any other."""
+    if not _START.fullmatch(handle):
+        return None
+    first = _HASH + bytes.fromhex(handle[3:][: (len(handle) - 3) // 2 * 2])
+    return first, first + b"\xff" * 16
 
 
 def decode_handle(written: bytes) -> str:

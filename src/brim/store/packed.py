@@ -10,9 +10,8 @@ import zlib
 
 from brim.errors import StoreError
 
-_MARK = b"\xff\x01"
-"""Compressed as below. A change of the level or of the known text needs another mark."""
-_FIRST = _MARK[:1]
+_FIRST, _MARK = b"\xff\x01", b"\xff\x03"
+"""Compressed as below, up to version 3 of the tables and since. Another known text needs another mark."""
 _LEVEL = 6
 _BITS = -zlib.MAX_WBITS
 _LONGEST = 64 * 1024 * 1024
@@ -40,13 +39,27 @@ _KNOWN = (
     b'"wait":0,"cut":0,"saved":0,"ceiling":null}}'
 )
 """What bodies of a session repeat; the most frequent stands last. It is part of the format and never changes."""
+_MORE = (
+    b'{"event":"step","end":"iteration","end":"continue","progress":{"iterations":1,"sub_tick":0,"sub_ticks":1,"ste'
+    b'ps":1,"steps_here":0,"fresh":false,"cost":0.0,"seconds":0.0,"ended":null,"state":{}}}[{"message":{"role":"us'
+    b'er","content":"Iteration  of at most : go on towards the goal."}},{"message":{"role":"assistant","content":nu'
+    b'll,"tool_calls":[{"id":"call_","type":"function","function":{"name":"","arguments":"{\\"\\": \\""}}]}},{"mess'
+    b'age":{"role":"tool","tool_call_id":"call_","content":""}},{"message":{"role":"assistant","content":""}},{"mes'
+    b'sage":{"role":"user","content":"{"used":1,"budget":1,"unit":"tokens","exact":true,"messages":1,"truncated":tr'
+    b'ue,"truncated":false,"categories":{"system":,"tools":,"user":1,"assistant":1,"tool results":1,"framing":},"st'
+    b'able_prefix":1,"units":1,"cut":null,"held":{"kept":[[0,1]],"length":1,"check":"","kept_before":0},"held":{"ke'
+    b'pt":[[1,1]],"length":1,"check":"","kept_before":1},"counts":{"prompts":1,"messages":1,"peak":1,"warnings":1,"'
+    b'compactions":1,"sub_ticks":1,"above":true,"cut":1,"saved":1}}'
+)
+"""What they repeat since version 4: steps of a loop, messages of one call, and prompts without what is empty."""
+_TEXTS = {_FIRST: _KNOWN, _MARK: _KNOWN + _MORE}
 
 
 def pack(content: bytes) -> bytes:
     """Return a body as it is written."""
     if len(content) > _LONGEST:
         return content
-    press = zlib.compressobj(_LEVEL, zlib.DEFLATED, _BITS, zdict=_KNOWN)
+    press = zlib.compressobj(_LEVEL, zlib.DEFLATED, _BITS, zdict=_TEXTS[_MARK])
     short = _MARK + press.compress(content) + press.flush()
     return short if len(short) < len(content) else content
 
@@ -58,11 +71,12 @@ def unpack(place: str, written: bytes) -> bytes:
         StoreError: nothing of brim wrote it.
     """
     written = bytes(written)
-    if written[:1] != _FIRST:
+    mark = written[:2]
+    if mark[:1] != _MARK[:1]:
         return written
-    press = zlib.decompressobj(_BITS, _KNOWN)  # A session that is opened unpacks thousands.
+    press = zlib.decompressobj(_BITS, _TEXTS.get(mark, _KNOWN))  # A session that is opened unpacks thousands.
     try:
-        content = press.decompress(written[2:], _LONGEST) if written[:2] == _MARK else b""
+        content = press.decompress(written[2:], _LONGEST) if mark in _TEXTS else b""
     except zlib.error:
         content = b""
     if not press.eof or press.unused_data:

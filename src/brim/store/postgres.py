@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 from brim.errors import StoreError
 from brim.store.address import shown_url, without_secrets
 from brim.store.database import Row
+from brim.store.repeats import LOG, TextRow
 from brim.store.sql import SqlStore
-from brim.store.texts import KEEPER, OWN
+from brim.store.texts import FoundText
+from brim.store.words import text_words
 
 if TYPE_CHECKING:
     import psycopg
@@ -35,6 +37,7 @@ class Postgres(SqlStore):
     _kind = "postgres"
     _skip_locked = " FOR UPDATE SKIP LOCKED"
     _reading = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    _holds = "position(? IN texts) > 0"
 
     def __init__(self, url: str, clock: Callable[[], float] | None = None) -> None:
         self._address = url
@@ -118,16 +121,28 @@ class Postgres(SqlStore):
         rows = [(_vector(words), text_id) for text_id, words in texts]
         self._each("UPDATE brim_texts SET words = ?::tsvector WHERE id = ?", rows)
 
-    def _hits(self, words: list[str], session: str | None, limit: int) -> list[Row]:
-        own = "" if session is None else f"AND {OWN} "
-        rows = self._rows(
-            f"SELECT t.handle, t.body, {KEEPER}, ts_rank(t.words, query, 1) AS score "
-            f"FROM brim_texts t, (SELECT ?::tsquery AS query) q WHERE t.words @@ query {own}"
-            "ORDER BY score DESC, t.handle LIMIT ?",
-            (" | ".join(map(_quoted, words)), *([] if session is None else [session]), limit),
+    def _index_repeated(self, rows: Sequence[TextRow]) -> None:
+        self._each(
+            "INSERT INTO brim_repeats (place, texts, words) VALUES (?, ?, ?::tsvector) ON CONFLICT (place) "
+            "DO UPDATE SET texts = excluded.texts, words = excluded.words",
+            [(row.place, row.texts, _vector(row.words)) for row in rows],
         )
-        texts = self._texts([row[1] for row in rows])
-        return [(row[0], text, *row[2:]) for row, text in zip(rows, texts, strict=True)]
+
+    def _hits(self, words: list[str], key: int | None, limit: int) -> list[FoundText]:
+        query, own, log, keys = " | ".join(map(_quoted, words)), "", "", []  # type: str, str, str, list[int]
+        if key is not None:
+            own = " AND EXISTS (SELECT 1 FROM brim_kept k WHERE k.text = id AND k.session = ?)"
+            log, keys = f" AND place > ? * {LOG} AND place < (? + 1) * {LOG}", [key]
+        best = "q WHERE words @@ query{} ORDER BY 2 DESC, 1 LIMIT ?"
+        asked = "ts_rank(words, query, 1) FROM {}, (SELECT ?::tsquery AS query) "
+        texts = self._rows(f"SELECT id, {asked.format('brim_texts')}{best.format(own)}", (query, *keys, limit))
+        repeated = self._rows(
+            f"SELECT place, {asked.format('brim_repeats')}{best.format(log)}", (query, *keys, *keys, limit)
+        )
+        ranks = dict([*texts, *repeated])
+        found = [*self._found_texts([row[0] for row in texts]), *self._found_repeated([row[0] for row in repeated])]
+        wanted = set(words)
+        return [each._replace(rank=ranks[at]) for at, each in found if not wanted.isdisjoint(text_words(each.text))]
 
     def _error(self, error: Exception) -> StoreError:
         """Return an error with advice."""

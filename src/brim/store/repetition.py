@@ -40,7 +40,7 @@ def pack_repeated(content: bytes, source: RepeatedEntries, entries: bytes) -> by
     for start, window in _windows(len(content), _unescaped(entries) if plain else entries):
         press = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS, zdict=window)
         parts.append(press.compress(content[start : start + _PART]) + press.flush())
-    return MARK + b"".join(map(_number, head)) + b"".join(parts)
+    return MARK + b"".join(map(number_bytes, head)) + b"".join(parts)
 
 
 def source_of(written: bytes) -> RepeatedEntries | None:
@@ -85,12 +85,12 @@ def _windows(size: int, entries: bytes) -> Iterator[tuple[int, bytes]]:
 
 def _head(written: bytes) -> tuple[RepeatedEntries, int, int, int, bytes]:
     """Return the source of a written text, its size and checksum, whether the entries are unescaped, and the rest."""
-    (session, size, checksum, count), at = _numbers(written, 4, len(MARK))
-    gaps, at = _numbers(written, count // 2, at)
+    (session, size, checksum, count), at = read_numbers(written, 4, len(MARK))
+    gaps, at = read_numbers(written, count // 2, at)
     return RepeatedEntries(session, tuple(accumulate(gaps))), size, checksum, count % 2, written[at:]
 
 
-def _number(value: int) -> bytes:
+def number_bytes(value: int) -> bytes:
     """Return a number in groups of seven bits, the lowest first."""
     groups = bytearray()
     while value > 0x7F:
@@ -100,7 +100,7 @@ def _number(value: int) -> bytes:
     return bytes(groups)
 
 
-def _numbers(written: bytes, count: int, at: int) -> tuple[Sequence[int], int]:
+def read_numbers(written: bytes, count: int, at: int) -> tuple[Sequence[int], int]:
     """Return some numbers, and where the next would begin."""
     found = []
     for _ in range(count):

@@ -116,7 +116,23 @@ _NUMBERED = Version(
 )
 """No name of a session and no handle is written more than once. Texts may be packed with the entries they repeat."""
 
-VERSIONS: tuple[Version, ...] = (_FIRST, _SMALL, _NUMBERED)
+_REPEATED = Version(
+    common=(
+        # Texts that the log of their session has: the place of the last entry, and what each is made of.
+        "CREATE TABLE brim_repeats (place {whole} PRIMARY KEY, texts {bytes} NOT NULL)",
+        "DROP INDEX brim_entries_kind",
+        "CREATE INDEX brim_entries_kind ON brim_entries (kind, place) "
+        "WHERE kind NOT IN ('message', 'meta', 'prompt', 'usage')",
+    ),
+    sqlite=("ALTER TABLE brim_repeats ADD COLUMN words INTEGER",),
+    postgres=(
+        "ALTER TABLE brim_repeats ADD COLUMN words tsvector",
+        "CREATE INDEX brim_repeats_words ON brim_repeats USING gin (words)",
+    ),
+)
+"""A text that repeats the log is not written, and has no row for who keeps it."""
+
+VERSIONS: tuple[Version, ...] = (_FIRST, _SMALL, _NUMBERED, _REPEATED)
 """All versions, the first one first; the last one is what this brim writes."""
 
 TYPES = {

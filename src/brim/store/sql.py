@@ -6,12 +6,13 @@ behind.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from brim.errors import Conflict, InvalidValue, StoreError
-from brim.store.base import META, Body, LogEntry, Purged, Saved, SessionRow
+from brim.store.base import CONTINUATION, META, Body, LogEntry, Purged, Saved, SessionRow
 from brim.store.body import (
+    LONGEST_RUN,
     LaterBodies,
     check_name,
     check_time,
@@ -19,23 +20,32 @@ from brim.store.body import (
     decode_bodies,
     decode_body,
     encode_body,
+    encode_run,
+    json_bytes,
+    run_length,
 )
-from brim.store.texts import LOG, TextStore
+from brim.store.database import Row
+from brim.store.packed import pack
+from brim.store.repeats import AT_OR_BEFORE, LOG
+from brim.store.texts import TextStore
 
 _EMPTY = encode_body("meta", {})
 _ALL = 2**62
-_FREQUENT = frozenset(("ahead", "message", "meta", "prompt", "usage"))
+_FREQUENT = frozenset(("message", "meta", "prompt", "usage"))
 """The kinds that are not indexed: of all others there are few."""
 _RARE = f" AND e.kind NOT IN ({', '.join(repr(kind) for kind in sorted(_FREQUENT))})"
 _ENTRIES = (
     # Subqueries, and no join: PostgreSQL then reads in the order of places, and ends at the limit.
-    "WITH s AS (SELECT key, noted, meta FROM brim_sessions WHERE id = ?) SELECT e.place, e.kind, e.at, "
-    f"CASE WHEN e.kind <> '{META}' OR length(e.body) > 0 THEN e.body "
-    f"WHEN e.place = (SELECT key * {LOG} + noted FROM s) THEN (SELECT meta FROM s) END "
-    f"FROM brim_entries e WHERE e.place > (SELECT key * {LOG} FROM s) + ? "
-    f"AND e.place < (SELECT (key + 1) * {LOG} FROM s)"
+    "WITH s AS (SELECT key, last, noted FROM brim_sessions WHERE id = ?) SELECT e.place, e.kind, e.at, e.body, "
+    f"(SELECT last FROM s), (SELECT noted FROM s) FROM brim_entries e "
+    f"WHERE e.place > (SELECT key * {LOG} FROM s) AND e.place < (SELECT (key + 1) * {LOG} FROM s)"
 )
-"""The entries of a session after a number. The body of the newest `meta` is in the row of its session."""
+"""The rows of a session, each with the number of its last entry and of its newest `meta`."""
+_AFTER = f" AND e.place >= {AT_OR_BEFORE.replace('?', f'(SELECT key * {LOG} FROM s) + ?')}"
+"""From the row on that has an entry."""
+_MESSAGE = "message"
+_RUN_BYTES = 4_096
+"""Bytes of the messages of one call that are written in one row."""
 
 
 class SqlStore(TextStore):
@@ -47,7 +57,7 @@ class SqlStore(TextStore):
         if after is not None:
             check_whole("after", after)
         written = [
-            (check_name(f"entries[{i}].kind", kind), encode_body(f"entries[{i}].body", body))
+            (check_name(f"entries[{i}].kind", kind), json_bytes(f"entries[{i}].body", body))
             for i, (kind, body) in enumerate(entries)
         ]
         with self.transaction():
@@ -57,17 +67,30 @@ class SqlStore(TextStore):
             now = self._now()
             key, last = self._touch(session, now)
             self._check_last(session, after, last)
-            rows, noted, meta = [], 0, b""
-            for number, (kind, body) in enumerate(written, start=last + 1):
-                if kind == META:
-                    noted, meta = number, body
-                rows.append((key * LOG + number, kind, now, b"" if kind == META else body))
+            rows = [
+                (key * LOG + last + at, kind, now, b"" if kind == META else encode_run(run))
+                for at, kind, run in _runs(written)
+            ]
+            self._empty_older(key, written)
             self._each("INSERT INTO brim_entries (place, kind, at, body) VALUES (?, ?, ?, ?)", rows)
+            metas = [(number, body) for number, (kind, body) in enumerate(written, start=last + 1) if kind == META]
             last += len(written)
-            self._rows("UPDATE brim_sessions SET last = ? WHERE key = ?", (last, key))
-            if noted:
-                self._rows("UPDATE brim_sessions SET noted = ?, meta = ? WHERE key = ?", (noted, meta, key))
+            if metas:
+                noted, meta = metas[-1]
+                values = (last, noted, pack(meta), key)
+                self._rows("UPDATE brim_sessions SET last = ?, noted = ?, meta = ? WHERE key = ?", values)
+            else:
+                self._rows("UPDATE brim_sessions SET last = ? WHERE key = ?", (last, key))
             return last
+
+    def _empty_older(self, key: int, written: Sequence[tuple[str, bytes]]) -> None:
+        """Remove the body of the last continuation, if a newer one is written."""
+        if any(kind == CONTINUATION for kind, _ in written):
+            self._rows(
+                "UPDATE brim_entries SET body = ? WHERE place = (SELECT max(e.place) FROM brim_entries e "
+                f"WHERE e.kind = '{CONTINUATION}'{_RARE} AND e.place > ? AND e.place < ?)",
+                (b"", key * LOG, (key + 1) * LOG),
+            )
 
     def _touch(self, session: str, now: float) -> tuple[int, int]:
         """Create a session if needed and lock its row, so that others wait; return its key and the last number."""
@@ -106,25 +129,68 @@ class SqlStore(TextStore):
         chosen = None if kinds is None else [check_name("kinds", kind) for kind in dict.fromkeys(kinds)]
         if chosen == []:
             return []
-        among = ""
-        if chosen is not None:
+        start = min(check_whole("after", after), LOG - 1)
+        most = _ALL if limit is None else check_whole("limit", limit)
+        if chosen == [META] and newest and most == 1:
+            found = self._newest_meta(session, start)
+        elif chosen is not None and META in chosen:  # Most have no row, so what they follow is read too.
+            found = [entry for entry in self._logged(session, start, _ALL, later) if entry.kind in chosen]
+        elif chosen is not None:
             among = f" AND e.kind IN ({', '.join('?' * len(chosen))}){_RARE if _FREQUENT.isdisjoint(chosen) else ''}"
-        rows = self._read(
-            f"{_ENTRIES}{among} ORDER BY e.place {'DESC' if newest else 'ASC'} LIMIT ?",
-            (
-                session,
-                min(check_whole("after", after), LOG - 1),
-                *(chosen or ()),
-                _ALL if limit is None else check_whole("limit", limit),
-            ),
-        )
-        bodies = iter(decode_bodies(self.url, [row[3] for row in rows if row[3] is not None and row[1] not in later]))
-        waiting = iter(LaterBodies(self.url, [row[3] for row in rows if row[1] in later]))
-        found = [
-            LogEntry(session, place % LOG, kind, at, {} if body is None else next(waiting if kind in later else bodies))
-            for place, kind, at, body in rows
+            rows = self._ordered(session, start, most, among, chosen, newest=newest)
+            found = self._unfolded(session, rows, later)
+        else:
+            found = self._logged(session, start, most, later, newest=newest)
+        if found and found[0].number <= start:
+            found = [entry for entry in found if entry.number > start]
+        return found[max(0, len(found) - most) :] if newest else found[:most]
+
+    def _ordered(
+        self, session: str, start: int, most: int, among: str = "", kinds: Sequence[str] = (), *, newest: bool
+    ) -> list[Row]:
+        """Return the first or the newest rows of a session, and one more: the first may end before the start."""
+        values = [session, *([start] if start else ()), *kinds, min(_ALL, most + 1)]
+        order = f"ORDER BY e.place {'DESC' if newest else 'ASC'} LIMIT ?"
+        rows = self._read(f"{_ENTRIES}{_AFTER if start else ''}{among} {order}", values)
+        return rows[::-1] if newest else rows
+
+    def _unfolded(self, session: str, rows: Sequence[Row], later: Collection[str]) -> list[LogEntry]:
+        """Return the entries of rows; those without a body have an empty one."""
+        told = [bytes(row[3]) for row in rows if row[3] and row[1] not in later]
+        bodies = iter(decode_bodies(self.url, told))
+        waiting = iter(LaterBodies(self.url, [bytes(row[3]) for row in rows if row[3] and row[1] in later]))
+        return [
+            LogEntry(session, number, kind, at, next(waiting if kind in later else bodies) if body else {})
+            for place, kind, at, body, _, _ in rows
+            for number in range(place % LOG, place % LOG + run_length(bytes(body)))
         ]
-        return found[::-1] if newest else found
+
+    def _logged(
+        self, session: str, start: int, most: int, later: Collection[str], *, newest: bool = False
+    ) -> list[LogEntry]:
+        """Return entries of all kinds: an entry without a row is a `meta` that was written with the one before it."""
+        rows = self._ordered(session, start, most, newest=newest)
+        if not rows:
+            return []
+        found, (last, noted) = self._unfolded(session, rows, later), rows[0][4:]
+        ends = newest or len(rows) <= most
+        if len(found) < (last if ends else found[-1].number) - found[0].number + 1:
+            found = _with_metas(found, last if ends else found[-1].number)
+        at = noted - found[0].number
+        if 0 <= at < len(found) and found[at].kind == META and not found[at].body:
+            found[at] = found[at]._replace(body=self._meta(session, noted))
+        return found
+
+    def _newest_meta(self, session: str, start: int) -> list[LogEntry]:
+        """Return the newest `meta` of a session, if its number is above one."""
+        among = f" AND e.place <= (SELECT key * {LOG} + noted FROM s)"
+        rows = self._read(f"{_ENTRIES}{among} ORDER BY e.place DESC LIMIT 1", [session])
+        return [LogEntry(session, row[5], META, row[2], self._meta(session, row[5])) for row in rows if row[5] > start]
+
+    def _meta(self, session: str, number: int) -> Body:
+        """Return the body of the `meta` with a number; it is empty if there is a newer one."""
+        found = self._read("SELECT meta FROM brim_sessions WHERE id = ? AND noted = ?", (session, number))
+        return decode_body(self.url, found[0][0]) if found else {}
 
     def sessions(self, *, limit: int = 100, before: float | SessionRow | None = None) -> list[SessionRow]:
         """Return sessions, the last written first."""
@@ -202,22 +268,52 @@ class SqlStore(TextStore):
 
     def _purge(self, which: str, values: list[Any], before: float | None, kinds: list[str]) -> Purged:
         run = self._changed
-        keys = [int(row[0]) for row in self._rows(f"SELECT key FROM brim_sessions WHERE {which}", values)]
-        entries = texts = 0
-        for key in keys:
+        gone = self._rows(f"SELECT key, last FROM brim_sessions WHERE {which}", values)
+        texts = 0
+        for key, _ in gone:
             texts += self._let_go(key)
-            log = (key * LOG, (key + 1) * LOG)
-            entries += run("DELETE FROM brim_entries WHERE place > ? AND place < ?", log)
+            run("DELETE FROM brim_entries WHERE place > ? AND place < ?", (key * LOG, (key + 1) * LOG))
             run("DELETE FROM brim_sessions WHERE key = ?", [key])
         self._forget_words(texts)
         saved = done = 0
         if before is not None:
             saved = sum(run("DELETE FROM brim_documents WHERE kind = ? AND at < ?", (kind, before)) for kind in kinds)
             done = run("DELETE FROM brim_jobs WHERE done < ?", [before])
-        return Purged(sessions=len(keys), entries=entries, texts=texts, documents=saved, jobs=done)
+        entries = sum(last for _, last in gone)
+        return Purged(sessions=len(gone), entries=entries, texts=texts, documents=saved, jobs=done)
 
     def _forget_words(self, texts: int) -> None:
         """Remove the words of so many texts that were removed from the disk; PostgreSQL does so itself."""
 
     def _tidy(self) -> None:
         """Remove what a purge deleted from the disk; PostgreSQL does so itself."""
+
+
+def _runs(written: Sequence[tuple[str, bytes]]) -> Iterator[tuple[int, str, list[bytes]]]:
+    """Yield the rows of entries: the first, counted from 1, its kind and the JSON of those in it.
+
+    Short messages that follow each other are one row. A `meta` has none, unless it is the first.
+    """
+    first, size, run = 0, 0, list[bytes]()
+    for at, (kind, body) in enumerate(written, start=1):
+        if run and (kind != _MESSAGE or size + len(body) > _RUN_BYTES or len(run) == LONGEST_RUN):
+            yield first, _MESSAGE, run
+            run = []
+        if kind == _MESSAGE:
+            first, size = (first, size + len(body)) if run else (at, len(body))
+            run.append(body)
+        elif kind != META or at == 1:
+            yield at, kind, [body]
+    if run:
+        yield first, _MESSAGE, run
+
+
+def _with_metas(found: list[LogEntry], last: int) -> list[LogEntry]:
+    """Return entries up to the last number, with each `meta` that has no row."""
+    made, before = list[LogEntry](), found[0]
+    for entry in [*found, before._replace(number=last + 1)]:
+        missing = range(before.number + 1, entry.number)
+        made += [LogEntry(before.session, number, META, before.at, {}) for number in missing]
+        made.append(entry)
+        before = entry
+    return made[:-1]

@@ -12,17 +12,19 @@ import os
 import sqlite3
 import time
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import nsmallest
-from math import log
+from math import log as log_of
 from typing import Any
 
 from brim.errors import StoreError
+from brim.store.base import RepeatedText
 from brim.store.body import decode_text, encode_handle
-from brim.store.database import Row
+from brim.store.repeated_text import decode_repeated
+from brim.store.repeats import LOG, TextRow
 from brim.store.schema import VERSIONS, Version
 from brim.store.sql import SqlStore
-from brim.store.texts import KEEPER
+from brim.store.texts import FoundText
 from brim.store.words import ranked, text_words
 
 _OLDEST = (3, 35, 0)
@@ -65,6 +67,7 @@ class Sqlite(SqlStore):
 
     _kind = "sqlite"
     _reading = "BEGIN"
+    _holds = "instr(texts, ?) > 0"
 
     def __init__(self, path: str, clock: Callable[[], float] | None = None) -> None:
         self._path = path
@@ -214,44 +217,77 @@ class Sqlite(SqlStore):
         checksums = [(_checksum(words), text_id) for text_id, words in rows]
         self._each("UPDATE brim_texts SET words = ? WHERE id = ?", checksums)
 
-    def _hits(self, words: list[str], session: str | None, limit: int) -> list[Row]:
+    def _index_repeated(self, rows: Sequence[TextRow]) -> None:
+        indexed, written = [], []
+        for row in rows:
+            known, words = _line(row.known), _line(row.words)
+            # Words are added to those of the row, unless another version of Python or brim has found others.
+            had = set(row.known)
+            indexed.append((row.place, _line(word for word in row.words if word not in had)))
+            written.append((row.place, row.texts, _checksum(words), _checksum(known)))
+        self._each("INSERT INTO brim_words (rowid, words) VALUES (?, ?)", indexed)
+        self._each(
+            "INSERT INTO brim_repeats (place, texts, words) VALUES (?, ?, ?) ON CONFLICT (place) DO UPDATE "
+            "SET texts = excluded.texts, words = CASE words WHEN ? THEN excluded.words END",
+            written,
+        )
+
+    def _hits(self, words: list[str], key: int | None, limit: int) -> list[FoundText]:
         """Choose texts by which words they have, rare ones first, and rank those by how often they have them."""
-        own, values, among = "", list[Any](), "SELECT count(*) FROM brim_texts"
-        if session is not None:
-            kept = "brim_kept k JOIN brim_sessions s ON s.key = k.session WHERE s.id = ?"
-            own, values = f" AND rowid IN (SELECT k.text FROM {kept})", [session]
-            among = f"SELECT count(*) FROM {kept}"
-        total = self._rows(among, values)[0][0]
+        among: list[tuple[str, list[int]]] = [("", [])]
+        counts: list[tuple[str, list[int]]] = [("brim_texts", []), ("brim_repeats", [])]
+        if key is not None:
+            log = [key * LOG, (key + 1) * LOG]
+            among = [(" AND rowid IN (SELECT text FROM brim_kept WHERE session = ?)", [key])]
+            among.append((" AND rowid > ? AND rowid < ?", log))
+            counts = [("brim_kept WHERE session = ?", [key]), ("brim_repeats WHERE place > ? AND place < ?", log)]
+        total = sum(self._rows(f"SELECT count(*) FROM {where}", values)[0][0] for where, values in counts)
         scores, rarity = dict[int, float](), dict[str, float]()
         for word in words:
-            match = [_quoted(word), *values]
             having = [
-                row[0] for row in self._rows(f"SELECT rowid FROM brim_words WHERE brim_words MATCH ?{own}", match)
+                row[0]
+                for own, values in among
+                for row in self._rows(
+                    f"SELECT rowid FROM brim_words WHERE brim_words MATCH ?{own}", [_quoted(word), *values]
+                )
             ]
-            rarity[word] = log(1 + (total - len(having) + 0.5) / (len(having) + 0.5))
+            rarity[word] = log_of(1 + (total - len(having) + 0.5) / (len(having) + 0.5))
             for text_id in having:
                 scores[text_id] = scores.get(text_id, 0.0) + rarity[word]
         chosen = nsmallest(max(limit, _RANKED), scores, key=lambda text_id: (-scores[text_id], text_id))
-        rows: list[Row] = []
-        for first in range(0, len(chosen), _RANKED):
-            some = chosen[first : first + _RANKED]
-            marks = ", ".join("?" * len(some))
-            rows += self._rows(f"SELECT t.handle, t.body, {KEEPER} FROM brim_texts t WHERE t.id IN ({marks})", some)
-        texts = self._texts([row[1] for row in rows])
-        ranks = ranked(texts, rarity)
-        found = [(row[0], text, row[2], rank) for row, text, rank in zip(rows, texts, ranks, strict=True)]
-        return sorted(found, key=lambda row: (-row[3], row[0]))[:limit]
+        read = self._found_texts([text_id for text_id in chosen if text_id < LOG])
+        read += self._found_repeated([text_id for text_id in chosen if text_id > LOG])
+        found = [each for _, each in read]
+        ranks = ranked([each.text for each in found], rarity)
+        return [each._replace(rank=rank) for each, rank in zip(found, ranks, strict=True) if rank > 0]
+
+    def _forget_repeated(self, rows: Sequence[tuple[int, Sequence[RepeatedText]]]) -> None:
+        words: dict[int, list[str]] = {place: [] for place, _ in rows}
+        try:
+            for place, _, text in self._read_repeated(rows):
+                words[place] += text_words(text)
+        except StoreError:  # Another program has changed entries; the texts go all the same.
+            self._stale = True
+        marks = ", ".join("?" * len(rows))
+        checksums: dict[int, int | None] = dict(
+            self._rows(f"SELECT place, words FROM brim_repeats WHERE place IN ({marks})", [*words])
+        )
+        self._take_out({place: (_line(each), checksums[place]) for place, each in words.items()})
 
     def _remove(self, ids: Sequence[int]) -> None:
         marks = ", ".join("?" * len(ids))
         found = self._rows(f"SELECT id, words, body FROM brim_texts WHERE id IN ({marks})", ids)
         texts = self._texts([body for _, _, body in found])
-        known = {row[0]: _line(text_words(text)) for row, text in zip(found, texts, strict=True)}
+        known = {row[0]: (_line(text_words(text)), row[1]) for row, text in zip(found, texts, strict=True)}
         super()._remove(ids)
-        self._stale = self._stale or any(_checksum(known[text_id]) != checksum for text_id, checksum, _ in found)
+        self._take_out(known)
+
+    def _take_out(self, texts: Mapping[int, tuple[str, int | None]]) -> None:
+        """Remove words from the index by the ids of their texts, each with the checksum of what was indexed."""
+        self._stale = self._stale or any(_checksum(words) != checksum for words, checksum in texts.values())
         if not self._stale:
             take_out = "INSERT INTO brim_words (brim_words, rowid, words) VALUES ('delete', ?, ?)"
-            self._each(take_out, known.items())
+            self._each(take_out, [(text_id, words) for text_id, (words, _) in texts.items()])
 
     def _forget_words(self, texts: int) -> None:
         if self._stale:
@@ -267,6 +303,11 @@ class Sqlite(SqlStore):
         for (text_id,) in self._rows("SELECT id FROM brim_texts"):
             ((body,),) = self._rows("SELECT body FROM brim_texts WHERE id = ?", [text_id])
             self._index([(text_id, text_words(self._texts([body])[0]))])
+        for place, texts in self._rows("SELECT place, texts FROM brim_repeats"):
+            named = [(place, decode_repeated(place % LOG, texts))]
+            words = _line([word for _, _, text in self._read_repeated(named) for word in text_words(text)])
+            self._rows("INSERT INTO brim_words (rowid, words) VALUES (?, ?)", (place, words))
+            self._rows("UPDATE brim_repeats SET words = ? WHERE place = ?", (_checksum(words), place))
 
     def _tidy(self) -> None:
         """Empty the journal, which has the deleted pages."""

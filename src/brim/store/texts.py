@@ -1,46 +1,37 @@
 """Kept texts: by their handle, and by their words.
 
-A text is written once, whoever keeps it. One that repeats entries of a session is written as what it takes from them;
-when that session is purged and another keeps the text, it is written whole.
+A text that does not repeat the log of its session is written once, whoever keeps it. Version 3 wrote those that do here
+too, as what they take from the entries; when that session is purged and another keeps the text, it is written whole.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from brim.errors import InvalidValue
 from brim.store.base import SearchHit
-from brim.store.body import (
-    check_name,
-    check_whole,
-    decode_handle,
-    decode_text,
-    decode_utf8,
-    encode_handle,
-    encode_text,
-    text_bytes,
-)
-from brim.store.database import Row
-from brim.store.jobs import JobStore
-from brim.store.packed import unpack
-from brim.store.repetition import RepeatedEntries, pack_repeated, source_of, unpack_repeated
+from brim.store.body import HASH_LENGTH, check_name, check_whole, decode_handle, encode_handle, encode_text, hash_range
+from brim.store.repeated_text import decode_repeated, handle_of
+from brim.store.repeats import LOG, ROWS, RepeatStore
+from brim.store.repetition import source_of
 from brim.store.words import excerpt, query_words, text_words
 
-LOG = 1 << 32
-"""Places of one log: that of an entry is its number and the key of its session times this."""
-OWN = "EXISTS (SELECT 1 FROM brim_kept k JOIN brim_sessions s ON s.key = k.session WHERE k.text = t.id AND s.id = ?)"
-"""Whether a session keeps the text `t`."""
-KEEPER = (
-    "(SELECT s.id FROM brim_kept k JOIN brim_sessions s ON s.key = k.session WHERE k.text = t.id "
-    "ORDER BY k.at DESC, s.id LIMIT 1)"
-)
-"""The session that kept the text `t` last."""
-_ROWS = 200
-"""Texts that one statement writes; SQLite has at most 999 values in one in old versions."""
+
+class FoundText(NamedTuple):
+    """A text that a search found."""
+
+    handle: str
+    text: str
+    session: str
+    """The session that keeps it."""
+    at: float
+    """When it was kept."""
+    rank: float
 
 
-class TextStore(JobStore):
+class TextStore(RepeatStore):
     """The kept texts of a store."""
 
     def keep(
@@ -48,31 +39,28 @@ class TextStore(JobStore):
     ) -> None:
         """Keep texts by their handles for a session."""
         check_name("session", session)
-        # All writers use one order: two that wait for each other's rows would wait for ever.
-        given = [(check_name("handle", handle), texts[handle]) for handle in sorted(texts)]
-        if not given:
+        for handle in texts:
+            check_name("handle", handle)
+        if not texts:
             return
         with self.transaction():
             now = self._now()
             key, _ = self._touch(session, now)
-            sources = {
-                handle: RepeatedEntries(key, tuple(numbers)) for handle, numbers in (repeating or {}).items() if numbers
-            }
+            taken = self._keep_repeated(key, texts, repeating or {})
+            # All writers use one order: two that wait for each other's rows would wait for ever.
+            given = [(handle, texts[handle]) for handle in sorted(texts) if handle not in taken]
             ids: list[int] = []
-            for first in range(0, len(given), _ROWS):
-                ids += self._keep_some(given[first : first + _ROWS], sources)
+            for first in range(0, len(given), ROWS):
+                ids += self._keep_some(given[first : first + ROWS])
             self._each(
                 "INSERT INTO brim_kept (session, text, at) VALUES (?, ?, ?) "
                 "ON CONFLICT (session, text) DO UPDATE SET at = excluded.at",
                 [(key, text, now) for text in ids],
             )
 
-    def _keep_some(self, given: Sequence[tuple[str, str]], sources: Mapping[str, RepeatedEntries]) -> Iterable[int]:
+    def _keep_some(self, given: Sequence[tuple[str, str]]) -> Iterable[int]:
         """Write and index the texts that are new, compare the others, and return the ids of all."""
-        entries = self._entries_of([sources[handle] for handle, _ in given if handle in sources])
-        values = []
-        for handle, text in given:
-            values += [encode_handle(handle), self._written(text, sources.get(handle), entries)]
+        values = [value for handle, text in given for value in (encode_handle(handle), encode_text(text))]
         ids = {
             decode_handle(name): int(text_id)
             for name, text_id in self._rows(
@@ -94,45 +82,31 @@ class TextStore(JobStore):
             ids[handle] = int(text_id)
         return ids.values()
 
-    def _written(self, text: str, source: RepeatedEntries | None, entries: Mapping[int, bytes]) -> bytes:
-        """Return a text as it is written: what it takes from the entries that it repeats, if that is shorter."""
-        alone = encode_text(text)
-        if source is None or any(source.session * LOG + number not in entries for number in source.numbers):
-            return alone
-        return min(alone, pack_repeated(text_bytes(text), source, _joined(source, entries)), key=len)
-
-    def _entries_of(self, sources: Sequence[RepeatedEntries]) -> dict[int, bytes]:
-        """Return the JSON of the entries of sources by their places."""
-        places = sorted({source.session * LOG + number for source in sources for number in source.numbers})
-        found: dict[int, bytes] = {}
-        for first in range(0, len(places), _ROWS):
-            some = places[first : first + _ROWS]
-            marks = ", ".join("?" * len(some))
-            for place, body in self._rows(f"SELECT place, body FROM brim_entries WHERE place IN ({marks})", some):
-                found[int(place)] = unpack(self.url, body)
-        return found
-
-    def _texts(self, bodies: Sequence[bytes]) -> list[str]:
-        """Return texts by how they are written."""
-        sources = [source_of(bytes(body)) for body in bodies]
-        entries = self._entries_of([source for source in sources if source is not None])
-        made = []
-        for body, source in zip(bodies, sources, strict=True):
-            if source is None:
-                made.append(decode_text(self.url, body))
-            else:
-                content = unpack_repeated(self.url, bytes(body), _joined(source, entries))
-                made.append(decode_utf8(self.url, content))
-        return made
-
     def text(self, handle: str, *, session: str | None = None) -> str | None:
         """Return the text of a handle that a session keeps, or `None`."""
-        values = [encode_handle(check_name("handle", handle))]
-        values += [] if session is None else [check_name("session", session)]  # type: ignore[list-item]
-        own = "" if session is None else f" AND {OWN}"
+        among = hash_range(check_name("handle", handle))
+        own = [] if session is None else [check_name("session", session)]
         with self._snapshot():
-            found = self._rows(f"SELECT t.body FROM brim_texts t WHERE t.handle = ?{own}", values)
-            return self._texts([found[0][0]])[0] if found else None
+            found = self._kept_texts("t.handle = ?", [encode_handle(handle)], own)
+            if not found and among is not None and len(handle) < HASH_LENGTH:
+                named = self._kept_texts("t.handle >= ? AND t.handle <= ?", among, own)
+                found = [text for text in named if handle_of(text).startswith(handle)]
+            if found or among is None:
+                return found[0] if found else None
+            key = None if session is None else self._key(session)
+            return self._find_repeated(handle, key) if session is None or key is not None else None
+
+    def _key(self, session: str) -> int | None:
+        """Return the key of a session, if there is one."""
+        found = self._rows("SELECT key FROM brim_sessions WHERE id = ?", [session])
+        return int(found[0][0]) if found else None
+
+    def _kept_texts(self, which: str, values: Sequence[bytes], own: Sequence[str]) -> list[str]:
+        """Return some of the texts that a session keeps, or any."""
+        kept = "SELECT 1 FROM brim_kept k JOIN brim_sessions s ON s.key = k.session WHERE k.text = t.id AND s.id = ?"
+        only = f" AND EXISTS ({kept})" if own else ""
+        found = self._rows(f"SELECT t.body FROM brim_texts t WHERE {which}{only}", [*values, *own])
+        return self._texts([body for (body,) in found])
 
     def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[SearchHit]:
         """Return the kept texts that share words with a query, the best first."""
@@ -142,10 +116,50 @@ class TextStore(JobStore):
         if not words or not check_whole("limit", limit):
             return []
         with self._snapshot():
-            return [
-                SearchHit(decode_handle(handle), session or keeper, excerpt(text, words), float(rank))
-                for handle, text, keeper, rank in self._hits(words, session, limit)
-            ]
+            key = None if session is None else self._key(session)
+            found = self._hits(words, key, limit) if session is None or key is not None else []
+        # Of a text that several sessions keep, the last one of those.
+        found.sort(key=lambda each: each.session, reverse=True)
+        once = {each.handle: each for each in sorted(found, key=lambda each: each.at)}
+        best = sorted(once.values(), key=lambda each: (-each.rank, each.handle))[:limit]
+        return [SearchHit(each.handle, session or each.session, excerpt(each.text, words), each.rank) for each in best]
+
+    def _found_texts(self, ids: Sequence[int]) -> list[tuple[int, FoundText]]:
+        """Return kept texts with their ids and the sessions that kept them last, without ranks."""
+        rows = []
+        for first in range(0, len(ids), ROWS):
+            some = ids[first : first + ROWS]
+            marks = ", ".join("?" * len(some))
+            rows += self._rows(
+                "SELECT t.id, t.handle, t.body, s.id, k.at FROM brim_texts t JOIN brim_kept k ON k.text = t.id "
+                f"JOIN brim_sessions s ON s.key = k.session WHERE t.id IN ({marks}) ORDER BY k.at, s.id DESC",
+                some,
+            )
+        last = {row[0]: row for row in rows}
+        texts = self._texts([row[2] for row in last.values()])
+        return [
+            (text_id, FoundText(decode_handle(name), text, session, at, 0.0))
+            for (text_id, name, _, session, at), text in zip(last.values(), texts, strict=True)
+        ]
+
+    def _found_repeated(self, places: Sequence[int]) -> list[tuple[int, FoundText]]:
+        """Return the texts that end at some places, each with its place, without ranks."""
+        rows = []
+        for first in range(0, len(places), ROWS):
+            some = places[first : first + ROWS]
+            marks = ", ".join("?" * len(some))
+            rows += self._rows(
+                "SELECT r.place, r.texts, s.id, (SELECT e.at FROM brim_entries e WHERE e.place <= r.place "
+                "ORDER BY e.place DESC LIMIT 1) FROM brim_repeats r "
+                f"JOIN brim_sessions s ON s.key = r.place / {LOG} WHERE r.place IN ({marks})",
+                some,
+            )
+        kept = {int(place): (session, at) for place, _, session, at in rows}
+        decoded = [(int(place), decode_repeated(place % LOG, bytes(texts))) for place, texts, _, _ in rows]
+        return [
+            (place, FoundText(handle_of(text), text, *kept[place], 0.0))
+            for place, _, text in self._read_repeated(decoded)
+        ]
 
     def _let_go(self, key: int) -> int:
         """Remove what a session keeps, and the texts that no other keeps; return how many those are.
@@ -160,9 +174,9 @@ class TextStore(JobStore):
             self._rows("UPDATE brim_texts SET body = ? WHERE id = ?", (encode_text(text), text_id))
         gone = [row[0] for row in self._rows(f"SELECT t.id {kept} AND NOT {other}", [key])]
         self._changed("DELETE FROM brim_kept WHERE session = ?", [key])
-        for first in range(0, len(gone), _ROWS):
-            self._remove(gone[first : first + _ROWS])
-        return len(gone)
+        for first in range(0, len(gone), ROWS):
+            self._remove(gone[first : first + ROWS])
+        return len(gone) + self._let_repeated_go(key)
 
     def _remove(self, ids: Sequence[int]) -> None:
         """Remove texts and their words."""
@@ -177,10 +191,5 @@ class TextStore(JobStore):
         """Index texts, by their ids, by their words."""
 
     @abstractmethod
-    def _hits(self, words: list[str], session: str | None, limit: int) -> list[Row]:
-        """Return the handles, texts, keepers and ranks of the texts that have some of the words, the best first."""
-
-
-def _joined(source: RepeatedEntries, entries: Mapping[int, bytes]) -> bytes:
-    """Return the JSON of the entries of a source, one after the other."""
-    return b"".join(entries.get(source.session * LOG + number, b"") for number in source.numbers)
+    def _hits(self, words: list[str], key: int | None, limit: int) -> list[FoundText]:
+        """Return the texts of a session, or of any, that have some of the words; those with the best ranks, or more."""

@@ -101,7 +101,7 @@ def opened_prompt(workspace: Workspace, session: str, step: str | None = None) -
         UnknownName: there is no such session or step.
     """
     store = workspace.store_of(session)
-    metas = store.entries(session, kinds=[META])
+    metas = store.entries(session, kinds=[META], limit=1, newest=True)
     about = metas[-1].body if metas else {}
     prompts = workspace.index.session(store, session, _model(about))
     if not prompts.rows:

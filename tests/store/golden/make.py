@@ -5,10 +5,13 @@ It is run once, when a version is released. A file that is there is never writte
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
 from brim.store import Store, open_store
+from brim.store.repeated_text import decode_repeated, handle_of
+from brim.store.repeats import LOG
 from brim.store.schema import VERSIONS, statements
 from brim.store.words import text_words
 
@@ -23,6 +26,7 @@ TABLES = {
     "brim_entries": "place, kind, at, body",
     "brim_texts": "id, handle, body",
     "brim_kept": "session, text, at",
+    "brim_repeats": "place, texts",
     "brim_documents": "kind, id, version, at, body",
     "brim_jobs": "number, queue, id, body, added, worker, attempt, until, done, result",
 }
@@ -37,6 +41,11 @@ def fill(store: Store) -> None:
     store.keep("other", {"b2:one": "The flight TP-1234 leaves at 7:40 from gate 12."})
     store.append("other", [("message", {"role": "tool", "content": LONG})])
     store.keep("other", {f"b2:{7:032x}": LONG}, repeating={f"b2:{7:032x}": [2]})
+    asked = [{"role": "user", "content": "When does the tram leave?"}, {"role": "assistant", "content": "At 7:15."}]
+    store.append("other", [*(("message", {"message": raw}) for raw in asked), ("meta", {"title": "Belém"})])
+    turn = json.dumps(asked, separators=(",", ":"))
+    texts = {handle_of(turn): [3, 4], handle_of("At 7:15."): [4], handle_of("A tram at 7:15."): [3, 4]}
+    store.keep("other", dict(zip(texts, (turn, "At 7:15.", "A tram at 7:15."), strict=True)), repeating=texts)
     store.save("loop", "l1", {"iteration": 1}, version=0)
     store.save("loop", "l1", {"iteration": 2}, version=1)
     for job in ("done", "held", "open"):
@@ -56,7 +65,7 @@ def dump(kind: str) -> str:
         steps = [line for version in range(1, len(VERSIONS) + 1) for line in statements(version, kind)]
         lines = [line for line in steps if not any(name in line for name in PYTHON)]
         for table, columns in TABLES.items():
-            if kind == "sqlite" and table == "brim_texts":
+            if kind == "sqlite" and table in ("brim_texts", "brim_repeats"):
                 columns += ", words"  # noqa: PLW2901
             quoted = " || ', ' || ".join(f"quote({column})" for column in columns.split(", "))
             for (values,) in rows(f"SELECT {quoted} FROM {table} ORDER BY 1"):
@@ -67,15 +76,21 @@ def dump(kind: str) -> str:
                 )
                 told = values.replace("X'", "'\\x") if kind == "postgres" else values
                 lines.append(f"INSERT INTO {table} ({columns}){serial} VALUES ({told})")
-        for text_id, body in rows("SELECT id, body FROM brim_texts ORDER BY id"):
-            words = text_words(store._texts([body])[0])  # type: ignore[attr-defined]
+        texts = [
+            ("brim_texts", "id", text_id, text_words(store._texts([body])[0]))  # type: ignore[attr-defined]
+            for text_id, body in rows("SELECT id, body FROM brim_texts ORDER BY id")
+        ]
+        for place, written in rows("SELECT place, texts FROM brim_repeats ORDER BY place"):
+            read = store._read_repeated([(place, decode_repeated(place % LOG, written))])  # type: ignore[attr-defined]
+            found = [word for _, _, text in read for word in text_words(text)]
+            texts.append(("brim_repeats", "place", place, found))
+        for table, column, key, words in texts:
             if kind == "sqlite":
-                lines.append(
-                    f"INSERT INTO brim_words (rowid, words) VALUES ({text_id}, '{' '.join(dict.fromkeys(words))}')"
-                )
+                indexed = " ".join(dict.fromkeys(words))
+                lines.append(f"INSERT INTO brim_words (rowid, words) VALUES ({key}, '{indexed}')")
             else:
                 vector = " ".join(f"''{word}'':{place}" for place, word in enumerate(words, start=1))
-                lines.append(f"UPDATE brim_texts SET words = '{vector}' WHERE id = {text_id}")
+                lines.append(f"UPDATE {table} SET words = '{vector}' WHERE {column} = {key}")
     return "".join(f"{line};\n" for line in lines)
 
 

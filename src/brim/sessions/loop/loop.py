@@ -24,11 +24,11 @@ from brim.sessions.loop import brief
 from brim.sessions.loop.async_step import is_async, run_async, waited
 from brim.sessions.loop.handover_summary import handover_summary
 from brim.sessions.loop.limits import Limits
-from brim.sessions.loop.progress import APART, CONTINUATION, RESULT, Progress, first_event, progress_in
+from brim.sessions.loop.progress import APART, RESULT, Progress, first_event, progress_in
 from brim.sessions.loop.step import Outcome, Step, Tick
 from brim.sessions.session import Given, Session
 from brim.sessions.usage import reported
-from brim.store.base import META, Body, Store
+from brim.store.base import CONTINUATION, META, Body, Store
 from brim.wire import Format, wire
 from brim.wire.base import jsonable
 from brim.wire.overflow import is_overflow
@@ -340,7 +340,7 @@ class Loop:
     def _record(self, step: Step, tick: Tick, seconds: float) -> None:
         """Write what a step has done."""
         session, progress = self.session, self.progress.copy()
-        progress.seconds += seconds
+        progress.seconds = round(progress.seconds + seconds, 6)
         progress.steps += 1
         progress.steps_here += 1
         progress.fresh = False

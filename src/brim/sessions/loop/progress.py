@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from brim.history.compact.continuation import Continuation
-from brim.store.base import Body, LogEntry, Store
+from brim.store.base import CONTINUATION, Body, LogEntry, Store
 
-RESULT, CONTINUATION = "result", "continuation"
-"""Kinds of entries of their own: a loop that is resumed reads its results, and only the last continuation."""
+RESULT = "result"
+"""A kind of entries of its own, as that of continuations: a loop that is resumed reads all of its results."""
 APART = "apart"
 """The field of the first event by which a log says that it has such entries."""
 _RECENT = 16

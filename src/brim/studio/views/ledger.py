@@ -7,7 +7,7 @@ from typing import Any
 
 from brim.errors import UnknownName
 from brim.meter import DEFAULT, BaseMeter, catalogue, meter
-from brim.sessions.ahead_log import AHEAD, KINDS, dropped_handles
+from brim.sessions.ahead_log import dropped_handles
 from brim.sessions.dropped_texts import DroppedTexts
 from brim.sessions.journal import format_in
 from brim.sessions.prompt_step import CUT
@@ -32,11 +32,9 @@ def ledger(workspace: Workspace, session: str) -> dict[str, Any]:
     edits: list[dict[str, Any]] = []
     pending: dict[str, Any] | None = None
     used: int | None = None
-    entries = store.entries(session, kinds=["prompt", "compaction", "message", *KINDS])
-    dropped = {entry.number: names for entry, names in dropped_handles(entries)}
+    entries = store.entries(session, kinds=["prompt", "compaction", "message", "note"])
+    dropped = {entry.number: names for entry, names in dropped_handles(store, session)}
     for entry in entries:
-        if entry.kind == AHEAD:
-            continue
         if entry.kind == "note":  # It follows the entry of its edit, and names the removed texts.
             if pending is not None and dropped.get(entry.number):
                 pending["removed"] = dropped[entry.number]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from time import monotonic
 from typing import Any
 
-from brim.sessions.ahead_log import KINDS, dropped_handles
+from brim.sessions.ahead_log import dropped_handles
 from brim.store.base import SessionRow, Store
 from brim.studio.views.sessions import role_and_text
 from brim.studio.workspace import Workspace
@@ -48,8 +48,8 @@ def search(workspace: Workspace, query: str | None, session: str | None) -> dict
 def _step_of(workspace: Workspace, store: Store, session: str, handle: str) -> int | None:
     """Return the step whose prompt left a text out: the note with its handle follows that prompt."""
     prompts = workspace.index.session(store, session)
-    for entry, names in dropped_handles(store.entries(session, kinds=KINDS)):
-        if handle in names:
+    for entry, names in dropped_handles(store, session):
+        if any(handle.startswith(name) for name in names):
             before = [row["step"] for row in prompts.rows if row["number"] < entry.number]
             return before[-1] if before else prompts.step_after(entry.number)
     return None

@@ -86,7 +86,7 @@ def session_row(store: Store, session: str) -> SessionUse:
     Raises:
         UnknownName: there is no such session, or the id belongs to a gateway.
     """
-    entries = store.entries(session, kinds=[META])
+    entries = store.entries(session, kinds=[META], limit=1, newest=True)
     meta = entries[-1].body if entries else {}
     status = meta.get("status")
     if not isinstance(status, Mapping) or "peak_utilization" not in status:
