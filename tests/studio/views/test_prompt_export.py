@@ -57,8 +57,13 @@ def test_secrets_are_masked_and_listed_and_markup_stays_text(tmp_path):
     assert told["name"] == "request.json-1-step-1.html"
 
 
-def test_no_secret_of_fifteen_shapes_is_in_the_file_wherever_a_prompt_holds_it(tmp_path):
-    """In every part: sent, shortened, left out, in tools, calls, results, names and the answer."""
+@pytest.mark.parametrize("most", [0.85, 1.0])
+def test_no_secret_of_fifteen_shapes_is_in_the_file_wherever_a_prompt_holds_it(tmp_path, monkeypatch, most):
+    """In every part: sent, shortened, left out, in tools, calls, results, names and the answer.
+
+    One of the two cuts takes the name of a password away and leaves the password.
+    """
+    monkeypatch.setattr("brim.history.stable_fit._MOST", most)
     told = [f"password: {shape}" if shape in FORMLESS else shape for shape in SHAPES]
     secrets = " ; ".join(told)
     call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": json.dumps({"q": secrets})}}

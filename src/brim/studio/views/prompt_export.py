@@ -7,7 +7,7 @@ forbids scripts and the network, so a prompt that holds a page stays text.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
 from typing import Any
 
@@ -33,6 +33,10 @@ COLOURS = {
 _AROUND = 24
 """Characters around a masked secret in the preview."""
 _MOST_SHOWN = 200
+_SECRET = 6
+"""Characters of the shortest secret that is masked wherever it stands."""
+_MOST_KNOWN = 500
+"""How many of them are."""
 _OTHERS = re.compile(r"[^A-Za-z0-9.-]+")
 """What a file name does not have."""
 _STYLE = """
@@ -62,15 +66,16 @@ def prompt_export(workspace: Workspace, session: str | None, step: str | None, i
         UnknownName: there is no such prompt.
     """
     values = prompt(workspace, session, step, id)
+    mask = _mask(value for row in values["rows"] for text in _texts(row) for value in _secrets(text))
     masked: list[dict[str, Any]] = []
     for row in values["rows"]:
         for text in (row["text"], *(each[1] for each in row["taken"] or ())):
-            masked += [{"part": row["role"], "category": row["category"], **each} for each in _masked(text)]
+            masked += [{"part": row["role"], "category": row["category"], **each} for each in _masked(text, mask)]
     if values["answer"]:
-        masked += [{"part": "answer", "category": "assistant", **each} for each in _masked(values["answer"]["text"])]
-    shown = map_strings(
-        {**values, "rows": [{**row, "taken": without_secrets(row["taken"])} for row in values["rows"]]}, redact
-    )
+        answer = _masked(values["answer"]["text"], mask)
+        masked += [{"part": "answer", "category": "assistant", **each} for each in answer]
+    rows = [{**row, "taken": without_secrets(row["taken"], mask)} for row in values["rows"]]
+    shown = map_strings({**values, "rows": rows}, mask)
     name = _OTHERS.sub("-", f"{values['session'] or values['id']}-step-{values['step'] or 1}").strip("-")
     unique = {(each["part"], each["around"]): each for each in masked}
     return {
@@ -81,17 +86,49 @@ def prompt_export(workspace: Workspace, session: str | None, step: str | None, i
     }
 
 
-def without_secrets(pieces: list[list[str]] | None) -> list[list[str]] | None:
+def without_secrets(pieces: list[list[str]] | None, mask: Callable[[str], str] = redact) -> list[list[str]] | None:
     """Return the pieces of a text, masked as a whole: a cut may run through a secret, whose halves look like none."""
     if not pieces:
         return pieces
-    original, sent = ("".join(text for sign, text in pieces if sign != without) for without in "+-")
-    return taken(redact(original), redact(sent))
+    return taken(*map(mask, _sides(pieces)))
 
 
-def _masked(text: str) -> list[dict[str, Any]]:
+def _sides(pieces: list[list[str]]) -> list[str]:
+    """Return a text as it came and as it was sent."""
+    return ["".join(text for sign, text in pieces if sign != without) for without in "+-"]
+
+
+def _texts(row: Mapping[str, Any]) -> list[str]:
+    return [row["text"], *(_sides(row["taken"]) if row["taken"] else ())]
+
+
+def _secrets(text: str) -> Iterator[str]:
+    """Yield the secrets of a text: what stands in the place of each mark that masks one."""
+    at = 0
+    for part in redact(text).split(REMOVED):
+        end = text.find(part, at) if part else len(text)
+        if end < 0:
+            return
+        if end - at >= _SECRET:
+            yield text[at:end]
+        at = end + len(part)
+
+
+def _mask(secrets: Iterable[str]) -> Callable[[str], str]:
+    """Return what masks the secrets of a text, and known ones: a cut may leave a password and take away its name."""
+    told = sorted(dict.fromkeys(secrets), key=len, reverse=True)[:_MOST_KNOWN]
+    known = re.compile("|".join(map(re.escape, told))) if told else None
+
+    def masked(text: str) -> str:
+        changed = redact(text)
+        return changed if known is None else known.sub(REMOVED, changed)
+
+    return masked
+
+
+def _masked(text: str, mask: Callable[[str], str]) -> list[dict[str, Any]]:
     """Return where a text is masked, with a few characters around each place."""
-    changed = redact(text)
+    changed = mask(text)
     if changed == text:
         return []
     found, at = [], 0
