@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.files.depth import is_deep
-from brim.gateway.known_bodies import KnownBodies
+from brim.gateway.client_request import read
+from brim.gateway.known_bodies import KnownBodies, parsed
 from gateway.conftest import asked, conversation, post
 from properties import examples
 
@@ -42,7 +43,7 @@ def library(text):
 
 def ours(bodies, text, *owner):
     try:
-        return bodies.parsed(text, owner)
+        return bodies.parsed(text, owner).values
     except (ValueError, RecursionError) as error:
         return type(error)
 
@@ -118,15 +119,24 @@ def test_a_number_among_the_messages_may_go_on():
         assert same(ours(bodies, text), library(text))
 
 
+def test_the_memory_of_a_body_is_told_without_reading_it_again():
+    bodies, changed = KnownBodies(ROOM), [*GROWN[:25], {"role": "user", "content": "other " * 900}]
+    for messages in (GROWN, [*GROWN, *GROWN], changed, GROWN[:30], changed):
+        raw = json.dumps({"model": "m", "messages": messages, "tools": [{"name": f"t{i}"} for i in range(20)]}).encode()
+        one, known = (read("chat", raw, 10**6, parse=parse) for parse in (parsed, bodies.parsed))
+        assert known.weight is not None
+        assert known.size == pytest.approx(one.size, rel=0.02)
+
+
 def test_what_a_body_repeats_is_not_parsed_again_and_other_clients_share_nothing():
     bodies = KnownBodies(ROOM)
-    first = bodies.parsed(json.dumps({"messages": GROWN, "model": "m"}), ("a",))["messages"]
+    first = bodies.parsed(json.dumps({"messages": GROWN, "model": "m"}), ("a",)).values["messages"]
     changed = [*GROWN[:25], {"role": "user", "content": "other"}, *GROWN[25:], {"role": "user", "content": "more"}]
     for messages, kept in ((GROWN, 40), ([*GROWN, GROWN[0]], 40), (changed, 25), (GROWN[:30], 25)):
-        found = bodies.parsed(json.dumps({"messages": messages, "stream": True}), ("a",))["messages"]
+        found = bodies.parsed(json.dumps({"messages": messages, "stream": True}), ("a",)).values["messages"]
         assert found == messages
         assert [one is other for one, other in zip(first, found, strict=False)][:kept] == [True] * kept
-    other = bodies.parsed(json.dumps({"messages": GROWN, "model": "m"}), ("b",))["messages"]
+    other = bodies.parsed(json.dumps({"messages": GROWN, "model": "m"}), ("b",)).values["messages"]
     assert not any(one is two for one in first for two in other)
 
 
@@ -134,16 +144,16 @@ def test_the_memory_of_bodies_is_bounded():
     bodies, known = KnownBodies(60_000), []
     for number in range(30):
         talk = [{"role": "user", "content": f"{number} " * 200}, *GROWN]
-        known.append(bodies.parsed(json.dumps({"messages": talk}))["messages"])
-    again = [bodies.parsed(json.dumps({"messages": messages}))["messages"] for messages in reversed(known)]
+        known.append(bodies.parsed(json.dumps({"messages": talk})).values["messages"])
+    again = [bodies.parsed(json.dumps({"messages": messages})).values["messages"] for messages in reversed(known)]
     kept = [one[0] is two[0] for one, two in zip(reversed(known), again, strict=True)]
     assert kept[0]
     assert not any(kept[10:])
-    kept = bodies.parsed(json.dumps({"messages": GROWN}))["messages"]
+    kept = bodies.parsed(json.dumps({"messages": GROWN})).values["messages"]
     huge = {"messages": [{"role": "user", "content": "x"} for _ in range(1_000)]}
-    one, two = (bodies.parsed(json.dumps(huge))["messages"] for _ in range(2))
+    one, two = (bodies.parsed(json.dumps(huge)).values["messages"] for _ in range(2))
     assert one[0] is not two[0]
-    assert bodies.parsed(json.dumps({"messages": GROWN}))["messages"][0] is kept[0]  # It takes no other's place.
+    assert bodies.parsed(json.dumps({"messages": GROWN})).values["messages"][0] is kept[0]  # It takes no other's place.
 
 
 def test_conversations_that_are_cut_leave_what_is_known_unchanged(gateway, upstream):

@@ -12,7 +12,7 @@ from typing import Any
 from brim.errors import SourceError
 from brim.files.depth import MOST_DEPTH
 from brim.files.json_body import JsonBody, body_of
-from brim.gateway.known_bodies import parsed
+from brim.gateway.known_bodies import ParsedBody, parsed
 from brim.gateway.problem import BEDROCK, CHAT, GEMINI, MESSAGES, RESPONSES, HttpProblem
 from brim.history.request_body import RequestBody, request_of
 from brim.meter import BaseMeter
@@ -57,6 +57,8 @@ class ClientRequest:
     """Why they cannot be read."""
     model: str = ""
     """The model that its path or its body names, or what stands for a name that may be a secret."""
+    weight: int | None = None
+    """About the bytes that its values take in memory, if that was found out while it was parsed."""
 
     @property
     def format(self) -> Format:
@@ -99,6 +101,8 @@ class ClientRequest:
     @property
     def size(self) -> int:
         """About the bytes that its values take in memory."""
+        if self.weight is not None:
+            return self.weight
         pieces = (self.raw[at : at + _STEP] for at in range(0, len(self.raw), _STEP))
         return len(self.raw) + _EACH_VALUE * sum(piece.count(b'":') - piece.count(b'\\":') for piece in pieces)
 
@@ -121,7 +125,7 @@ class ClientRequest:
 
 
 def read(
-    route: str, raw: bytes, most_values: int, model: str = "", parse: Callable[[str], Any] = parsed
+    route: str, raw: bytes, most_values: int, model: str = "", parse: Callable[[str], ParsedBody] = parsed
 ) -> ClientRequest:
     """Return the request of a body; `model` is the one that its path names, and `parse` returns its values.
 
@@ -131,7 +135,7 @@ def read(
     _bounded(raw, most_values)
     try:
         text = raw.decode()
-        values = parse(text)
+        values, weight = parse(text)
     except RecursionError:
         raise HttpProblem(400, f"the body is nested more than {MOST_DEPTH} levels deep") from None
     except json.JSONDecodeError as error:
@@ -152,7 +156,9 @@ def read(
         request, problem = None, error.problem
     else:
         problem = ""
-    return ClientRequest(route=route, raw=raw, text=text, values=values, request=request, problem=problem, model=model)
+    return ClientRequest(
+        route=route, raw=raw, text=text, values=values, request=request, problem=problem, model=model, weight=weight
+    )
 
 
 def unread(route: str, raw: bytes, problem: str) -> ClientRequest:
@@ -204,4 +210,4 @@ def _values(raw: bytes) -> int:
 
 def _signs(piece: bytes) -> int:
     """Return how many commas and opening brackets a part of a body has."""
-    return piece.count(b",") + piece.count(b"[") + piece.count(b"{")
+    return len(piece) - len(piece.translate(None, b",[{"))  # Half the time of three counts.

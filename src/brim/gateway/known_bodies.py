@@ -12,7 +12,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from secrets import token_hex
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 from brim.files.depth import is_deep
 from brim.files.json_body import whole
@@ -31,7 +31,15 @@ _EACH_VALUE = 400
 _DECODER = json.JSONDecoder(parse_int=whole)
 
 
-def parsed(text: str) -> Any:
+class ParsedBody(NamedTuple):
+    """The values of a body."""
+
+    values: Any
+    weight: int | None = None
+    """About the bytes that they take in memory, if that is known."""
+
+
+def parsed(text: str) -> ParsedBody:
     """Return the values of a JSON text.
 
     Raises:
@@ -41,7 +49,7 @@ def parsed(text: str) -> Any:
     values = decoded(text, _DECODER)
     if is_deep(values):
         raise RecursionError
-    return values
+    return ParsedBody(values)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,8 +60,13 @@ class KnownBody:
     """The text to the end of the last message."""
     items: list[Any] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
-    weight: int = 0
-    """About the bytes that it takes in memory."""
+    weights: list[int] = field(default_factory=list)
+    """About the bytes that the values up to the end of each message take in memory."""
+
+    @property
+    def weight(self) -> int:
+        """About the bytes that all of them take in memory."""
+        return self.weights[-1] if self.weights else 0
 
     def read(self, text: str, decode: Decode, at: int, most: int | None = None) -> int:
         """Add the messages from a position on; return that of the next one, or of the bracket after the last.
@@ -64,6 +77,8 @@ class KnownBody:
         """
         while text[at : at + 1] != "]" and (most is None or len(self.items) < most):
             value, end = decode(at)
+            last = self.ends[-1] if self.ends else 0
+            self.weights.append(self.weight + end - last + _EACH_VALUE * occurrences(text, '":', last, end))
             self.items.append(value)
             self.ends.append(end)
             at = _following(text, end)
@@ -95,7 +110,7 @@ class KnownBodies:
         self._mark = token_hex(16)
         """Takes the place of the messages while the rest is parsed; no client can know it."""
 
-    def parsed(self, text: str, owner: tuple[str, ...] = ()) -> Any:
+    def parsed(self, text: str, owner: tuple[str, ...] = ()) -> ParsedBody:
         """Return the values of a body; clients with different owners share nothing.
 
         Raises:
@@ -104,12 +119,12 @@ class KnownBodies:
         """
         found = _LIST.search(text, 0, _REACH)
         try:
-            values = None if found is None else self._continued(text, found, owner)
+            body = None if found is None else self._continued(text, found, owner)
         except (ValueError, RecursionError):
-            values = None  # The parser of the whole says what is wrong.
-        return parsed(text) if values is None else values
+            body = None  # The parser of the whole says what is wrong.
+        return parsed(text) if body is None else body
 
-    def _continued(self, text: str, found: re.Match[str], owner: tuple[str, ...]) -> dict[str, Any] | None:
+    def _continued(self, text: str, found: re.Match[str], owner: tuple[str, ...]) -> ParsedBody | None:
         """Return the values of a body with a list of messages; `None` for any other, or if it is nested too deep.
 
         Raises:
@@ -122,9 +137,8 @@ class KnownBodies:
         before = None if name is None else self._get(name)
         same = 0 if before is None else before.shared(text)
         if before is not None:
-            body.items, body.ends, body.weight = before.items[:same], before.ends[:same], before.weight
+            body.items, body.ends, body.weights = before.items[:same], before.ends[:same], before.weights[:same]
             at = _following(text, body.ends[-1])
-        start = at if same else 0
         end = body.read(text, decode, at)
         values = decoded(f'{text[: found.end()]}"{self._mark}"{text[end:]}', _DECODER)
         if not isinstance(values, dict) or values.get(found[1]) != [self._mark]:
@@ -134,9 +148,9 @@ class KnownBodies:
         values[found[1]] = body.items
         if name is not None:
             body.text = text[: body.ends[-1]]
-            body.weight += end - start + _EACH_VALUE * occurrences(text, '":', start, end)
             self._put(name, body)
-        return values
+        after = len(text) - end + _EACH_VALUE * occurrences(text, '":', end, len(text))
+        return ParsedBody(values, body.weight + after)
 
     def _get(self, name: tuple[str, ...]) -> KnownBody | None:
         with self._lock:

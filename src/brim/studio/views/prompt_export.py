@@ -116,12 +116,13 @@ def _secrets(text: str) -> Iterator[str]:
 
 def _mask(secrets: Iterable[str]) -> Callable[[str], str]:
     """Return what masks the secrets of a text, and known ones: a cut may leave a password and take away its name."""
-    told = sorted(dict.fromkeys(secrets), key=len, reverse=True)[:_MOST_KNOWN]
-    known = re.compile("|".join(map(re.escape, told))) if told else None
+    known = sorted(dict.fromkeys(secrets), key=len, reverse=True)[:_MOST_KNOWN]
 
     def masked(text: str) -> str:
-        changed = redact(text)
-        return changed if known is None else known.sub(REMOVED, changed)
+        text = redact(text)
+        for secret in known:
+            text = text.replace(secret, REMOVED)
+        return text
 
     return masked
 
