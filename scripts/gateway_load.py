@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
+import re
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
+from itertools import count
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import aiohttp
 
 from gateway_process import gateway
+from model_server import completion
 
 _SMALL = [{"role": ("user", "assistant")[i % 2], "content": f"{i} hello there " * 20} for i in range(20)]
 _LARGE = [{"role": ("user", "assistant")[i % 2], "content": f"{i} hello there " * 60} for i in range(1_000)]
 _SECONDS = 6.0
 _CLIENTS = 32
+_WARM = 5
+"""Requests of a large conversation before the time is taken."""
+_LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 
 
 def _body(messages: list[dict[str, str]]) -> bytes:
@@ -105,28 +116,73 @@ def _growing(number: int) -> Callable[[], bytes]:
 
 
 @contextmanager
-def _large(url: str, clients: int) -> Iterator[None]:
-    """Send large requests from a process of its own, so that they do not hold up whoever takes the time."""
-    if not clients:
-        yield
-        return
-    run = [sys.executable, __file__, url, str(clients)]
-    with subprocess.Popen(run, stdout=subprocess.PIPE, text=True) as process:
+def _process(part: str, *given: str) -> Iterator[str]:
+    """Run a part of this module as a process of its own, so that it holds up nobody, and yield what it says first."""
+    with subprocess.Popen([sys.executable, __file__, part, *given], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        process.stdout.readline()
         try:
-            yield
+            yield process.stdout.readline().strip()
         finally:
             process.terminate()
 
 
+def _answer() -> None:
+    """Be a model that answers at once and reads a long request at next to no cost, on plain sockets."""
+    said = json.dumps(completion("chat", {"model": "gpt-4o"}, 9)).encode()
+    told = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(said) + said
+
+    def serve(link: socket.socket) -> None:
+        with suppress(ConnectionError):
+            answer(link)
+
+    def answer(link: socket.socket) -> None:
+        data, buffer = b"", bytearray(1 << 20)
+        while more := link.recv(1 << 20):
+            data += more
+            head, end, body = data.partition(b"\r\n\r\n")
+            if end and (length := _LENGTH.search(head)):
+                left = int(length[1]) - len(body)
+                while left > 0:
+                    left -= link.recv_into(buffer, min(left, len(buffer)))
+                link.sendall(told)
+                data = b""
+
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
+        print(f"http://127.0.0.1:{server.getsockname()[1]}", flush=True)
+        while True:
+            link, _ = server.accept()
+            link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            threading.Thread(target=serve, args=[link], daemon=True).start()
+
+
+def _ask(url: str, clients: str) -> None:
+    """Be clients whose large conversations grow, on plain sockets."""
+
+    def ask(number: int) -> None:
+        grown, link = _growing(number), http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
+        for turn in count():
+            link.request("POST", "/v1/chat/completions", grown(), {"content-type": "application/json"})
+            answer = link.getresponse()
+            answer.read()
+            assert answer.status == 200, answer.status
+            if turn == _WARM and number == 0:
+                print("ready", flush=True)
+
+    for number in range(int(clients)):
+        threading.Thread(target=ask, args=[number]).start()
+
+
 def beside() -> bool:
-    """Print how long small requests take alone, and beside two clients whose conversations of 1 MB grow."""
+    """Print how long small requests take alone, and beside two clients whose conversations of 1 MB grow.
+
+    Two cores are shared with the model and the clients, so these are as cheap as can be, and the same is measured with
+    the large requests at the model itself: what is left then is the machine.
+    """
     small, found = _body(_SMALL), {}
-    with _model() as upstream, gateway(upstream, "--window", "2000000") as (url, _):
+    with _process("answer") as upstream, gateway(upstream, "--window", "2000000") as (url, _):
         asyncio.run(_load(url, [lambda: small], 2))
-        for name, clients in (("alone", 0), ("beside large ones", 2)):
-            with _large(url, clients):
+        for name, place in (("alone", ""), ("beside large ones at the model", upstream), ("beside large ones", url)):
+            with _process("ask", place, "2") if place else nullcontext():
                 (times,) = asyncio.run(_load(url, [lambda: small], _SECONDS))
             times.sort()
             found[name] = times[int(len(times) * 0.99)]
@@ -141,8 +197,5 @@ def beside() -> bool:
 
 PARTS: dict[str, Callable[[], bool]] = {"workers": workers, "beside": beside}
 
-if __name__ == "__main__":  # The process of `_large`.
-    growing = [_growing(each) for each in range(int(sys.argv[2]))]
-    asyncio.run(_load(sys.argv[1], growing, 1))
-    print("ready", flush=True)
-    asyncio.run(_load(sys.argv[1], growing, 600))
+if __name__ == "__main__":  # What `_process` runs.
+    {"answer": _answer, "ask": _ask}[sys.argv[1]](*sys.argv[2:])
