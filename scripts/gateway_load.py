@@ -198,4 +198,4 @@ def beside() -> bool:
 PARTS: dict[str, Callable[[], bool]] = {"workers": workers, "beside": beside}
 
 if __name__ == "__main__":  # What `_process` runs.
-    {"answer": _answer, "ask": _ask}[sys.argv[1]](*sys.argv[2:])
+    _answer() if sys.argv[1] == "answer" else _ask(*sys.argv[2:])

@@ -20,6 +20,8 @@ _TURNS = (300, 1_000, 5_000)
 _FAR = (*_TURNS, 20_000)
 _AROUND = 31
 """Turns whose median is what a turn costs there."""
+_MANY = 200
+"""Turns over which a mean is taken, cuts included."""
 _BULK = 400
 """Turns that come at once before those that are measured."""
 _FLAT = 0.15
@@ -112,9 +114,25 @@ def _wrap(sizes: Sequence[int]) -> Points:
 
 
 def _wrap_by_history(sizes: Sequence[int]) -> Points:
-    """Yield how many times the cost of a history alone a request takes."""
-    for (size, wrapped), (_, alone) in zip(_wrap(sizes), _history(sizes), strict=True):
-        yield size, wrapped / alone
+    """Yield how many times the cost of a history alone requests take on average.
+
+    A history reads at a cut what a session reads as messages come, so single turns do not compare.
+    """
+    history: list[Any] = []
+    alone, step, number = brim.History(meter=talk.METER, stable=True), _whole(history), 0
+    for size in sizes:
+        first = max(number, size - _MANY)
+        history.extend(talk.turns(first - number, number))
+        alone.extend(talk.turns(first - number, number))
+        step(first)
+        alone.extend(talk.turn(first))
+        alone.fit(talk.BUDGET)
+        wrapped = plain = 0.0
+        for each in range(first + 1, size):
+            wrapped += step(each)
+            plain += timed(alone.extend, talk.turn(each)) + timed(alone.fit, talk.BUDGET)
+        number = size
+        yield size, wrapped / plain
 
 
 def _wrap_copies(sizes: Sequence[int]) -> Points:
