@@ -281,7 +281,7 @@ AREAS = (
             ("a short past leaves as much as a long one", "min(size, int(self.turns.total / _PAST))", "size"),
             ("what was cut before counts as a short past", "size if self.turns.notes else ", ""),
             ("ten turns are too much for every room", "room >= _WIDE", "False"),
-            ("a huge turn takes the others along", "(len(turns), *(_NEWEST", "(0, *(_NEWEST"),
+            ("a huge turn takes the others along", "(len(turns), *(_NEWEST", "(1, *(_NEWEST"),
             ("a cut leaves all of a small room", "low = min(_MOST, ", "low = min(1.0, "),
         ),
     ),
