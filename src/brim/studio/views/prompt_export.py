@@ -105,13 +105,16 @@ def _texts(row: Mapping[str, Any]) -> list[str]:
 def _secrets(text: str) -> Iterator[str]:
     """Yield the secrets of a text: what stands in the place of each mark that masks one."""
     at = 0
-    for part in redact(text).split(REMOVED):
-        end = text.find(part, at) if part else len(text)
+    *parts, last = redact(text).split(REMOVED)
+    for part in filter(None, parts):  # Between two that touch there is nothing.
+        end = text.find(part, at)
         if end < 0:
             return
         if end - at >= _SECRET:
             yield text[at:end]
         at = end + len(part)
+    if parts and text.endswith(last) and len(text) - len(last) - at >= _SECRET:
+        yield text[at : len(text) - len(last)]
 
 
 def _mask(secrets: Iterable[str]) -> Callable[[str], str]:
