@@ -393,6 +393,19 @@ AREAS = (
         ),
     ),
     (
+        "gateway/body_values.py",
+        "tests/gateway/test_body_values.py",
+        (
+            ("what is known is not added", "found = known + _signs(text, start)", "found = _signs(text, start)"),
+            ("commas in strings are values", "        found = _values(text)\n", "        pass\n"),
+            (
+                "an escape is divided",
+                "if (len(piece) - len(piece.rstrip",
+                "if False and (len(piece) - len(piece.rstrip",
+            ),
+        ),
+    ),
+    (
         "gateway/connection.py",
         "tests/gateway/test_connection.py",
         (
@@ -403,6 +416,8 @@ AREAS = (
             ),
             ("a used connection waits for ever", "self._client.complete = True, False", "_ = True, 0"),
             ("the body after an offer is lost", "rest = rest[offer.args[0] :]", "rest = rest[:0]"),
+            ("each piece of a body is passed on", "if self._gathered >= _GATHERED:", "if True:"),
+            ("what was gathered is passed on twice", "self._pieces, [], 0", "self._pieces, self._pieces, 0"),
         ),
     ),
     (
@@ -430,6 +445,9 @@ AREAS = (
             ("the memory has no bound", "while self._weight > self._most:", "while False:"),
             ("one body may take all the memory", "if body.weight > self._most:", "if False:"),
             ("everything is parsed again", "self._put(name, body)\n", "pass\n"),
+            ("what is new may have any number of values", "body.most = bounded(", "body.most = (lambda *a, **b: 0)("),
+            ("a comma may end the list where the start ends", "if next_ < len(start):", "if True:"),
+            ("the first messages may have any number of values", "    start = text[:most]\n", "    start = text\n"),
         ),
     ),
     (

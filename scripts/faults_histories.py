@@ -71,6 +71,19 @@ AREAS = (
         ),
     ),
     (
+        "history/receipt.py",
+        _HISTORY,
+        (
+            ("what another choice said is kept", "part is None or not part.reason.startswith(how)", "part is None"),
+            (
+                "a part of a turn counts as all",
+                'used = 0 if state == "dropped" else part.size - saved',
+                "used = part.size",
+            ),
+            ("what has to stay is as any other", "            elif turn in stay:\n", "            elif False:\n"),
+        ),
+    ),
+    (
         "history/forms.py",
         f"{_HISTORY} {_TRAFFIC}",
         (

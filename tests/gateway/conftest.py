@@ -102,3 +102,18 @@ def call(url, method, path, body=None, **headers):
 
 def asked(messages, **more):
     return json.dumps({"model": "gpt-4o", "messages": messages, **more}).encode()
+
+
+def counted(text):
+    """Return the commas and opening brackets outside of strings, letter by letter."""
+    found, inside, escaped = 0, False, False
+    for letter in text:
+        if escaped:
+            escaped = False
+        elif letter == "\\" and inside:
+            escaped = True
+        elif letter == '"':
+            inside = not inside
+        elif letter in ",[{" and not inside:
+            found += 1
+    return found

@@ -1,45 +1,13 @@
-"""A body is bounded before anything else reads it, in pieces, so that other threads get their turn."""
+"""The request of a body: what is refused, and how the length of its answer is lowered."""
 
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from brim.gateway import client_request
 from brim.gateway.body import json_value
 from brim.gateway.client_request import read
 from brim.gateway.problem import HttpProblem
-from properties import examples
-
-values = st.recursive(
-    st.none() | st.integers() | st.text('ab"\\,[{\n\u00e9'),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text('a"\\,[{'), inner),
-)
-
-
-def counted(raw):
-    """Return the commas and opening brackets outside of strings, letter by letter."""
-    found, inside, escaped = 0, False, False
-    for letter in raw.decode():
-        if escaped:
-            escaped = False
-        elif letter == "\\" and inside:
-            escaped = True
-        elif letter == '"':
-            inside = not inside
-        elif letter in ",[{" and not inside:
-            found += 1
-    return found
-
-
-@examples(150)
-@given(value=values, step=st.integers(1, 9), plain=st.booleans())
-def test_values_are_counted_outside_of_strings_wherever_a_piece_ends(value, step, plain):
-    raw = json.dumps(value, ensure_ascii=plain).encode()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(client_request, "_STEP", step)
-        assert client_request._values(raw) == counted(raw)
 
 
 def test_a_body_with_too_many_values_is_refused_and_one_with_as_many_signs_in_its_text_is_not():

@@ -5,7 +5,9 @@ import json
 import socket
 
 import pytest
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from brim.gateway.connection import BoundedProtocol
 from gateway.conftest import asked, conversation
 
 BODY = asked(conversation(1))
@@ -88,3 +90,28 @@ def test_a_websocket_and_connect_are_refused_as_before(gateway, upstream):
     assert answered(url, [HEAD + offer + LENGTH + BODY])[0][0] == 426
     assert answered(url, [b"CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"])[0][0] in (400, 405)
     assert upstream.bodies == []
+
+
+@pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
+def test_a_long_body_is_passed_on_in_few_pieces(gateway, upstream, monkeypatch, chunked):
+    taken, on_body = [], HttpToolsProtocol.on_body
+
+    def spy(self, body):
+        if isinstance(self, BoundedProtocol):  # The model server is another.
+            taken.append(len(body))
+        on_body(self, body)
+
+    monkeypatch.setattr(HttpToolsProtocol, "on_body", spy)
+    url, _ = gateway()
+    body = BODY + b" " * 2_600_000
+    parts = [body[at : at + 50_000] for at in range(0, len(body), 50_000)]
+    if chunked:
+        head, parts = CHUNKED.partition(b"\r\n\r\n")[0], [b"%x\r\n%s\r\n" % (len(part), part) for part in parts]
+        parts.append(b"0\r\n\r\n")
+    else:
+        head = b"Content-Length: %d" % len(body)
+    request = [HEAD + head + b"\r\n\r\n", *parts]
+    assert [status for status, _ in answered(url, request, [HEAD + LENGTH + BODY], request)] == [200] * 3
+    assert upstream.bodies == [body, BODY, body]
+    assert len(taken) <= 7, "three pieces of 1 MB each, and one"
+    assert sum(taken) == 2 * len(body) + len(BODY)

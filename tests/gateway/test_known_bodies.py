@@ -8,12 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.files.depth import is_deep
+from brim.files.long_json import decode_of
+from brim.gateway import known_bodies
 from brim.gateway.client_request import read
 from brim.gateway.known_bodies import KnownBodies, parsed
-from gateway.conftest import asked, conversation, post
+from brim.gateway.problem import HttpProblem
+from gateway.conftest import asked, conversation, counted, post
 from properties import examples
 
 ROOM = 1_000_000
+MOST = 250_000
+GROWN = [{"role": "user", "content": f"{i}"} for i in range(40)]
 
 NESTED = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=6),
@@ -41,10 +46,10 @@ def library(text):
     return RecursionError if is_deep(values) else values
 
 
-def ours(bodies, text, *owner):
+def ours(bodies, text, most=MOST):
     try:
-        return bodies.parsed(text, owner).values
-    except (ValueError, RecursionError) as error:
+        return bodies.parsed(text, most).values
+    except (ValueError, RecursionError, HttpProblem) as error:
         return type(error)
 
 
@@ -82,7 +87,41 @@ def test_bodies_have_the_values_that_the_library_finds_whatever_came_before(text
             assert same(ours(bodies, text), expected), text
 
 
-GROWN = [{"role": "user", "content": f"{i}"} for i in range(40)]
+@given(texts=traffic(), most=st.integers(1, 150))
+@examples(60)
+def test_bodies_with_too_many_values_are_refused_whatever_came_before(texts, most):
+    bodies = KnownBodies(ROOM)
+    for text in texts * 2:
+        found, expected = ours(bodies, text, most), library(text)
+        many = counted(text) > most and len(text) > most
+        assert found is HttpProblem if many and type(expected) is dict else many or same(found, expected), text
+
+
+def test_what_follows_the_messages_that_are_known_is_counted_before_it_is_parsed():
+    bodies = KnownBodies(ROOM)
+    start = '{"messages": [' + ", ".join(map(json.dumps, GROWN))
+    for text in (f"{start}]}}", f"{start}, 1]}}", f'{start}], "tools": [1]}}'):
+        assert same(ours(bodies, text, 200), library(text))
+    for text in (f"{start}, {[1] * 200}]}}", f'{start}], "tools": {[1] * 200}}}'):
+        assert ours(bodies, text, 200) is HttpProblem
+
+
+def test_the_first_messages_are_counted_before_they_are_parsed(monkeypatch):
+    decoded = []
+    monkeypatch.setattr(
+        known_bodies, "decode_of", lambda text, decoder: decoded.append(text) or decode_of(text, decoder)
+    )
+    assert ours(KnownBodies(ROOM), f'{{"messages": [{[1] * 200}, 2, 3]}}', 100) is HttpProblem
+    assert [len(text) for text in decoded] == [100]
+
+
+@pytest.mark.parametrize("most", range(1, 80))
+def test_a_body_is_read_from_its_start_wherever_that_ends(most):
+    for text in ('{"messages": [1, 23, 45, 67], "a": 5}', '{"messages": [1, 23, ]}', '{"messages": [1, 23 , 4 , ]}'):
+        bodies = KnownBodies(ROOM)
+        for _ in range(2):
+            found = ours(bodies, text, most)
+            assert found is HttpProblem if most < counted(text) else same(found, library(text)), text
 
 
 @pytest.mark.parametrize(
@@ -130,13 +169,13 @@ def test_the_memory_of_a_body_is_told_without_reading_it_again():
 
 def test_what_a_body_repeats_is_not_parsed_again_and_other_clients_share_nothing():
     bodies = KnownBodies(ROOM)
-    first = bodies.parsed(json.dumps({"messages": GROWN, "model": "m"}), ("a",)).values["messages"]
+    first = bodies.parsed(json.dumps({"messages": GROWN, "model": "m"}), MOST, ("a",)).values["messages"]
     changed = [*GROWN[:25], {"role": "user", "content": "other"}, *GROWN[25:], {"role": "user", "content": "more"}]
     for messages, kept in ((GROWN, 40), ([*GROWN, GROWN[0]], 40), (changed, 25), (GROWN[:30], 25)):
-        found = bodies.parsed(json.dumps({"messages": messages, "stream": True}), ("a",)).values["messages"]
+        found = bodies.parsed(json.dumps({"messages": messages, "stream": True}), MOST, ("a",)).values["messages"]
         assert found == messages
         assert [one is other for one, other in zip(first, found, strict=False)][:kept] == [True] * kept
-    other = bodies.parsed(json.dumps({"messages": GROWN, "model": "m"}), ("b",)).values["messages"]
+    other = bodies.parsed(json.dumps({"messages": GROWN, "model": "m"}), MOST, ("b",)).values["messages"]
     assert not any(one is two for one in first for two in other)
 
 
@@ -144,16 +183,18 @@ def test_the_memory_of_bodies_is_bounded():
     bodies, known = KnownBodies(60_000), []
     for number in range(30):
         talk = [{"role": "user", "content": f"{number} " * 200}, *GROWN]
-        known.append(bodies.parsed(json.dumps({"messages": talk})).values["messages"])
-    again = [bodies.parsed(json.dumps({"messages": messages})).values["messages"] for messages in reversed(known)]
+        known.append(bodies.parsed(json.dumps({"messages": talk}), MOST).values["messages"])
+    again = [bodies.parsed(json.dumps({"messages": messages}), MOST).values["messages"] for messages in reversed(known)]
     kept = [one[0] is two[0] for one, two in zip(reversed(known), again, strict=True)]
     assert kept[0]
     assert not any(kept[10:])
-    kept = bodies.parsed(json.dumps({"messages": GROWN})).values["messages"]
+    kept = bodies.parsed(json.dumps({"messages": GROWN}), MOST).values["messages"]
     huge = {"messages": [{"role": "user", "content": "x"} for _ in range(1_000)]}
-    one, two = (bodies.parsed(json.dumps(huge)).values["messages"] for _ in range(2))
+    one, two = (bodies.parsed(json.dumps(huge), MOST).values["messages"] for _ in range(2))
     assert one[0] is not two[0]
-    assert bodies.parsed(json.dumps({"messages": GROWN})).values["messages"][0] is kept[0]  # It takes no other's place.
+    assert (
+        bodies.parsed(json.dumps({"messages": GROWN}), MOST).values["messages"][0] is kept[0]
+    )  # It takes no other's place.
 
 
 def test_conversations_that_are_cut_leave_what_is_known_unchanged(gateway, upstream):

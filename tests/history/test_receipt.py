@@ -440,3 +440,27 @@ def test_a_fit_can_be_compared_with_the_next():
     changes = {change.name for change in small.diff(large)}
     assert changes
     assert changes <= set(names(small))
+
+
+@BY_NAME
+def test_what_receipts_have_in_common_is_what_each_says_alone(format, messages):
+    """What a receipt says of a turn that was dropped is kept for the next one."""
+    history = brim.History(meter=CHARS, format=format)
+    for at, message in enumerate(messages):
+        history.extend([message])
+        for select, budget in (("recency", 700), ("recency", 400), ("priority", 300), ("recency", 250)):
+            options = {"select": select, "excerpts": False}
+            try:
+                alone = brim.fit_messages(messages[: at + 1], budget, meter=CHARS, format=format, **options)
+            except brim.DoesNotFit:
+                continue
+            told = history.fit(budget, **options).receipt.to_dict()
+            assert {**told, "stable_prefix": 0} == alone.receipt.to_dict()
+
+
+def test_a_turn_that_has_to_stay_and_does_not_says_why():
+    messages = [user("task"), model("ok"), user("instruct " * 3), calling("a"), result("a", "result " * 10)]
+    parts = brim.fit_messages(messages, 80, meter=CHARS).receipt.parts
+    (part,) = [part for part in parts if part.required and part.state == "dropped"]
+    assert part.name == "messages[2]"
+    assert part.reason == "it has to stay, and there was not room for it"

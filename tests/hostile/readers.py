@@ -31,6 +31,7 @@ from brim.files.source import parse
 from brim.files.text_digest import text_digest
 from brim.gateway import added_sections, endings, identity, problem, recall, recall_answer, recall_offer
 from brim.gateway.body import decompressed_request, json_value
+from brim.gateway.body_values import bounded
 from brim.gateway.client_request import read as read_request
 from brim.gateway.guard import _is_plain
 from brim.gateway.known_bodies import KnownBodies
@@ -199,7 +200,7 @@ def _known_bodies(text: str) -> None:
     said = json.dumps({"content": text})
     for end in (f", {text}", f", {text}]}}", f", {said}]}}", f", {said}, {said}]}}", f', {said}], "x": {text}'):
         with contextlib.suppress(ValueError, RecursionError):
-            bodies.parsed(start + end)
+            bodies.parsed(start + end, 250_000)
 
 
 def _stream(text: str) -> bytes:
@@ -300,6 +301,7 @@ READERS: dict[str, Read] = {
     "gateway.added_sections.inserted": lambda text: added_sections.inserted(_body(text).decode(), "anthropic", text),
     "gateway.body.decompressed_request": lambda text: decompressed_request(_stream(text), "gzip", 1 << 20),
     "gateway.body.json_value": json_value,
+    "gateway.body_values.bounded": lambda text: bounded(text, 1_000),
     "gateway.client_request.read": lambda text: read_request("chat", _body(text), 250_000),
     "gateway.client_request.read, not JSON": lambda text: read_request("chat", _stream(text), 1_000),
     "gateway.endings.refused": lambda text: endings.refused(_stream(text), 1),

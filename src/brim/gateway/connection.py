@@ -15,6 +15,8 @@ MOST_HEAD = 131_072
 """Bytes of a request line with its headers, and of the trailers after a body; clients need a few thousand."""
 HEAD_SECONDS = 30
 """Seconds in which they must arrive."""
+_GATHERED = 1024 * 1024
+"""Bytes of a body that are passed on in one piece, if so many come: each piece costs a turn of the event loop."""
 _OFFERS = (b"upgrade", b"http2-settings")
 """Headers by which a client offers another protocol."""
 _TOO_BIG = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
@@ -108,6 +110,10 @@ class BoundedProtocol(HttpToolsProtocol):
         """Whether headers are due: on a new connection, and once a request has begun."""
         self._offers = False
         """Whether the current request offers another protocol than a WebSocket."""
+        self._pieces: list[bytes] = []
+        """What has come of a body and was not passed on."""
+        self._gathered = 0
+        """The bytes of them."""
         self._timer: asyncio.TimerHandle | None = None
         self._client = ClientConnection()
 
@@ -194,17 +200,29 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self.scope[SCOPE_KEY] = self._client  # type: ignore[literal-required]
         super().on_headers_complete()
+        if self.cycle is not None:
+            self.cycle.body = b""  # type: ignore[assignment]  # Added to bytes, a body in one piece is not copied.
 
     def on_body(self, body: bytes) -> None:
-        """Start the count again: a body is limited where it is read."""
+        """Gather a piece of a body, and start the count again: a body is limited where it is read."""
         self._received = 0
-        super().on_body(body)
+        self._pieces.append(body)
+        self._gathered += len(body)
+        if self._gathered >= _GATHERED:
+            self._pass_on()
 
     def on_message_complete(self) -> None:
-        """Start the count again."""
+        """Pass the rest of the body on, and start the count again."""
         self._received, self._client.complete = 0, True
+        self._pass_on()
         if not self._offers:
             super().on_message_complete()
+
+    def _pass_on(self) -> None:
+        """Pass on what has come of a body."""
+        pieces, self._pieces, self._gathered = self._pieces, [], 0
+        if pieces:
+            super().on_body(b"".join(pieces))
 
     def _start_timer(self) -> None:
         self._timer = self.loop.call_later(HEAD_SECONDS, self.transport.close)

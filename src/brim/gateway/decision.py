@@ -124,7 +124,7 @@ class Decision:
             return await self._fault("unreadable", ValueError(ask.problem), HttpProblem(400, ask.problem))
         engine, given = self.state.conversations, self.input()
         small = len(ask.raw) <= INLINE and len(given.messages) <= _MESSAGES and not self.state.keeps
-        ready = small and engine.meters.ready(ask.model, self._rule().meter)
+        ready = not self.state.keeps and engine.meters.ready(ask.model, self._rule().meter)
         self.plan = plan = self._plan(policy) if ready else await self.state.work(self._plan, policy)
         if self._spec is not None:
             await self.state.work(self._add_whole)

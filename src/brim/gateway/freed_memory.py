@@ -17,10 +17,15 @@ _LARGE = 256 * 1024
 """Bytes of a body after which memory is given back."""
 _PAUSE = 1.0
 """Seconds until then, so that many requests share one go."""
-_APART = 1024 * 1024
+_APART = 4 * 1024 * 1024
 """Bytes of an allocation that is made apart from the others, and returned as soon as it is freed."""
 _MMAP_THRESHOLD = -3
 """The number of that limit for the C library, which would raise it with each large allocation otherwise."""
+_KEPT = 16 * 1024 * 1024
+"""Bytes of freed memory that are kept for the next request until the pause is over: to get each page from the system
+again takes as long as all that is done with a long body."""
+_TRIM_THRESHOLD = -1
+"""The number of that limit for the C library."""
 _MOST_PAUSES = 10
 """Pauses while threads work: a search for cycles through a large request that is under way would hold up everybody."""
 
@@ -59,13 +64,14 @@ class FreedMemory:
 
 
 def allocate_apart() -> None:
-    """Let large allocations be made apart from small ones, where the C library can.
+    """Let the largest allocations be made apart from others, and some freed memory be kept, where the C library can.
 
     Otherwise they are kept among the small ones, and to give them back takes so long that others wait for memory.
     """
     choose = getattr(ctypes.CDLL(None), "mallopt", None)
     if choose is not None:
         choose(_MMAP_THRESHOLD, _APART)
+        choose(_TRIM_THRESHOLD, _KEPT)
 
 
 def _give_back() -> None:

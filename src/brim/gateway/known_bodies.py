@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass, field
 from secrets import token_hex
 from threading import Lock
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 from brim.files.depth import is_deep
 from brim.files.json_body import whole
 from brim.files.long_json import Decode, decode_of, decoded, occurrences
+from brim.gateway.body_values import bounded
 from brim.wire.base import MESSAGE_KEYS
 
 _LIST = re.compile(rf'(?<!\\)"({"|".join(MESSAGE_KEYS)})"[ \t\n\r]*+:[ \t\n\r]*+\[[ \t\n\r]*+')
@@ -39,13 +41,15 @@ class ParsedBody(NamedTuple):
     """About the bytes that they take in memory, if that is known."""
 
 
-def parsed(text: str) -> ParsedBody:
-    """Return the values of a JSON text.
+def parsed(text: str, most: int) -> ParsedBody:
+    """Return the values of a JSON text that may have at most so many.
 
     Raises:
+        HttpProblem: it has more.
         ValueError: it is not JSON.
         RecursionError: it is nested too deep.
     """
+    bounded(text, most)
     values = decoded(text, _DECODER)
     if is_deep(values):
         raise RecursionError
@@ -62,6 +66,8 @@ class KnownBody:
     ends: list[int] = field(default_factory=list)
     weights: list[int] = field(default_factory=list)
     """About the bytes that the values up to the end of each message take in memory."""
+    most: int = 0
+    """A number of values that its text does not exceed."""
 
     @property
     def weight(self) -> int:
@@ -110,36 +116,38 @@ class KnownBodies:
         self._mark = token_hex(16)
         """Takes the place of the messages while the rest is parsed; no client can know it."""
 
-    def parsed(self, text: str, owner: tuple[str, ...] = ()) -> ParsedBody:
-        """Return the values of a body; clients with different owners share nothing.
+    def parsed(self, text: str, most: int, owner: tuple[str, ...] = ()) -> ParsedBody:
+        """Return the values of a body that may have at most so many; clients with different owners share nothing.
 
         Raises:
+            HttpProblem: it has more.
             ValueError: it is not JSON.
             RecursionError: it is nested too deep.
         """
         found = _LIST.search(text, 0, _REACH)
         try:
-            body = None if found is None else self._continued(text, found, owner)
+            body = None if found is None else self._continued(text, most, found, owner)
         except (ValueError, RecursionError):
             body = None  # The parser of the whole says what is wrong.
-        return parsed(text) if body is None else body
+        return parsed(text, most) if body is None else body
 
-    def _continued(self, text: str, found: re.Match[str], owner: tuple[str, ...]) -> ParsedBody | None:
+    def _continued(self, text: str, most: int, found: re.Match[str], owner: tuple[str, ...]) -> ParsedBody | None:
         """Return the values of a body with a list of messages; `None` for any other, or if it is nested too deep.
 
         Raises:
+            HttpProblem: it has too many values.
             ValueError: it is not JSON.
             RecursionError: it is nested too deep.
         """
-        body, decode = KnownBody(), decode_of(text, _DECODER)
-        at = body.read(text, decode, found.end(), _FIRST)
+        body, at = _begun(text, most, found.end())
         name = (*owner, text[: body.ends[-1]]) if len(body.items) == _FIRST else None
         before = None if name is None else self._get(name)
         same = 0 if before is None else before.shared(text)
         if before is not None:
             body.items, body.ends, body.weights = before.items[:same], before.ends[:same], before.weights[:same]
             at = _following(text, body.ends[-1])
-        end = body.read(text, decode, at)
+        body.most = bounded(text, most, start=at if before else 0, known=before.most if before else 0)
+        end = body.read(text, decode_of(text, _DECODER), at)
         values = decoded(f'{text[: found.end()]}"{self._mark}"{text[end:]}', _DECODER)
         if not isinstance(values, dict) or values.get(found[1]) != [self._mark]:
             return None  # The list stands inside of another value, or the key stands twice.
@@ -170,6 +178,30 @@ class KnownBodies:
             self._weight += body.weight
             while self._weight > self._most:
                 self._weight -= self._known.popitem(last=False)[1].weight
+
+
+def _begun(text: str, most: int, at: int) -> tuple[KnownBody, int]:
+    """Return the first messages of a body, and the position of the next one, or of the bracket after the last.
+
+    A start of the text that is short enough cannot have too many values, so it is read before these are counted.
+
+    Raises:
+        HttpProblem: the body has too many values.
+        ValueError: they are not a list.
+        RecursionError: they are nested too deep.
+    """
+    start = text[:most]
+    with suppress(ValueError):
+        body, next_ = _first(start, at)
+        if next_ < len(start):
+            return body, next_
+    bounded(text, most)
+    return _first(text, at)
+
+
+def _first(text: str, at: int) -> tuple[KnownBody, int]:
+    body = KnownBody()
+    return body, body.read(text, decode_of(text, _DECODER), at, _FIRST)
 
 
 def _following(text: str, end: int) -> int:

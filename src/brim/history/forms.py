@@ -17,6 +17,7 @@ from brim.history.note import note
 from brim.history.priority import NAMES
 from brim.history.repair import Repair
 from brim.history.turns import Turns
+from brim.receipts.receipt import Part
 from brim.truncate import Truncator, truncator
 from brim.truncate.base import shrink
 from brim.wire.base import changed
@@ -64,16 +65,16 @@ class Forms:
         self._twins: dict[int, tuple[int, dict[int, Form]]] = {}
         self._repeats = -1
         self._rooms: dict[tuple[int, int, bool], int] = {}
-        self._handles = (0, dict[tuple[int, int], str]())
+        self._parts = (0, dict[tuple[int, int], Part]())
 
-    def handles(self, generation: int) -> dict[tuple[int, int], str]:
-        """Return the handles of turns that receipts have computed, by their first and last position, to add to.
+    def parts(self, generation: int) -> dict[tuple[int, int], Part]:
+        """Return what receipts say of turns that were dropped, by their first position and the one after, to add to.
 
-        They hold for one generation of the turns.
+        Receipts of a history that grows have most of them in common. They hold for one generation of the turns.
         """
-        if self._handles[0] != generation:
-            self._handles = (generation, {})
-        return self._handles[1]
+        if self._parts[0] != generation:
+            self._parts = (generation, {})
+        return self._parts[1]
 
     def whole(self, position: int) -> Form:
         """Return a message as it is."""

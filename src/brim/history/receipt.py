@@ -7,6 +7,7 @@ written when it is first read.
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -22,6 +23,9 @@ from brim.receipts.section import Priority
 from brim.wire import plain
 
 _STAYS, _TURN = int(Priority.REQUIRED), int(Priority.MEDIUM)
+
+_WHOLE = "it fits whole"
+_CUT = "a part of it stays, the rest was left out to make room"
 
 _VALUES = ("select", "within", "recent", "older", "query", "pin_first_user", "excerpts", "note")
 _EITHER = ("pin", "embed", "summarise", "classify")
@@ -120,55 +124,58 @@ class HistoryRecord:
         return [position for position in self.turns.system if position < self.length]
 
     def _turn_parts(self) -> Iterator[Part]:
-        turns, edits = self.turns, self.fit.sent
+        turns = self.turns
         kept = set(self.fit.kept_turns())
-        task, instruction = (None if at is None else turns.turn_of(at) for at in (turns.task, turns.instruction))
-        stay = {task, instruction, self.count - 1}
-        for turn, members in enumerate(self._members()):
-            size = sum(turns.units[position] for position in members)
-            forms = {position: edits[position] for position in members if position in edits}
-            used = size + sum(form.units - turns.units[position] for position, form in forms.items())
-            state: State = "cut" if forms else "whole"
-            if turn not in kept or self._is_empty(members):
-                state, used = "dropped", 0
-            reason = self._repair_reason(members) if turn in kept else ""
-            reason = reason or self._reason(turn, state, size, is_task=turn == task)
-            required = turn in stay
-            yield Part(
-                self._name(members),
-                state,
-                _STAYS if required else _TURN,
-                required,
-                size,
-                size,
-                used,
-                used,
-                reason,
-                self._handle(members),
-            )
+        stay = {turns.turn_of(at) for at in (turns.task, turns.instruction) if at is not None} | {self.count - 1}
+        for turn, part in enumerate(self._dropped_parts()):
+            if turn in kept:
+                yield self._kept_part(turn, part, required=turn in stay)
+            elif turn in stay:
+                reason = self.fit.reasons.get(turn, part.reason)
+                yield part._replace(priority=_STAYS, required=True, reason=reason)
+            else:
+                yield part
 
-    def _handle(self, members: list[int]) -> str:
-        """Return the handle of a turn; receipts of a history that grows have most turns in common."""
-        known, key = self.fit.forms.handles(self.turns.generation), (members[0], members[-1]) if members else (0, -1)
-        if key not in known:
-            known[key] = handle(written([self.turns.raws[position] for position in members]))
-        return known[key]
+    def _dropped_parts(self) -> Iterator[Part]:
+        """Yield each turn as one that was dropped."""
+        known = self.fit.forms.parts(self.turns.generation)
+        how = f"by {self.fit.options.select}, its"
+        for edges in pairwise([*self.turns.starts[: self.count], self.length]):
+            part = known.get(edges)
+            if part is None or not part.reason.startswith(how):
+                part = known[edges] = self._dropped_part(self._members(*edges), how)
+            yield part
 
-    def _members(self) -> Iterator[list[int]]:
-        """Yield the positions of each turn's messages, without those that always stay."""
-        edges, fixed = [*self.turns.starts[: self.count], self.length], set(self._system())
-        for start, stop in pairwise(edges):
-            yield [position for position in range(start, stop) if position not in fixed]
+    def _dropped_part(self, members: list[int], how: str) -> Part:
+        turns = self.turns
+        size = sum(turns.units[position] for position in members)
+        reason = f"{how} {size:,} {turns.meter.unit} were not among those that fit"
+        stored = handle(written([turns.raws[position] for position in members]))
+        return Part(self._name(members), "dropped", _TURN, False, size, size, 0, 0, reason, stored)
 
-    def _reason(self, turn: int, state: str, size: int, *, is_task: bool) -> str:
-        fit = self.fit
-        if state == "whole":
-            return "it fits whole"
-        if turn in fit.reasons and (state != "dropped" or is_task):
-            return fit.reasons[turn]
-        if state == "cut":
-            return "a part of it stays, the rest was left out to make room"
-        return f"by {fit.options.select}, its {size:,} {self.turns.meter.unit} were not among those that fit"
+    def _kept_part(self, turn: int, part: Part, *, required: bool) -> Part:
+        """Return a turn that was kept, or what is left of it."""
+        members, edits, units = self._turn(turn), self.fit.sent, self.turns.units
+        forms = {position: edits[position] for position in members if position in edits}
+        state: State = "dropped" if self._is_empty(members) else "cut" if forms else "whole"
+        saved = sum(units[position] - form.units for position, form in forms.items())
+        used = 0 if state == "dropped" else part.size - saved
+        reason = _WHOLE if state == "whole" else part.reason if state == "dropped" else _CUT
+        if state == "cut" or (state == "dropped" and required):
+            reason = self.fit.reasons.get(turn, reason)
+        reason = self._repair_reason(members) or reason
+        priority = _STAYS if required else _TURN
+        return part._replace(state=state, priority=priority, required=required, granted=used, used=used, reason=reason)
+
+    def _members(self, start: int, stop: int) -> list[int]:
+        """Return the positions of a turn's messages, without those that always stay."""
+        system = self.turns.system
+        fixed = system[bisect_left(system, start) : bisect_left(system, stop)]
+        return [position for position in range(start, stop) if position not in fixed]
+
+    def _turn(self, turn: int) -> list[int]:
+        stop = self.turns.starts[turn + 1] if turn + 1 < self.count else self.length
+        return self._members(self.turns.starts[turn], stop)
 
     def _repair_reason(self, members: list[int]) -> str:
         """Return what was wrong with a turn for this fit alone, such as a call without a result."""
@@ -187,7 +194,7 @@ class HistoryRecord:
         fit = self.fit
         kept, total = fit.steps
         touched = {self.turns.turn_of(position) for position, form in fit.sent.items() if form.raw is None}
-        empty = sum(turn in touched and self._is_empty(members) for turn, members in enumerate(self._members()))
+        empty = sum(self._is_empty(self._turn(turn)) for turn in touched)
         return {
             "select": fit.options.select,
             "note": fit.note,

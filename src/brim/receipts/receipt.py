@@ -99,8 +99,8 @@ class Part(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the part as JSON values, without entries and ids if it has none."""
-        row = self._asdict() | {"entries": list(self.entries), "ids": list(self.ids)}
-        return {key: value for key, value in row.items() if value or key not in ("entries", "ids")}
+        lists = {"entries": list(self.entries), "ids": list(self.ids)} if self.entries or self.ids else {}
+        return dict(zip(self._fields[:-2], self, strict=False)) | {key: value for key, value in lists.items() if value}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Part:
