@@ -1164,7 +1164,7 @@ AREAS = (
         (
             ("the shortest beginning wins", "best = max(lengths.values()", "best = min(lengths.values()"),
             ("nothing is ever forgotten", "gone.append(self._drop(name))", "pass"),
-            ("one that is too large stays", "if size > _MOST_OF_ONE and not logged and own:", "if False:"),
+            ("one that is too large stays", "if size > most * share and not logged and own:", "if False:"),
         ),
     ),
     Area(

@@ -22,7 +22,7 @@ async def start(app):
     app["s"] = aiohttp.ClientSession(auto_decompress=False)
     yield
     await app["s"].close()
-app = web.Application()
+app = web.Application(client_max_size=1 << 30)
 app.cleanup_ctx.append(start)
 app.router.add_post("/{path:.*}", forward)
 web.run_app(app, host="127.0.0.1", port=int(sys.argv[2]), print=None, access_log=None)
@@ -49,3 +49,7 @@ def memory(pid: int, field: str = "VmRSS") -> float:
     """Return the memory of a process in MB."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
+
+
+if __name__ == "__main__":  # `gateway_process.py UPSTREAM PORT` is that proxy.
+    exec(PASS)

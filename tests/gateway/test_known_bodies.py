@@ -7,16 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from brim.errors import SourceError
 from brim.files.depth import is_deep
+from brim.files.json_body import body_of, is_strict
 from brim.files.long_json import decode_of
 from brim.gateway import known_bodies
 from brim.gateway.client_request import read
 from brim.gateway.known_bodies import KnownBodies, parsed
 from brim.gateway.problem import HttpProblem
+from brim.wire.base import MESSAGE_KEYS
 from gateway.conftest import asked, conversation, counted, post
 from properties import examples
 
-ROOM = 1_000_000
+ROOM = 10_000_000
 MOST = 250_000
 GROWN = [{"role": "user", "content": f"{i}"} for i in range(40)]
 
@@ -179,22 +182,90 @@ def test_what_a_body_repeats_is_not_parsed_again_and_other_clients_share_nothing
     assert not any(one is two for one in first for two in other)
 
 
+def messages_of(bodies, messages):
+    return bodies.parsed(json.dumps({"messages": messages}), MOST).values["messages"]
+
+
 def test_the_memory_of_bodies_is_bounded():
-    bodies, known = KnownBodies(60_000), []
-    for number in range(30):
-        talk = [{"role": "user", "content": f"{number} " * 200}, *GROWN]
-        known.append(bodies.parsed(json.dumps({"messages": talk}), MOST).values["messages"])
-    again = [bodies.parsed(json.dumps({"messages": messages}), MOST).values["messages"] for messages in reversed(known)]
-    kept = [one[0] is two[0] for one, two in zip(reversed(known), again, strict=True)]
+    bodies = KnownBodies(240_000)
+    talks = [[{"role": "user", "content": f"{number} " * 100}, *GROWN] for number in range(30)]
+    known = [[messages_of(bodies, talk) for _ in range(2)][1] for talk in talks]
+    again = [messages_of(bodies, talk) for talk in reversed(talks)]
+    kept = [one[5] is two[5] for one, two in zip(reversed(known), again, strict=True)]
     assert kept[0]
     assert not any(kept[10:])
-    kept = bodies.parsed(json.dumps({"messages": GROWN}), MOST).values["messages"]
-    huge = {"messages": [{"role": "user", "content": "x"} for _ in range(1_000)]}
-    one, two = (bodies.parsed(json.dumps(huge), MOST).values["messages"] for _ in range(2))
-    assert one[0] is not two[0]
-    assert (
-        bodies.parsed(json.dumps({"messages": GROWN}), MOST).values["messages"][0] is kept[0]
-    )  # It takes no other's place.
+    kept = [messages_of(bodies, GROWN) for _ in range(2)][1]
+    huge = [{"role": "user", "content": "x"} for _ in range(1_000)]
+    one, two, three = (messages_of(bodies, huge) for _ in range(3))
+    assert one[5] is not two[5]
+    assert two[5] is not three[5]
+    assert messages_of(bodies, GROWN)[5] is kept[5], "a body that is too large takes no other's place"
+
+
+def test_a_large_body_is_remembered_with_the_second_request_of_its_conversation():
+    bodies = KnownBodies(240_000)
+    first, second, third = (messages_of(bodies, GROWN) for _ in range(3))
+    assert first == second == third == GROWN
+    assert second[5] is not first[5]
+    assert third[5] is second[5]
+
+
+def test_first_messages_that_are_large_are_not_remembered():
+    bodies = KnownBodies(240_000)
+    for number in range(3):
+        messages_of(bodies, [{"role": "user", "content": f"{number}" * 6_000}, *GROWN])
+    assert not bodies._known
+
+
+@pytest.mark.parametrize("key", ["messages", "input", "contents"])
+@pytest.mark.parametrize("spaced", [False, True])
+def test_positions_are_those_of_a_reader_of_the_whole_and_what_was_checked_is_not_read_again(key, spaced, monkeypatch):
+    read_starts = []
+    monkeypatch.setattr(known_bodies, "is_strict", lambda text, at: read_starts.append(len(at)) or is_strict(text, at))
+    bodies, messages = KnownBodies(ROOM), [{"role": "user", "content": "é\n" * 3}, {"a": 1}]
+    for _ in range(4):
+        messages = [*messages, {"role": "user", "content": "more"}]
+        made = {"model": "m", key: messages, "max_tokens": 5, "tools": [{"name": "t"}]}
+        text = json.dumps(made, indent=1 if spaced else None, ensure_ascii=False)
+        known, whole = bodies.parsed(text, MOST).known.strict("here", text), body_of(text, "here", MESSAGE_KEYS)
+        assert [*known.spans] == [*whole.spans] == known.spans[:]
+        assert (known.items, known.values, known.starts, known.whole) == (
+            whole.items,
+            whole.values,
+            whole.starts,
+            whole.whole,
+        )
+        assert [*known.values] == [*whole.values]
+        assert known.with_items([known.spans[1], '{"b": 2}']) == whole.with_items([whole.spans[1], '{"b": 2}'])
+    assert read_starts == [3, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"messages": [%s, {"a": 1, "a": 2}]}',
+        '{"messages": [%s, {"a": NaN}]}',
+        '{"messages": [%s], "a": 1, "a": 2}',
+        '{"messages": [%s], "a": {"b": 1,\n "b": 2}}',
+        '{"messages": [%s], "input": []}',
+        '{"input": [],\n "messages": [%s]}',
+    ],
+)
+def test_a_body_that_can_be_read_in_two_ways_is_refused_as_by_a_reader_of_the_whole(text):
+    bodies, known = KnownBodies(ROOM), ",\n ".join(map(json.dumps, GROWN))
+    ours(bodies, f'{{"messages": [{known}]}}')
+    for _ in range(2):
+        told = []
+        for reader in (
+            lambda text: bodies.parsed(text, MOST).known.strict("here", text),
+            lambda text: body_of(text, "here", MESSAGE_KEYS),
+        ):
+            try:
+                found = reader(text % known)
+                told.append((found.items, found.whole, [*found.spans]))
+            except SourceError as error:
+                told.append(str(error))
+        assert told[0] == told[1]
 
 
 def test_conversations_that_are_cut_leave_what_is_known_unchanged(gateway, upstream):

@@ -24,7 +24,7 @@ from brim import fit_messages
 from brim.audit.formats import FORMATS, found
 from brim.audit.records import _record
 from brim.doctor.finding import proposed_change
-from brim.errors import BrimError
+from brim.errors import BrimError, SourceError
 from brim.files.json_body import body_of
 from brim.files.long_json import decoded
 from brim.files.source import parse
@@ -199,8 +199,10 @@ def _known_bodies(text: str) -> None:
     bodies, start = KnownBodies(1 << 30), '{"messages": [{"a": 1}, {"b": 2}'
     said = json.dumps({"content": text})
     for end in (f", {text}", f", {text}]}}", f", {said}]}}", f", {said}, {said}]}}", f', {said}], "x": {text}'):
-        with contextlib.suppress(ValueError, RecursionError):
-            bodies.parsed(start + end, 250_000)
+        with contextlib.suppress(ValueError, RecursionError, SourceError):
+            known = bodies.parsed(start + end, 250_000).known
+            if known is not None:
+                known.strict("the request", start + end)
 
 
 def _stream(text: str) -> bytes:

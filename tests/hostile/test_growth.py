@@ -85,6 +85,8 @@ _INSIDE = {
     "files.long_json.occurrences": "gateway.client_request.read",
     "gateway.known_bodies.KnownBody.read": "gateway.known_bodies.KnownBodies.parsed",
     "gateway.known_bodies.KnownBody.shared": "gateway.known_bodies.KnownBodies.parsed",
+    "gateway.known_bodies.KnownBody.strict": "gateway.known_bodies.KnownBodies.parsed",
+    "files.json_body.is_strict": "gateway.known_bodies.KnownBodies.parsed",
     "gateway.identity.has_key": "gateway.identity.cleaned",
     "gateway.identity.names_of": "gateway.identity.named",
     "gateway.recall.offered": "files.json_body.body_of",

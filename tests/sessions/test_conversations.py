@@ -59,7 +59,7 @@ def test_a_request_that_fits_is_sent_as_it_came():
     request = Conversations(4_000, model="gpt-4o").request(given)
     assert not request.changed
     assert all(sent is raw for sent, raw in zip(request.messages, given, strict=True))
-    assert request.places == list(range(len(given)))
+    assert [*request.places] == [*range(len(given))]
 
 
 def test_a_conversation_that_grows_is_one_session_and_never_over():
@@ -474,3 +474,30 @@ def test_pins_and_restored_texts_of_the_studio_are_in_the_next_request_and_nothi
     compactions = again.session._journal.store.entries("nightly", kinds=["compaction"])
     assert all(entry.body["trigger"] == "cut" for entry in compactions)
     assert f"Restored from earlier ({found[1]})" in json.dumps(again.messages)
+
+
+TALK = [{"role": "user", "content": "task"}, {"role": "assistant", "content": "ok"}, {"role": "user", "content": "go"}]
+LOGGED = pytest.mark.parametrize("log", [True, False], ids=["with a log", "without"])
+
+
+@LOGGED
+def test_the_list_of_the_caller_stays_its_own(log):
+    conversations, messages = Conversations(brim.Window(10_000), meter="chars", log=log), list(TALK)
+    for _ in range(2):
+        made = conversations.request(messages)
+        assert made.messages == messages
+        assert made.messages is not messages
+        messages = [*messages, {"role": "assistant", "content": "done"}]
+
+
+@LOGGED
+def test_a_change_before_a_message_that_is_the_same_object_is_noticed(log):
+    conversations = Conversations(brim.Window(10_000), meter="chars", log=log)
+    conversations.request(list(TALK), session="one")
+    changed = [TALK[0], {"role": "assistant", "content": "ok " * 50}, *TALK[2:], {"role": "assistant", "content": "a"}]
+    made, alone = (
+        each.request(changed, session="one")
+        for each in (conversations, Conversations(brim.Window(10_000), meter="chars", log=log))
+    )
+    assert made.messages == changed
+    assert made.before == alone.before

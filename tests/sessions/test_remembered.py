@@ -25,23 +25,21 @@ def filled(sizes, *, logged=False, most=10):
 @pytest.mark.parametrize(
     ("sizes", "left"),
     [
-        ({"a": 40, "b": 40, "c": 20}, ["a", "b", "c"]),
-        ({"a": 40, "b": 40, "c": 21}, ["b", "c"]),
-        ({"a": 40, "b": 40, "c": 70}, ["c"]),
+        ({"a": 60, "b": 60, "c": 20}, ["a", "b", "c"]),
+        ({"a": 60, "b": 60, "c": 21}, ["b", "c"]),
+        ({"a": 40, "b": 40, "c": 70, "d": 70}, ["c", "d"]),
         ({"a": 40, "b": 71}, ["a"]),
     ],
-    ids=["all fit", "the oldest goes", "one is left", "one that is too large is not remembered"],
+    ids=["all fit", "the oldest goes", "two take all", "one that is more than half is not remembered"],
 )
 def test_the_size_of_all_is_bounded(monkeypatch, sizes, left):
-    monkeypatch.setattr(remembered, "_MOST_BYTES", 100)
-    monkeypatch.setattr(remembered, "_MOST_OF_ONE", 70)
+    monkeypatch.setattr(remembered, "_MOST_BYTES", 140)
     assert filled(sizes) == left
 
 
 def test_a_session_with_a_log_stays_however_large_it_is(monkeypatch):
-    monkeypatch.setattr(remembered, "_MOST_BYTES", 100)
-    monkeypatch.setattr(remembered, "_MOST_OF_ONE", 70)
-    assert filled({"a": 40, "b": 101}, logged=True) == ["b"]
+    monkeypatch.setattr(remembered, "_MOST_BYTES", 140)
+    assert filled({"a": 40, "b": 141}, logged=True) == ["b"]
 
 
 def test_their_number_is_bounded():
@@ -49,8 +47,7 @@ def test_their_number_is_bounded():
 
 
 def test_one_at_work_is_not_forgotten(monkeypatch):
-    monkeypatch.setattr(remembered, "_MOST_BYTES", 100)
-    monkeypatch.setattr(remembered, "_MOST_OF_ONE", 70)
+    monkeypatch.setattr(remembered, "_MOST_BYTES", 140)
     known = RememberedConversations(10)
     busy, newest = conversation("busy"), conversation("newest")
     known.put("busy", busy)
@@ -59,3 +56,14 @@ def test_one_at_work_is_not_forgotten(monkeypatch):
         known.put("newest", newest)
         known.forget(newest, 70, logged=False)
     assert [each.name for each in known] == ["busy", "newest"]
+
+
+def test_one_that_has_grown_may_take_more(monkeypatch):
+    monkeypatch.setattr(remembered, "_MOST_BYTES", 100)
+    known, one = RememberedConversations(10), conversation("one")
+    known.put("one", one)
+    for size in (50, 75):
+        known.forget(one, size, logged=False)
+        assert [*known] == [one]
+    known.forget(one, 76, logged=False)
+    assert [*known] == []

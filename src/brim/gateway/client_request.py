@@ -12,7 +12,7 @@ from typing import Any
 from brim.errors import SourceError
 from brim.files.depth import MOST_DEPTH
 from brim.files.json_body import JsonBody, body_of
-from brim.gateway.known_bodies import ParsedBody, parsed
+from brim.gateway.known_bodies import EACH_VALUE, KnownBody, ParsedBody, parsed
 from brim.gateway.problem import BEDROCK, CHAT, GEMINI, MESSAGES, RESPONSES, HttpProblem
 from brim.history.request_body import RequestBody, request_of
 from brim.meter import BaseMeter
@@ -34,8 +34,6 @@ _FILES = re.compile(
     r'|"(?:inlineData|inline_data|fileData|file_data|image|audio|video|document)"\s*:\s*\{'
 )
 """Parts of messages that take other tokens than those of their JSON."""
-_EACH_VALUE = 400
-"""Bytes that a value of an object takes in memory, beside its text: many short messages take more than a long one."""
 _STEP = 1_000_000
 """Bytes that are searched at a time."""
 _LONGEST_MODEL = 512
@@ -59,6 +57,8 @@ class ClientRequest:
     """The model that its path or its body names, or what stands for a name that may be a secret."""
     weight: int | None = None
     """About the bytes that its values take in memory, if that was found out while it was parsed."""
+    known: KnownBody | None = field(default=None, repr=False)
+    """Its messages and where they stand, if that was found out."""
 
     @property
     def format(self) -> Format:
@@ -104,7 +104,7 @@ class ClientRequest:
         if self.weight is not None:
             return self.weight
         pieces = (self.raw[at : at + _STEP] for at in range(0, len(self.raw), _STEP))
-        return len(self.raw) + _EACH_VALUE * sum(piece.count(b'":') - piece.count(b'\\":') for piece in pieces)
+        return len(self.raw) + EACH_VALUE * sum(piece.count(b'":') - piece.count(b'\\":') for piece in pieces)
 
     def _fields(self, request: RequestBody) -> dict[str, Any]:
         """Return the fields besides messages, system prompt and tools; Chat Completions has no field `system`."""
@@ -118,8 +118,10 @@ class ClientRequest:
         Raises:
             HttpProblem: the body can be read in two ways, so it cannot be shortened.
         """
+        known = self.known
         try:
-            return request_of(body_of(self.text, _PLACE, MESSAGE_KEYS))
+            body = body_of(self.text, _PLACE, MESSAGE_KEYS) if known is None else known.strict(_PLACE, self.text)
+            return request_of(body)
         except SourceError as error:
             raise HttpProblem(400, f"{error}; the request is too long, and its body cannot be shortened") from error
 
@@ -134,7 +136,7 @@ def read(
     """
     try:
         text = raw.decode()
-        values, weight = parse(text, most_values)
+        values, weight, known = parse(text, most_values)
     except RecursionError:
         raise HttpProblem(400, f"the body is nested more than {MOST_DEPTH} levels deep") from None
     except json.JSONDecodeError as error:
@@ -156,7 +158,15 @@ def read(
     else:
         problem = ""
     return ClientRequest(
-        route=route, raw=raw, text=text, values=values, request=request, problem=problem, model=model, weight=weight
+        route=route,
+        raw=raw,
+        text=text,
+        values=values,
+        request=request,
+        problem=problem,
+        model=model,
+        weight=weight,
+        known=known,
     )
 
 

@@ -15,7 +15,7 @@ MOST_HEAD = 131_072
 """Bytes of a request line with its headers, and of the trailers after a body; clients need a few thousand."""
 HEAD_SECONDS = 30
 """Seconds in which they must arrive."""
-_GATHERED = 1024 * 1024
+_GATHERED = 4 * 1024 * 1024
 """Bytes of a body that are passed on in one piece, if so many come: each piece costs a turn of the event loop."""
 _OFFERS = (b"upgrade", b"http2-settings")
 """Headers by which a client offers another protocol."""

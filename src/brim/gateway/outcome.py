@@ -139,7 +139,7 @@ def written(ask: ClientRequest, plan: GatewayPlan, made: FittedRequest) -> FitOu
             request=made,
         )
     strict = ask.strict
-    text = strict.written(made.written(strict.messages, lambda raw: raw)) if made.changed else ask.text
+    text = strict.placed(made.messages, made.places) if made.changed else ask.text
     if made.recalls:
         text = recall_offer.offered(text, ask.format)
     if made.answer is not None:

@@ -28,8 +28,8 @@ from brim.store import open_store
 
 T = TypeVar("T")
 
-_BODIES = 4
-"""The part of the memory for conversations, one in so many, that their parsed bodies may take beside them."""
+_BODIES = 3 / 4
+"""The part of the memory for conversations that their parsed bodies may take beside them."""
 
 
 class GatewayState:
@@ -66,7 +66,7 @@ class GatewayState:
             capture=settings.capture,
         )
         """The engine: windows, meters, conversations."""
-        self.bodies = KnownBodies(settings.memory // _BODIES)
+        self.bodies = KnownBodies(int(settings.memory * _BODIES))
         """What was parsed of the newest bodies."""
         self.sections = HeldSections(settings.sessions)
         """The sections that rules added to the newest prompts of conversations that were cut."""

@@ -161,11 +161,16 @@ class RequestBody:
         """Return the body with these messages in place of its own."""
         if len(messages) == len(self.messages) and all(map(is_, messages, self.messages)):
             return self.body.text
+        at = {id(raw): index for index, raw in enumerate(self.messages)}
+        return self.placed(messages, [at.get(id(raw)) for raw in messages])
+
+    def placed(self, messages: Sequence[Any], places: Sequence[int | None]) -> str:
+        """Return the body with other messages; `places` has the index of each that is one of its own, else `None`."""
         if self.body.items is None:  # The input is a text, and stays one if possible.
             text = messages[0]["content"] if len(messages) == 1 else None
             return self.body.spliced(_json(text if isinstance(text, str) else list(messages)))
-        places = {id(raw): span for raw, span in zip(self.messages, self.body.spans, strict=True)}
-        return self.body.with_items([places[id(raw)] if id(raw) in places else _json(raw) for raw in messages])
+        spans, pairs = self.body.spans, zip(messages, places, strict=True)
+        return self.body.with_items([_json(raw) if place is None else spans[place] for raw, place in pairs])
 
     def budget(self, model: str | None) -> int:
         """Return the window of a model without the answer that the body allows for.

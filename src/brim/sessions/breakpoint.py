@@ -40,7 +40,8 @@ def add_breakpoint(made: FittedRequest) -> None:
     # As long as the mark that follows: what is stored for longer has to come first.
     message = _with_mark(bare(made.messages[at]), after[0])
     if message is not None:
-        made.messages[at], made.places[at] = message, None
+        made.messages[at] = message
+        made.places = [*made.places[:at], None, *made.places[at + 1 :]]
 
 
 def _marks(messages: Iterable[Any]) -> Iterator[Any]:

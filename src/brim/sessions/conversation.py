@@ -75,6 +75,8 @@ class Conversation(ABC):
         """The messages that are known, and what they were found by when they were last looked at."""
         self._compared: tuple[Any, Any, int | None] = (None, None, None)
         """The last messages that were compared with those that are known, and with which result."""
+        self._dicts = True
+        """Whether all that are known are dictionaries."""
 
     @property
     @abstractmethod
@@ -89,8 +91,14 @@ class Conversation(ABC):
     def shared(self, messages: Sequence[Any]) -> int:
         """Return with how many of its messages these begin; a system prompt before them may tell another time."""
         known = self.known
+        if self._dicts and _begins(messages, known):
+            return len(known)
         first = leading(known)
         return _common(known, messages, first) if leading(messages) == first else 0
+
+    def _note_kinds(self, new: Sequence[Any], had: int) -> None:
+        """Take the kinds of the messages that come after those that are known."""
+        self._dicts = (self._dicts or not had) and all(type(raw) is dict for raw in new)
 
     def continues(self, messages: Sequence[Any]) -> int | None:
         """Return how many messages are known, if these begin with them; else `None`.
@@ -180,8 +188,6 @@ class LoggedConversation(Conversation):
         """Whether the log has to be read again before anything is written."""
         self._sent: tuple[Sequence[Any], list[tuple[int | None, Any]]] = ((), [])
         """The newest prompt that was cut, and where its messages stand among the known ones."""
-        self._dicts = True
-        """Whether all that are known are dictionaries."""
         self._know_logged(known)
 
     @property
@@ -193,10 +199,6 @@ class LoggedConversation(Conversation):
     def known(self) -> Sequence[Any]:
         """The messages of its newest request."""
         return self._known
-
-    def shared(self, messages: Sequence[Any]) -> int:
-        """Return with how many of its messages these begin."""
-        return len(self._known) if self._dicts and _begins(messages, self._known) else super().shared(messages)
 
     def fit(self, request: RequestInput, room: Room, most: int | None = None) -> FittedRequest:  # noqa: ARG002
         """Return the request that fits: what is new is added to the session, and its prompt is sent.
@@ -311,7 +313,8 @@ class LoggedConversation(Conversation):
         self._newest, self._behind = None, False
 
     def _know_logged(self, known: Sequence[Any]) -> None:
-        self._known, self._sent, self._dicts = list(known), ((), []), all(type(raw) is dict for raw in known)
+        self._known, self._sent = list(known), ((), [])
+        self._note_kinds(known, 0)
         self._places = _paired(self.session.messages, self._known)
         self.weight = _EACH_SESSION + sum(map(weight_of, self._known))
 
@@ -319,8 +322,7 @@ class LoggedConversation(Conversation):
         """Take the messages that came after those that are known."""
         if not had:
             self._known, self._places, self._sent, self.weight = [], {}, ((), []), _EACH_SESSION
-            self._dicts = True
-        self._dicts = self._dicts and all(type(raw) is dict for raw in new)
+        self._note_kinds(new, had)
         self._known[had:] = new
         self._places.update((id(raw), place) for place, raw in enumerate(new, start=had))
         self.weight += sum(map(weight_of, new))
@@ -337,14 +339,16 @@ def logged_messages(store: Store, session: str) -> list[Any]:
     return known
 
 
-def _begins(messages: Sequence[Any], known: list[Any]) -> bool:
+def _begins(messages: Sequence[Any], known: Sequence[Any]) -> bool:
     """Return whether messages begin with those that are known, for a client that keeps the objects of its messages.
 
     Two lists are ordered by their first difference. It is found without a slice of either, which would touch every
     message; and if there is one, it has no order, since all that are known are dictionaries.
     """
     last = len(known) - 1
-    if type(messages) is not list or not 0 <= last < len(messages) or messages[last] is not known[last]:
+    if type(messages) is not list or type(known) is not list:
+        return False
+    if not 0 <= last < len(messages) or messages[last] is not known[last]:
         return False
     try:
         return known <= messages
@@ -354,7 +358,7 @@ def _begins(messages: Sequence[Any], known: list[Any]) -> bool:
 
 def _common(known: Sequence[Any], messages: Sequence[Any], start: int) -> int:
     """Return the index of the first message, from `start` on, that is not the same in both."""
-    known, messages = _listed(known), _listed(messages)
+    known, messages = listed(known), listed(messages)
     end = min(len(known), len(messages))
     for at in range(start, end, _CHUNK):
         stop = min(at + _CHUNK, end)
@@ -366,7 +370,8 @@ def _common(known: Sequence[Any], messages: Sequence[Any], start: int) -> int:
     return end
 
 
-def _listed(messages: Sequence[Any]) -> list[Any]:
+def listed(messages: Sequence[Any]) -> list[Any]:
+    """Return messages as a list: themselves, if they are one."""
     return messages if type(messages) is list else list(messages)
 
 

@@ -166,7 +166,7 @@ class Conversations:
             extra=extra_tokens,
             changes=changes,
         )
-        return self.fit(request, self.plan(request), name=session)
+        return self.fit(request, self.plan(request), name=session).apart()
 
     def plan(
         self, request: RequestInput, limits: WindowLimits | None = None, meter: Any = None, server: str = ""
@@ -222,7 +222,7 @@ class Conversations:
         if room is None and (most is not None or not self._log):
             room = Room.of(_ENDLESS if most is None else most)
         if room is None or not request.messages:  # Nobody knows what the model holds; a refusal may teach it.
-            made = FittedRequest(messages=[*request.messages], places=[*range(len(request.messages))], input=request)
+            made = FittedRequest(messages=[*request.messages], places=range(len(request.messages)), input=request)
         else:
             key = ConversationKey(request.model, request.format, owner)
             conversation = self._found(request, key, name, plan, room)

@@ -18,7 +18,7 @@ from brim.meter import BaseMeter
 from brim.sessions import recall_tool as recall
 from brim.sessions.beginning import bare, leading, said
 from brim.sessions.context import Context, held_dict, held_from
-from brim.sessions.conversation import Conversation, ConversationKey
+from brim.sessions.conversation import Conversation, ConversationKey, listed
 from brim.sessions.journal import Journal
 from brim.sessions.request import FittedRequest, RequestInput
 from brim.sessions.sent_messages import folded
@@ -61,6 +61,8 @@ class HeldConversation(Conversation):
         """The cut that the store has."""
         self._cuts = 0
         """How often it was cut."""
+        self._indexed: tuple[Any, int, dict[int, int]] = (None, 0, {})
+        """The messages that are known, and the indexes of so many of them."""
 
     @property
     def meter(self) -> BaseMeter:
@@ -84,10 +86,9 @@ class HeldConversation(Conversation):
         correction = self.correction(count, request.messages)
         before = count + correction
         if most is None and before <= room.fits:
-            places: list[int | None] = [*range(len(request.messages))]
             return FittedRequest(
-                messages=list(request.messages),
-                places=places,
+                messages=listed(request.messages),  # Not copied: there may be tens of thousands.
+                places=range(len(request.messages)),
                 input=request,
                 before=before,
                 room=room,
@@ -108,7 +109,7 @@ class HeldConversation(Conversation):
         )
         if request.recall:
             self._shelve(context.left_out(fitted.messages).texts)
-        places = _places(fitted.messages, context.messages)
+        places = self._places(fitted.messages, context.messages)
         made = FittedRequest(
             messages=[
                 bare(raw) if at is None else request.messages[at]
@@ -138,11 +139,23 @@ class HeldConversation(Conversation):
             self._compared = (None, None, None)
             if had is not None and [*map(said, messages[:first])] == [*map(said, context.messages[:first])]:
                 context.extend(messages[had:])
+                self._note_kinds(messages[had:], had)
                 return context
         if held is None and context is not None:
             held = context.history.stable
         kept: Stable | bool = held if self._stable and held is not None else self._stable
-        return Context(scale, messages, stable=kept, format=request.format)
+        context = Context(scale, messages, stable=kept, format=request.format)
+        self._note_kinds(messages, 0)
+        return context
+
+    def _places(self, sent: Sequence[Any], own: list[Any]) -> list[int | None]:
+        """Return the index of each message that is sent as it came."""
+        indexed, known, at = self._indexed
+        if indexed is not own:
+            known, at = 0, {}
+        at.update((id(own[index]), index) for index in range(known, len(own)))
+        self._indexed = own, len(own), at
+        return [at.get(id(raw)) for raw in sent]
 
     def _shelve(self, texts: dict[str, str]) -> None:
         """Keep dropped texts, so that the model can recall them."""
@@ -215,9 +228,3 @@ def _captured(fitted: Fitted, context: Context) -> dict[str, Any]:
         return {}
     masked: dict[str, Any] = map_strings(values, redact)
     return masked
-
-
-def _places(sent: Sequence[Any], own: Sequence[Any]) -> list[int | None]:
-    """Return the index of each message that is sent as it came."""
-    at = {id(raw): index for index, raw in enumerate(own)}
-    return [at.get(id(raw)) for raw in sent]

@@ -18,8 +18,8 @@ from brim.wire.base import jsonable
 _MOST_BYTES = 64 * 1024 * 1024
 """About the memory of the newest requests of all conversations that are remembered, unless a setting says other."""
 
-_MOST_OF_ONE = 32 * 1024 * 1024
-"""About the memory of one of them, unless it has a log."""
+_NEW, _GROWN = 2 / 4, 3 / 4
+"""The part of it that one of them may take, unless it has a log: with its first request, or once it has grown."""
 _DEPTH = 3
 """First messages that a conversation is found by; the system prompt may tell another time, so it is not one of them."""
 _PLAIN, _LISTS = (str, int, float, type(None)), (list, tuple)
@@ -90,13 +90,14 @@ class RememberedConversations:
         size = size or newest.weight or sum(map(weight_of, newest.known))
         own = self._known.get(newest.name) is newest
         self._total += size - newest.size if own else 0
+        share = _GROWN if newest.size else _NEW
         newest.size = size
         gone = []
         if own:
             self._find_by(newest.name, _openings_of(newest))
-        if size > _MOST_OF_ONE and not logged and own:
-            self._drop(newest.name)
         most = _MOST_BYTES if self._memory is None else self._memory
+        if size > most * share and not logged and own:
+            self._drop(newest.name)
         if len(self) > self.most or self._total > most:
             for name, each in list(self._known.items()):
                 if len(self) <= self.most and self._total <= most:

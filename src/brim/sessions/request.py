@@ -54,8 +54,8 @@ class FittedRequest:
     """A request that fits."""
 
     messages: list[Any]
-    """What to send. A message that was not changed is the caller's own object."""
-    places: list[int | None]
+    """What to send. A message that was not changed is the caller's own object; so is the list, out of `fit`."""
+    places: Sequence[int | None]
     """For each message its index among the caller's; `None` for one that brim made: cut, summarised, or a note."""
     input: RequestInput = field(repr=False)
     changed: bool = False
@@ -109,6 +109,12 @@ class FittedRequest:
     def used(self) -> int | None:
         """Tokens of what is sent; `None` if nobody counted."""
         return self.before if self.fitted is None else self.fitted.used + self.input.extra + self.correction
+
+    def apart(self) -> FittedRequest:
+        """Return it with a list of its own, so that nobody who changes the one list changes the other."""
+        if self.messages is self.input.messages:
+            self.messages = list(self.messages)
+        return self
 
     def written(self, given: Sequence[T], make: Callable[[Any], T]) -> list[T]:
         """Return what to send in the caller's own kind of messages.
