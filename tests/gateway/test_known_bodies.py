@@ -213,7 +213,7 @@ def test_a_large_body_is_remembered_with_the_second_request_of_its_conversation(
 def test_first_messages_that_are_large_are_not_remembered():
     bodies = KnownBodies(240_000)
     for number in range(3):
-        messages_of(bodies, [{"role": "user", "content": f"{number}" * 6_000}, *GROWN])
+        messages_of(bodies, [{"role": "user", "content": f"{number}" * 12_000}, *GROWN])
     assert not bodies._known
 
 

@@ -28,7 +28,7 @@ _LIST = re.compile(rf'(?<!\\)"({"|".join(MESSAGE_KEYS)})"[ \t\n\r]*+:[ \t\n\r]*+
 _NEXT = re.compile(r"[ \t\n\r]*+([,\]])[ \t\n\r]*+")
 _FIRST = 2
 """Messages by which the conversation of a body is found: the system prompt and the task, in most."""
-_NEW = 48
+_NEW = 12
 """The part of the memory, one in so many, that the first body of a conversation may take: it may be the only one."""
 _REACH = 1_000_000
 """Characters within which the list of messages begins: a search to the end of a long body stops all threads."""
