@@ -7,6 +7,7 @@ import socket
 import pytest
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from brim.gateway import connection
 from brim.gateway.connection import BoundedProtocol
 from gateway.conftest import asked, conversation
 
@@ -102,9 +103,10 @@ def test_a_long_body_is_passed_on_in_few_pieces(gateway, upstream, monkeypatch, 
         on_body(self, body)
 
     monkeypatch.setattr(HttpToolsProtocol, "on_body", spy)
+    monkeypatch.setattr(connection, "_GATHERED", 200_000)
     url, _ = gateway()
-    body = BODY + b" " * 9_000_000
-    parts = [body[at : at + 250_000] for at in range(0, len(body), 250_000)]
+    body = BODY + b" " * 450_000
+    parts = [body[at : at + 12_500] for at in range(0, len(body), 12_500)]
     if chunked:
         head, parts = CHUNKED.partition(b"\r\n\r\n")[0], [b"%x\r\n%s\r\n" % (len(part), part) for part in parts]
         parts.append(b"0\r\n\r\n")
@@ -113,5 +115,5 @@ def test_a_long_body_is_passed_on_in_few_pieces(gateway, upstream, monkeypatch, 
     request = [HEAD + head + b"\r\n\r\n", *parts]
     assert [status for status, _ in answered(url, request, [HEAD + LENGTH + BODY], request)] == [200] * 3
     assert upstream.bodies == [body, BODY, body]
-    assert len(taken) <= 7, "three pieces of 4 MB each, and one"
+    assert len(taken) <= 7, "three pieces of 200,000 each, and one"
     assert sum(taken) == 2 * len(body) + len(BODY)
