@@ -65,7 +65,7 @@ def parsed(text: str, most: int) -> ParsedBody:
 
 @dataclass(slots=True, kw_only=True)
 class KnownBody:
-    """The messages of a body, and where they end in its text."""
+    """The messages of a body, and where they stand in its text."""
 
     text: str = ""
     """The text to the end of the last message."""
