@@ -1,4 +1,4 @@
-"""Run benchmarks and report them: `python -m bench [names...] [--quick] [--footprint] [--traces DIR] [--out DIR]`."""
+"""Run benchmarks and report them: `python -m bench [names...] [--quick] [--traces DIR] [--out DIR] ...`."""
 
 from __future__ import annotations
 
@@ -36,6 +36,9 @@ BENCHMARKS: dict[str, Callable[[Setting], Outcome]] = {
     "conformance": _later("conformance"),
     "histories": _later("histories"),
     "need": _later("need"),
+    "readable": _later("readable"),
+    "likelihood": _later("likelihood"),
+    "said": _later("said"),
     "recall": _later("recall"),
     "calibration": _later("calibration"),
     "handoff": _later("handoff"),
@@ -52,6 +55,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="a tenth of the size; the gates then prove nothing")
     parser.add_argument("--footprint", action="store_true", help="also install the core into an empty environment")
     parser.add_argument("--traces", type=Path, metavar="DIR", help="recorded runs to replay, instead of made-up ones")
+    parser.add_argument(
+        "--half", choices=("odd", "even", "both"), default="odd", help="which runs: even ones are tuned on"
+    )
+    parser.add_argument("--runs", type=int, metavar="N", help="runs of each file, for readable and likelihood")
+    parser.add_argument("--steps", type=int, metavar="N", help="steps of a run at each budget, for likelihood")
+    parser.add_argument("--budgets", type=int, nargs="+", default=(), metavar="N", help="tokens, for likelihood")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results", metavar="DIR")
     parser.add_argument("--record", type=Path, metavar="DIR", help="also write each one's figures as JSON, NAME.json")
     options = parser.parse_args(arguments)
@@ -61,7 +70,16 @@ def main(arguments: list[str] | None = None) -> int:
     if options.traces and not options.traces.is_dir():
         parser.error(f"--traces must be a folder, and {options.traces} is none")
     traces = options.traces.resolve() if options.traces else None
-    setting = Setting(quick=options.quick, install=options.footprint, traces=traces, out=options.out)
+    setting = Setting(
+        quick=options.quick,
+        install=options.footprint,
+        traces=traces,
+        half=options.half,
+        runs=options.runs,
+        steps=options.steps,
+        budgets=tuple(options.budgets),
+        out=options.out,
+    )
     head = report.machine() + ("- quick: a tenth of the size, the gates prove nothing\n" if options.quick else "")
     print(head)
     outcomes = []

@@ -2,8 +2,8 @@
 
 At each call of a recorded run, the answer that followed names things: paths, ids, identifiers, numbers. Those that
 were said before, outside the system message and the newest two messages, are what the agent needed of its past. Recall
-is the share of them that the prompt holds with what stood around them, so that a list of bare names is worth nothing.
-Deeds are the earlier calls that the prompt still shows. Only prompts that had to be cut are measured.
+is the share of them that the prompt holds with what stood around them on their line, so that a list of bare names is
+worth nothing. Deeds are the earlier calls that the prompt still shows. Only prompts that had to be cut are measured.
 
 The constants of the excerpts were tuned on every n-th run of each file, twelve of a file. The others are measured.
 """
@@ -11,7 +11,6 @@ The constants of the excerpts were tuned on every n-th run of each file, twelve 
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +19,8 @@ from random import Random
 from typing import Any
 
 from bench import peers, registry, trajectories
+from bench.names import LEAST as LEAST_NAME
+from bench.names import names
 from bench.outcome import Cell, Gate, Outcome, Plot, Setting, Table
 from bench.suite import Judge, Message, judge
 from bench.trajectories import Trajectory
@@ -34,9 +35,7 @@ LEAST = 2_000
 _READ, _WRITE = 0.1, 1.25
 """What a token costs that the provider's cache has, and one that is new."""
 _AROUND = 48
-"""Characters on each side that belong to a name."""
-_NAME = 6
-"""Characters of the shortest name."""
+"""Characters on each side that belong to a name, as far as its line goes."""
 _START = 40
 """Characters of the longest argument by which a call is known."""
 _TUNED = 12
@@ -46,8 +45,6 @@ _RUNS = 8
 _ALLOWANCE, _PATIENCE = 60, 300
 """CPU seconds that a peer may spend, and seconds without an answer after which it is given up."""
 Sums = defaultdict[str, float]
-_WORD = re.compile(r"\w[\w./\-@#:]*\w")
-_HUMP = re.compile(r"[a-z][A-Z]")
 
 
 def run(setting: Setting) -> Outcome:
@@ -114,14 +111,14 @@ def replayed(trimmer: Trimmer, trajectory: Trajectory, share: float, judged: Jud
         try:
             sent = list(trimmer.give(trimmer.trim(trimmer.take(history, budget), budget)))
         except Exception:  # Whatever a peer raises, the agent has no prompt and keeps nothing.
-            sums["raised"] += _least(history, judged) <= budget
+            sums["raised"] += least(history, judged) <= budget
             sent = []
         sums["seconds"] += time.process_time() - start
         size = judged.size(sent)
         shared = sum(judged.message(now) for now in _shared(last, sent))
         sums["cost"] += _cost(size, shared)
         last = sent
-        if sum(sizes[:length]) > budget and _least(history, judged) <= budget:
+        if sum(sizes[:length]) > budget and least(history, judged) <= budget:
             add(sums, _kept(history, trajectory.messages[length], sent, size / budget if size <= budget else 0.0))
             sums["over"] += size > budget
     return sums
@@ -136,15 +133,7 @@ def add(sums: Sums, more: Mapping[str, float]) -> None:
 def _kept(history: Sequence[Message], following: Message, sent: Sequence[Message], fill: float) -> dict[str, float]:
     """Return what one prompt keeps of what the next message needs."""
     text = "\n\0".join(part for message in sent for part in judge.texts(message))
-    past = [part for message in history[:-2] if message["role"] != "system" for part in judge.texts(message)]
-    near = "\n".join(
-        part
-        for i, message in enumerate(history)
-        if message["role"] == "system" or i >= len(history) - 2
-        for part in judge.texts(message)
-    )
-    named = {word for part in judge.texts(following) for word in names(part)}
-    wanted = {word for word in named if word not in near and any(word in part for part in past)}
+    past, wanted = _past(history), needs(history, following)
     found: dict[str, float] = {}
     if wanted:
         held = sum(any(around in text for around in surroundings(word, past)) for word in wanted)
@@ -156,22 +145,32 @@ def _kept(history: Sequence[Message], following: Message, sent: Sequence[Message
     return found
 
 
-def names(text: str) -> set[str]:
-    """Return the words of a text that name something: six characters, with a digit, a joint or a hump."""
-    words = {word.rstrip(".:-") for word in _WORD.findall(text)}
-    return {
-        word
-        for word in words
-        if len(word) >= _NAME and (any(c.isdigit() or c in "_/#@." for c in word) or _HUMP.search(word))
-    }
+def needs(history: Sequence[Message], following: Message) -> set[str]:
+    """Return what a message names that stands in the past, but not in the system message or the newest two."""
+    past = _past(history)
+    near = "\n".join(
+        part
+        for i, message in enumerate(history)
+        if message["role"] == "system" or i >= len(history) - 2
+        for part in judge.texts(message)
+    )
+    named = {word for part in judge.texts(following) for word in names(part)}
+    return {word for word in named if word not in near and any(word in part for part in past)}
+
+
+def _past(history: Sequence[Message]) -> list[str]:
+    """Return the texts before the newest two messages, without those of the system."""
+    return [part for message in history[:-2] if message["role"] != "system" for part in judge.texts(message)]
 
 
 def surroundings(word: str, texts: Sequence[str]) -> Iterator[str]:
-    """Yield each place of a word with what stands around it."""
+    """Yield each place of a word with what stands around it on its line."""
     for text in texts:
         at = text.find(word)
         while at >= 0:
-            yield text[max(0, at - _AROUND) : at + len(word) + _AROUND]
+            line, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+            low, high = max(line, at - _AROUND), min(len(text) if end < 0 else end, at + len(word) + _AROUND)
+            yield text[low:high].rstrip()
             at = text.find(word, at + 1)
 
 
@@ -179,7 +178,7 @@ def deeds(message: Message) -> Iterator[str]:
     """Yield the start of the longest argument of each call of a message."""
     for call in message.get("tool_calls") or ():
         longest = max(_texts(call), key=len, default="")[:_START]
-        if len(longest) >= _NAME:
+        if len(longest) >= LEAST_NAME:
             yield longest
 
 
@@ -197,7 +196,7 @@ def _texts(call: Mapping[str, Any]) -> list[str]:
     return [value for value in values.values() if isinstance(value, str)] if isinstance(values, dict) else []
 
 
-def _least(history: list[Message], judged: Judge) -> int:
+def least(history: list[Message], judged: Judge) -> int:
     """Return the tokens of what has to stay: the system messages, the task, the newest turn."""
     task, start = judge.task(history), judge.turns(history)[-1][0]
     kept = [message for message in history if message["role"] == "system"] + history[start:]

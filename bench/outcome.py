@@ -6,10 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 Cell = str | int | float | None
 """A text, a number, or `None` where there is nothing to tell."""
+Half = Literal["odd", "even", "both"]
+"""Recorded runs by their number in a file: the even ones are for tuning, the odd ones are reported."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,6 +24,14 @@ class Setting:
     """Whether the core is installed into an empty environment to be weighed, which takes a while."""
     traces: Path | None = None
     """The folder of recorded runs to replay; without it they are made up."""
+    half: Half = "odd"
+    """The half of the recorded runs that `readable` and `likelihood` take."""
+    runs: int | None = None
+    """Runs of each file that they take; `None` is the number of the benchmark."""
+    steps: int | None = None
+    """Steps of a run at each budget that `likelihood` scores; `None` is its own number."""
+    budgets: tuple[int, ...] = ()
+    """Budgets in tokens of `likelihood`; none of them means its own."""
     out: Path = Path(__file__).parent / "results"
     """The folder that results are written to."""
 

@@ -71,7 +71,15 @@ def _told(outcome: Outcome, setting: Setting, seconds: float) -> dict[str, Any]:
 
 def _command(name: str, setting: Setting) -> str:
     """Return the command that measures the same again."""
-    flags = {"--quick": setting.quick, "--footprint": setting.install, "--traces DIR": setting.traces is not None}
+    flags = {
+        "--quick": setting.quick,
+        "--footprint": setting.install,
+        "--traces DIR": setting.traces is not None,
+        f"--half {setting.half}": setting.half != Setting().half,
+        f"--runs {setting.runs}": setting.runs is not None,
+        f"--steps {setting.steps}": setting.steps is not None,
+        f"--budgets {' '.join(map(str, setting.budgets))}": bool(setting.budgets),
+    }
     return " ".join(["python -m bench", name, *(flag for flag, given in flags.items() if given)])
 
 

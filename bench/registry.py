@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bench.frameworks import agent_framework, autogen, langchain, llama_index, openai_agents, semantic_kernel, strands
+from bench.sketches import BestLines, Cleared
 from bench.trimmers import (
     Brim,
     BrimHistory,
@@ -76,6 +77,12 @@ def needed() -> list[Peer]:
     """Return what is measured by what the next step needs: brim as people use it, and the references."""
     kinds = (BrimHistory, StableBrimHistory, WrappedBrim, SessionBrim, PopOldest, Groups, HeldGroups, Quotes)
     return [Peer(name=kind.name, make=kind) for kind in kinds]
+
+
+def readers() -> dict[str, Peer]:
+    """Return what is compared as text, by short names: brim as people use it, and two sketches."""
+    kinds = {"plain": BrimHistory, "wrap": WrappedBrim, "session": SessionBrim, "clear": Cleared, "lines": BestLines}
+    return {name: Peer(name=name, make=kind) for name, kind in kinds.items()}
 
 
 def references() -> list[Peer]:

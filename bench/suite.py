@@ -1,6 +1,6 @@
-"""The conformance suite's own parts, for the benchmarks that judge by them.
+"""The conformance suite's own parts, for the benchmarks that judge by them, and the writers of provider formats.
 
-The suite lives among the tests and is no installed package. At run time it is found by its folder, because a
+They live among the tests, which are no installed package. At run time they are found by their folder, because a
 package called `tests` is what some libraries install beside themselves.
 """
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tests.conformance.judge import Judge
     from tests.conformance.runner import SECONDS
     from tests.conformance.runner import run as put_through
+
+    from provider_formats import to_bedrock, to_gemini
 else:
     # Last, since a folder of tests may have the name of a library, as `agents` does.
     sys.path.append(str(Path(__file__).parents[1] / "tests"))
@@ -28,6 +30,7 @@ else:
     from conformance.judge import Judge
     from conformance.runner import SECONDS
     from conformance.runner import run as put_through
+    from provider_formats import to_bedrock, to_gemini
 
 __all__ = [
     "CASES",
@@ -40,4 +43,6 @@ __all__ = [
     "Verdict",
     "judge",
     "put_through",
+    "to_bedrock",
+    "to_gemini",
 ]

@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 
 from bench import corpus
+from bench.outcome import Half, Setting
 from bench.suite import Message, judge
 
 
@@ -46,6 +47,28 @@ def read(folder: Path) -> list[Trajectory]:
     if not found:
         raise ValueError(f"there is no trajectory in the .jsonl and .jsonl.gz files of {folder}")
     return found
+
+
+def sample(setting: Setting, count: int) -> dict[str, list[Trajectory]]:
+    """Return up to `count` runs of each file, spread evenly over the half that the setting names, by file.
+
+    Without a folder there is one group of runs of our own.
+
+    Raises:
+        ValueError: there is no run in the files of the folder.
+    """
+    if setting.traces is None:
+        return {"made up": spread(synthetic(2 * 6 * count), setting.half, 6 * count)}
+    found = {path.name.split(".")[0]: spread(lines(path), setting.half, count) for path in files(setting.traces)}
+    if not any(found.values()):
+        raise ValueError(f"there is no trajectory in the .jsonl and .jsonl.gz files of {setting.traces}")
+    return {name: runs for name, runs in found.items() if runs}
+
+
+def spread(runs: Sequence[Trajectory], half: Half, count: int) -> list[Trajectory]:
+    """Return up to `count` runs of one half: the first of them, and others at equal distances."""
+    taken = {"even": runs[0::2], "odd": runs[1::2], "both": runs}[half]
+    return list(taken[:: max(1, len(taken) // count)][:count])
 
 
 def files(folder: Path) -> list[Path]:

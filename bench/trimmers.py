@@ -343,6 +343,14 @@ class CtxBudgeter(Trimmer):
         return [messages[int(item.name)] for item in pack.compile().included_in_input_order()]
 
 
+def prompt(trimmer: Trimmer, history: Sequence[Message], budget: int) -> list[Message] | None:
+    """Return the prompt that a trimmer makes, or `None` where it says that nothing fits."""
+    try:
+        return list(trimmer.give(trimmer.trim(trimmer.take(history, budget), budget)))
+    except brim.BrimError:
+        return None
+
+
 def forget() -> None:
     """Empty brim's memory of counts, so that a conversation begins as it does in a new process."""
     vocabulary(Brim.meter).memo.clear()

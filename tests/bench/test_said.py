@@ -1,0 +1,150 @@
+"""Things said in passing: the runs that hold them, in every format, and what counts as kept."""
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+
+import talk
+
+sys.path.append(str(Path(__file__).parents[2]))
+
+from bench.said_formats import FORMATS, texts
+from bench.trimmers import Peer, Trimmer
+
+import brim
+from bench import said, said_runs
+
+SHORT = 60
+"""Steps of a run that is long enough to be cut, and quick."""
+RUN = said_runs.run(1, SHORT)
+
+
+CALL, RESULT = {"tool_use"}, {"tool_result"}
+PLACES = {
+    "agent, with a call": ("assistant", CALL, 0, 30),
+    "agent, in a paragraph": ("assistant", CALL, 25, 110),
+    "agent, in a long report": ("assistant", CALL, 150, 300),
+    "agent, short message": ("assistant", set(), 1, 10),
+    "user, short message": ("user", set(), 0, 0),
+    "user, in a paragraph": ("user", set(), 40, 250),
+    "user, beside a result": ("user", RESULT, 0, 0),
+}
+"""Whose message it is, what else the message holds, and the least and most tokens of text around the sentence."""
+
+
+def in_format(run, format):
+    return [message for part in FORMATS[format](run.messages, Random(0)) for message in part]
+
+
+def test_a_run_has_150_steps_and_at_least_20_things_of_every_kind_of_place():
+    run = said_runs.run(0)
+    assert sum(message["role"] == "assistant" for message in run.messages) == 150
+    assert len(run.said) >= 20
+    assert len(set(run.said.values())) == 7
+    assert said_runs.run(0) == run
+    assert not set(said_runs.run(2).said) >= set(run.said)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("seed", range(4))
+def test_each_thing_is_said_once_in_every_format(format, seed):
+    run = said_runs.run(seed)
+    whole = "\n".join(texts(in_format(run, format)))
+    assert {sentence: whole.count(sentence) for sentence in run.said} == dict.fromkeys(run.said, 1)
+
+
+@pytest.mark.parametrize("format", ["openai", "responses", "anthropic"])
+def test_a_provider_takes_the_run(format):
+    assert talk.refusal(in_format(RUN, format), format) == ""
+
+
+def test_results_are_most_of_a_run_and_reminders_are_repeated():
+    messages = in_format(said_runs.run(0), "openai")
+    sizes = {role: sum(len(str(m["content"])) for m in messages if m["role"] == role) for role in ("tool", "user")}
+    assert sizes["tool"] > 20 * sizes["user"]
+    repeated = Counter(m["content"] for m in messages if m["role"] == "user" and "<system-reminder>" in m["content"])
+    assert [times for _, times in repeated.most_common(2)] == [7, 6]
+
+
+def test_the_places_are_what_they_are_called():
+    run = said_runs.run(0)
+    meter = brim.meter("o200k_base")
+    for sentence, place in run.said.items():
+        (message,) = [message for message in run.messages if sentence in json.dumps(message, ensure_ascii=False)]
+        kinds = {block["type"] for block in message["content"]} - {"text"}
+        (text,) = [block["text"] for block in message["content"] if sentence in block.get("text", "")]
+        role, beside, least, most = PLACES[place]
+        assert message["role"] == role
+        assert kinds == beside
+        assert least <= meter.count(text.replace(sentence, "")) <= most
+
+
+class Oldest(Trimmer):
+    """Keeps the first messages that fit; records what it was asked."""
+
+    def begin(self):
+        self.asked = []
+
+    def trim(self, taken, budget):
+        self.asked.append(len(taken))
+        meter, kept = brim.meter("o200k_base"), []
+        for message in taken:
+            if meter.count_messages([*kept, message]) > budget:
+                break
+            kept.append(message)
+        return kept
+
+
+def with_way(monkeypatch, make):
+    monkeypatch.setattr(said.registry, "readers", lambda: dict.fromkeys(said.WAYS, Peer(name="stub", make=make)))
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_is_kept_is_what_stands_in_the_last_prompt(format, monkeypatch):
+    trimmer = Oldest()
+    with_way(monkeypatch, lambda: trimmer)
+    kept = said.kept("plain", RUN, format, 0)
+    order = sorted(kept, key=lambda sentence: "\n".join(texts(in_format(RUN, format))).index(sentence))
+    first = [kept[sentence] for sentence in order]
+    assert 0 < sum(first) < len(first) * 0.6
+    assert first == sorted(first, reverse=True), "those of the beginning are kept, and then no other"
+    calls = sum(message["role"] == "assistant" for message in RUN.messages)
+    assert len(trimmer.asked) == calls + 1, "before each answer, and at the end"
+    assert trimmer.asked == sorted(trimmer.asked)
+    assert trimmer.asked[-1] == len(in_format(RUN, format))
+
+
+def test_a_prompt_over_its_budget_and_none_at_all_keep_nothing(monkeypatch):
+    class Raising(Trimmer):
+        def trim(self, taken, budget):
+            raise brim.BrimError("nothing fits")
+
+    for make in (Trimmer, Raising):
+        with_way(monkeypatch, make)
+        assert set(said.kept("plain", RUN, "openai", 0).values()) == {False}
+
+
+def test_the_share_is_over_all_sentences_of_all_runs():
+    assert said.share([{"a": True, "b": False}, {"c": True, "d": True, "e": True, "f": True}]) == pytest.approx(5 / 6)
+
+
+def test_the_tables_and_the_gates_tell_each_format_way_and_place(monkeypatch):
+    runs = {seed: said_runs.run(seed, SHORT) for seed in range(1)}
+    monkeypatch.setattr(said.said_runs, "run", runs.get)
+
+    def kept(way, each, format, seed):
+        lost = {"plain": ("agent, short message",), "wrap": (), "session": tuple(set(each.said.values()))}[way]
+        return {sentence: place not in lost for sentence, place in each.said.items()}
+
+    monkeypatch.setattr(said, "kept", kept)
+    outcome = said.run(said.Setting(runs=1))
+    by_format, by_place = outcome.tables
+    assert by_format.rows == [[format, "0.889", "1.000", "0.000"] for format in FORMATS]
+    assert ["agent, short message", "0.000", "1.000", "0.000"] in by_place.rows
+    assert ["user, short message", "1.000", "1.000", "0.000"] in by_place.rows
+    assert [gate.passed for gate in outcome.gates] == [False, True, False] * 5
+    assert outcome.gates[1].name == "said: openai, wrap"
