@@ -187,6 +187,28 @@ def _responses(random):
             "name": "b",
             "arguments": "{}",
             "output": _said(random),
+            **_maybe(random, error={"type": "http_error", "code": 500, "message": _said(random)}),
+        },
+        {"type": "shell_call", "call_id": "call_3", "action": {"commands": [_said(random)]}},
+        {
+            "type": "shell_call_output",
+            "call_id": "call_3",
+            "output": [{"stdout": _said(random), "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}],
+        },
+        {
+            "type": "file_search_call",
+            "id": "fs_1",
+            "queries": [_said(random)],
+            "status": "completed",
+            "results": [{"file_id": "file_1", "filename": "a.txt", "score": 0.5, "text": _said(random)}],
+        },
+        {
+            "type": "code_interpreter_call",
+            "id": "ci_1",
+            "code": _said(random),
+            "container_id": "cntr_1",
+            "outputs": [{"type": "logs", "logs": _said(random)}],
+            "status": "completed",
         },
         {"role": "user", "content": _said(random)},
     ]
@@ -216,6 +238,12 @@ def _anthropic(random):
     mark = _maybe(random, cache_control={"type": "ephemeral", "ttl": "5m"})
     cited = {"type": "char_location", "cited_text": "abc", "document_index": 0, "document_title": "T"}
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": _PNG}}
+    page = {
+        "type": "document",
+        "source": {"type": "text", "media_type": "text/plain", "data": _said(random)},
+        **_maybe(random, title=_said(random), context=_said(random)),
+        **mark,
+    }
     blocks = _some(
         random,
         {"type": "text", "text": _said(random), **mark},
@@ -225,7 +253,8 @@ def _anthropic(random):
             "source": {"type": "url", "url": "https://a.example/a.pdf"},
             **_maybe(random, title=_said(random), context=_said(random), citations={"enabled": True}),
         },
-        {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": _said(random)}},
+        page,
+        {"type": "document", "source": {"type": "content", "content": [{"type": "text", "text": "a", **mark}, image]}},
         {
             "type": "search_result",
             "source": "https://a.example",
@@ -245,12 +274,30 @@ def _anthropic(random):
                 {"type": "web_search_result", "url": "https://a.example", "title": "A", "encrypted_content": "zz"}
             ],
         },
+        {"type": "server_tool_use", "id": "srvtoolu_2", "name": "web_fetch", "input": {"url": _said(random)}},
+        {
+            "type": "web_fetch_tool_result",
+            "tool_use_id": "srvtoolu_2",
+            "content": {"type": "web_fetch_result", "url": "https://a.example", "content": page},
+        },
+        {"type": "server_tool_use", "id": "srvtoolu_3", "name": "bash_code_execution", "input": {"command": "ls"}},
+        {
+            "type": "bash_code_execution_tool_result",
+            "tool_use_id": "srvtoolu_3",
+            "content": {
+                "type": "bash_code_execution_result",
+                "stdout": _said(random),
+                "stderr": "",
+                "return_code": 0,
+                "content": [],
+            },
+        },
         {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"path": _said(random)}, **mark},
     ]
     result = {
         "type": "tool_result",
         "tool_use_id": "toolu_1",
-        "content": random.choice((_said(random), [{"type": "text", "text": _said(random)}, image])),
+        "content": random.choice((_said(random), [{"type": "text", "text": _said(random)}, image], [page])),
         **_maybe(random, is_error=True),
         **mark,
     }
@@ -342,6 +389,9 @@ def _bedrock(random):
                 **_maybe(random, context=_said(random)),
             }
         },
+        {"document": {"format": "txt", "name": "a", "source": {"text": _said(random)}}},
+        {"document": {"format": "txt", "name": "b", "source": {"content": [{"text": _said(random)}]}}},
+        {"searchResult": {"source": "https://a.example", "title": "A", "content": [{"text": _said(random)}]}},
         {"guardContent": {"text": {"text": _said(random), "qualifiers": ["query"]}}},
         {"cachePoint": {"type": "default"}},
     )

@@ -73,13 +73,13 @@ def test_what_cannot_be_read_is_named(broken):
         BEDROCK.read(broken, 3)
 
 
-def test_a_cut_result_is_a_text_and_keeps_its_id_and_status():
+def test_a_cut_result_stays_json_and_keeps_its_id_and_status():
     messages = [user("task"), uses("a"), user(result("a", {"json": {"rows": ["x" * 900]}}))]
     sent = brim.fit_messages(messages, 300, meter=CHARS).messages
     block = sent[-1]["content"][0]["toolResult"]
     assert (block["toolUseId"], block["status"]) == ("a", "success")
-    assert list(block["content"][0]) == ["text"]
-    assert len(block["content"][0]["text"]) < 300
+    assert isinstance(block["content"][0]["json"]["rows"], list)
+    assert len(str(block["content"][0]["json"])) < 300
 
 
 def test_an_excerpt_of_a_result_is_a_block_too():

@@ -117,7 +117,9 @@ def test_an_edit_keeps_the_signature_the_spelling_and_the_shape_of_a_result():
     part = sent[1]["parts"][0]
     assert part["thought_signature"] == b"sig"
     assert isinstance(part["function_call"]["args"], dict)
-    assert list(sent[2]["parts"][0]["function_response"]["response"]) == ["output"]
+    response = sent[2]["parts"][0]["function_response"]["response"]
+    assert list(response) == ["rows"]
+    assert isinstance(response["rows"], list)
 
 
 def test_the_system_instruction_and_the_declared_functions_are_counted():

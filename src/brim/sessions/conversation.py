@@ -24,6 +24,7 @@ from brim.sessions.session import Session
 from brim.sessions.tolerant_store import TolerantStore
 from brim.sessions.windows import Room
 from brim.store.base import Store
+from brim.wire import wire
 from brim.wire.base import Format, jsonable
 from brim.wire.overflow import Overflow
 
@@ -188,6 +189,8 @@ class LoggedConversation(Conversation):
         """Whether the log has to be read again before anything is written."""
         self._sent: tuple[Sequence[Any], list[tuple[int | None, Any]]] = ((), [])
         """The newest prompt that was cut, and where its messages stand among the known ones."""
+        self._counts = _MessageCounts(self.meter, session.format)
+        """The tokens of the messages that are known."""
         self._know_logged(known)
 
     @property
@@ -219,13 +222,12 @@ class LoggedConversation(Conversation):
         elif new:
             self.session.add(new)
             self._know(new, had)
-        session, before = self.session, 0
-        extra = request.extra + self._longer_start(messages)
+        session, start = self.session, self._start_change(messages)
+        extra = request.extra + start
 
         def room_left(estimate: int) -> int:
-            nonlocal before
-            before = estimate + extra + self.correction(estimate + extra, messages)
-            return max(0, self.budget(room.fits if before <= room.fits else room.target, messages) - extra)
+            expected = estimate + extra + self.correction(estimate + extra, messages)
+            return max(0, self.budget(room.fits if expected <= room.fits else room.target, messages) - extra)
 
         fitted = session.prompt(request.system, request.tools, fields=request.fields, budget=room_left)
         self._newest = fitted
@@ -234,19 +236,47 @@ class LoggedConversation(Conversation):
             sent = sent[1:]  # The caller sends it apart.
         known = self._known
         changed = len(sent) != len(known) or not all(map(is_, sent, known))
-        own = known if request.changes else messages
         placed = self._placed(sent) if changed else [(at, None) for at in range(len(sent))]
+        correction = self.correction(fitted.used + extra, sent)
+        places = [at for at, _ in placed]
+        given = iter(self._given(request, [at for at in places if at is not None]))
         return FittedRequest(
-            messages=[made if at is None else own[at] for at, made in placed],
-            places=[at for at, _ in placed],
-            input=replace(request, extra=extra),
+            messages=[made if at is None else next(given) for at, made in placed],
+            places=places,
+            input=request,
             changed=changed,
-            before=before,
+            before=self._count(request) + correction,
             room=room,
-            correction=self.correction(fitted.used + extra, sent),
+            correction=correction,
+            start=start,
             session=session,
             fitted=fitted,
         )
+
+    def _given(self, request: RequestInput, places: Sequence[int]) -> list[Any]:
+        """Return some messages of the caller as they are sent now; copies, if the caller may change them later.
+
+        A message that is known may have another mark for the cache, or be an earlier system prompt.
+        """
+        given = [request.messages[at] for at in places]
+        if not request.changes:
+            return given
+        known = [self._known[at] for at in places]
+        if known == given:  # The interpreter compares all at once.
+            return known
+        return [old if old == new else jsonable(new) for old, new in zip(known, given, strict=True)]
+
+    def _count(self, request: RequestInput) -> int:
+        """Return the tokens of a request as it came, after its prompt was made."""
+        first, counts = leading(self._known), self._message_counts()
+        start = counts.of(request.messages[:first])  # They may change, and are not among those that count once.
+        return counts.up_to_now(self._known, first) + start + self.session.fixed_units + request.extra
+
+    def _message_counts(self) -> _MessageCounts:
+        """Return the tokens of the messages that were counted; none, once another meter counts."""
+        if not self._counts.is_by(self.meter, self.session.format):
+            self._counts = _MessageCounts(self.meter, self.session.format)
+        return self._counts
 
     def _placed(self, sent: Sequence[Any]) -> list[tuple[int | None, Any]]:
         """Return the place of each message among the known ones, or `None` and what is sent that the caller has not.
@@ -264,15 +294,13 @@ class LoggedConversation(Conversation):
         at = self._places.get(id(raw))
         return at, bare(raw) if at is None else None
 
-    def _longer_start(self, messages: Sequence[Any]) -> int:
+    def _start_change(self, messages: Sequence[Any]) -> int:
         """Return by how many tokens the leading system messages are longer than those that the session has."""
         pairs = [pair for pair in zip(messages[: leading(messages)], self._known, strict=False) if not _same(*pair)]
         if not pairs:
             return 0
-        new, old = (
-            self.meter.count_messages([pair[at] for pair in pairs], format=self.session.format) for at in (0, 1)
-        )
-        return max(0, new - old)
+        counts = self._message_counts()
+        return counts.of([new for new, _ in pairs]) - counts.of([old for _, old in pairs])
 
     def refused(self, overflow: Overflow) -> None:
         """Note in the log that the newest prompt was refused as too long."""
@@ -314,6 +342,7 @@ class LoggedConversation(Conversation):
 
     def _know_logged(self, known: Sequence[Any]) -> None:
         self._known, self._sent = list(known), ((), [])
+        self._counts = _MessageCounts(self.meter, self.session.format)
         self._note_kinds(known, 0)
         self._places = _paired(self.session.messages, self._known)
         self.weight = _EACH_SESSION + sum(map(weight_of, self._known))
@@ -322,10 +351,36 @@ class LoggedConversation(Conversation):
         """Take the messages that came after those that are known."""
         if not had:
             self._known, self._places, self._sent, self.weight = [], {}, ((), []), _EACH_SESSION
+            self._counts = _MessageCounts(self.meter, self.session.format)
         self._note_kinds(new, had)
         self._known[had:] = new
         self._places.update((id(raw), place) for place, raw in enumerate(new, start=had))
         self.weight += sum(map(weight_of, new))
+
+
+class _MessageCounts:
+    """The tokens of the messages of a conversation, each counted once by one meter."""
+
+    __slots__ = ("_chat", "_length", "_meter", "_units", "_wire")
+
+    def __init__(self, meter: BaseMeter, format: str) -> None:
+        self._meter, self._wire = meter, wire(format)
+        self._chat = meter.counter(self._wire.provider)
+        self._length = self._units = 0
+
+    def is_by(self, meter: BaseMeter, format: str) -> bool:
+        """Return whether these are the counts of a meter, in a format."""
+        return self._meter is meter and self._wire.name == format
+
+    def of(self, messages: Sequence[Any]) -> int:
+        """Return the tokens of some messages."""
+        return sum(self._chat.units(self._wire.read(raw, i)) for i, raw in enumerate(messages))
+
+    def up_to_now(self, messages: Sequence[Any], first: int) -> int:
+        """Return the tokens of all messages from the first on that counts; they continue those of the last time."""
+        self._units += self.of(messages[max(first, self._length) :])
+        self._length = len(messages)
+        return self._units
 
 
 def logged_messages(store: Store, session: str) -> list[Any]:

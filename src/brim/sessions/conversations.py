@@ -36,7 +36,7 @@ from brim.sessions.tolerant_store import TolerantStore
 from brim.sessions.usage import reported
 from brim.sessions.windows import Room, WindowLimits, Windows
 from brim.store import Store, open_store
-from brim.wire.base import Format
+from brim.wire.base import Format, jsonable
 from brim.wire.overflow import Overflow
 
 _MOST = 100_000
@@ -243,6 +243,8 @@ class Conversations:
             made.answer = plan.lowered(made)
             add_breakpoint(made)
             self._moved(conversation, request, changed=made.changed)
+        if request.changes and not isinstance(conversation, LoggedConversation):
+            made.messages = [jsonable(raw) for raw in made.messages]
 
         def shrink(refused: FittedRequest, overflow: Overflow) -> FittedRequest | None:
             if conversation is not None:

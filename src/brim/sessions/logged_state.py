@@ -65,6 +65,9 @@ class LoggedState:
         self.sole_writer = False
         """Whether messages of another writer are a `Conflict`, instead of being taken over: for a caller that has a
         state of its own beside the log, as loops and conversations do. Pins are taken over in any case."""
+        self.fixed_units = 0
+        """Tokens of the newest prompt besides its messages and memory: system prompt, tools, other fields, and what
+        starts the reply."""
         self._journal, self._state, self._notifier = journal, state, notifier
         self._remains: list[Any] = []
         """What is left of a context that was replaced. To free thousands of messages at once takes too long."""

@@ -242,6 +242,6 @@ def _turn_parts(history: History, members: list[int]) -> Iterator[tuple[str, str
     told = written([turns.raws[at] for at in members])
     yield handle(told), told, members
     for at in members:
-        if outputs := [piece.text for piece in turns.messages[at].pieces if piece.kind == "output"]:
-            joined = "\n".join(outputs)
+        for texts in turns.messages[at].outputs():  # A mark in a prompt has the handle of one result.
+            joined = "\n".join(texts)
             yield handle(joined), joined, [at]

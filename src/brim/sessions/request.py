@@ -54,7 +54,8 @@ class FittedRequest:
     """A request that fits."""
 
     messages: list[Any]
-    """What to send. A message that was not changed is the caller's own object; so is the list, out of `fit`."""
+    """What to send. A message that was not changed is the caller's own object, or a copy if the caller may change it
+    later; so is the list, out of `fit`."""
     places: Sequence[int | None]
     """For each message its index among the caller's; `None` for one that brim made: cut, summarised, or a note."""
     input: RequestInput = field(repr=False)
@@ -66,6 +67,8 @@ class FittedRequest:
     """How many tokens it may take; `None` if the window of the model is unknown."""
     correction: int = 0
     """Tokens that the numbers of this request have more than the meter counts, as the last report showed."""
+    start: int = 0
+    """Tokens by which its system messages are longer than those that the session has."""
     exact: bool = True
     """Whether the tokens are an exact count."""
     shelf: DroppedTexts | None = field(default=None, repr=False)
@@ -91,9 +94,10 @@ class FittedRequest:
     @property
     def receipt(self) -> Receipt | None:
         """The record of the fit; `None` if the window of the model is unknown."""
-        if self.fitted is None or not self.input.parts:
+        if self.fitted is None or not (self.input.parts or self.start):
             return None if self.fitted is None else self.fitted.receipt
-        told, parts, extra = self.fitted.receipt, self.input.parts, self.input.extra
+        told, parts = self.fitted.receipt, self.input.parts
+        extra = self.start + (self.input.extra if parts else 0)
         every = (*parts, *told.parts)
         return replace(
             told,
@@ -108,7 +112,9 @@ class FittedRequest:
     @property
     def used(self) -> int | None:
         """Tokens of what is sent; `None` if nobody counted."""
-        return self.before if self.fitted is None else self.fitted.used + self.input.extra + self.correction
+        if self.fitted is None:
+            return self.before
+        return self.fitted.used + self.input.extra + self.start + self.correction
 
     def apart(self) -> FittedRequest:
         """Return it with a list of its own, so that nobody who changes the one list changes the other."""

@@ -13,7 +13,7 @@ from brim.receipts.receipt import handle
 from brim.truncate import shortened
 from brim.wire import Wire
 from brim.wire.base import changed
-from brim.wire.message import Message
+from brim.wire.message import Message, Path
 
 NOTE = "\n[cut from {size:,} {unit}; the whole is {handle}]"
 """Stands at the end of a shortened result; the handle recalls the whole."""
@@ -35,12 +35,12 @@ def bounded(raw: Any, index: int, wire: Wire, limit: int, meter: BaseMeter) -> B
         InvalidValue: the message is invalid.
     """
     message: Message = wire.read(raw, index)
-    edits: dict[tuple[str | int, ...], str] = {}
+    edits: dict[Path, Any] = {}
     texts: dict[str, str] = {}
     for piece in message.pieces if message.results else ():
-        if piece.kind == "output" and meter.count(piece.text) > limit:
+        if piece.kind == "output" and meter.count(piece.text) > limit and message.answers(piece):
             name = handle(piece.text)
             note = NOTE.format(size=meter.count(piece.text), unit=meter.unit, handle=name)
-            edits[piece.at] = shortened(piece.text, limit, meter, "shape", note)
+            edits[piece.at] = wire.value(piece, shortened(piece.text, limit, meter, "shape", note))
             texts[name] = piece.text
     return BoundedResult(changed(raw, edits), texts) if edits else BoundedResult(raw, {})

@@ -6,9 +6,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.wire.base import Wire, changed, fields_of, kinds_of, mapping_at, opaque, role_of, text_at, text_message
+from brim.wire.base import (
+    Wire,
+    changed,
+    fields_of,
+    framed,
+    kinds_of,
+    mapping_at,
+    opaque,
+    ordered,
+    role_of,
+    text_at,
+    text_message,
+    unmarked,
+)
 from brim.wire.message import Message, Path, Piece
-from brim.wire.values import json_of
+from brim.wire.values import json_of, plain
 
 ROLES = {"user": "user", "assistant": "assistant", "system": "system"}
 _BLOCKS = (
@@ -31,6 +44,12 @@ _USUAL = {
     "tool_result": {"type", "tool_use_id", "content", "is_error"},
 }
 """The fields of the usual blocks: a block without any other has no remainder."""
+_PRINTED = {
+    "code_execution_result": ("stdout", "stderr"),
+    "bash_code_execution_result": ("stdout", "stderr"),
+    "text_editor_code_execution_view_result": ("content",),
+}
+"""The texts in the results of tools that the provider runs itself. What is encrypted there cannot be changed."""
 
 
 def is_message(values: Mapping[str, Any]) -> bool:
@@ -62,11 +81,11 @@ class Anthropic(Wire):
         """
         values = fields_of(raw, index)
         role = role_of(values, index, ROLES)
-        pieces = _contents(values.get("content"), ("content",), "text", f"messages[{index}]")
+        pieces = _paired(ordered(_contents(values.get("content"), ("content",), "text", f"messages[{index}]")))
         calls = tuple(piece.id for piece in pieces if piece.kind == "call" and piece.id)
         results = tuple(piece.id for piece in pieces if piece.kind == "result")
         whole = values.keys() <= _FIELDS and _is_usual(values.get("content"))
-        return Message(role, tuple(pieces), raw, "", calls, results, whole)
+        return Message(role, pieces, raw, "", calls, results, whole)
 
     def append(self, raw: Any, text: str) -> Any:
         """Return a copy of a message with this text added at its end."""
@@ -125,11 +144,54 @@ def _block(block: Any, at: Path, kind: str, place: str) -> list[Piece]:
         return [Piece("thinking", text_at(values, "thinking", place), at)]
     if sort == "redacted_thinking":
         return [Piece("thinking", str(values.get("data") or ""), at, name="sealed")]
-    if sort in ("image", "document"):
-        source = values.get("source")
+    source = plain(values.get("source"))
+    if sort in ("image", "document") and not _is_text(source):
         source = source if isinstance(source, Mapping) else {}
         where = next((source[key] for key in ("data", "url", "file_id") if isinstance(source.get(key), str)), "")
-        if source.get("type") in ("text", "content"):
-            return [opaque(block, at, place)]
         return [Piece("image" if sort == "image" else "file", where, at)]
-    return [opaque(block, at, place)]
+    call = next((values[key] for key in ("tool_use_id", "id") if isinstance(values.get(key), str)), "")
+    inner = _texts(values, at, place)
+    pieces = framed(block, at, inner, place) if inner else [opaque(unmarked(block), at, place)]
+    return [*pieces[:-1], pieces[-1]._replace(id=call)]
+
+
+def _is_text(source: Any) -> bool:
+    """Return whether the source of a document is in the message as text."""
+    return isinstance(source, Mapping) and source.get("type") in ("text", "content")
+
+
+def _texts(values: Mapping[str, Any], at: Path, place: str) -> list[Piece]:
+    """Return the texts of a document or of a result of the provider that may be changed, and the images among them."""
+    sort, content = values.get("type"), plain(values.get("content"))
+    if sort == "document":
+        source = plain(values["source"])
+        return _listed(source, "data" if source["type"] == "text" else "content", (*at, "source"), place)
+    if sort in ("search_result", "mcp_tool_result"):
+        return _listed(values, "content", at, place)
+    if not isinstance(content, Mapping):
+        return []
+    inner = (*at, "content")
+    if sort == "web_fetch_tool_result" and isinstance(plain(content.get("content")), Mapping):
+        page = _block(content["content"], (*inner, "content"), "output", place)
+        return page if all(piece.kind != "opaque" for piece in page) else []
+    texts = {key: content.get(key) for key in _PRINTED.get(str(content.get("type")), ())}
+    return [Piece("output", said, (*inner, key)) for key, said in texts.items() if said and isinstance(said, str)]
+
+
+def _listed(values: Mapping[str, Any], key: str, at: Path, place: str) -> list[Piece]:
+    """Return the pieces of a field that is a text or a list of blocks; none if it is neither."""
+    content = values.get(key)
+    return _contents(content, (*at, key), "output", place) if isinstance(content, str | list | tuple) else []
+
+
+def _paired(pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
+    """Return the pieces of a message; a call of the provider is a remainder if the texts of its result can be cut.
+
+    Such a result stays, however short, and is refused without its call.
+    """
+    if not pieces or pieces[-1].kind != "remainder":
+        return pieces
+    kept = {piece.id for piece in pieces if piece.kind == "remainder" and piece.id}
+    calls = [piece.kind == "opaque" and piece.id in kept for piece in pieces]
+    found = [piece._replace(kind="remainder") if call else piece for call, piece in zip(calls, pieces, strict=True)]
+    return ordered(found)

@@ -11,10 +11,13 @@ from typing import Any, Literal
 from brim.errors import InvalidType, InvalidValue
 from brim.wire.message import MEDIA, Message, Path, Piece
 from brim.wire.remainder import with_remainder
+from brim.wire.uncounted_fields import LABEL, MEDIA_FIELDS, folded
 from brim.wire.values import encoded, json_of, plain
 
 GONE = object()
 """The new value of an edit that removes its place."""
+CACHE_MARKS = ("cache_control", "prompt_cache_breakpoint")
+"""Fields that mark a part for the provider's cache; the model is not shown them."""
 
 Format = Literal["openai", "responses", "anthropic", "gemini", "bedrock"]
 """The names of the formats: Chat Completions, Responses items, Anthropic Messages, Gemini, Bedrock Converse."""
@@ -54,6 +57,8 @@ class Wire(ABC):
     """Whether the arguments of a call are an object, not a text."""
     named: bool = False
     """Whether a result may answer a call by the name of the function alone."""
+    told: bool = False
+    """Whether thinking is a text like others, which may be replaced by a mark but may have to be there."""
 
     list_key: str = "messages"
     """The key of the messages in a request body."""
@@ -103,6 +108,10 @@ class Wire(ABC):
     def result(self, text: str) -> Any:
         """Return the content of a result that is only this text."""
         return text
+
+    def part(self, text: str) -> Any:
+        """Return a text as a part of a content, in place of another part."""
+        return {"type": self.text_type, "text": text}
 
     def without(self, message: Message, gone: Collection[Piece]) -> Any | None:
         """Return a copy of a message without some of its pieces, or `None` if it would be empty."""
@@ -284,6 +293,62 @@ def opaque(value: Any, at: Path, place: str) -> Piece:
         InvalidType: it cannot be written as JSON, so it cannot be sent either.
     """
     return Piece("opaque", json_of(value, place), at)
+
+
+def framed(part: Any, at: Path, pieces: Sequence[Piece], place: str) -> list[Piece]:
+    """Return the pieces inside a part, and one of kind `remainder`: the rest of the part, which is counted as its JSON.
+
+    The rest has the key of each text, so that it counts the same however the text is cut. It has no data of media, and
+    no mark for the provider's cache: clients move it from prompt to prompt.
+
+    Args:
+        part: a block of a message, or a whole item.
+        at: its place in the message.
+        pieces: the pieces inside it, none of them at its own place.
+        place: its name in an error.
+
+    Raises:
+        InvalidType: it cannot be written as JSON.
+    """
+    edits: dict[Path, Any] = {}
+    for piece in pieces:
+        path = piece.at[len(at) :]
+        if piece.kind in MEDIA:
+            edits[path] = _without_data(_inside(part, path))
+        else:
+            edits[path] = "" if piece.kind in ("text", "output") else GONE
+    return [*pieces, Piece("remainder", json_of(unmarked(changed(part, edits)), place), at)]
+
+
+def _inside(value: Any, path: Path) -> Any:
+    """Return the value at a place inside another."""
+    for key in path:
+        value = plain(value)[key]
+    return value
+
+
+def _without_data(value: Any) -> Any:
+    """Return media without their data and addresses, which count by their size."""
+    value = plain(value)
+    if isinstance(value, Mapping):
+        return {key: _without_data(each) for key, each in value.items() if folded(key) not in MEDIA_FIELDS}
+    return [_without_data(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def unmarked(value: Any) -> Any:
+    """Return a value without the marks for the provider's cache in it; one that is longer than a label stays."""
+    value = plain(value)
+    if isinstance(value, Mapping):
+        return {key: unmarked(each) for key, each in value.items() if key not in CACHE_MARKS or len(str(each)) > LABEL}
+    return [unmarked(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def ordered(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+    """Return the pieces of a message with the remainders last: the texts of a result follow it without a gap."""
+    for piece in pieces:
+        if piece.kind == "remainder":
+            return tuple(sorted(pieces, key=lambda piece: piece.kind == "remainder"))
+    return tuple(pieces)
 
 
 def changed(raw: Any, edits: Mapping[Path, Any]) -> Any:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.wire.base import Wire, changed, fields_of, mapping_at, opaque, role_of, text_at
+from brim.wire.base import Wire, changed, fields_of, framed, mapping_at, opaque, ordered, role_of, text_at
 from brim.wire.message import Message, Path, Piece
 from brim.wire.remainder import shown_of_tool
-from brim.wire.values import encoded, json_of, plain
+from brim.wire.values import encoded, json_of, object_in, plain
 
 ROLES = {"user": "user", "assistant": "assistant", "system": "system"}
 _MEDIA = {"image": "image", "audio": "audio", "document": "file", "video": "file"}
@@ -46,10 +46,10 @@ class Bedrock(Wire):
         """
         values = fields_of(raw, index)
         role = role_of(values, index, ROLES)
-        pieces = _contents(values.get("content"), ("content",), "text", f"messages[{index}]")
+        pieces = ordered(_contents(values.get("content"), ("content",), "text", f"messages[{index}]"))
         calls = tuple(piece.id for piece in pieces if piece.kind == "call")
         results = tuple(piece.id for piece in pieces if piece.kind == "result")
-        return Message(role, tuple(pieces), raw, "", calls, results)
+        return Message(role, pieces, raw, "", calls, results)
 
     def say(self, text: str) -> Any:
         """Return a user message with this text."""
@@ -65,8 +65,15 @@ class Bedrock(Wire):
         return changed(raw, {("content",): [*(content or []), {"text": text}]})
 
     def value(self, piece: Piece, text: str) -> Any:
-        """Return a text as the value at the place of a piece: a result that was JSON becomes a text."""
-        return {"text": text} if piece.kind == "output" and piece.at[-1] != "text" else super().value(piece, text)
+        """Return a text as the value at the place of a piece: a result that was an object stays one."""
+        if piece.kind == "output" and piece.at[-1] != "text":
+            known = object_in(text)
+            return {"text": text} if known is None else {"json": known}
+        return super().value(piece, text)
+
+    def part(self, text: str) -> Any:
+        """Return a text as a part of a content, in place of another part."""
+        return {"text": text}
 
     def result(self, text: str) -> Any:
         """Return the content of a result that is only this text."""
@@ -123,6 +130,8 @@ def _block(block: Any, at: Path, kind: str, place: str) -> list[Piece]:
         inner = mapping_at(body, f"{place} {key}")
         read = {"toolUse": _call, "toolResult": _result, "reasoningContent": _thinking}[key]
         return read(inner, at, f"{place} {key}")
+    if key == "searchResult":
+        return _framed(block, at, _texts(body, (*at, key), place), place)
     return [opaque(block, at, place)]
 
 
@@ -150,5 +159,21 @@ def _media(key: str, body: Any, block: Any, at: Path, place: str) -> list[Piece]
     source = plain(values.get("source"))
     source = source if isinstance(source, Mapping) else {}
     if "bytes" not in source and "s3Location" not in source:
-        return [opaque(block, at, place)]
+        return _framed(block, at, _texts(source, (*at, key, "source"), place), place)
     return [Piece(_MEDIA[key], encoded(source.get("bytes")), at)]
+
+
+def _texts(values: Any, at: Path, place: str) -> list[Piece]:
+    """Return the texts of a document or of a result of a search."""
+    values = plain(values)
+    if not isinstance(values, Mapping):
+        return []
+    if isinstance(values.get("text"), str):
+        return [Piece("output", values["text"], (*at, "text"))]
+    content = values.get("content")
+    return _contents(content, (*at, "content"), "output", place) if isinstance(content, list | tuple) else []
+
+
+def _framed(block: Any, at: Path, texts: list[Piece], place: str) -> list[Piece]:
+    """Return a block as its texts and the rest of it; without any, as a whole."""
+    return framed(block, at, texts, place) if texts else [opaque(block, at, place)]

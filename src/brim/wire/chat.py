@@ -34,6 +34,7 @@ class OpenAIChat(Wire):
     """The format of Chat Completions."""
 
     name = "openai"
+    told = True
 
     def common(self, raw: Any) -> Message | None:
         """Return a text, a result or a call without any other field; `None` for any other message."""

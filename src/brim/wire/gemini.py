@@ -13,7 +13,7 @@ from brim.errors import InvalidType
 from brim.wire.base import Wire, changed, fields_of, mapping_at, opaque, snake, text_at
 from brim.wire.message import Message, Path, Piece
 from brim.wire.remainder import with_remainder
-from brim.wire.values import encoded, json_of, plain
+from brim.wire.values import encoded, json_of, object_in, plain
 
 ROLES = {"user": "user", "model": "assistant", "function": "user", "tool": "user"}
 _TEXT_KEYS = ("output", "result", "error", "content")
@@ -87,9 +87,13 @@ class Gemini(Wire):
         return raw if first is None else changed(raw, {(*first.whole, signed[0]): signed[1]})
 
     def value(self, piece: Piece, text: str) -> Any:
-        """Return a text as the value at the place of a piece: a result that was an object keeps one key."""
+        """Return a text as the value at the place of a piece: a result that was an object stays one."""
         whole = piece.kind == "output" and piece.at[-1] == "response"
-        return self.result(text) if whole else super().value(piece, text)
+        return (object_in(text) or self.result(text)) if whole else super().value(piece, text)
+
+    def part(self, text: str) -> Any:
+        """Return a text as a part of a content, in place of another part."""
+        return {"text": text}
 
     def result(self, text: str) -> Any:
         """Return the response of a function that is only this text."""

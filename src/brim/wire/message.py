@@ -22,8 +22,9 @@ class Piece(NamedTuple):
     """One part of a message."""
 
     kind: str
-    """`text`; `call` and its `result`; `output`, a text of a result; `thinking`; `image`, `audio`, `file`;
-    `opaque`, a part of an unknown type; `remainder`, a field that the format does not know."""
+    """`text`; `call` and its `result`; `output`, a text of a result, of a document, or of what the provider ran itself;
+    `thinking`; `image`, `audio`, `file`; `opaque`, a part of an unknown type; `remainder`, a field that the format does
+    not know, or what a part holds besides its texts."""
     text: str
     """The counted text: a text, the arguments of a call, the JSON of an unknown part; for media, their source."""
     at: Path
@@ -75,9 +76,26 @@ class Message(NamedTuple):
         """Return its texts, without calls, results, thinking and media."""
         return "\n".join(piece.text for piece in self.pieces if piece.kind == "text")
 
+    def answers(self, piece: Piece) -> bool:
+        """Return whether a piece is a part of one of its results."""
+        return any(_holds(each, piece) for each in self.pieces)
+
+    def outputs(self) -> list[list[str]]:
+        """Return the texts of each of its results, and by itself each text that is in none."""
+        outputs = [piece for piece in self.pieces if piece.kind == "output"]
+        results = [
+            [each.text for each in outputs if _holds(piece, each)] for piece in self.pieces if piece.kind == "result"
+        ]
+        return [*filter(None, results), *([piece.text] for piece in outputs if not self.answers(piece))]
+
     def any(self, kind: str) -> bool:
         """Return whether it has a piece of that kind."""
         return any(piece.kind == kind for piece in self.pieces)
+
+
+def _holds(result: Piece, piece: Piece) -> bool:
+    """Return whether a piece is a part of a result."""
+    return result.kind == "result" and piece.at[: len(result.at)] == result.at
 
 
 def spoken(role: str, text: str) -> str:

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.wire.base import Wire, fields_of, kinds_of, mapping_at, opaque, role_of, text_at, text_message
-from brim.wire.message import Message, Piece
+from brim.wire.base import Wire, fields_of, framed, kinds_of, mapping_at, opaque, role_of, text_at, text_message
+from brim.wire.message import Message, Path, Piece
 from brim.wire.uncounted_fields import LABEL
-from brim.wire.values import json_of
+from brim.wire.values import json_of, plain
 
 ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 _PART_TYPES = ("input_text", "output_text", "input_image", "input_file")
 _CALL_TEXTS = ("arguments", "input")
 _FREE_OUTPUTS = ("function_call_output", "custom_tool_call_output")
 _OUTPUT_SUFFIX = "_output"
+_TEXTS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "shell_call_output": (("output", "stdout"), ("output", "stderr")),
+    "file_search_call": (("results", "text"),),
+    "code_interpreter_call": (("outputs", "logs"),),
+    "mcp_call": (("output",), ("error",), ("error", "message")),
+}
+"""The texts of results that may be changed, by the type of the item: the keys to each, also in the entries of a list.
+
+In `web_search_call` there are none, and those of `tool_search_output` and `mcp_list_tools` are definitions of tools.
+"""
 _LABELS = ("type", "call_id", "id", "status")
 _USUAL = {
     "message": {"type", "role", "content", "id", "status"},
@@ -68,7 +78,7 @@ class Responses(Wire):
         if kind.endswith(_OUTPUT_SUFFIX) and (answered := _answered(values, kind, place)):
             pieces = _result(values, kind, answered, place)
             return Message("tool", pieces, raw, results=(answered,), whole=_is_usual(values, kind))
-        if kind == "function_call" or values.get("call_id") is not None:
+        if kind not in _TEXTS and (kind == "function_call" or values.get("call_id") is not None):
             call = text_at(values, "call_id", place)
             return Message(
                 "assistant", (_call(values, call, place),), raw, calls=(call,), whole=_is_usual(values, kind)
@@ -76,7 +86,8 @@ class Responses(Wire):
         role = ROLES.get(str(values.get("role")), "assistant")
         if kind == "image_generation_call":
             return Message(role, (Piece("image", str(values.get("result") or ""), ()),), raw)
-        return Message(role, (opaque(values, (), place),), raw)
+        texts = _texts(values, kind)
+        return Message(role, tuple(framed(values, (), texts, place)) if texts else (opaque(values, (), place),), raw)
 
     def say(self, text: str) -> Any:
         """Return a user message with this text."""
@@ -121,8 +132,8 @@ def _is_usual(values: Mapping[str, Any], kind: str) -> bool:
 
 
 def _answered(values: Mapping[str, Any], kind: str, place: str) -> str:
-    """Return the id of the call that an output answers, or an empty text; the local shell has it as `id`."""
-    key = "id" if kind == "local_shell_call_output" else "call_id"
+    """Return the id of the call that an output answers, or an empty text; that of a local shell may be its `id`."""
+    key = "id" if kind == "local_shell_call_output" and values.get("call_id") is None else "call_id"
     return text_at(values, key, place) if values.get(key) is not None else ""
 
 
@@ -134,7 +145,27 @@ def _result(values: Mapping[str, Any], kind: str, call: str, place: str) -> tupl
     result = Piece("result", "", (), call, place=())
     if isinstance(said, Mapping) and said.get("type") == "computer_screenshot":
         return result, Piece("image", str(said.get("image_url") or ""), ())
+    if texts := _texts(values, kind):
+        return result, *framed(_rest(values), (), texts, place)
     return result, Piece("opaque", json_of(_rest(values), place), ())
+
+
+def _texts(values: Mapping[str, Any], kind: str) -> list[Piece]:
+    """Return the texts of an item that may be changed, in the order in which they stand there."""
+    texts = (piece for keys in _TEXTS.get(kind, ()) for piece in _texts_at(values, keys, ()))
+    return sorted(texts, key=lambda piece: piece.at[:2])
+
+
+def _texts_at(value: Any, keys: tuple[str, ...], at: Path) -> Iterator[Piece]:
+    """Yield the text that some keys lead to; if there is a list on the way, that of each entry."""
+    value = plain(value)
+    if isinstance(value, list | tuple):
+        for i, each in enumerate(value):
+            yield from _texts_at(each, keys, (*at, i))
+    elif keys and isinstance(value, Mapping):
+        yield from _texts_at(value.get(keys[0]), keys[1:], (*at, keys[0]))
+    elif not keys and isinstance(value, str) and value:
+        yield Piece("output", value, at)
 
 
 def _rest(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -45,6 +45,15 @@ def json_of(value: Any, place: str) -> str:
         raise InvalidType(place, value, f"JSON ({error})") from error
 
 
+def object_in(text: str) -> dict[str, Any] | None:
+    """Return the JSON object that a text is; `None` if it is none."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def _written(value: Any) -> Any:
     """Return what JSON has in place of an object of a client library."""
     return encoded(value) if isinstance(value, bytes | bytearray) else plain(value)

@@ -97,7 +97,7 @@ def _take(one: SessionToolUse, entry: LogEntry, scale: BaseMeter) -> None:
             one.names[piece.id] = piece.name
         elif piece.kind == "result":
             last = piece.id
-        elif piece.kind == "output":
+        elif piece.kind == "output" and message.answers(piece):
             tool, units = one.names.get(piece.id or last) or "unknown", scale.count(piece.text)
             one.tokens[tool] += units
             one.results[tool] += 1
