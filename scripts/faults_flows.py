@@ -193,13 +193,13 @@ AREAS = (
         (("S2.32: receipts have other names", '"receipts"', '"receipt"'),),
     ),
     (
-        "history/selection.py",
+        "history/history_fit.py",
         "tests/requirements/test_flow.py tests/authors/test_flow.py tests/history",
         (
             (
                 "S2.35: the selector of engines counts no note",
-                "left = room - need - self.note_room()",
-                "left = room - need + 40",
+                "left = self._left(room, need, share) - self._note_room()",
+                "left = self._left(room, need, share) + 40",
             ),
         ),
     ),

@@ -30,8 +30,8 @@ HEIGHT = {room: height for height, (_, rooms) in enumerate(reversed(FLOORS)) for
 
 MOST_ROOMS = 26
 MOST_FLOORS = 11
-MOST_LINES = 400
-"""Lines of a module."""
+MOST_LINES = 1_000
+"""Lines of a module: a class that is one thing is one file, however long, but no file holds many."""
 LONGEST_FUNCTION = 60
 """Lines of a function."""
 

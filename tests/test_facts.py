@@ -103,7 +103,7 @@ def test_the_package_is_laid_out_as_the_floors_say():
             {"wire/a.py": "class Plan: ...\n", "files/b.py": "class Plan: ...\n"},
             "class Plan is defined by files.b, wire.a",
         ),
-        ({"wire/a.py": "x = 1\n" * 401}, "wire/a.py: 401 lines"),
+        ({"wire/a.py": "x = 1\n" * 1_001}, "wire/a.py: 1001 lines"),
         ({"wire/a.py": "def f():\n" + "    x = 1\n" * 60}, "wire.a.f: 61 lines"),
         ({f"room{i}/__init__.py": "" for i in range(30)}, "rooms, at most 26"),
     ],

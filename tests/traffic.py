@@ -745,45 +745,28 @@ _SYSTEM = ("system", "developer")
 
 
 def _check_bigger(case: Case, fitted: brim.Fitted) -> None:
-    """Read the grants of two budgets: the task, the newest, what was said last, the others; the bigger gives more."""
+    """Read the grants of two budgets: the task, the newest, what was said last each alone, then the others together.
+
+    More room may show one older turn more and less of a result for it, but never less in all: whole lines and whole
+    turns leave a rest, which is at most a part of the largest of them.
+    """
     if case.options["select"] != "recency" or case.broken:
         return
     bigger = case.fit(budget=case.budget + 1 + case.seed % 97)
-    if "[shown again later]" in str(bigger.messages):  # Such a turn comes after those that are older.
-        return
-    again = _read_again(case.given)
     small = [part for part in fitted.receipt.parts if part.name.startswith("messages")]
     large = {part.name: part for part in bigger.receipt.parts}
     order = sorted(small, key=lambda part: (not part.required, -_start(part.name)))
     stay = [part for part in order if part.required]
     said = [part for part in reversed(stay[1:]) if case.messages[_start(part.name)].get("role") not in _SYSTEM]
-    for part in (*said[:1], *stay[:1], *said[1:], *(p for p in order if not p.required)):
+    for part in (*said[:1], *stay[:1], *said[1:]):
         other = large[part.name]
         if part.state == other.state == "cut" or other.used > part.used:
             return
-        if other.used < part.used and _start(part.name) in again:
-            return  # It comes after those that are older too; a short result has no mark that says so.
         assert other.used == part.used, f"{part.name}: {part.used} at the smaller budget, {other.used} at the bigger"
-
-
-def _read_again(messages: list[dict[str, Any]]) -> set[int]:
-    """Return the messages with a call that a later one repeats, or whose file it reads again."""
-    later, found = set[str](), set[int]()
-    for at in range(len(messages) - 1, -1, -1):
-        asked = {compact(arguments.get("path", arguments)) for arguments in _asked(messages[at]) if arguments}
-        if asked & later:
-            found.add(at)
-        later |= asked
-    return found
-
-
-def _asked(m: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the arguments of each call of a message."""
-    if m.get("type") == "function_call":
-        return [json.loads(m["arguments"])]
-    blocks = m["content"] if isinstance(m.get("content"), list) else []
-    calls = [json.loads(call["function"]["arguments"]) for call in m.get("tool_calls") or []]
-    return [*calls, *(block["input"] for block in blocks if block["type"] == "tool_use")]
+    rest = [part for part in order if not part.required]
+    had, has = sum(part.used for part in rest), sum(large[part.name].used for part in rest)
+    largest = max((part.size for part in rest), default=0)
+    assert has >= had - largest, f"the others: {had} at the smaller budget, {has} at the bigger"
 
 
 def _start(name: str) -> int:

@@ -58,8 +58,7 @@ def test_standard_input_is_a_request_with_the_option(brim):
     assert json.loads(told.out)["instructions"] == "be brief"
     sent = json.loads(told.out)["input"]
     assert (sent[:2], sent[-1], len(sent)) == (messages[:2], messages[-1], 4)
-    assert sent[2]["output"].startswith("r r r ")
-    assert "\n…\n" in sent[2]["output"]
+    assert sent[2]["output"] == "[400 characters omitted]"
     told = brim("fit", "-", "--request", stdin=b"[")
     assert (told.code, told.err) == (2, "brim: standard input:1: not JSON: expecting value\n")
 

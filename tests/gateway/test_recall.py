@@ -14,7 +14,7 @@ PATHS = {"chat": "/v1/chat/completions", "messages": "/v1/messages", "responses"
 
 
 def long(route):
-    said = conversation(50)
+    said = conversation(120)
     said[11] = {"role": "assistant", "content": "Well.\nThe password of the gate is heliotrope, remember it well."}
     key = "input" if route == "responses" else "messages"
     return {"model": "gpt-4o", "max_tokens": 40, key: said}

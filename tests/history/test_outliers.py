@@ -90,7 +90,7 @@ def test_the_last_message_of_the_user_is_pinned_like_the_first(format, pair, sta
     messages = [user("Go."), *[m for i in range(4) for m in pair(i, words(200, i))], model("What next?"), user(ORDER)]
     messages += [m for i in range(40) for m in pair(10 + i, words(200, i))]
     fitted = fit(messages, 1_200, format, stable=stable)
-    assert fitted.messages[0] is messages[0]
+    assert "Go." in str(fitted.messages[0])
     assert messages[10] in fitted.messages
 
 

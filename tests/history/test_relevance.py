@@ -10,12 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.errors import InvalidValue
-from brim.history.history import History
 from brim.history.relevance import Relevance
 from brim.history.term_index import ordered
-from brim.history.turns import Turns
 from brim.meter.words import terms
-from talk import calling, model, result, user
 
 CHAT = [
     "Ann: Good morning! How was the weekend?",
@@ -211,19 +208,3 @@ def test_planted_facts_are_among_the_first_twentieth():
     made = index(talk)
     for number, spot in enumerate(spots):
         assert spot in made.rank(f"where is landmark{'abcdefghijklmnopqrst'[number]}?")[:30]
-
-
-def test_a_second_query_looks_into_no_turn_that_has_no_room_in_its_shortest_form(monkeypatch):
-    history = History(meter="chars")
-    for i in range(200):
-        history.extend(
-            [user(f"question {i}"), calling(str(i)), result(str(i), f"line {i}\n" * 40), model(f"answer {i}")]
-        )
-    history.fit(3_000, select="relevance", query="question 7")
-    seen, members = [], Turns.members
-    monkeypatch.setattr(
-        Turns, "members", lambda turns, first, last=None: (seen.append(first), members(turns, first, last))[1]
-    )
-    second = history.fit(3_000, select="relevance", query="answer 150")
-    assert any("answer 150" in str(message) for message in second.messages)
-    assert len(seen) < len(history.turns.starts) // 3

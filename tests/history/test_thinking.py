@@ -240,11 +240,13 @@ def test_models_that_take_thinking_back_after_an_edit_are_known_and_all_others_a
     assert binds(name) is bound
 
 
-def test_thinking_stays_with_a_model_that_takes_it_back():
+def test_thinking_stays_in_turns_that_stay_whole_with_a_model_that_takes_it_back():
     messages = rounds(8, 600)
-    fitted = brim.fit_messages(messages, 900, model="claude-sonnet-4-5")
+    fitted = brim.fit_messages(messages, 3_000, model="claude-sonnet-4-5")
     assert not same(messages, fitted.messages)
-    assert len(thoughts(fitted.messages)) == sum(message["role"] == "assistant" for message in fitted.messages)
+    whole = [at for at, message in enumerate(fitted.messages) if message in messages and message["role"] == "assistant"]
+    assert thoughts(fitted.messages) == whole
+    assert 1 < len(whole) < 8
     assert refusal(fitted.messages, "anthropic") == ""
 
 
@@ -254,6 +256,27 @@ def test_reasoning_of_other_shapes_is_not_bound():
         messages += [{**calling(f"c{i}"), "reasoning_content": "hm"}, result(f"c{i}", "x" * 200)]
     fitted = brim.fit_messages(messages, 800, meter=CHARS)
     assert all(m["reasoning_content"] == "hm" for m in fitted.messages if m["role"] == "assistant")
+
+
+@pytest.mark.parametrize("format", ["openai", "gemini"])
+def test_reasoning_that_is_bound_to_nothing_keeps_no_call_out(format):
+    """16 of 40 calls survived with `reasoning_content` or Gemini's thoughts, 40 without."""
+    long = "I wonder what to do about it. " * 20
+    if format == "openai":
+        messages = [user("task")]
+        for i in range(40):
+            call = calling(f"c{i}", arguments=f'{{"path": "file_{i}.py"}}')
+            messages += [{**call, "reasoning_content": long}, result(f"c{i}", f"line {i}\n" * 40)]
+    else:
+        messages = [{"role": "user", "parts": [{"text": "task"}]}]
+        for i in range(40):
+            thought = {"text": long, "thought": True}
+            call = {"functionCall": {"name": "read", "args": {"path": f"file_{i}.py"}}}
+            answer = {"functionResponse": {"name": "read", "response": {"output": f"line {i}\n" * 40}}}
+            messages += [{"role": "model", "parts": [thought, call]}, {"role": "user", "parts": [answer]}]
+    fitted = brim.fit_messages(messages, 5_000, meter="o200k_base", format=format)
+    assert [i for i in range(40) if f"file_{i}.py" not in str(fitted.messages)] == []
+    assert format == "gemini" or refusal(fitted.messages, format) == ""
 
 
 # --- in stable mode

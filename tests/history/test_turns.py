@@ -112,9 +112,9 @@ ANTHROPIC = [
         [[0], [1, 2, 3], [4]],
     ),
     (
-        "two of the user's in a row stay together",
+        "two of the user's in a row are two turns: of a group chat each message may go",
         [user(), user(), says(text("so")), user(), user()],
-        [[0, 1], [2, 3, 4]],
+        [[0], [1], [2, 3], [4]],
     ),
     ("two of the model's in a row stay together", [user(), says(text("a")), says(text("b")), user()], [[0], [1, 2, 3]]),
 ]

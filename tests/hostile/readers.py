@@ -48,7 +48,6 @@ from brim.history.compact.running import running
 from brim.history.compact.secrets import redact
 from brim.history.priority import words
 from brim.history.relevance import Relevance
-from brim.history.superseded import access
 from brim.history.term_index import TermIndex
 from brim.hosts import host_name
 from brim.meter import meter_for
@@ -343,11 +342,10 @@ READERS: dict[str, Read] = {
     "history.compact.deeds": lambda text: deeds(
         [{"role": "assistant", "content": text}, {"role": "user", "content": text}]
     ),
-    "history.excerpts._DECISION": lambda text: list(excerpts._DECISION.finditer(text)),
-    "history.excerpts._sentence": lambda text: excerpts._sentence(text, len(text) // 2),
-    "history.excerpts.ends": lambda text: excerpts.ends(text, len(text) // 2),
-    "history.excerpts.shortened_arguments": lambda text: excerpts.shortened_arguments(
-        json.dumps({"a": text}), tuple((at, at + 40) for at in range(100, len(text), 200))
+    "history.excerpts.parts_of": lambda text: excerpts.parts_of(text).show(excerpts.parts_of(text).ending()),
+    "history.excerpts.by_importance": lambda text: list(excerpts.by_importance(excerpts.TextParts(text))),
+    "history.excerpts.brief_arguments": lambda text: excerpts.brief_arguments(
+        json.dumps({"a": text, "b": [text] * 2}), lambda value: len(value) > 100
     ),
     "wire.base.Wire.value": lambda text: wire("anthropic").value(
         Piece("call", "", ("input",)), json.dumps({"a": text})
@@ -356,9 +354,7 @@ READERS: dict[str, Read] = {
     "requests.tool_words.related": related,
     "studio.prompt_rows.taken": lambda text: taken(text, text[::2]),
     "history.names.names_in": lambda text: [*names.names_in(text)],
-    "history.names.widened": lambda text: names.widened(text, len(text) // 2, len(text) // 2),
     "history.priority.words": words,
-    "history.superseded.access": lambda text: access(Piece("call", json.dumps({"path": text}), (), "", text[:200])),
     "history.relevance.Relevance": _indexed(Relevance),
     "history.term_index.TermIndex": _indexed(TermIndex),
     "hosts.host_name": lambda text: host_name(text[:131_072]),

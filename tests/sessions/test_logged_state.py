@@ -54,7 +54,7 @@ def test_texts_that_were_dropped_while_the_store_failed_once_can_be_recalled(sto
     assert session.prompt().messages == never.prompt().messages
     assert len(dropped(never)) > 4
     assert dropped(session) == dropped(never)
-    assert session.search("why did build 21 fail")
+    assert session.search("line of m3.py")
 
 
 def test_a_prompt_that_could_not_be_written_does_not_hold_the_cut_of_the_next(store):
@@ -84,7 +84,7 @@ def test_a_write_that_arrived_though_it_failed_counts_once(store, call):
         elif call == "usage":
             each.record_usage(input_tokens=1_900)
         elif call == "pin":
-            each.pin(next(iter(each.search("queue"))).handle)
+            each.pin(next(iter(each.search("line srv"))).handle)
         elif call == "compact":
             each.compact()
         elif call == "restart":
@@ -145,7 +145,7 @@ def test_a_session_that_must_be_the_only_writer_is_told_of_messages_and_takes_pi
     session = talk(store, id="s")
     session.prompt()
     session.sole_writer = True
-    handle = session.search("queue")[0].handle
+    handle = session.search("line srv")[0].handle
     Session.open("s", store=store).pin(handle)
     session.add(turn(20))
     assert list(session.pins) == [handle]
@@ -177,7 +177,7 @@ def test_a_writer_that_never_pauses_does_not_keep_others_from_writing():
     session.prompt()
     pinning = Session.open("s", store=store)
     store.other = session
-    handle = pinning.search("queue")[0].handle
+    handle = pinning.search("line srv")[0].handle
     pinning.pin(handle)
     pinning.add({"role": "user", "content": "At last."})
     store.other = None
@@ -225,7 +225,7 @@ def test_a_restored_text_waits_for_the_result_of_a_call(store):
     session = talk(store, id="s")
     session.prompt()
     other = Session.open("s", store=store)
-    handle = other.search("queue")[0].handle
+    handle = other.search("line srv")[0].handle
     session.add(turn(30)[:2])
     with pytest.raises(InvalidValue, match="open tool call"):
         other.restore(handle)
@@ -240,11 +240,11 @@ def test_a_recall_while_the_store_fails_is_answered_by_a_sentence(store):
     broken = FaultyStore(store)
     session = talk(broken)
     session.prompt()
-    handle = session.search("queue")[0].handle
-    for asked_for in ({"query": "queue"}, {"handle": handle}):
+    handle = session.search("line srv")[0].handle
+    for asked_for in ({"query": "line srv"}, {"handle": handle}):
         broken.fail_next()
         assert session.answer_recall(asked_for) == "Dropped texts cannot be read at the moment: call again."
-        assert "queue" in session.answer_recall(asked_for)
+        assert "line of" in session.answer_recall(asked_for)
 
 
 PINS = 8

@@ -8,7 +8,7 @@ from brim.errors import InvalidValue, UnknownName
 GOLD = "The vault code is heron-4711 and nobody else may know it."
 
 
-def filled(store, turns=40, budget=1_000, **more):
+def filled(store, turns=160, budget=1_000, **more):
     session = brim.Session(window=budget, model="gpt-5", store=store, id="s", **more)
     for i in range(turns):
         said = GOLD if i == turns // 2 else f"Question {i}: what of item {i}, and of the one after it?"

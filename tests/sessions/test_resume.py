@@ -155,7 +155,7 @@ def test_a_session_in_a_file_is_there_when_the_file_is_opened_again(tmp_path):
     with brim.open_store(url) as store:
         again = Session.open("s", store=store)
         assert again.prompt(system=SYSTEM).messages == sent
-        assert again.search("queue 1")
+        assert again.search("line srv m1.py")
 
 
 class Failing(MemoryStore):

@@ -384,7 +384,7 @@ PROBES = {
     "prompt.messages.ceiling": Probe(
         shared("messages"),
         600,
-        lambda before, after: before > 1_300 and 500 < after <= 600,
+        lambda before, after: before > 1_300 and 400 < after <= 600,
         "meter: chars\nprompt: {total: 1500}\n",
     ),
     "prompt.tools.keep": Probe(
@@ -422,7 +422,7 @@ PROBES = {
         long_task, True, lambda before, after: 8_000 < before < 10_000 and after is True, SMALL
     ),
     "history.excerpts": Probe(
-        messages(), True, lambda before, after: len(after) > len(before) and "…" in str(after), SMALL
+        messages(), True, lambda before, after: len(after) > len(before) and "omitted]" in str(after), SMALL
     ),
     "history.note": Probe(
         messages(),

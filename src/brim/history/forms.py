@@ -1,38 +1,54 @@
-"""Shorter forms of messages: a result replaced by a reference, or every long text of a turn cut.
+"""The forms of a message: whole, its words and calls with the end of each result, some lines more, a mark, or nothing.
 
-A form is a changed copy in the caller's format; the caller's message is not touched.
+A form is a changed copy in the caller's format; the caller's message is not touched. Whatever is shortened, what people
+wrote stays, the agent's own words stay if they are short, a call is shown as it was made, and of a result whole lines
+stay. Each form is made once.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from brim.errors import DoesNotFit
 from brim.history.bindings import asks_for_thinking
+from brim.history.excerpts import Parts, brief_arguments, by_importance, mark, parts_of, value_mark, whole_part
+from brim.history.names import names_in
 from brim.history.note import note
 from brim.history.priority import NAMES
 from brim.history.repair import Repair
+from brim.history.repeats import Repeats
 from brim.history.turns import Turns
-from brim.receipts.receipt import Part
+from brim.receipts.receipt import Part, handle
 from brim.truncate import Truncator, truncator
 from brim.truncate.base import shrink
+from brim.truncate.failure import reports_failure
 from brim.wire.base import changed
 from brim.wire.message import MEDIA, Message, Path, Piece
 from brim.wire.values import json_of
 
-TWIN = "[the same as a later result]"
 SHOWN_HANDLE = 11
 """Characters of a handle in a prompt."""
+_OWN_WORDS = 150
+"""Tokens up to which what the agent wrote in one message stays whole: a decision with its reasons."""
+_SHORT_RESULT = 32
+"""Tokens up to which a result stays whole: its last line between marks would take as many."""
+_LONG_VALUE = 300
+"""Tokens of a value of a call from which on a mark may stand for it: a file or a patch, not a command."""
+_STATUS = 40
+"""Characters of a line that the shortest form of a result shows, if it does not report a failure: an exit code."""
+_THOUGHT = "[reasoning omitted]"
+_ELLIPSIS = "…"
+"""The shortest mark, for a text of which nothing else has room."""
 _CUTTABLE = ("text", "output", "call")
 """Kinds of pieces that can be cut."""
 _SHAPED = 16
 """Tokens from which a text is cut by its structure; a shorter one has none."""
-_MARK = "…"
-"""The shortest marker."""
+_INSIDE = ("output", "opaque", "remainder", *MEDIA)
+"""Kinds of pieces that a result is made of."""
 
 
 class Form(NamedTuple):
@@ -56,16 +72,55 @@ class Dangling(NamedTuple):
     repairs: Sequence[Repair]
 
 
+Chosen = Mapping[int, Sequence[int]]
+"""The parts of texts that are shown, by the index of the piece."""
+
+
 class Forms:
-    """The shorter forms of the messages of a history, each made once."""
+    """The forms of the messages of a history."""
 
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
-        self._generation = 0
-        self._twins: dict[int, tuple[int, dict[int, Form]]] = {}
-        self._repeats = -1
+        self.handles = False
+        """Whether the mark in a shortened result shows its handle, since the model can ask for the whole."""
+        self._repeats = Repeats(turns)
         self._rooms: dict[tuple[int, int, bool], int] = {}
         self._parts = (0, dict[tuple[int, int], Part]())
+        self._forget()
+
+    def _forget(self) -> None:
+        self._valid = self._turns.order, self.handles
+        self._seen = 0
+        self._marked: dict[int, int] = {}
+        """How many marks of what came again each message had when its forms were made."""
+        self._owed: int | None = None
+        self._deed: dict[int, Form] = {}
+        self._brief: dict[int, Form] = {}
+        self._spare: dict[int, Form] = {}
+        self._shown: dict[int, Chosen] = {}
+        """The parts that the spare form of a message shows, of the texts that it shortens."""
+        self._names: dict[int, frozenset[str]] = {}
+
+    def keep_up(self) -> None:
+        """Discard the forms that messages have made wrong which came since."""
+        turns = self._turns
+        if self._valid != (turns.order, self.handles):
+            self._forget()
+        if self._seen == len(turns):
+            return
+        self._repeats.read()
+        owed = self.owed if turns.thinks else None
+        stale = {at for at, marks in self._repeats.marks.items() if self._marked.get(at) != len(marks)}
+        self._marked.update({at: len(self._repeats.marks[at]) for at in stale})
+        for at in {*stale, self._owed, owed} if owed != self._owed else stale:
+            for known in (self._deed, self._brief, self._spare, self._shown, self._names):
+                known.pop(at, None)  # type: ignore[arg-type]
+        self._owed, self._seen = owed, len(turns)
+
+    def texts(self, position: int, at: int) -> Parts:
+        """Return the parts of a text of a message; the arguments of a call are one."""
+        piece = self._turns.messages[position].pieces[at]
+        return whole_part(piece.text) if piece.kind == "call" else parts_of(piece.text)
 
     def parts(self, generation: int) -> dict[tuple[int, int], Part]:
         """Return what receipts say of turns that were dropped, by their first position and the one after, to add to.
@@ -75,10 +130,6 @@ class Forms:
         if self._parts[0] != generation:
             self._parts = (generation, {})
         return self._parts[1]
-
-    def whole(self, position: int) -> Form:
-        """Return a message as it is."""
-        return Form(self._turns.raws[position], self._turns.units[position])
 
     def note_room(self, digits: int, budget: int, *, classes: bool) -> int:
         """Return the most tokens that a note can take, if numbers of turns have so many digits."""
@@ -91,38 +142,211 @@ class Forms:
             known = self._rooms[digits, budget, classes] = chat.frame("user") + chat.text(widest) + 4
         return known
 
-    def _keep_up(self) -> None:
-        """Discard the cached forms once positions have changed."""
-        if self._generation != self._turns.generation:
-            self._generation = self._turns.generation
-            self._twins, self._repeats = {}, -1
+    def whole(self, position: int) -> Form:
+        """Return a message as it is."""
+        return Form(self._turns.raws[position], self._turns.units[position])
 
-    def twinned(self) -> Mapping[int, tuple[int, dict[int, Form]]]:
-        """Return the tokens that references to repeated results free, and these forms, by turn."""
-        units = self._turns.units
-        self._keep_up()
-        # A history may have thousands of repeated results: they are looked at again only after a new one.
-        fresh = self._turns.twins.items() if self._repeats != self._turns.repeats else ()
-        self._repeats = self._turns.repeats
-        for turn, again in fresh:
-            if turn not in self._twins or len(self._twins[turn][1]) != len(again):
-                forms = {p: self._referring(p) for p in again}
-                self._twins[turn] = sum(units[p] - form.units for p, form in forms.items()), forms
-        return self._twins
+    def repeated(self, turn: int) -> bool:
+        """Return whether a turn says nothing but what is said again later."""
+        marks, messages = self._repeats.marks, self._turns.messages
+        return all(
+            at in marks and not messages[at].results and len(marks[at]) == len(messages[at].pieces)
+            for at in self._turns.members(turn)
+        )
 
-    def _referring(self, position: int) -> Form:
-        """Return a message whose results refer to a later one, if that is shorter."""
-        edits: dict[Path, Any] = {}
-        message, units = self._turns.messages[position], self._turns.units[position]
-        count = self._turns.chat.piece
-        for result in message.pieces:
-            if result.kind == "result" and result.at:
-                size = sum([count(piece) for piece in message.pieces if inside(piece, result)])
-                less = size - count(Piece("output", TWIN, ()))
-                if less > 0:
-                    edits[result.at] = self._turns.wire.result(TWIN)
-                    units -= less
-        return Form(changed(message.raw, edits) if edits else message.raw, units)
+    def newest_only(self, position: int) -> Form:
+        """Return a message with marks in place of what came again later."""
+        marks = self._repeats.marks.get(position)
+        if not marks:
+            return self.whole(position)
+        message = self._turns.messages[position]
+        edits = [
+            self._replaced(message, at, text) if message.pieces[at].kind == "result" else (message.pieces[at], text)
+            for at, text in marks.items()
+        ]
+        return self._edited(position, edits)
+
+    def deed(self, position: int) -> Form:
+        """Return a message with its calls alone, and a mark for each result; one without calls has no such form."""
+        known = self._deed.get(position)
+        if known is None:
+            turns = self._turns
+            message, known = turns.messages[position], self.brief(position)
+            if message.calls and position != self._owed:
+                made = turns.wire.read(known.raw, turns.indexes[position])
+                words = [piece for piece in made.pieces if piece.kind == "text"]
+                known = self.without(position, made, words) if words else known
+            elif message.results:
+                known = self._excerpt(position, dict.fromkeys(self.shown(position), ()))
+            self._deed[position] = known
+        return known
+
+    def brief(self, position: int) -> Form:
+        """Return a message with its words and calls, and a mark for each result."""
+        known = self._brief.get(position)
+        if known is None:
+            shown = self.shown(position)
+            least = {at: self._least(position, at, chosen) for at, chosen in shown.items()}
+            known = self._brief[position] = self._excerpt(position, least)
+        return known
+
+    def _least(self, position: int, at: int, chosen: Sequence[int]) -> Sequence[int]:
+        """Return the parts of a text that its shortest form shows: of what the agent wrote itself a few words."""
+        piece = self._turns.messages[position].pieces[at]
+        if piece.kind == "call":
+            return ()
+        if piece.kind == "text" and not self._turns.printed(position):
+            return chosen[:2]
+        parts = parts_of(piece.text)
+        return [part for part in chosen if parts.size(part) <= _STATUS or reports_failure(parts.part(part))][:1]
+
+    def spare(self, position: int) -> Form:
+        """Return a message with its words and calls, and of each result how it ended."""
+        known = self._spare.get(position)
+        if known is None:
+            known = self._spare[position] = self._excerpt(position, self.shown(position))
+        return known
+
+    def excerpt(self, position: int, more: Chosen) -> Form:
+        """Return the spare form of a message with more parts of its texts."""
+        shown = self.shown(position)
+        return self._excerpt(position, {at: [*{*shown[at], *more.get(at, ())}] for at in shown})
+
+    def shown(self, position: int) -> Chosen:
+        """Return the texts that the spare form of a message shortens, by their index, with the parts that it shows."""
+        known = self._shown.get(position)
+        if known is None:
+            known = self._shown[position] = {} if position == self._owed else dict(self._shortened(position))
+        return known
+
+    def _shortened(self, position: int) -> Iterator[tuple[int, Sequence[int]]]:
+        message, count, tokens = self._turns.messages[position], self._turns.chat.text, self._turns.tokens
+        marks = self._repeats.marks.get(position, {})
+        printed, last = self._turns.printed(position), -1
+        for at, piece in enumerate(message.pieces):
+            last = at if piece.kind == "result" else last
+            text = piece.text
+            if piece.kind == "output":
+                again = last in marks and _is_inside(piece, message.pieces[last])
+                if not again and len(text) > _SHORT_RESULT and count(text) > tokens(_SHORT_RESULT):
+                    yield at, parts_of(text).ending()
+            elif piece.kind == "call" and self.brief_call(piece, self._turns.tokens(_LONG_VALUE)):
+                yield at, ()
+            elif piece.kind == "text" and piece.at and (printed or message.role == "assistant") and at not in marks:
+                size = count(text) if len(text) > _OWN_WORDS else 0
+                if size > tokens(_OWN_WORDS):
+                    yield at, parts_of(text).ending() if printed else self._own_words(text, size)
+
+    def _own_words(self, text: str, size: int) -> list[int]:
+        """Return the parts of a long text of the agent that stay: as many as have room, the most important first."""
+        parts, left, found = parts_of(text), self._turns.tokens(_OWN_WORDS), list[int]()
+        for at in by_importance(parts):
+            cost = 1 + parts.size(at) * size // len(text)
+            if cost <= left or not found:
+                found.append(at)
+                left -= cost
+        return found
+
+    def names(self, position: int) -> frozenset[str]:
+        """Return the names that the spare form of a message shows."""
+        known = self._names.get(position)
+        if known is None:
+            known = self._names[position] = frozenset(self._names_shown(position))
+        return known
+
+    def _names_shown(self, position: int) -> Iterator[str]:
+        shown = self.shown(position)
+        for at, piece in enumerate(self._turns.messages[position].pieces):
+            if at in shown:
+                parts = self.texts(position, at)
+                for part in shown[at]:
+                    yield from (name for name, _ in names_in(parts.part(part)))
+            elif piece.kind in _CUTTABLE:
+                yield from (name for name, _ in names_in(piece.text))
+
+    def _excerpt(self, position: int, chosen: Chosen) -> Form:
+        if position == self._owed:
+            return self.whole(position)  # The provider may ask for its thinking, with the exact content of its message.
+        turns = self._turns
+        message, marks = turns.messages[position], self._repeats.marks.get(position, {})
+        edits: list[tuple[Any, str]] = []
+        opaque = [piece for piece in message.pieces if piece.kind == "opaque" and not _is_pinned(piece)]
+        for at, piece in enumerate(message.pieces):
+            if piece.kind == "result":
+                edits += self._result(message, at, chosen, marks.get(at, ""))
+            elif at in chosen and piece.kind == "text":
+                edits.append((piece, parts_of(piece.text).show(chosen[at])))
+            elif at in marks and piece.kind == "text":
+                edits.append((piece, marks[at]))
+            elif piece.kind == "call" and not chosen.get(at, (0,)):
+                edits.append((piece, self.brief_call(piece, self._turns.tokens(_LONG_VALUE)) or piece.text))
+            elif piece.kind == "thinking" and turns.wire.told:
+                edits.append((piece, _THOUGHT))
+            elif (piece.kind in MEDIA or piece in opaque) and not _in_result(message, at):
+                edits.append((piece, mark(1, "image" if piece.kind == "image" else "part")))
+        made = self._edited(position, edits)
+        return made if turns.wire.told or turns.wire.batches else self.without_thinking(position, made)
+
+    def _result(self, message: Message, at: int, chosen: Chosen, again: str) -> Iterator[tuple[Any, str]]:
+        """Yield the edits of a result: of each text, or of the whole if it has other parts than texts."""
+        inner = [(i, piece) for i, piece in enumerate(message.pieces) if _is_inside(piece, message.pieces[at])]
+        texts = [(i, piece) for i, piece in inner if piece.kind == "output"]
+        if again:
+            yield self._replaced(message, at, again)
+            return
+        recall = ""
+        if self.handles and any(i in chosen for i, _ in texts):
+            recall = handle("\n".join(piece.text for _, piece in texts))[:SHOWN_HANDLE]
+        shown = [(piece, parts_of(piece.text).show(chosen[i], recall) if i in chosen else piece.text)
+                 for i, piece in texts]  # fmt: skip
+        others = Counter(piece.kind for _, piece in inner if piece.kind not in ("output", "remainder"))
+        if not others:
+            yield from shown
+        elif message.pieces[at].at:
+            missing = [mark(number, kind if kind in MEDIA else "part") for kind, number in others.items()]
+            yield self._replaced(message, at, "\n".join([*(text for _, text in shown), *missing]))
+
+    def _replaced(self, message: Message, at: int, text: str) -> tuple[list[Piece], str]:
+        """Return the edit by which a text takes the place of a whole result."""
+        result = message.pieces[at]
+        return [result, *(piece for piece in message.pieces if _is_inside(piece, result))], text
+
+    def _edited(self, position: int, edits: Sequence[tuple[Any, str]]) -> Form:
+        """Return a message with other texts in place of pieces or of whole results, where that is shorter."""
+        turns, whole = self._turns, self.whole(position)
+        wire, chat, units, values = turns.wire, turns.chat, whole.units, dict[Path, Any]()
+        for old, text in edits:
+            if isinstance(old, list):
+                result, *inner = old
+                place, value, before = result.at, wire.result(text), sum([chat.piece(piece) for piece in inner])
+            elif old.kind in (*MEDIA, "opaque"):
+                place, value, before = old.whole, wire.part(text), chat.piece(old)
+                if not place or not isinstance(place[-1], int):
+                    continue
+            else:
+                place, value, before = old.at, wire.value(old, text), chat.text(old.text)
+            after = chat.text(text)
+            if place and after < before:
+                values[place] = value
+                units += after - before
+        if not values:
+            return whole
+        raw = changed(whole.raw, values)
+        if wire.objects:  # A value that is an object is written in another way than its text.
+            units = chat.units(wire.read(raw, turns.indexes[position]))
+        return Form(raw, units) if units < whole.units else whole
+
+    def brief_call(self, piece: Piece, longest: int) -> str | None:
+        """Return the arguments of a call with marks for its long values; `None` if there are none."""
+        count = self._turns.chat.text
+        if len(piece.text) <= longest or not piece.at or count(piece.text) <= longest:
+            return None
+        if not self.takes_object(piece):
+            return str(value_mark(piece.text))
+        short = brief_arguments(piece.text, lambda value: count(value) > longest)
+        if short is None:
+            return None
+        return json_of(short, "input") if self._turns.wire.objects else json.dumps(short, ensure_ascii=False)
 
     def without(self, position: int, message: Message, pieces: Collection[Piece]) -> Form:
         """Return a message without some of its pieces."""
@@ -135,7 +359,7 @@ class Forms:
 
         A message of thinking alone becomes a mark where user and model must take turns.
         """
-        if form.raw is None or position == self.owed:
+        if form.raw is None or position == self.owed or not self._turns.messages[position].any("thinking"):
             return form
         wire, index = self._turns.wire, self._turns.indexes[position]
         message = wire.read(form.raw, index)
@@ -144,7 +368,7 @@ class Forms:
             return form
         made = self.without(position, message, thoughts)
         if made is GONE and wire.pairs:
-            made = self.without(position, wire.read(wire.append(form.raw, _MARK), index), thoughts)
+            made = self.without(position, wire.read(wire.append(form.raw, _ELLIPSIS), index), thoughts)
         return made
 
     @property
@@ -195,13 +419,13 @@ class Forms:
 
     @property
     def floor(self) -> int:
-        """The least tokens of a text that is cut: a few, and the shortest marker."""
+        """The least tokens of a text that is cut: a few, and the shortest mark."""
         return 3 + self.mark
 
     @property
     def mark(self) -> int:
-        """Tokens of the shortest marker, which is all of a text if nothing else fits."""
-        return self._turns.chat.text(_MARK)
+        """Tokens of the shortest mark, which is all of a text if nothing else fits."""
+        return self._turns.chat.text(_ELLIPSIS)
 
     def shortened(self, forms: Mapping[int, Form], room: int, floor: int) -> dict[int, Form]:
         """Return some messages with their longest texts cut, so that all count at most `room`.
@@ -256,29 +480,42 @@ class Forms:
         return [(turns.chat.piece(Piece("text", piece.text, ())), position, piece) for piece in pieces]
 
     def _cut(self, piece: Piece, limit: int) -> str:
-        """Return a text cut to a limit by its structure; the arguments of a function stay an object."""
+        """Return a text cut to a limit by its structure; the long values of a call give way to marks."""
         meter = self._turns.meter
         if self.takes_object(piece):
-            try:
-                text = truncator("json").truncate(piece.text, limit, meter).text
-                value = json.loads(text)
-            except (DoesNotFit, ValueError, RecursionError):
-                return "{}"
-            if self._turns.wire.objects:
-                text = json_of(value, "input")
-            return text if isinstance(value, dict) and meter.load(text) <= limit else "{}"
-        for keep in (truncator("shape"), truncator("head", _MARK))[limit < _SHAPED :]:
+            longest = limit
+            while longest > 0:
+                text = self.brief_call(piece, longest)
+                if text is not None and meter.load(text) <= limit:
+                    return text
+                longest //= 2
+            return "{}"
+        for keep in (truncator("shape"), truncator("head", _ELLIPSIS))[limit < _SHAPED :]:
             with suppress(DoesNotFit):
                 return shrink(piece.text, limit, meter, self._cutter(piece.text, keep), meter.load).text
-        return _MARK
+        return _ELLIPSIS
 
     def _cutter(self, text: str, keep: Truncator) -> Callable[[int], str]:
         return lambda room: keep.truncate(text, room, self._turns.meter).text
 
 
-def inside(piece: Piece, result: Piece) -> bool:
+def _is_inside(piece: Piece, result: Piece) -> bool:
     """Return whether a piece is part of the content of a result."""
-    return piece.kind in ("output", "opaque", "remainder", *MEDIA) and piece.at[: len(result.at)] == result.at
+    return piece.kind in _INSIDE and result.kind == "result" and piece.at[: len(result.at)] == result.at
+
+
+def _in_result(message: Message, at: int) -> bool:
+    """Return whether a piece is part of the content of any result."""
+    return any(_is_inside(message.pieces[at], piece) for piece in message.pieces[:at] if piece.kind == "result")
+
+
+def _is_pinned(piece: Piece) -> bool:
+    """Return whether an unknown part is what the provider made of the past, which has to stay."""
+    return '"compaction"' in piece.text[:_HEAD]
+
+
+_HEAD = 64
+"""Characters at the start of an unknown part that tell its type."""
 
 
 def level_of(sizes: Sequence[int], room: int) -> int:

@@ -7,9 +7,7 @@ from dataclasses import fields as fields_of
 from typing import Any
 
 from brim.errors import BrimError, InvalidType, InvalidValue
-from brim.history.arrangement import expected_parts
 from brim.history.bindings import binds
-from brim.history.excerpts import Excerpts
 from brim.history.forms import Form, Forms
 from brim.history.history_fit import HistoryFit
 from brim.history.names import NameIndex
@@ -18,9 +16,7 @@ from brim.history.prompt import shared_messages, shared_units
 from brim.history.ranking import Ranking
 from brim.history.receipt import HistoryRecord
 from brim.history.result import Fitted
-from brim.history.selection import SelectionFit
 from brim.history.stable import Stable, stable_mode
-from brim.history.stable_fit import StableFit
 from brim.history.thinking import unbind
 from brim.history.turns import RepairMode, Turns
 from brim.meter import DEFAULT, Meter, meter_for, name_of
@@ -117,9 +113,8 @@ class History:
         self._stable = stable_mode(stable)
         self._turns = Turns(meter_for(meter, model), format=format, repair=repair)
         self._forms = Forms(self._turns)
-        self._excerpts, self._names = Excerpts(self._turns, self._forms), NameIndex(self._turns)
+        self._names = NameIndex(self._turns)
         self._ranking = Ranking(self._turns)
-        self._ahead = 0
         self._last: tuple[Mapping[str, Any], tuple[Any, ...]] | None = None
         self._options, self._chosen = Options(), dict[str, Any]()
 
@@ -139,11 +134,11 @@ class History:
     @property
     def show_handles(self) -> bool:
         """Whether a shortened result shows its handle, for a model that can ask for the whole."""
-        return self._excerpts.handles
+        return self._forms.handles
 
     @show_handles.setter
     def show_handles(self, shown: bool) -> None:
-        self._excerpts.handles = shown
+        self._forms.handles = shown
 
     def checkpoint(self) -> tuple[Any, ...]:
         """Return what the last fit left behind, for `rewind`."""
@@ -183,17 +178,10 @@ class History:
         stop = self._turns.span(turns[-1])[1]
         self._turns.fingerprint(stop)
         self._names.read(stop)
-        self._excerpts.keep_up()
-        forms, raws = dict[int, Form](), self._turns.raws
-        for turn in turns:
-            _, made = self._excerpts.reduction(turn)
-            forms.update({at: form for at, form in made.items() if form.raw is not raws[at]})
-        self._ahead += stop - self._turns.starts[turns[0]]
-        if self._ahead >= _PREPARED:
-            self._ahead = 0
-            for position, parts in expected_parts(self._names, stop).items():
-                self._excerpts.form(position, parts)
-        return forms
+        self._forms.keep_up()
+        raws = self._turns.raws
+        members = [at for turn in turns for at in self._turns.members(turn)]
+        return {at: form for at in members if (form := self._forms.spare(at)).raw is not raws[at]}
 
     def fit(
         self,
@@ -253,13 +241,16 @@ class History:
         shown = {**before, "fields": shown_fields(before["fields"]) or None}
         return self.fitted(self.plan(budget, extra, options), shown, exact=exact, capture=capture)
 
-    def plan(self, budget: int, extra: Mapping[str, int], options: Mapping[str, Any]) -> HistoryFit:
+    def plan(
+        self, budget: int, extra: Mapping[str, int], options: Mapping[str, Any], *, shares: bool = True
+    ) -> HistoryFit:
         """Return what would be sent within a budget; nothing is remembered of it.
 
         Args:
             budget: tokens for everything.
             extra: tokens besides the messages, as `extra_units` returns them.
             options: the options of `fit`, by name.
+            shares: whether a long newest turn leaves room to older ones.
 
         Raises:
             DoesNotFit: the messages that always stay are bigger than the budget.
@@ -267,11 +258,8 @@ class History:
         """
         turns = self._turns
         self._choose(options)
-        made = (self._forms, self._excerpts, self._names, self._ranking)
-        common = (turns, *made, budget, extra, self._options)
-        fit: SelectionFit | StableFit = SelectionFit(*common)
-        if self._stable is not None:
-            fit = StableFit(*common, stable=self._stable)
+        fit = self._fit(budget, extra, self._stable)
+        fit.shares = shares
         fit.run()
         if turns.thinks and binds(turns.model):
             unbind(fit)
@@ -284,12 +272,14 @@ class History:
         Raises:
             InvalidValue: an option is invalid.
         """
-        made = (self._forms, self._excerpts, self._names, self._ranking)
         self._choose(options)
-        fit = SelectionFit(self._turns, *made, 0, {}, self._options)
+        fit = self._fit(0, {}, None)
         fit.prepare()
         essential = fit.essential()
         return sum(fit.weights), sum([fit.weights[turn] for turn in essential]), essential
+
+    def _fit(self, budget: int, extra: Mapping[str, int], stable: Stable | None) -> HistoryFit:
+        return HistoryFit(self._turns, self._forms, self._names, self._ranking, budget, extra, self._options, stable)
 
     def _choose(self, options: Mapping[str, Any]) -> None:
         """Check the options, unless they are those of the last fit."""
@@ -317,7 +307,7 @@ class History:
         last: Sequence[Any] = ()
         if self._last is not None:
             last = self._last[1] if self._last[0] == before else ()
-        elif isinstance(fit, StableFit):
+        elif fit.stable is not None:
             last = fit.last_prompt().messages
         messages = tuple(sent.messages)
         prefix = shared_units(last, messages, sent.units, sum(fit.extra.values()) - fit.extra["reply"])
@@ -332,8 +322,7 @@ class History:
             captured=capture,
         )
         self._last = (before, messages)
-        if isinstance(fit, StableFit):
-            self._stable = fit.stable
+        self._stable = fit.stable
         held = None if self._stable is None else self._stable.held
         still = messages if held is None else messages[: len(messages) + held.bound - held.length]
         values = sent.messages, used, fit.budget, self._stable, record.receipt
@@ -365,7 +354,5 @@ def system_message(system: Any, wire: Wire) -> Message | None:
         raise type(error)(place, error.value, error.expected) from error
 
 
-_PREPARED = 256
-"""Messages that are read ahead before excerpts are prepared again: they change with the names that messages bring."""
 _FIT_ARGUMENTS = History.fit.__annotations__.keys() - {"return"}
 _OPTIONS = [option.name for option in fields_of(Options) if option.init]

@@ -1,65 +1,71 @@
-"""The state of one fit of a history: turns that always stay, cuts inside them, the note, and the sum.
+"""One fit of a history: what always stays, the ladder for the rest, a cut that is held, the note, and the sum.
 
-Messages are counted one by one, as providers do, so the sum of the kept ones is the count of the whole.
+Messages are counted one by one, as providers do, so the sum of the kept ones is the count of the whole. A cut that is
+held is the same fit with the rows of the last one frozen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
 
 from brim.errors import DoesNotFit, InvalidType
-from brim.history.arrangement import Arrangement
-from brim.history.excerpts import Excerpts
 from brim.history.forms import Form, Forms
-from brim.history.names import NameIndex
+from brim.history.ladder import Ladder
+from brim.history.names import NameIndex, names_in
 from brim.history.note import note as written
-from brim.history.options import Options
+from brim.history.options import Options, check_stable
 from brim.history.priority import distribution
 from brim.history.prompt import SentMessages, note_units, sent_messages
 from brim.history.ranking import Ranking
 from brim.history.repair import Repair
-from brim.history.spans import Span, ranges
+from brim.history.spans import Span, joined, ranges
+from brim.history.stable import HeldCut, Stable
 from brim.history.turns import Turns
 from brim.truncate import shortened
 from brim.wire.message import spoken
 
-_OLDER = 0.9
-"""The share of the room for turns that do not stay whole; what they do not need goes to whole turns."""
-_DEEDS = 0.1
-"""The share of the room for what the agent did in other turns, if what always stays has to be cut."""
+_NEWEST = 0.4
+"""The most of the room beside the task for the newest turn, if older turns could use the rest."""
+_LONG = 200
+"""Tokens up to which the newest turn stays whole in any case."""
+_OLDER = 0.1
+"""The share of the room for older turns if what always stays has to be cut."""
 _ENOUGH = 4
 """The task is cut too once the texts of the newest turn would have to be cut below so many floors."""
-_SPOKEN = 4
-"""The part of the room, one in so many, from which a message of the user is long, and that must be left for such."""
-_LONGER = 2
-"""How many times longer than the newest turn messages of the user are before they are cut first."""
-_OTHERS = 8
-"""The part of the room, one in so many, that long messages of the user leave to other turns."""
+_REST = 0.85
+"""The least share of the low line that other turns get of what always stays leaves, however much that is."""
+_FRESH = 0.15
+"""The least share of what a cut leaves for the turns since the last one; otherwise all of the history is cut anew."""
+_OUTGROWN = 1.25
+"""The factor by which the budget has to grow before a cut is made anew."""
 _SUMMARY = 10
 """The part of the budget, one in so many, for a summary of the turns that are left out."""
+
+CUT_HELD = "left out at a cut that is held, so that the prompt keeps its start for the cache"
+NO_ROOM = "it has to stay, and there was not room for"
 
 
 @dataclass(slots=True)
 class HistoryFit:
-    """One fit: `SelectionFit` selects turns each time, `StableFit` continues from the last cut."""
+    """One fit of a history."""
 
     turns: Turns
     forms: Forms
-    excerpts: Excerpts
     names: NameIndex
     ranking: Ranking
     budget: int
     extra: Mapping[str, int]
     """Tokens besides the messages, by name: tools, a separate system prompt, the framing of the reply."""
     options: Options
+    stable: Stable | None = None
+    """The lines and the cut of the last fit, if cuts are held; after `finish`, the cut of this one."""
+    shares: bool = True
+    """Whether a long newest turn leaves room to older ones; not if others bid for that room."""
     weights: list[int] = field(default_factory=list)
     """Tokens of each turn, without calls that have no result."""
     edits: dict[int, Form] = field(default_factory=dict)
     """Messages in another form, by position; also of turns that are then left out."""
-    touched: set[int] = field(default_factory=set)
-    """The turns that were changed before the selection."""
     spans: list[Span] = field(default_factory=list)
     """The turns that stay, as ranges in order."""
     sent: dict[int, Form] = field(default_factory=dict)
@@ -79,13 +85,45 @@ class HistoryFit:
     """The turns that the caller pinned."""
     reasons: dict[int, str] = field(default_factory=dict)
     """Why a turn is not whole, if not because of its age."""
-    holds: ClassVar[bool] = False
-    """Whether the next fit begins with what this one sends."""
-    seen: int = field(default=0, kw_only=True)
+    seen: int = 0
     """Messages that there were when the start of the prompt last changed."""
+    last: HeldCut | None = None
+    """The cut of the last fit, if it was of this history."""
+    cut_for: int = 0
+    """The budget that the cut was made for."""
+
+    def run(self) -> None:
+        """Decide what is sent.
+
+        Raises:
+            DoesNotFit: the messages that always stay are bigger than the budget.
+        """
+        self.prepare()
+        room = self.room
+        if self.stable is None:
+            self.seen = len(self.turns)
+            total = self.turns.total if self.weights is self.turns.weights else sum(self.weights)
+            if total > room or self._too_recent() or self._too_old():
+                self._cut(room)
+            return
+        check_stable(self.options)
+        self.last = self._known(self.stable.held)
+        if self.last is not None:
+            self._keep_cut(self.last)
+        self.settle()
+        if self.last is not None and self._has_outgrown(self.last):
+            self._begin_anew()
+        line = int(self.budget * self.stable.high)
+        if self.used > line:
+            self.seen, self.cut_for = len(self.turns), self.budget
+            room -= self.budget - line
+            if not self._extend_cut(room, self.stable.low):
+                self._begin_anew()
+                self._cut(room, self.stable.low)
+            self.settle()
 
     def finish(self) -> None:
-        """Add up what is sent, and write the note if there is one."""
+        """Add up what is sent, write the note if there is one, and hold the cut for the next fit."""
         self.settle()
         total, notes = len(self.weights), self.turns.notes
         kept_notes = sum(start <= note < stop for note in notes for start, stop in self.spans)
@@ -95,6 +133,8 @@ class HistoryFit:
         if self.writes_note:
             unit = self.turns.meter.unit
             self.note = written(*self.steps, self.units, self.budget, unit, self.distribution) + self._summary()
+        if self.stable is not None:
+            self.stable = replace(self.stable, held=self._held())
 
     def prepare(self) -> None:
         """Keep everything as it came, without calls that have no result."""
@@ -154,169 +194,10 @@ class HistoryFit:
 
     def essential(self) -> list[int]:
         """Return the turns that always stay, in order: the task, the last instruction, pinned ones, the newest."""
-        stay = self.pinned | self.task()
-        stay |= self.instruction()
+        stay = self.pinned | self.task() | self.instruction()
         if self.weights:
             stay.add(self.newest)
         return sorted(stay)
-
-    def arrange(
-        self, essential: Sequence[int], left: int, newest: int = 0, deeds: int = 0, *, aside: Collection[int] = ()
-    ) -> None:
-        """Keep what always stays, and what takes at most `left` tokens of the other turns.
-
-        Args:
-            essential: the turns that always stay.
-            left: tokens for the others.
-            newest: how many of them are for turns that stay whole, at the least.
-            deeds: how many are for what the agent did in older turns, before that.
-            aside: turns that are decided otherwise.
-        """
-        older = max(min(deeds, left), min(int(left * _OLDER), left - newest)) if self.options.excerpts else 0
-        decided = {*essential, *aside, *self.turns.notes}
-        if self.turns.twins:
-            self.weights = list(self.weights)
-            for turn, (units, forms) in self.forms.twinned().items():
-                if turn not in decided and turn not in self.touched:
-                    self.weights[turn] -= units
-                    self.edits.update(forms)
-        made = Arrangement(
-            turns=self.turns,
-            excerpts=self.excerpts,
-            names=self.names,
-            weights=self.weights,
-            aside=decided,
-            fixed=dict(self.edits),
-            left=left,
-            older=older,
-            held=self.holds,
-            asked=[at for turn in sorted(self.instruction() | {self.newest}) for at in self.turns.members(turn)],
-        )
-        made.run()
-        self.edits.update(made.forms)
-        self.spans = ranges(sorted({*essential, *made.whole, *made.reduced}))
-
-    def deeds(self, turns: range, aside: Collection[int]) -> int:
-        """Return the tokens of what the agent did in some turns, without those that are decided otherwise."""
-        if not turns:
-            return 0
-        self.excerpts.keep_up()
-        read, reduction, least = self.turns, self.excerpts.reduction, self.excerpts.least
-        outside = {*aside, *range(turns.start), *range(turns.stop, len(read.weights))}
-        sums = self.excerpts.reductions.units(read.weights, outside) if len(outside) < len(turns) else None
-        if sums is None:
-            sums = sum([read.weights[turn] - reduction(turn)[0] for turn in turns if turn not in aside])
-        units = sums
-        first, last = read.starts[turns[0]], read.span(turns[-1])[1]
-        for at, form in [(at, form) for at, form in self.edits.items() if first <= at < last]:
-            if read.turn_of(at) not in aside:
-                units += form.units - least(at).units
-        return units
-
-    def note_room(self) -> int:
-        """Return the most tokens that the note with a summary can take."""
-        if not self.options.note:
-            return 0
-        digits = len(str(len(self.weights)))
-        room = self.forms.note_room(digits, self.budget, classes="priority" in self.options.ways)
-        return room + (self.budget // _SUMMARY if self.options.summarise else 0)
-
-    def plan_note(self) -> None:
-        """Write a note at the end, if turns are left out and the options allow it."""
-        self.writes_note = self.options.note and self.left_out() > 0
-
-    def cut_spoken(self, essential: Sequence[int], need: int, room: int) -> int:
-        """Cut long messages of the user, if what always stays needs more than the room, and they are most of it.
-
-        A pasted log is cut before the newest result is, and leaves room for other turns, as far as they need it.
-
-        Returns:
-            the tokens that this frees.
-        """
-        spoken = self._long_spoken(essential, need, room)
-        rest, others = need - sum(self.weights[turn] for turn in spoken), room // _OTHERS
-        if sum(self.weights[turn] for turn in self.pinned | self.task() | set(essential[-1:])) <= room:
-            return 0  # These stay whole, and the last instruction is cut.
-        if need <= room or not spoken or rest + room // _SPOKEN + others > room:
-            return 0
-        try:
-            left = room - rest - (sum(self.weights) - need) - self.note_room()
-            forms = self.shortened(spoken, max(left, min(room // 2, room - rest - others)), self.forms.floor)
-        except DoesNotFit:
-            return 0
-        before = {position: (self.edits.get(position) or self.forms.whole(position)).units for position in forms}
-        self.keep(forms)
-        self.weights = list(self.weights)
-        for position, form in forms.items():
-            turn = self.turns.turn_of(position)
-            self.weights[turn] += form.units - before[position]
-            self.touched.add(turn)
-            self.reasons[turn] = "it has to stay, and there was not room for all of it"
-        return need - rest - sum(self.weights[turn] for turn in spoken)
-
-    def _long_spoken(self, essential: Sequence[int], need: int, room: int) -> list[int]:
-        """Return the turns of long messages of the user, if they are most of what always stays.
-
-        With less room there are never fewer of them, so a message that is cut stays cut.
-        """
-        spared = {*self.pinned, self.newest, *(self.task() if self.options.pin_first_user else ())}
-        spoken = [turn for turn in essential if turn not in spared and self.weights[turn] > room // _SPOKEN]
-        long = sum(self.weights[turn] for turn in spoken)
-        return spoken if long > _LONGER * (need - long) else []
-
-    def cut_inside(self, essential: Sequence[int]) -> None:
-        """Cut the longest texts of the turns that always stay; of all others only what the agent did may stay.
-
-        Raises:
-            DoesNotFit: even so they do not fit.
-        """
-        capped = set(self.turns.members(self.newest)) if self.weights else set()
-        self.edits = {p: form for p, form in self.edits.items() if p in self.dangling or p in capped}
-        task = self.task()
-        pinned = self.pinned | task if self.options.pin_first_user else self.pinned
-        forms, kept, left = self._squeezed(essential, pinned, task)
-        self.keep(forms)
-        for turn in set(essential) - pinned:
-            self.reasons[turn] = "it has to stay, and there was not room for " + ("all of it" if turn in kept else "it")
-        self.arrange(sorted(kept), left, aside=essential)
-
-    def _squeezed(
-        self, essential: Sequence[int], pinned: set[int], task: set[int]
-    ) -> tuple[dict[int, Form], set[int], int]:
-        """Return the messages of what always stays, cut no more than they must be, its turns, and what is left.
-
-        If the task and the newest turn fit, they stay whole, and the last instruction is cut, or dropped. Otherwise the
-        newest turn is cut first, then the task too; a long task is cut together with it. Then the task is dropped, if a
-        history may begin without the user, so that something of the newest turn remains, if only a mark.
-
-        Raises:
-            DoesNotFit: even so they do not fit.
-        """
-        every, floor = set(essential), self.forms.floor
-        older = every - self.instruction() | pinned | task | set(essential[-1:])
-        bare = older if self.turns.wire.pairs else pinned | set(essential[-1:])
-        first = pinned | task | set(essential[-1:])
-        deeds = self.options.excerpts and self.options.older is None
-        done = self.deeds(range(len(self.weights)), {*essential, *self.turns.notes}) if deeds else 0
-        done = min(done, int(self.room * _DEEDS))
-        long = self._long_spoken(essential, sum(self.weights[turn] for turn in essential), self.room)
-        newest_cut = pinned | (task - {self.newest, *long}), _ENOUGH * floor
-        ways: tuple[tuple[set[int], set[int], int, int], ...] = (
-            (every, *newest_cut, done),
-            (every, *newest_cut, 0),
-            (older, *newest_cut, 0),
-            (older, pinned, floor, 0),
-            (bare, pinned, self.forms.mark, 0),
-        )
-        if sum(self.weights[turn] for turn in first) <= self.room:
-            ways = (every, first, floor, done), (every, first, floor, 0), (first, first, floor, 0)
-        for kept, whole, least, left in ways:
-            taken = sum(self.weights[turn] for turn in whole) + left
-            try:
-                return self.shortened(sorted(kept - whole), self.room - taken, least), kept, left
-            except DoesNotFit as error:
-                needed = error.needed
-        raise self.refusal(sum(self.weights[turn] for turn in pinned), needed)
 
     def task(self) -> set[int]:
         """Return the turn of the task, if there is one."""
@@ -326,7 +207,207 @@ class HistoryFit:
         """Return the turn of what the user said last, if there is one."""
         return set() if self.turns.instruction is None else {self.turns.turn_of(self.turns.instruction)}
 
-    def shortened(self, turns: Iterable[int], room: int, floor: int) -> dict[int, Form]:
+    def _cut(self, room: int, share: float = 1.0) -> None:
+        """Select what stays of a history that is too big; older turns get a share of what always stays leaves.
+
+        Raises:
+            DoesNotFit: the messages that always stay are bigger than the budget.
+        """
+        if not self.weights:
+            if self.room < 0:
+                raise self.refusal(0, 0)
+            return
+        essential = self.essential()
+        if self.options.recent is not None and self._too_recent():
+            self._cap(self.newest, self.options.recent)
+        self._cap_newest(essential, room)
+        need = self._cost(essential)
+        if need > room:
+            if need > self.room or self.stable is None:
+                self._cut_essential(essential)
+            else:
+                self.spans = ranges(essential)
+            return
+        if sum(self.weights) <= room and not self._too_old():
+            return
+        left = self._left(room, need, share) - self._note_room()
+        self._serve(essential, max(0, left))
+        if left >= 0:
+            self.writes_note = self.options.note and self.left_out() > 0
+
+    def _left(self, room: int, need: int, share: float) -> int:
+        """Return the tokens that a cut leaves for other turns than those that always stay."""
+        line = int(self.budget * share) - (self.budget - room)
+        return max(line - need, int((room - need) * share * _REST))
+
+    def _serve(self, essential: Sequence[int], left: int) -> None:
+        """Keep what always stays, and what takes at most `left` tokens of the others."""
+        uncut = set() if self.options.older is None else self._cap_older(essential, self.options.older)
+        if self.options.ways == ("recency",):
+            self._climb(essential, left, uncut)
+            return
+        chosen = list(essential)
+        self.forms.keep_up()
+        for turn in self.ranking.order(self.options, essential, left):
+            units = None if turn in uncut else self._offer(turn, left)
+            if units is not None:
+                chosen.append(turn)
+                left -= units
+        self.spans = ranges(sorted(chosen))
+
+    def _climb(self, essential: Collection[int], left: int, decided: Collection[int] = ()) -> None:
+        """Keep what always stays, and of the turns that are not decided what the ladder finds room for."""
+        self.forms.keep_up()
+        ladder = Ladder(
+            turns=self.turns,
+            forms=self.forms,
+            names=self.names,
+            decided={*essential, *decided, *self.turns.notes},
+            fixed=dict(self.edits),
+            left=left,
+            cuts=self.options.excerpts,
+            shown=self._names_of(essential),
+        )
+        ladder.run()
+        self._keep(ladder.edits)
+        self.spans = ranges(sorted({*essential, *ladder.whole, *ladder.spare}))
+
+    def _names_of(self, turns: Iterable[int]) -> set[str]:
+        """Return the names that some turns mention."""
+        messages = self.turns.messages
+        members = [at for turn in turns for at in self.turns.members(turn)]
+        return {name for at in members for piece in messages[at].pieces for name, _ in names_in(piece.text)}
+
+    def _offer(self, turn: int, left: int) -> int | None:
+        """Return the tokens of a turn in the longest form that fits: whole, or its words and calls; `None` if none."""
+        if self.weights[turn] <= left:
+            return self.weights[turn]
+        forms = {at: self.edits.get(at) or self.forms.spare(at) for at in self.turns.members(turn)}
+        units = sum([form.units for form in forms.values()])
+        if units > left or not self.options.excerpts:
+            return None
+        self._keep(forms)
+        return units
+
+    def _cost(self, turns: Iterable[int]) -> int:
+        return sum([self.weights[turn] for turn in turns])
+
+    # Caps: of the newest turn, and of older ones.
+
+    def _too_old(self) -> bool:
+        """Return whether an older turn is over its cap and may be cut."""
+        older = self.options.older
+        if older is None:
+            return False
+        spared = {*self.essential(), *self.turns.notes}
+        return any(self._over(turn, older) for turn in range(len(self.weights)) if turn not in spared)
+
+    def _too_recent(self) -> bool:
+        """Return whether the newest turn is over its cap and may be cut."""
+        recent = self.options.recent
+        if recent is None or not self.weights or self.weights[-1] <= recent:
+            return False
+        return self.newest not in self._uncut()
+
+    def _uncut(self) -> set[int]:
+        """Return the turns that may not be cut."""
+        return self.pinned | self.task() if self.options.pin_first_user else self.pinned
+
+    def _over(self, turn: int, cap: int) -> bool:
+        """Return whether a turn is over its cap; the note of an earlier fit does not count."""
+        return self.weights[turn] - self.turns.noted.get(turn, 0) > cap
+
+    def _cap_newest(self, essential: Sequence[int], room: int) -> None:
+        """Cut the results of a newest turn that would push out what else there is."""
+        newest = self.newest
+        if not (self.shares and self.options.excerpts) or self.options.recent is not None or newest in self._uncut():
+            return
+        if not any(self.turns.messages[at].results for at in self.turns.members(newest)):
+            return  # What a person wrote stays whole.
+        free = room - self._cost(turn for turn in essential if turn != newest)
+        others = sum(self.weights) - self._cost(essential)
+        cap = max(int(free * _NEWEST), free - others, self.turns.tokens(_LONG))
+        if cap < min(free, self.weights[newest]):
+            self._cap(newest, cap)
+
+    def _cap_older(self, essential: Sequence[int], older: int) -> set[int]:
+        """Cut the turns that are over their cap, and return those that cannot be cut so far."""
+        spared = {*essential, *self.turns.notes}
+        over = [turn for turn in range(len(self.weights)) if turn not in spared and self._over(turn, older)]
+        return {turn for turn in over if not self._cap(turn, older)}
+
+    def _cap(self, turn: int, cap: int) -> bool:
+        """Cut a turn to its cap, and return whether it can be cut so far."""
+        before = self.weights[turn]
+        self.reasons[turn] = f"its cap is {cap:,} {self.turns.meter.unit} and it has {before:,}"
+        try:
+            forms = self._shortened([turn], cap, self.forms.floor)
+        except DoesNotFit:
+            return False
+        self._keep(forms)
+        self._weigh(turn, sum([form.units for form in forms.values()]))
+        return True
+
+    def _weigh(self, turn: int, units: int) -> None:
+        """Note the tokens of a turn that was cut."""
+        if self.weights is self.turns.weights:
+            self.weights = list(self.weights)
+        self.weights[turn] = units
+
+    # What always stays, cut.
+
+    def _cut_essential(self, essential: Sequence[int]) -> None:
+        """Cut the longest texts of the turns that always stay; a little room is left for older turns.
+
+        Raises:
+            DoesNotFit: even so they do not fit.
+        """
+        capped = set(self.turns.members(self.newest)) if self.weights else set()
+        self.edits = {p: form for p, form in self.edits.items() if p in self.dangling or p in capped}
+        pinned = self._uncut()
+        forms, kept, left = self._squeezed(essential, pinned)
+        self._keep(forms)
+        for turn in set(essential) - pinned:
+            self.reasons[turn] = f"{NO_ROOM} {'all of it' if turn in kept else 'it'}"
+        self._climb(sorted(kept), left, essential)
+
+    def _squeezed(self, essential: Sequence[int], pinned: set[int]) -> tuple[dict[int, Form], set[int], int]:
+        """Return the messages of what always stays, cut no more than they must be, its turns, and what is left.
+
+        If the task and the newest turn fit, they stay whole, and the last instruction is cut, or dropped. Otherwise the
+        newest turn is cut first, then the task too. Then the task is dropped, if a history may begin without the user,
+        so that something of the newest turn remains, if only a mark.
+
+        Raises:
+            DoesNotFit: even so they do not fit.
+        """
+        every, floor, task = set(essential), self.forms.floor, self.task()
+        first = pinned | task | set(essential[-1:])
+        older = every - self.instruction() | first
+        bare = older if self.turns.wire.pairs else pinned | set(essential[-1:])
+        cuts = self.options.excerpts and self.options.older is None
+        spare = int(self.room * _OLDER) if cuts and len(self.weights) > len(essential) else 0
+        newest_cut = pinned | (task - {self.newest}), _ENOUGH * floor
+        ways: tuple[tuple[set[int], set[int], int, int], ...] = (
+            (every, *newest_cut, spare),
+            (every, *newest_cut, 0),
+            (older, *newest_cut, 0),
+            (older, pinned, _ENOUGH * floor, spare),
+            (older, pinned, floor, 0),
+            (bare, pinned, self.forms.mark, 0),
+        )
+        if self._cost(first) <= self.room:
+            ways = (every, first, floor, spare), (every, first, floor, 0), (first, first, floor, 0)
+        needed = 0
+        for kept, whole, least, left in ways:
+            taken = self._cost(whole) + left
+            try:
+                return self._shortened(sorted(kept - whole), self.room - taken, least), kept, left
+            except DoesNotFit as error:
+                needed = error.needed
+        raise self.refusal(self._cost(pinned), needed)
+
+    def _shortened(self, turns: Iterable[int], room: int, floor: int) -> dict[int, Form]:
         """Return the messages of some turns with their longest texts cut; if that is not enough, without thinking.
 
         Raises:
@@ -342,26 +423,10 @@ class HistoryFit:
         bare = {p: self.forms.without_thinking(p, form) for p, form in forms.items()}
         return self.forms.shortened(bare, room, floor)
 
-    def keep(self, forms: Mapping[int, Form]) -> int:
-        """Send messages in these forms, and return their tokens."""
+    def _keep(self, forms: Mapping[int, Form]) -> None:
+        """Send messages in these forms."""
         raws = self.turns.raws
         self.edits.update({p: form for p, form in forms.items() if form.raw is not raws[p]})
-        return sum([form.units for form in forms.values()])
-
-    def _without_dangling(self) -> None:
-        """Leave out calls that have no result."""
-        unfinished = self.forms.dangling()
-        if not unfinished.forms:
-            return
-        for repair in unfinished.repairs if self.turns.repair == "error" else ():
-            self.turns.refuse(repair)
-        self.repairs += unfinished.repairs
-        self.edits.update(unfinished.forms)
-        self.dangling = unfinished.forms.keys()
-        self.touched.update(unfinished.lost)
-        self.weights = list(self.turns.weights)
-        for turn, units in unfinished.lost.items():
-            self.weights[turn] -= units
 
     def refusal(self, whole: int, least: int) -> DoesNotFit:
         """Return the error that lists what always stays and how much is missing."""
@@ -377,6 +442,16 @@ class HistoryFit:
             parts=parts,
         )
 
+    # The note, and calls without a result.
+
+    def _note_room(self) -> int:
+        """Return the most tokens that the note with a summary can take."""
+        if not self.options.note:
+            return 0
+        digits = len(str(len(self.weights)))
+        room = self.forms.note_room(digits, self.budget, classes="priority" in self.options.ways)
+        return room + (self.budget // _SUMMARY if self.options.summarise else 0)
+
     def _summary(self) -> str:
         """Return a summary of the turns that are left out; empty without the option `summarise`."""
         summarise, turns = self.options.summarise, self.turns
@@ -391,3 +466,109 @@ class HistoryFit:
         if turns.meter.load(summary) > limit:
             summary = shortened(summary, limit, turns.meter)
         return f"\n\n{summary}" if summary else ""
+
+    def _without_dangling(self) -> None:
+        """Leave out calls that have no result."""
+        unfinished = self.forms.dangling()
+        if not unfinished.forms:
+            return
+        for repair in unfinished.repairs if self.turns.repair == "error" else ():
+            self.turns.refuse(repair)
+        self.repairs += unfinished.repairs
+        self.edits.update(unfinished.forms)
+        self.dangling = unfinished.forms.keys()
+        for turn, units in unfinished.lost.items():
+            self._weigh(turn, self.weights[turn] - units)
+
+    # A cut that is held.
+
+    def last_prompt(self) -> SentMessages:
+        """Return what the last fit sent; nothing if that is unknown, or if something else stood before it."""
+        held, turns = self.last, self.turns
+        if held is None or held.extra != self._before_messages() or held.length > len(turns):
+            return SentMessages([], [])
+        if held.check != turns.fingerprint(held.length):
+            return SentMessages([], [])
+        return sent_messages(turns, held.kept, held.edits, held.note, held.length)
+
+    def _held(self) -> HeldCut:
+        """Return what this fit sends, for the next one."""
+        turns, dangling = self.turns, self.dangling
+        edges = [position for span in self.kept for position in span][:-1]
+        edited = [position for position in self.sent if position not in dangling] if dangling else self.sent
+        bound = max(*edges, 0, max(edited, default=-1) + 1)
+        return HeldCut(
+            kept=tuple(self.kept),
+            edits={position: self.sent[position] for position in sorted(self.sent)},
+            unanswered=tuple(position for position in self.sent if position in dangling) if dangling else (),
+            note=self.note,
+            seen=self.seen,
+            length=len(turns),
+            check=turns.fingerprint(len(turns)),
+            bound=bound,
+            start=turns.fingerprint(bound),
+            budget=self.cut_for,
+            meter=turns.meter.name,
+            extra=self._before_messages(),
+        )
+
+    def _known(self, held: HeldCut | None) -> HeldCut | None:
+        """Return the cut of the last fit, if the history begins as it did then, and it still runs between turns."""
+        turns = self.turns
+        if held is None or held.bound > len(turns) or held.start != turns.fingerprint(held.bound):
+            return None
+        edges = [position for span in held.kept for position in span][:-1]
+        return held if all(turns.starts[turns.turn_of(position)] == position for position in edges) else None
+
+    def _has_outgrown(self, held: HeldCut) -> bool:
+        """Return whether the budget has become so much larger that the cut of the last fit leaves out too much."""
+        return held.budget * _OUTGROWN < self.budget and bool(self.left_out() or self.sent)
+
+    def _begin_anew(self) -> None:
+        """Start from the whole history, so that what was shortened or left out can return."""
+        self.edits, self.note = {}, ""
+        self.prepare()
+        self.settle()
+
+    def _keep_cut(self, held: HeldCut) -> None:
+        """Send what the last fit sent, and what has come since."""
+        turns = self.turns
+        self.seen, self.note, self.cut_for = held.seen, held.note, held.budget
+        if held.edits:
+            self.weights = list(self.weights)
+        counted = held.meter == turns.meter.name
+        for position, kept in held.edits.items():
+            if position not in self.edits and position not in held.unanswered:
+                form = kept if counted else self.forms.recounted(position, kept)
+                self.edits[position] = form
+                self.weights[turns.turn_of(position)] += form.units - turns.units[position]
+        edges = [turns.turn_of(position) for span in held.kept for position in span]
+        if edges[1:] and (edges[0] > 0 or len(edges) > 2):
+            self.spans = self._with_essential(zip(edges[::2], [*edges[1:-1:2], len(self.weights)], strict=True))
+
+    def _with_essential(self, spans: Iterable[Span]) -> list[Span]:
+        """Return ranges of turns together with the turns that always stay."""
+        return joined(sorted([*spans, *((turn, turn + 1) for turn in self.essential())]))
+
+    def _extend_cut(self, room: int, share: float) -> bool:
+        """Shorten only what has come since the last cut, so that the cache still has what stands before.
+
+        Returns:
+            whether that leaves enough room for what has come.
+        """
+        if self.last is None or not (self.edits or self.left_out()):
+            return False
+        bound, essential = self.turns.turn_of(self.last.bound - 1) + 1, self.essential()
+        frozen = [turn for turn in self.kept_turns() if turn < bound]
+        need, stays = self._cost(essential), self._cost({*frozen, *essential})
+        all_ = self._left(room, need, share)
+        left = all_ - (stays - need) - note_units(self.turns, self.kept, self.note)
+        if left < all_ * _FRESH:
+            return False
+        self._climb(essential, left, range(bound))
+        self.spans = self._with_essential(ranges(sorted({*frozen, *self.kept_turns()})))
+        return True
+
+    def _before_messages(self) -> dict[str, int]:
+        """Return the tokens of what stands before the messages: tools and a separate system prompt."""
+        return {name: units for name, units in self.extra.items() if name != "reply"}

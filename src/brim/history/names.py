@@ -1,20 +1,17 @@
-"""The names that a history mentions, those first that are most likely to be needed next.
+"""The names that a history mentions, and the lines in which they were last seen.
 
 A name is a word that stands for one thing: a path, an id, an identifier. An agent has to write it letter by letter, so
-it has to see it, with what stood around it. Each message is read for names once.
+it has to see it, in its line. Each message is read for names once, and a name that is mentioned again moves to the end
+of its list, so a fit finds the newest names without looking at all of them.
 """
 
 from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_left, insort
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from itertools import islice
-from math import log
-from operator import itemgetter
-from typing import NamedTuple
+from itertools import chain, islice
 
 from brim.history.turns import Turns
 from brim.meter.memo import Memo
@@ -24,59 +21,30 @@ _ASCII_WORD = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_./\-@#:]{4,198}[0-9A-Za-z_]")
 """The same in ASCII, in two thirds of the time: no category of Unicode is looked up."""
 _TELLING = re.compile(r"[0-9_/#@.]|[a-z][A-Z]")
 """What makes a word a name."""
-_MOST = 3_000
+_MOST_WORDS = 3_000
 """Words of one text that are looked at."""
 _REACH = 400_000
 """Characters of one text in which they are searched: a text without long words would be searched to its end."""
-_AROUND = 48
-"""Characters on either side of a name that belong to it."""
-_WIDEN = 24
-"""Characters by which a part of a text may grow, so that it begins and ends well."""
-_MARKS = ("\n", ". ", ", ", " ")
-"""What a part begins and ends with: a line, a sentence, a member of a list, a word."""
-_WRITTEN, _OFTEN, _SPREAD, _NEWER = 1.6, 0.5, 0.3, 0.05
-"""What adds to the odds that a name is needed: the agent wrote it, how often, in how many messages it is, how late it
-was last seen. Fitted to recorded runs; docs/design/histories.md has the figures."""
-_ASKED = 64
-"""Messages whose names are remembered with where they were said first: a fit asks for those of the newest."""
+_TRIES = 1_500
+"""Names of each list, the newest, that one fit looks at: more than have room in a window of 100,000 tokens."""
+_WRITTEN = 4
+"""How many times more a name counts that the agent or a person wrote than one that only a result has."""
+_MOST_WORTH = 8
+"""The most that a name counts, however often it was mentioned."""
 _PLACES: Memo[array[int]] = Memo()
 """Where the names of texts are: a history that is fitted anew brings the same texts."""
 
 
-class Surroundings(NamedTuple):
-    """A name in a text of a message, with what stands around it."""
-
-    position: int
-    """The message."""
-    piece: int
-    """The index of the text among the pieces of the message."""
-    start: int
-    stop: int
-    density: float
-    """About the tokens of a character."""
-
-
 @dataclass(slots=True)
 class NameUse:
-    """Where a name was seen."""
+    """Where a name was last seen, and how much it counts."""
 
-    key: float = 0.0
-    """The lower, the more likely it is needed."""
-    written: int = 0
-    """How often the agent wrote it."""
-    messages: int = 0
-    """How many messages mention it."""
-    step: int = 0
-    """The number of the agent's step at which it was last seen."""
+    worth: int = 0
     position: int = -1
-    """The last message that mentions it."""
+    """The message."""
     piece: int = 0
+    """The index of the text among the pieces of the message."""
     start: int = 0
-    stop: int = 0
-    around: Surroundings | None = None
-    first: tuple[int, int, int] = (-1, 0, 0)
-    """The message, the piece and the place where it was said first."""
-    origin: Surroundings | None = None
 
 
 class NameIndex:
@@ -89,90 +57,46 @@ class NameIndex:
     def _forget(self) -> None:
         self._order = self._turns.order
         self._read = 0
-        self._step = 0
-        self._uses: dict[str, NameUse] = {}
-        self._ranked: list[tuple[float, str, NameUse]] = []
-        self._densities: dict[int, float] = {}
-        self._introduced: dict[int, list[Surroundings]] = {}
-
-    def ranked(self) -> Iterator[NameUse]:
-        """Yield the names, the most likely to be needed first."""
-        self.read(len(self._turns))
-        return map(itemgetter(2), self._ranked)
-
-    def introduced(self, position: int) -> Sequence[Surroundings]:
-        """Return where the names of a message were said first, with what stands around them."""
-        self.read(len(self._turns))
-        known = self._introduced.get(position)
-        if known is None:
-            if len(self._introduced) > _ASKED:
-                self._introduced.clear()
-            known = self._introduced[position] = list(self._find_introduced(position))
-        return known
-
-    def _find_introduced(self, position: int) -> Iterator[Surroundings]:
-        pieces = self._turns.messages[position].pieces
-        for name in dict.fromkeys([name for piece in pieces for name, _ in names_in(piece.text)]):
-            use = self._uses.get(name)
-            if use is not None and use.first[0] < position:
-                if use.origin is None:
-                    at, piece, start = use.first
-                    use.origin = self._around(at, piece, start, start + len(name))
-                yield use.origin
+        self._written: dict[str, NameUse] = {}
+        """Names that the agent or a person wrote, those first that were mentioned longest ago."""
+        self._printed: dict[str, NameUse] = {}
+        """Names that only results have, in the same order."""
 
     def read(self, stop: int) -> None:
         """Read messages up to a position that were not read before."""
         if self._order != self._turns.order:
             self._forget()
-        seen: dict[str, NameUse] = {}
         for position in range(self._read, stop):
-            self._add(position, seen)
+            self._add(position)
         self._read = max(self._read, stop)
-        for name, use in seen.items():
-            self._rank(name, use)
 
-    def surroundings(self, use: NameUse) -> Surroundings:
-        """Return where a name was last seen, with what stands around it."""
-        if use.around is None:
-            use.around = self._around(use.position, use.piece, use.start, use.stop)
-        return use.around
+    def newest(self) -> Iterator[tuple[str, NameUse]]:
+        """Yield the names that were mentioned last, first those that the agent or a person wrote."""
+        self.read(len(self._turns))
+        lists = (self._written, self._printed)
+        return chain.from_iterable(islice(reversed(each.items()), _TRIES) for each in lists)
 
-    def _around(self, at: int, piece: int, start: int, stop: int) -> Surroundings:
-        message = self._turns.messages[at]
-        if at not in self._densities:
-            size = sum([len(piece.text) for piece in message.pieces])
-            self._densities[at] = min(1.0, self._turns.units[at] / max(1, size))
-        return Surroundings(at, piece, *widened(message.pieces[piece].text, start, stop), self._densities[at])
-
-    def _add(self, position: int, seen: dict[str, NameUse]) -> None:
+    def _add(self, position: int) -> None:
         """Read a message."""
-        message, uses = self._turns.messages[position], self._uses
+        message = self._turns.messages[position]
         if message.role == "system":
             return
-        own = message.role == "assistant"
-        self._step += own
+        written, printed = self._written, self._printed
+        answer = self._turns.printed(position)
         for at, piece in enumerate(message.pieces):
             if piece.kind not in ("text", "output", "call"):
                 continue
+            own = piece.kind != "output" and not answer
             for name, start in names_in(piece.text):
-                use = uses.get(name)
+                use = written.pop(name, None)
                 if use is None:
-                    use = uses[name] = NameUse(first=(position, at, start))
-                seen[name] = use
-                use.written += own
-                use.messages += use.position != position
-                use.step = self._step
-                use.position, use.piece, use.start, use.stop, use.around = position, at, start, start + len(name), None
-
-    def _rank(self, name: str, use: NameUse) -> None:
-        """Put a name where it belongs. The odds are such that time alone changes no order."""
-        if use.key:
-            del self._ranked[bisect_left(self._ranked, (use.key, name, use))]
-        odds = 1 + _SPREAD * log(use.messages) + _NEWER * use.step
-        if use.written:
-            odds += _WRITTEN + _OFTEN * log(1 + use.written)
-        use.key = -odds
-        insort(self._ranked, (use.key, name, use))
+                    use = printed.pop(name, None) or NameUse()
+                    (written if own else printed)[name] = use
+                else:
+                    written[name] = use
+                if use.worth < _MOST_WORTH:
+                    use.worth += _WRITTEN if own else 1
+                use.position, use.piece, use.start = position, at, start
 
 
 def names_in(text: str) -> list[tuple[str, int]]:
@@ -189,29 +113,13 @@ def _places(text: str) -> array[int]:
     """Return where each name in a text begins and ends."""
     places = array("L")
     words = _ASCII_WORD if text.isascii() else _WORD
-    for found in islice(words.finditer(text, 0, _REACH), _MOST):
+    for found in islice(words.finditer(text, 0, _REACH), _MOST_WORDS):
         name = found.group()
         if not (name.islower() and name.isalpha()) and _TELLING.search(name):  # Most words are found out by the first.
             places.extend(found.span())
     return places
 
 
-def widened(text: str, start: int, stop: int) -> tuple[int, int]:
-    """Return a place in a text with what stands around it: whole lines or sentences if they are near, or words."""
-    start, stop = start - _AROUND, stop + _AROUND
-    least, most = start - _WIDEN, stop + _WIDEN
-    if least <= 0:
-        start = 0
-    else:
-        for mark in _MARKS:
-            at = text.rfind(mark, least, start)
-            if at >= 0:
-                start = at + len(mark)
-                break
-    if most >= len(text):
-        return start, len(text)
-    for mark in _MARKS:
-        at = text.find(mark, stop, most)
-        if at >= 0:
-            return start, at + len(mark.rstrip())
-    return start, stop
+def unseen(names: Iterator[tuple[str, NameUse]], seen: Collection[str]) -> Iterator[NameUse]:
+    """Yield where names were last seen that are not among those seen elsewhere."""
+    return (use for name, use in names if name not in seen)

@@ -107,7 +107,10 @@ class Batches:
 
 
 class Alternation:
-    """User and model take turns, the user first: a cut is allowed only before the model speaks."""
+    """User and model take turns, the user first: a cut is allowed before the model speaks.
+
+    It is allowed between two messages of the user too, which a provider reads as one.
+    """
 
     __slots__ = ("_last",)
 
@@ -115,9 +118,11 @@ class Alternation:
         self._last: str | None = None
 
     def bond(self, message: Message, at: int) -> int | None:
-        """Return the position before, unless the model begins to speak here."""
+        """Return the position before, unless the model begins to speak here, or the user goes on."""
         last, self._last = self._last, message.role
         if last is None or (message.role == "assistant" and last != "assistant"):
+            return None
+        if message.role == last == "user" and not message.results:
             return None
         return at - 1
 

@@ -77,8 +77,7 @@ class Stable:
     high: float = 1.0
     """The share of the budget over which the history is cut."""
     low: float = 0.7
-    """The share of the room below that line, beside what always stays, that a cut of a long history leaves: more of a
-    small room, and less of a large one or of a shorter history."""
+    """The share of the budget that a cut leaves, more if what always stays takes most of that."""
     held: HeldCut | None = None
 
     def __post_init__(self) -> None:

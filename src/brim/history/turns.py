@@ -22,13 +22,15 @@ from brim.history.rules import Pairs, earliest_bond, rules_of
 from brim.meter.base import BaseMeter
 from brim.wire import Format, Wire, format_of, wire
 from brim.wire.base import without
-from brim.wire.message import MEDIA, Message
+from brim.wire.message import Message
 
 RepairMode = Literal["drop", "error"]
 """Whether messages that no provider accepts are left out, or refused."""
 
-_TWIN = 200
-"""Characters from which a repeated result is worth a reference instead of a copy."""
+_CHARS = 4
+"""About the characters of a token."""
+_FENCE = "```"
+"""The mark at the end of a block of code."""
 
 
 class Turns:
@@ -82,10 +84,8 @@ class Turns:
         """The position of the user's first message."""
         self.instruction: int | None = None
         """The position of the user's last message."""
-        self.twins: dict[int, list[int]] = {}
-        """The positions of results that were repeated later, by turn."""
-        self.repeats = 0
-        """How many results were repeated."""
+        self.spoken: list[int] = []
+        """The positions of messages in which a person says something."""
         self.notes: set[int] = set()
         """The turns that are only the note of an earlier fit."""
         self.noted: dict[int, int] = {}
@@ -94,7 +94,6 @@ class Turns:
         self.thinks = False
         """Whether any message has thinking that a provider may refuse after an edit."""
         self._reasoning: list[int] = []
-        self._latest: dict[Any, int] = {}
         self._late = LateResults()
         self._runs: list[int] = []
         """For each message the first of those that a provider reads as one with it: the model's, in a row."""
@@ -147,6 +146,10 @@ class Turns:
         self._reset(chosen)
         self._read(raws)
 
+    def tokens(self, number: int) -> int:
+        """Return about how many units of the meter so many tokens are."""
+        return number * _CHARS if self.meter.unit in ("chars", "bytes") else number
+
     def turn_of(self, position: int) -> int:
         """Return the turn that a message belongs to."""
         return bisect_right(self.starts, position) - 1
@@ -174,6 +177,18 @@ class Turns:
             if message.role == "user" and is_spoken(message) and (words := message.said()):
                 return at, words
         return None, ""
+
+    def printed(self, position: int) -> bool:
+        """Return whether a message of the user is the output of a command, where the model calls no tools.
+
+        The model's message before it ends with a block of code then.
+        """
+        message = self.messages[position]
+        before = self.messages[position - 1] if position else message
+        if message.role != "user" or message.results or before.role != "assistant" or before.calls:
+            return False
+        last = before.last
+        return last is not None and last.kind == "text" and last.text.rstrip().endswith(_FENCE)
 
     def idle(self, gone: Collection[int]) -> list[int]:
         """Return the positions of reasoning that no output of the model follows; `gone` are positions left out."""
@@ -248,6 +263,8 @@ class Turns:
             if is_spoken(message):
                 self.instruction = at
                 self.task = at if self.task is None else self.task
+                if not self.printed(at):
+                    self.spoken.append(at)
         elif role == "assistant" and (self.wire.binds or self.wire.batches):
             self._notice(message, at)
         bond = earliest_bond(self._rules, message, at)
@@ -292,7 +309,6 @@ class Turns:
             self.starts, self.weights = self.starts[:], self.weights[:]
             self.before = self.before[:]
             self.notes, self.noted = set(self.notes), dict(self.noted)
-            self.twins = {key: positions[:] for key, positions in self.twins.items()}
             self._owns = True
         merged = range(turn + 1, len(self.starts))
         self.weights[turn] = sum(self.weights[turn:])
@@ -301,29 +317,18 @@ class Turns:
         self.notes.difference_update((turn, *merged))
         for gone in (turn, *merged):
             self.noted.pop(gone, None)
-        for gone in merged:
-            if positions := self.twins.pop(gone, None):
-                self.twins.setdefault(turn, []).extend(positions)
 
     def _seat(self, at: int, bond: int | None) -> None:
-        """Note a result that has to be moved next to its call, and register a repeated result.
+        """Note a result that has to be moved next to its call.
 
         Raises:
             InvalidValue: it has to be moved, and `repair` is `error`.
         """
-        message = self.messages[at]
-        late = False
-        if bond is not None and self.wire.adjacent and at - bond > 1:
-            late = self._late.add(self.messages, self._runs, bond, at)
-        if late:
-            self._record(Repair(self.indexes[at], "moved", "its result has to follow the call", 0, message.raw))
-        content = _result_content(message)
-        if content is not None:
-            earlier = self._latest.get(content)
-            if earlier is not None and not late:
-                self.twins.setdefault(self.turn_of(earlier), []).append(earlier)
-                self.repeats += 1
-            self._latest[content] = at
+        if bond is None or not self.wire.adjacent or at - bond <= 1:
+            return
+        if self._late.add(self.messages, self._runs, bond, at):
+            raw = self.messages[at].raw
+            self._record(Repair(self.indexes[at], "moved", "its result has to follow the call", 0, raw))
 
     def _move(self, order: list[int]) -> None:
         """Put messages in order. The turns stay: a message is moved inside its turn only."""
@@ -341,8 +346,7 @@ class Turns:
             self.task = place[self.task]
         if self.instruction is not None:
             self.instruction = place[self.instruction]
-        self._latest = {text: place[at] for text, at in self._latest.items()}
-        self.twins = {turn: [place[at] for at in again] for turn, again in self.twins.items()}
+        self.spoken = sorted(place[at] for at in self.spoken)
 
     def _without_orphans(self, message: Message, index: int) -> Message | None:
         """Return the message without results that have no call, or `None` if nothing else is in it.
@@ -385,13 +389,3 @@ class Turns:
         """
         if self.repair == "error":
             raise InvalidValue(f"messages[{repair.index}]", repair.raw, f"legal for a provider: {repair.reason}")
-
-
-def _result_content(message: Message) -> Any | None:
-    """Return the content of a message's only result, if it is long enough to be worth a reference."""
-    rest = message.pieces[1:]
-    if len(message.results) != 1 or not all(piece.kind in ("output", "opaque", *MEDIA) for piece in rest):
-        return None
-    if sum([len(piece.text) for piece in rest]) < _TWIN:
-        return None
-    return rest[0].text if len(rest) == 1 else tuple((piece.kind, piece.text) for piece in rest)

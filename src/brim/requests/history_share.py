@@ -102,7 +102,7 @@ class HistoryShare:
     def least(self) -> int:
         """Return the fewest tokens that what always stays can be cut to."""
         try:
-            self.history.plan(self.fixed, self.extra, self.options)
+            self.history.plan(self.fixed, self.extra, self.options, shares=False)
         except DoesNotFit as error:
             return max(1, min(self.essential, error.needed - self.fixed))
         return 1
@@ -115,7 +115,7 @@ class HistoryShare:
         cost = 0
         for attempt in range(_TRIES + 1):
             try:
-                fit = self.history.plan(self.fixed + max(0, room - cost), self.extra, self.options)
+                fit = self.history.plan(self.fixed + max(0, room - cost), self.extra, self.options, shares=False)
             except DoesNotFit:
                 return None
             called, units = self._called(fit.kept_turns())

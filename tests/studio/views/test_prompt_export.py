@@ -63,7 +63,7 @@ def test_no_secret_of_fifteen_shapes_is_in_the_file_wherever_a_prompt_holds_it(t
 
     One of the two cuts takes the name of a password away and leaves the password.
     """
-    monkeypatch.setattr("brim.history.stable_fit._MOST", most)
+    monkeypatch.setattr("brim.history.history_fit._REST", most)
     told = [f"password: {shape}" if shape in FORMLESS else shape for shape in SHAPES]
     secrets = " ; ".join(told)
     call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": json.dumps({"q": secrets})}}

@@ -1,11 +1,12 @@
 """The deeds of an agent: a line for each call, with what came of it.
 
-A call has the start of its arguments. Of its result stay the line of a failure and the parts around names that the
-agent itself has written, as in a history that was shortened.
+A call is shown as it was made, with marks for its long values. Of its result stay the lines that say how it ended, as
+in a history that was shortened.
 """
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -14,17 +15,7 @@ from typing import Any
 from brim.errors import InvalidType
 from brim.history.compact.secrets import redact
 from brim.history.compact.statements import commands
-from brim.history.excerpts import (
-    GAP,
-    Intervals,
-    ends,
-    excerpt,
-    shortened_arguments,
-    telling_lines,
-    with_interval,
-    with_intervals,
-)
-from brim.history.names import NameIndex
+from brim.history.excerpts import Parts, brief_arguments, parts_of
 from brim.history.turns import Turns
 from brim.meter import meter
 from brim.wire import Format
@@ -38,8 +29,6 @@ _DETAIL = 800
 """Characters of an outcome in detail."""
 _MOST_TEXT = 400_000
 """Characters of a result that are searched for secrets; of a longer one only the start stays."""
-_NAMES = 400
-"""Names whose surroundings are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +70,13 @@ def deeds(messages: Sequence[Any], format: Format | None = None) -> list[Deed]:
     """
     turns = Turns(meter("chars"), format=format)
     turns.extend(messages)
-    parts = _parts(turns)
     outcomes: dict[str, tuple[str, str]] = {}
-    for at, message in enumerate(turns.messages):
+    for message in turns.messages:
         for name in message.results:
-            outcomes[name] = _outcome(message, parts.get(at, {}), name)
+            outcomes[name] = _outcome(message, name)
     found: list[Deed] = []
     waiting: deque[int] = deque()
-    for at, message in enumerate(turns.messages):
+    for message in turns.messages:
         if message.role == "assistant":
             waiting.clear()
             found += [
@@ -100,58 +88,52 @@ def deeds(messages: Sequence[Any], format: Format | None = None) -> list[Deed]:
                     found.append(Deed(_line(redact(command), _CALL)))
         elif waiting and message.role == "user":
             number = waiting.popleft()
-            found[number] = Deed(found[number].call, *_outcome(message, parts.get(at, {})))
+            found[number] = Deed(found[number].call, *_outcome(message))
     return found
 
 
-def _parts(turns: Turns) -> dict[int, dict[int, Intervals]]:
-    """Return the parts of results around names that the agent has written, by message and piece."""
-    names, found = NameIndex(turns), dict[int, dict[int, Intervals]]()
-    for count, use in enumerate(names.ranked()):
-        if count >= _NAMES:
-            break
-        if use.written and turns.messages[use.position].role != "assistant":
-            around = names.surroundings(use)
-            kept = found.setdefault(around.position, {})
-            kept[around.piece], _ = with_interval(kept.get(around.piece, ()), around.start, around.stop)
-    return found
-
-
-def _outcome(message: Message, parts: Mapping[int, Intervals], name: str | None = None) -> tuple[str, str]:
+def _outcome(message: Message, name: str | None = None) -> tuple[str, str]:
     """Return what stays of the result of a call, or of a whole message, in few words and in detail."""
-    lines = dict(telling_lines(message))
     brief, long = [], []
-    for at, text in _outputs(message, name):
+    for text in _outputs(message, name):
         # A part of a secret is not recognised as one, so they are removed before the text is cut.
-        safe = redact(text[:_MOST_TEXT])
-        kept = with_intervals(parts.get(at, ()), lines.get(at, ()))
-        if len(safe) <= _OUTCOME or safe != text or not kept:
-            brief.append(safe)
-            long.append(safe)
-            continue
-        brief.append(excerpt(text, kept))
-        long.append(excerpt(text, with_intervals(kept, ends(text, _DETAIL))))
+        parts = parts_of(redact(text[:_MOST_TEXT]))
+        ending = parts.ending()
+        brief.append(parts.text if len(parts.text) <= _OUTCOME else parts.show(ending))
+        long.append(parts.text if len(parts.text) <= _DETAIL else parts.show(_more(parts, ending)))
     short, whole = _line("\n".join(brief), _OUTCOME), _line("\n".join(long), _DETAIL)
     return short, whole if len(whole) > len(short) else ""
 
 
-def _outputs(message: Message, name: str | None) -> Iterator[tuple[int, str]]:
-    """Yield the texts of a result, or of a whole message, with their indexes."""
+def _more(parts: Parts, ending: Sequence[int]) -> set[int]:
+    """Return some parts of a text, with as many more from both ends as an outcome in detail may have."""
+    chosen, size, count = set(ending), sum(parts.size(at) for at in ending), len(parts)
+    for at in (end for i in range((count + 1) // 2) for end in (i, count - 1 - i)):
+        size += parts.size(at) if at not in chosen else 0
+        if size > _DETAIL:
+            break
+        chosen.add(at)
+    return chosen
+
+
+def _outputs(message: Message, name: str | None) -> Iterator[str]:
+    """Yield the texts of a result, or of a whole message."""
     inside = name is None
-    for at, piece in enumerate(message.pieces):
+    for piece in message.pieces:
         if piece.kind == "result":
             inside = piece.id == name
         elif inside and piece.kind in ("text", "output"):
-            yield at, piece.text
+            yield piece.text
 
 
 def _called(name: str, arguments: str) -> str:
-    arguments = redact(arguments[:_MOST_TEXT])
-    short = shortened_arguments(arguments, ()) or arguments
-    return _line(f"{name} {short}" if short.strip(" {}") else name, _CALL)
+    text = redact(arguments[:_MOST_TEXT])
+    short = brief_arguments(text, lambda value: len(value) > _CALL)
+    text = text if short is None else json.dumps(short, ensure_ascii=False)
+    return _line(f"{name} {text}" if text.strip(" {}") else name, _CALL)
 
 
 def _line(text: str, most: int) -> str:
     """Return a text in one line; its start if it is too long."""
     line = " ".join(text[: 4 * most].split())
-    return line if len(line) <= most else f"{line[: most - 1]}{GAP}"
+    return line if len(line) <= most else f"{line[: most - 1]}…"

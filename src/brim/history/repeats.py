@@ -1,0 +1,72 @@
+"""What came again: the same result, the same words of a program or a person.
+
+The newest is shown, and a mark stands for the older ones.
+"""
+
+from __future__ import annotations
+
+from brim.history.turns import Turns
+from brim.wire.message import MEDIA, Message
+
+SAME_RESULT = "[the same result as in a later step]"
+SAME_TEXT = "[the same text again later]"
+_SHORT = 60
+"""Characters of a text or a result that is shown each time: a mark would save nothing."""
+
+Place = tuple[int, int]
+"""A text or a result: the position of its message, and its index among the pieces of it."""
+
+
+class Repeats:
+    """The texts and results of a history that came again later; each message is read once."""
+
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+        self._forget()
+
+    def _forget(self) -> None:
+        self._order = self._turns.order
+        self._read = 0
+        self._latest: dict[object, Place] = {}
+        self.marks: dict[int, dict[int, str]] = {}
+        """The marks of what came again, by position and index of the piece."""
+
+    def read(self) -> None:
+        """Read the messages that have come."""
+        turns = self._turns
+        if self._order != turns.order:
+            self._forget()
+        for position in range(self._read, len(turns)):
+            message = turns.messages[position]
+            if message.role == "user" and position != turns.task:
+                self._add_texts(position, message)
+            if message.results:
+                self._add_results(position, message)
+        self._read = len(turns)
+
+    def _add_results(self, position: int, message: Message) -> None:
+        for at, piece in enumerate(message.pieces):
+            if piece.kind == "result" and len(content := _content(message, at)) >= _SHORT:
+                self._note(("result", content), (position, at), SAME_RESULT)
+
+    def _add_texts(self, position: int, message: Message) -> None:
+        for at, piece in enumerate(message.pieces):
+            if piece.kind == "text" and len(piece.text) >= _SHORT:
+                self._note(("text", piece.text), (position, at), SAME_TEXT)
+
+    def _note(self, key: object, place: Place, mark: str) -> None:
+        """Note what a place holds; the place that held the same before gets a mark."""
+        position, at = self._latest.get(key, place)
+        if (position, at) != place:
+            self.marks.setdefault(position, {})[at] = mark
+        self._latest[key] = place
+
+
+def _content(message: Message, result: int) -> str:
+    """Return the text of a result, with the sources of its media."""
+    found = []
+    for piece in message.pieces[result + 1 :]:
+        if piece.kind not in ("output", "opaque", *MEDIA):
+            break
+        found.append(piece.text)
+    return "\0".join(found)
