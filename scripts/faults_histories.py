@@ -116,8 +116,8 @@ AREAS = (
             ),
             (
                 "the same words with another picture are the same",
-                '    return "\\0".join(found)\n',
-                "    return found[0]\n",
+                '    return "\\0".join(piece.text for piece in inner)\n',
+                "    return inner[0].text\n",
             ),
         ),
     ),

@@ -105,7 +105,6 @@ def test_too_much_is_shared_by_sections_and_messages(ruled, upstream, tmp_path, 
     system, size = system_of(route, sent), upstream.size(route, sent)
     assert (status, upstream.refused, upstream.illegal) == (200, 0, [])
     assert system.startswith(f"{OWN}\n\n{RULES}\n\n{FACTS[0]}")
-    assert "no great weight" not in system
     assert upstream.window // 2 < size == int(headers["x-brim-tokens-after"]) <= upstream.window - 40
     with brim.open_store(f"sqlite:///{tmp_path}/brim.db") as store:
         (name,) = [row.id for row in store.sessions()]
@@ -113,7 +112,8 @@ def test_too_much_is_shared_by_sections_and_messages(ruled, upstream, tmp_path, 
     parts = {part["name"]: part for part in receipt["parts"]}
     assert receipt["used"] == size <= receipt["budget"]
     assert receipt["used"] == receipt["joins"] + sum(part["used"] for part in receipt["parts"])
-    assert [parts[name]["state"] for name in ("rules", "facts", "extras")] == ["whole", "cut", "dropped"]
+    assert [parts[name]["state"] for name in ("rules", "facts")] == ["whole", "cut"]
+    assert parts["extras"]["used"] < parts["extras"]["size"] / 3
 
 
 def test_nothing_is_ever_over_and_what_is_required_stays(ruled, upstream):
@@ -150,7 +150,7 @@ def test_sections_change_seldom_while_a_conversation_grows(ruled, upstream):
         assert upstream.size("chat", json.loads(upstream.bodies[-1])) == int(headers["x-brim-tokens-after"])
     sent = [json.loads(body) for body in upstream.bodies]
     systems = [system_of("chat", values) for values in sent]
-    assert 2 <= sum(before != after for before, after in pairwise(systems)) <= 5
+    assert 2 <= sum(before != after for before, after in pairwise(systems)) <= 7
     assert len(systems[0]) > len(systems[12]) > len(systems[-1])  # The messages are more essential.
     assert min(upstream.size("chat", values) for values in sent) > upstream.window // 2
     assert (upstream.illegal, upstream.refused) == ([], 0)

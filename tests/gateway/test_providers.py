@@ -108,7 +108,7 @@ def test_what_fits_and_its_answer_pass_byte_for_byte(started, route, streamed):
 @pytest.mark.parametrize("streamed", [0, 1], ids=["whole", "streamed"])
 def test_a_refusal_is_known_and_the_request_is_sent_once_more(started, route, streamed):
     upstream, _, gateway = started(window=4 * WINDOW)
-    status, headers, _ = post(gateway, PATHS[route][streamed], body(route, 60))
+    status, headers, _ = post(gateway, PATHS[route][streamed], body(route, 52))
     assert (status, upstream.refused, upstream.illegal) == (200, 1, [])
     assert headers["x-brim-retried"] == "1"
 

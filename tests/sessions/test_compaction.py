@@ -51,7 +51,7 @@ def test_without_a_summariser_the_newest_turn_stays_and_of_older_ones_what_was_d
         if talk.status().compactions > compacted:
             assert (sent[0], sent[-1]) == (had[0], had[-1])
             calls = [call["id"] for message in sent for call in message.get("tool_calls") or ()]
-            assert len(calls) >= 10
+            assert len(calls) >= 8
     assert talk.status().compactions >= 3
 
 

@@ -8,6 +8,7 @@ stay. Each form is made once.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -274,7 +275,7 @@ class Forms:
         for at, piece in enumerate(message.pieces):
             if piece.kind == "result":
                 edits += self._result(message, at, chosen, marks.get(at, ""))
-            elif at in chosen and piece.kind == "text":
+            elif at in chosen and piece.kind != "call" and not _in_result(message, at):
                 edits.append((piece, parts_of(piece.text).show(chosen[at])))
             elif at in marks and piece.kind == "text":
                 edits.append((piece, marks[at]))
@@ -510,12 +511,11 @@ def _in_result(message: Message, at: int) -> bool:
 
 
 def _is_pinned(piece: Piece) -> bool:
-    """Return whether an unknown part is what the provider made of the past, which has to stay."""
-    return '"compaction"' in piece.text[:_HEAD]
+    """Return whether an unknown part has to stay: what the provider made of the past, or a call of its own tools."""
+    return _PROVIDERS.search(piece.text) is not None
 
 
-_HEAD = 64
-"""Characters at the start of an unknown part that tell its type."""
+_PROVIDERS = re.compile(r'"type":"(?:compaction|server_tool_use|\w{1,40}_tool_result)"')
 
 
 def level_of(sizes: Sequence[int], room: int) -> int:

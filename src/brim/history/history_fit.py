@@ -35,7 +35,7 @@ _ENOUGH = 4
 """The task is cut too once the texts of the newest turn would have to be cut below so many floors."""
 _REST = 0.85
 """The least share of the low line that other turns get of what always stays leaves, however much that is."""
-_FRESH = 0.15
+_FRESH = 0.1
 """The least share of what a cut leaves for the turns since the last one; otherwise all of the history is cut anew."""
 _OUTGROWN = 1.25
 """The factor by which the budget has to grow before a cut is made anew."""

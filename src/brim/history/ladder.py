@@ -17,9 +17,9 @@ from brim.history.turns import Turns
 
 _PEOPLE = 0.5
 """The most of the room for what people wrote, before the rest: in a chat, the answers are needed as well."""
-_WORDS = 0.8
+_WORDS = 0.85
 """The most of the room for words and calls of older turns, the newest first."""
-_CALLS = 0.7
+_CALLS = 0.9
 """The most of what they leave for the calls alone of turns that are older still."""
 _SPARE = 0.4
 """The share of what they leave for how the results of the newest turns ended."""

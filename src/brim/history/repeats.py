@@ -13,6 +13,9 @@ SAME_TEXT = "[the same text again later]"
 _SHORT = 60
 """Characters of a text or a result that is shown each time: a mark would save nothing."""
 
+_INSIDE = ("output", "opaque", "remainder", *MEDIA)
+"""Kinds of pieces that a result is made of."""
+
 Place = tuple[int, int]
 """A text or a result: the position of its message, and its index among the pieces of it."""
 
@@ -64,9 +67,6 @@ class Repeats:
 
 def _content(message: Message, result: int) -> str:
     """Return the text of a result, with the sources of its media."""
-    found = []
-    for piece in message.pieces[result + 1 :]:
-        if piece.kind not in ("output", "opaque", *MEDIA):
-            break
-        found.append(piece.text)
-    return "\0".join(found)
+    place = message.pieces[result].at
+    inner = [p for p in message.pieces if p.kind in _INSIDE and p.at[: len(place)] == place]
+    return "\0".join(piece.text for piece in inner)

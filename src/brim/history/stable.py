@@ -76,7 +76,7 @@ class Stable:
 
     high: float = 1.0
     """The share of the budget over which the history is cut."""
-    low: float = 0.7
+    low: float = 0.8
     """The share of the budget that a cut leaves, more if what always stays takes most of that."""
     held: HeldCut | None = None
 

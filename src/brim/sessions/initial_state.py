@@ -40,7 +40,7 @@ def new_state(
     if model_meter.learns:
         model_meter.calibration = calibration or model_meter.calibration
         model_meter.recount()
-    stable = Stable(high=settings.high) if settings.stable else False
+    stable = Stable(high=settings.high, low=settings.low) if settings.stable else False
     context = Context(model_meter.meter, stable=stable, format=settings.format)
     return SessionState(settings=settings, context=context, model_meter=model_meter, counts=Counts())
 
@@ -60,7 +60,7 @@ def restored_state(saved: SavedSession, meter: Any) -> SessionState:
     for body in saved.learnt:
         model_meter.record(CallSize(**body["mix"]), body["input"])
     held = cut_from(saved.cut)
-    stable: Stable | bool = Stable(high=settings.high, held=held) if settings.stable else False
+    stable: Stable | bool = Stable(high=settings.high, low=settings.low, held=held) if settings.stable else False
     format, summary = settings.format or saved.format, saved.compacted.marked if saved.compacted is not None else None
 
     def read(scale: BaseMeter = model_meter.meter) -> Context:

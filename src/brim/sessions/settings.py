@@ -9,6 +9,7 @@ from typing import Any
 
 from brim.amounts import fraction, part_of, units, units_or_share
 from brim.errors import BrimError, InvalidType, InvalidValue
+from brim.history.stable import Stable
 from brim.meter import DEFAULT
 from brim.meter.window import Window
 from brim.wire.base import Format
@@ -17,6 +18,8 @@ LINES = ("cap", "warning", "never")
 """Where compaction begins: when a prompt would be over the budget, at the warning line, or never."""
 _MEMORY_SHARE = 4
 """The part of the budget, one in so many, that memory may take."""
+_BELOW_WARNING = 0.95
+"""The share of the warning line below which a cut ends."""
 _LEAST_RESULT = 64
 """Tokens that a tool result is never cut below."""
 _CHANGES = ("window", "model", "keep_turns", "summary_share", "stable", "compact_at", "tool_limit", "memory_limit")
@@ -124,6 +127,11 @@ class SessionSettings:
         """The share of the budget over which the history is cut."""
         line = self.line(self.budget)
         return 1.0 if line is None else min(1.0, line / max(1, self.budget))
+
+    @property
+    def low(self) -> float:
+        """The share of the budget that a cut leaves: less than the warning line, so that it does not warn at once."""
+        return min(Stable().low, _BELOW_WARNING * self.window.warning / max(1, self.budget))
 
     @property
     def longest_result(self) -> int:
