@@ -116,7 +116,7 @@ JSON = st.recursive(
 def test_any_choice_of_members_is_json_and_every_scalar_in_it_is_one_of_the_document(value, data):
     text = json.dumps(value, indent=data.draw(st.sampled_from([None, 2])))
     parts = parts_of(text)
-    chosen = data.draw(st.sets(st.integers(0, len(parts) - 1))) if len(text) > 160 else range(len(parts))
+    chosen = data.draw(st.sets(st.integers(0, len(parts) - 1), min_size=1)) if len(text) > 160 else range(len(parts))
     made = parts.show(chosen)
     if type(parts).__name__ == "JsonParts":
         assert type(json.loads(made)) is type(value)
@@ -155,7 +155,7 @@ def test_what_an_agent_decided_comes_first_its_command_then_its_last_words():
     parts = parts_of(text)
     order = [parts.part(at).strip() for at in by_importance(parts)]
     assert order[0] == "cat proxy.conf"
-    assert order.index("I will look at the proxy.") < order.index("So the cache is not the cause.")
+    assert order[1:3] == ["I saw the log.", "I will look at the proxy."]
 
 
 def test_a_long_value_of_a_call_gives_way_as_a_whole_and_the_others_stay():

@@ -149,7 +149,9 @@ class JsonParts:
         return self.text[self._leaves[part].start : self._leaves[part].stop]
 
     def show(self, chosen: Collection[int], recall: str = "") -> str:
-        """Return the document with the chosen members, and marks in place of the others."""
+        """Return the document with the chosen members, and marks in place of the others; one mark if there are none."""
+        if not chosen:
+            return mark(sum(child.size for child in self._root.inner), self._root.noun, recall)
         return self._shown(self._root, {id(self._leaves[at]) for at in chosen}, recall) or ""
 
     def _shown(self, node: JsonNode, chosen: Collection[int], recall: str) -> str | None:
@@ -173,7 +175,7 @@ class JsonParts:
         failure = last_failure(self.text)
         found = [0] if failure is None else [self.part_at(failure), 0]
         found += [at for at in range(len(self)) if _STATUS.match(self.part(at)[:40])][:_NEAR_END]
-        return list(dict.fromkeys(found))
+        return [at for at in dict.fromkeys(found) if self.size(at) <= _LONG_LINE]
 
 
 class JsonNode:
@@ -261,7 +263,7 @@ def _leaves(node: JsonNode) -> Iterator[JsonNode]:
 def by_importance(parts: Parts) -> Iterator[int]:
     """Yield the parts of a text that the agent wrote, those first that say what it decided.
 
-    These are the first line of each block of code, then its last words and its first ones in turns, then the code.
+    These are the first line of its last block of code, then its first words and its last ones in turns, then the code.
     """
     lines = [parts.part(at) for at in range(len(parts))]
     code, prose, opens, inside = list[int](), list[int](), list[int](), False
@@ -271,10 +273,11 @@ def by_importance(parts: Parts) -> Iterator[int]:
             opens += [at + 1] if inside and at + 1 < len(lines) else []
         elif line.strip():
             (code if inside else prose).append(at)
-    yield from opens
+    command = opens[-1:]
+    yield from command
     for found in (prose, code):
-        ends = (end for i in range((len(found) + 1) // 2) for end in (found[-1 - i], found[i]))
-        yield from (at for at in dict.fromkeys(ends) if at not in opens)
+        ends = (end for i in range((len(found) + 1) // 2) for end in (found[i], found[-1 - i]))
+        yield from (at for at in dict.fromkeys(ends) if at not in command)
 
 
 Parts = TextParts | JsonParts

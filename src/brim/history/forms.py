@@ -148,12 +148,12 @@ class Forms:
         return Form(self._turns.raws[position], self._turns.units[position])
 
     def repeated(self, turn: int) -> bool:
-        """Return whether a turn says nothing but what is said again later."""
-        marks, messages = self._repeats.marks, self._turns.messages
+        """Return whether a turn says nothing but what a person or a program says again later."""
+        marks, turns = self._repeats.marks, self._turns
         return all(
-            at in marks and not messages[at].results and len(marks[at]) == len(messages[at].pieces)
-            for at in self._turns.members(turn)
-        )
+            at in marks and not turns.messages[at].results and len(marks[at]) == len(turns.messages[at].pieces)
+            for at in turns.members(turn)
+        ) and not any(map(turns.printed, turns.members(turn)))
 
     def newest_only(self, position: int) -> Form:
         """Return a message with marks in place of what came again later."""
