@@ -51,7 +51,7 @@ def test_the_largest_body_goes_first_and_its_docstring_keeps_one_line():
     cut = Code().truncate(MODULE, len(MODULE) - 60, CHAR)
     expected = MODULE.replace(
         MODULE.partition("-> int:\n")[2].partition("\n\n\ndef last")[0],
-        '        """Return much."""\n        ...  # [... 10 lines ...]',
+        '        """Return much."""\n        ...  # [10 lines omitted]',
     )
     assert cut.text == expected
 
@@ -79,7 +79,7 @@ def test_an_empty_marker_leaves_an_ellipsis():
 def test_when_signatures_do_not_fit_the_first_definitions_stay():
     cut = Code().truncate(MODULE, 150, CHAR)
     assert cut.text.startswith('"""What it is for."""\n\nimport os\nfrom sys import path\n')
-    assert "# [... " in cut.text
+    assert " lines omitted]" in cut.text
     assert "def last" not in cut.text
     assert parse(cut.text)
 
@@ -150,7 +150,7 @@ def test_a_source_of_which_nothing_fits_is_refused_rather_than_broken():
 def test_another_language_keeps_its_signatures():
     source = "function f(a) {\n" + "  a += 1;\n" * 30 + "}\n\nfunction g() {\n  return 1;\n}\n"
     assert Code().truncate(source, 100, CHAR).text == (
-        "function f(a) {\n  [... 30 lines ...]\n}\n\nfunction g() {\n  return 1;\n}\n"
+        "function f(a) {\n  [30 lines omitted]\n}\n\nfunction g() {\n  return 1;\n}\n"
     )
 
 

@@ -51,10 +51,10 @@ def test_each_gap_says_how_many_lines_it_holds():
     cut = Log().truncate(log_with("ERROR here", 30), 200, CHAR)
     assert cut.text.split("\n") == [
         LINES[0],
-        "[... 29 lines ...]",
+        "[29 lines omitted]",
         "ERROR here",
         LINES[30],
-        "[... 27 lines ...]",
+        "[27 lines omitted]",
         *LINES[-2:],
         "",
     ]

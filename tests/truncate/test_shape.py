@@ -28,7 +28,7 @@ TEXTS = {
     "javascript": (Code(), "const a = 1;\nfunction f() {\n  return a;\n}\n" * 20),
     "markdown": (Markdown(), "# Title\n\n" + "Some words of text.\n\n" * 30),
     "markdown with code": (Markdown(), "Words.\n\n```py\nimport a\n```\n\n" * 20),
-    "prose": (Ends(), "Some words of text, and more of them.\n" * 30),
+    "prose": (Log(), "Some words of text, and more of them.\n" * 30),
     "one line": (Ends(), "x" * 2000),
     "broken json": (Ends(), '{"a": [1, 2, ' * 60),
 }

@@ -270,6 +270,7 @@ class HistoryFit:
         )
         ladder.run()
         self._keep(ladder.edits)
+        self.reasons = ladder.reasons | self.reasons
         self.spans = ranges(sorted({*essential, *ladder.whole, *ladder.spare}))
 
     def _names_of(self, turns: Iterable[int]) -> set[str]:

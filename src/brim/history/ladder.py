@@ -17,9 +17,9 @@ from brim.history.turns import Turns
 
 _PEOPLE = 0.5
 """The most of the room for what people wrote, before the rest: in a chat, the answers are needed as well."""
-_WORDS = 0.85
+_WORDS = 0.75
 """The most of the room for words and calls of older turns, the newest first."""
-_CALLS = 0.9
+_CALLS = 0.7
 """The most of what they leave for the calls alone of turns that are older still."""
 _SPARE = 0.4
 """The share of what they leave for how the results of the newest turns ended."""
@@ -37,6 +37,16 @@ _ROUNDS = 3
 """How often lines are chosen: most count less than was estimated, and what that leaves is for more of them."""
 _LEFT = 0.05
 """The share of the room that may be left over before long results are filled up."""
+
+_STAYS = {
+    "deed": "its calls stay, with a mark for each result",
+    "brief": "its words and calls stay, with a mark for each result",
+    "spare": "its words and calls stay, and how its results ended",
+    "lines": "its words and calls stay, and lines of its results",
+    "newest_only": "what it says that is said again later is left out",
+}
+"""What stays of a turn in each form."""
+_REPEATED = "the same is said again later"
 
 Line = tuple[int, int, int]
 """A part of a text: the position of its message, the index of the piece, and the number of the part."""
@@ -65,6 +75,8 @@ class Ladder:
     """The turns that are shortened, with their tokens."""
     edits: dict[int, Form] = field(default_factory=dict)
     """The messages that are sent in another form, by position."""
+    reasons: dict[int, str] = field(default_factory=dict)
+    """What stays of a turn that is shortened, and why one is left out that is said again."""
     _chosen: dict[int, dict[int, set[int]]] = field(default_factory=dict)
     """The lines that were chosen, by position and piece."""
     _all: int = 0
@@ -107,17 +119,22 @@ class Ladder:
                 return
             cost = sum([form.units for form in forms.values()])
         self._take(turn, cost, forms)
+        self.reasons[turn] = _STAYS["brief"]
 
     def _keep(self, turns: Iterable[int], room: int, form: Callable[[int], Form]) -> None:
         """Keep turns in some form as long as there is room: the first without it ends the search, unless it is huge."""
         huge = self._all // 2
         for turn in turns:
-            if turn in self.decided or turn in self.spare or turn in self.whole or self.forms.repeated(turn):
+            if turn in self.decided or turn in self.spare or turn in self.whole:
+                continue
+            if self.forms.repeated(turn):
+                self.reasons[turn] = _REPEATED
                 continue
             cost, forms = self._cost(turn, form)
             if cost <= room:
                 room -= cost
                 self._take(turn, cost, forms)
+                self.reasons[turn] = _STAYS[form.__name__]
             elif cost <= huge or room < _ENOUGH:
                 return
 
@@ -148,6 +165,7 @@ class Ladder:
             if 0 < more <= room:
                 room -= more
                 self._take(turn, cost, forms)
+                self.reasons[turn] = _STAYS[form.__name__]
             elif (stops and 0 < more <= self._all // 2) or room < _ENOUGH:
                 return
 
@@ -219,7 +237,9 @@ class Ladder:
         if form.units - before.units <= self.left:
             self.edits[position] = form
             self.left -= form.units - before.units
-            self.spare[self.turns.turn_of(position)] += form.units - before.units
+            turn = self.turns.turn_of(position)
+            self.spare[turn] += form.units - before.units
+            self.reasons[turn] = _STAYS["lines"]
 
     def _fill(self) -> None:
         """Show more of long results from both ends, the newest first, as long as much room is left."""

@@ -130,9 +130,9 @@ class HistoryRecord:
         for turn, part in enumerate(self._dropped_parts()):
             if turn in kept:
                 yield self._kept_part(turn, part, required=turn in stay)
-            elif turn in stay:
+            elif turn in stay or turn in self.fit.reasons:
                 reason = self.fit.reasons.get(turn, part.reason)
-                yield part._replace(priority=_STAYS, required=True, reason=reason)
+                yield part._replace(priority=_STAYS if turn in stay else _TURN, required=turn in stay, reason=reason)
             else:
                 yield part
 
@@ -149,7 +149,7 @@ class HistoryRecord:
     def _dropped_part(self, members: list[int], how: str) -> Part:
         turns = self.turns
         size = sum(turns.units[position] for position in members)
-        reason = f"{how} {size:,} {turns.meter.unit} were not among those that fit"
+        reason = f"{how} {size:,} {turns.meter.unit} had no room"
         stored = handle(written([turns.raws[position] for position in members]))
         return Part(self._name(members), "dropped", _TURN, False, size, size, 0, 0, reason, stored)
 

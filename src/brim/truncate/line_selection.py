@@ -21,7 +21,7 @@ Span = tuple[int, int]
 Gap = Callable[[int, int], str]
 """Returns the text in place of a span that was left out, by its two line numbers."""
 
-GAP_MARKER = "[... {dropped:,} lines ...]"
+GAP_MARKER = "[{dropped:,} lines omitted]"
 _PIECE = 1_000_000
 """Characters that are divided into lines at a time."""
 _UNEVEN = 4

@@ -48,16 +48,18 @@ _OUTPUT = re.compile(
 """What only the output of programs has: tests, compilers, stack traces."""
 _SOURCE = ("code", "diff")
 """Kinds of texts in which code that handles errors is no failure."""
+_LINES = 4
+"""Line breaks from which on a text is cut between its lines."""
 _LOG_SHARE, _CODE_SHARE = 0.3, 0.3
 """Fractions of the first lines that must match."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Shape(BaseTruncator):
-    """Truncate JSON as JSON, Markdown as Markdown, and so on; any other text as `Ends` would.
+    """Truncate JSON as JSON, Markdown as Markdown, and so on; any other text as a log, between its lines.
 
-    A text that does not fit as its own kind is cut as `Ends` would cut it too. If it reports a failure, such a text is
-    cut as a log, which keeps that line, and so is one whose failure would be lost.
+    So is a text that does not fit as its own kind, and one whose failure would be lost. A text of few lines that
+    reports no failure is cut as `Ends` would.
     """
 
     marker: str | None = None
@@ -67,7 +69,7 @@ class Shape(BaseTruncator):
         kind = kind_of(text)
         page = LineSelection.of(text, "")
         failures = {page.lines(line, line + 1).rstrip("\n") for line in failure_lines(page, code=kind in _SOURCE)}
-        other = truncator("log" if failures else "ends", self.marker)
+        other = truncator("log" if failures or text.count("\n") >= _LINES else "ends", self.marker)
         if kind in ("text", "log"):
             return (truncator("log", self.marker) if kind == "log" else other).truncate(text, limit, meter)
         try:
