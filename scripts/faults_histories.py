@@ -75,7 +75,11 @@ AREAS = (
                 'used = 0 if state == "dropped" else part.size - saved',
                 "used = part.size",
             ),
-            ("what has to stay is as any other", "            elif turn in stay:\n", "            elif False:\n"),
+            (
+                "what has to stay is as any other",
+                "required=turn in stay, reason=reason)",
+                "required=False, reason=reason)",
+            ),
         ),
     ),
     (
@@ -116,8 +120,8 @@ AREAS = (
             ),
             (
                 "the same words with another picture are the same",
-                '    return "\\0".join(piece.text for piece in inner)\n',
-                "    return inner[0].text\n",
+                'content = "\\0".join(texts)',
+                "content = texts[0]",
             ),
         ),
     ),
@@ -136,7 +140,7 @@ AREAS = (
         (
             ("a gap has no mark", "            if part > at:\n", "            if False:\n"),
             ("a gap has the number of other lines", 'lines = gap.count("\\n") + ', 'lines = 1 + gap.count("\\n") + '),
-            ("a failure is not told", "found = [] if failure is None else [self.part_at(failure)]", "found = []"),
+            ("a failure is not told", "found += [] if failure is None else [self.part_at(failure)]", "pass"),
             ("the omitted items are not counted", "            gap += size\n", "            gap += 1\n"),
             ("a value is cut inside", 'return f"[{size} omitted, beginning: {start}]"', "return start"),
         ),
@@ -157,7 +161,11 @@ AREAS = (
                 "        if form.units - before.units <= self.left:\n",
                 "        if True:\n",
             ),
-            ("what came again is kept like any", " or self.forms.repeated(turn):\n", ":\n"),
+            (
+                "what came again is kept like any",
+                "            if self.forms.repeated(turn):\n",
+                "            if False:\n",
+            ),
         ),
     ),
     (

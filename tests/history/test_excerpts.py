@@ -61,7 +61,7 @@ def test_a_mark_names_the_handle_once_where_the_model_can_ask_for_the_whole():
         (RUN, ["30 passed in 2.1s"]),
         (RED, ["1 failed, 29 passed in 2.1s"]),
         (CODED, ["1 failed, 29 passed in 2.1s\n", "<returncode>1</returncode>\n"]),
-        ("Compiling...\nerror: no such file a.c\nmake: done", ["error: no such file a.c\n", "make: done"]),
+        ("Compiling...\nerror: no such file a.c\nmake: done", ["make: done", "error: no such file a.c\n"]),
         ("", []),
     ],
     ids=["green", "red", "exit code", "a failure before the end", "empty"],
@@ -151,17 +151,35 @@ def test_every_line_that_is_shown_is_a_line_of_the_text_and_the_marks_add_up(lin
 
 
 def test_what_an_agent_decided_comes_first_its_command_then_its_last_words():
-    text = "I saw the log.\n\nSo the cache is not the cause.\nI will look at the proxy.\n```bash\ncat proxy.conf\n```"
-    parts = parts_of(text)
+    text = "I saw the log.\n\nSo the cache is not the cause.\nIt is cold.\n\nI will look at the proxy.\n```bash\ncat a && \\\ncat b\n```"
+    parts = parts_of(text, own=True)
     order = [parts.part(at).strip() for at in by_importance(parts)]
-    assert order[0] == "cat proxy.conf"
-    assert order[1:3] == ["I saw the log.", "I will look at the proxy."]
+    assert order == [
+        "```bash\ncat a && \\\ncat b\n```",
+        "I saw the log.",
+        "I will look at the proxy.",
+        "So the cache is not the cause.\nIt is cold.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 70 + "1,\n" * 99 + "1" + "]" * 70, '{"output": "' + "a\\n" * 300 + '"}', "[\n 1,\n 2\n]"]
+)
+def test_json_that_cannot_be_divided_is_shown_whole_or_as_one_mark(text):
+    parts = parts_of(text)
+    assert len(parts) == 1
+    assert parts.show([0]) == text
+
+
+def test_the_lines_of_an_earlier_mark_are_counted_on():
+    text = "\n".join(["first line of it all", "[620 lines omitted]", *(f"line {i} of the rest" for i in range(9))])
+    assert parts_of(text).show([0]) == "first line of it all\n[629 lines omitted]"
 
 
 def test_a_long_value_of_a_call_gives_way_as_a_whole_and_the_others_stay():
     arguments = {"path": "a.py", "content": "import os\n" * 200, "lines": list(range(200)), "deep": {"k": "v" * 900}}
     made = brief_arguments(json.dumps(arguments), lambda value: len(value) > 100)
-    assert made == {
+    assert json.loads(made) == {
         "path": "a.py",
         "content": "[201 lines omitted, beginning: import os]",
         "lines": ["[200 items omitted]"],
@@ -169,9 +187,17 @@ def test_a_long_value_of_a_call_gives_way_as_a_whole_and_the_others_stay():
     }
 
 
-@pytest.mark.parametrize("arguments", ["[1, 2]", "{broken", '{"a": 1}', '{"a": NaN, "b": "' + "x" * 200 + '"}'])
-def test_arguments_without_long_values_or_that_cannot_be_written_stay_as_they_are(arguments):
+@pytest.mark.parametrize("arguments", ["[1, 2]", "{broken", '{"a": 1}'])
+def test_arguments_without_long_values_stay_as_they_are(arguments):
     assert brief_arguments(arguments, lambda value: len(value) > 100) is None
+
+
+def test_what_stands_beside_a_long_value_stays_to_the_letter():
+    """0.12345678901234567890123 lost its digits, and a key that is there twice its first value."""
+    rest = '{"x": 0.12345678901234567890123, "a": 1, "a":2,\n "n": NaN, "c": '
+    made = brief_arguments(f'{rest}"{"word " * 90}"}}', lambda value: len(value) > 100)
+    assert made.startswith(rest + '"[450 characters omitted, beginning: word word')
+    assert made.endswith('word]"}')
 
 
 def test_a_value_of_one_line_says_how_long_it_was_and_how_it_began():

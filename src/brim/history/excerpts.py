@@ -11,6 +11,7 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from brim.meter.memo import Memo
@@ -39,6 +40,10 @@ _STATUS = re.compile(
     re.IGNORECASE,
 )
 """A line, or a field of JSON, that says how a call ended."""
+_FENCE = "```"
+_MARKED = re.compile(r"^\[([\d,]{1,12}) lines? omitted[^\]\n]{0,40}\]$", re.MULTILINE)
+_SHORT_GAP = 40
+"""Characters of a gap that is shown although it was not chosen: a line alone between two marks is hard to read."""
 _NEAR_END = 3
 """Lines at either end of a result in which its status is looked for."""
 
@@ -50,9 +55,9 @@ def mark(number: int, noun: str, recall: str = "") -> str:
 
 
 class TextParts:
-    """A text as lines, of which some may be omitted."""
+    """A text as lines or paragraphs, of which some may be omitted."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, paragraphs: bool = False) -> None:
         self.text = text
         self.starts = array("L", [0])
         """Where each part begins, and last the end of the text."""
@@ -67,6 +72,22 @@ class TextParts:
             at = end
             if self.starts[-1] < at:
                 self.starts.append(at)
+        if paragraphs:
+            self.starts = self._joined()
+
+    def _joined(self) -> array[int]:
+        """Return where each paragraph or block of code begins, as far as they are not too long."""
+        starts, inside, ends = array("L", [0]), False, False
+        for start, stop in pairwise(self.starts):
+            line = self.text[start:stop]
+            fence = line.lstrip().startswith(_FENCE)
+            opens, blank = fence and not inside, not line.strip()
+            if start and (ends or opens or stop - starts[-1] > _LONG_LINE):
+                starts.append(start)
+            inside ^= fence
+            ends = (fence and not inside) or (blank and not inside)
+        starts.append(len(self.text))
+        return starts
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -102,22 +123,22 @@ class TextParts:
         start, stop = self.starts[first], self.starts[last]
         gap, ends = self.text[start:stop], last == len(self)
         if (start == 0 or self.text[start - 1] == "\n") and (ends or gap.endswith("\n")):
-            lines = gap.count("\n") + (ends and not gap.endswith("\n"))
-            size = (lines, "line") if lines > 1 else (stop - start, "character")
+            lines = gap.count("\n") + (ends and not gap.endswith("\n")) + _omitted_before(gap)
+            size = (stop - start, "character") if lines == 1 and ends and not start else (lines, "line")
             note = mark(*size, recall) + ("" if ends else "\n")
         else:
             note = ("" if start == 0 else " ") + mark(stop - start, "character", recall) + ("" if ends else " ")
-        return gap if len(gap) <= len(note) else note
+        return gap if len(gap) <= max(len(note), _SHORT_GAP) else note
 
     def ending(self) -> list[int]:
-        """Return the parts that say how it ended, the most telling first: the last failure, the last line, a status."""
+        """Return the parts that say how it ended, the most telling first: the last line, the last failure, a status."""
         failure = last_failure(self.text)
         last = next((at for at in range(len(self) - 1, -1, -1) if self._tells(at)), None)
-        found = [] if failure is None else [self.part_at(failure)]
-        found += [] if last is None else [last]
+        found = [] if last is None else [last]
+        found += [] if failure is None else [self.part_at(failure)]
         edges = {*range(min(_NEAR_END, len(self))), *range(max(0, len(self) - _NEAR_END), len(self))}
         found += [at for at in sorted(edges) if _STATUS.search(self.part(at))]
-        return list(dict.fromkeys(found))
+        return [at for at in dict.fromkeys(found) if self.size(at) <= _LONG_LINE]
 
     def _tells(self, part: int) -> bool:
         """Return whether a line says anything: tags and brackets alone do not."""
@@ -181,11 +202,13 @@ class JsonParts:
 class JsonNode:
     """A value of a JSON document, with its key if it has one."""
 
-    __slots__ = ("inner", "noun", "size", "start", "stop")
+    __slots__ = ("inner", "noun", "size", "start", "stop", "value")
 
     def __init__(self, start: int, noun: str = "") -> None:
         self.start = start
         self.stop = start
+        self.value = start
+        """Where the value begins, after its key."""
         self.noun = noun
         """What its members are called: `field` or `item`; empty if it has none."""
         self.size = 1
@@ -208,14 +231,31 @@ def _with_marks(texts: Sequence[str | None], sizes: Sequence[int], noun: str, re
         yield json.dumps(mark(gap, noun, recall)) + (": null" if noun == "field" else "")
 
 
-def _json_parts(text: str) -> JsonParts | None:
-    """Return the parts of a JSON object or array; `None` if the text is none, or has nothing to omit."""
-    first, last = text.lstrip()[:1], text.rstrip()[-1:]
-    if (first, last) not in (("{", "}"), ("[", "]")) or not _SMALL < len(text) <= _MOST_JSON:
-        return None
+def _json_parts(text: str) -> Parts | None:
+    """Return the parts of a JSON object or array, one if it cannot be divided; `None` if the text is none."""
+    top = _json_tree(text)
+    if top is None:
+        return whole_part(text) if _is_json(text) else None
+    leaves = list(_leaves(top))
+    return JsonParts(text, top, leaves) if len(text) > _SMALL and len(leaves) > 1 else whole_part(text)
+
+
+def _is_json(text: str) -> bool:
+    """Return whether a text is a JSON object or array."""
+    if (text.lstrip()[:1], text.rstrip()[-1:]) not in (("{", "}"), ("[", "]")):
+        return False
     try:
-        json.loads(text)
-    except (ValueError, RecursionError):
+        json.loads(text, parse_int=str)  # A number may have more digits than Python reads.
+    except ValueError:
+        return False
+    except RecursionError:
+        return True
+    return True
+
+
+def _json_tree(text: str) -> JsonNode | None:
+    """Return the values of a JSON object or array; `None` if the text is none, or is too long or too deep."""
+    if len(text) > _MOST_JSON or not _is_json(text):
         return None
     root = JsonNode(0)
     stack = [root]
@@ -229,16 +269,14 @@ def _json_parts(text: str) -> JsonParts | None:
             key = found.start()
         else:
             node = JsonNode(found.start() if key is None else key)
-            node.stop, key = found.end(), None
+            node.value, node.stop, key = found.start(), found.end(), None
             parent.inner.append(node)
             if token in "[{":
                 node.noun = "field" if token == "{" else "item"
                 stack.append(node)
                 if len(stack) > _DEEPEST:
                     return None
-    top = root.inner[0]
-    leaves = list(_leaves(top))
-    return JsonParts(text, top, leaves) if len(leaves) > 1 else None
+    return root.inner[0]
 
 
 def _leaves(node: JsonNode) -> Iterator[JsonNode]:
@@ -260,22 +298,28 @@ def _leaves(node: JsonNode) -> Iterator[JsonNode]:
         yield from _leaves(each) if each.inner else (each,)
 
 
+def _omitted_before(gap: str) -> int:
+    """Return how many more lines are missing in a gap than it has, since marks in it stand for others."""
+    return sum(int(number.replace(",", "")) - 1 for number in _MARKED.findall(gap))
+
+
 def by_importance(parts: Parts) -> Iterator[int]:
     """Yield the parts of a text that the agent wrote, those first that say what it decided.
 
-    These are the first line of its last block of code, then its first words and its last ones in turns, then the code.
+    These are its last block of code, then its first words and its last ones in turns, then other code.
     """
     lines = [parts.part(at) for at in range(len(parts))]
     code, prose, opens, inside = list[int](), list[int](), list[int](), False
     for at, line in enumerate(lines):
-        if line.lstrip().startswith("```"):
-            inside = not inside
-            opens += [at + 1] if inside and at + 1 < len(lines) else []
+        fences = line.count(_FENCE)
+        if fences:
+            opens += [at] if not inside else []
+            inside ^= fences % 2 == 1
         elif line.strip():
             (code if inside else prose).append(at)
     command = opens[-1:]
     yield from command
-    for found in (prose, code):
+    for found in (prose, sorted({*code, *opens})):
         ends = (end for i in range((len(found) + 1) // 2) for end in (found[i], found[-1 - i]))
         yield from (at for at in dict.fromkeys(ends) if at not in command)
 
@@ -292,37 +336,40 @@ def whole_part(text: str) -> Parts:
 
 _PARTS: Memo[Parts] = Memo()
 """The parts of texts: a history that is fitted anew brings the same texts."""
+_PARAGRAPHS: Memo[Parts] = Memo()
+"""The same of texts that the agent wrote."""
 
 
-def parts_of(text: str) -> Parts:
-    """Return the parts of a text."""
-    known = _PARTS.get(text)
+def parts_of(text: str, *, own: bool = False) -> Parts:
+    """Return the parts of a text: lines, members of JSON, or the paragraphs of what the agent wrote itself."""
+    memo = _PARAGRAPHS if own else _PARTS
+    known = memo.get(text)
     if known is None:
-        known = _json_parts(text) or TextParts(text)
-        _PARTS.put(text, known)
+        known = TextParts(text, paragraphs=True) if own else _json_parts(text) or TextParts(text)
+        memo.put(text, known)
     return known
 
 
-def brief_arguments(text: str, is_long: Callable[[str], bool]) -> dict[str, Any] | None:
+def brief_arguments(text: str, is_long: Callable[[str], bool]) -> str | None:
     """Return the arguments of a call with marks for its long values; `None` if there are none, or it is no object."""
-    try:
-        values = json.loads(text)
-        short = {key: value_mark(value) if is_long(_written(value)) else value for key, value in values.items()}
-        json.dumps(short, allow_nan=False)
-    except (ValueError, RecursionError, AttributeError):
+    root = _json_tree(text)
+    if root is None or root.noun != "field":
         return None
-    return short if short != values else None
-
-
-def _written(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    shown, end = list[str](), 0
+    for member in root.inner:
+        written = text[member.value : member.stop]
+        value = json.loads(written)
+        if is_long(value if isinstance(value, str) else written) and (note := value_mark(value)) != value:
+            shown += [text[end : member.value], json.dumps(note, ensure_ascii=False)]
+            end = member.stop
+    return "".join([*shown, text[end:]]) if shown else None
 
 
 def value_mark(value: Any) -> Any:
     """Return the mark in place of a long value of a call: it says what it was, and has its type."""
     if isinstance(value, str):
         lines = value.split("\n")
-        start = next((line.strip() for line in lines if line.strip()), "")[:_START]
+        start = next((line.strip() for line in lines if line.strip()), "")[:_START].rstrip()
         size = f"{len(lines):,} lines" if len(lines) > 1 else f"{len(value):,} characters"
         return f"[{size} omitted, beginning: {start}]"
     if isinstance(value, list):

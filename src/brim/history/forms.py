@@ -28,7 +28,7 @@ from brim.truncate import Truncator, truncator
 from brim.truncate.base import shrink
 from brim.truncate.failure import reports_failure
 from brim.wire.base import changed
-from brim.wire.message import MEDIA, Message, Path, Piece
+from brim.wire.message import MEDIA, Message, Path, Piece, results_of
 from brim.wire.values import json_of
 
 SHOWN_HANDLE = 11
@@ -39,8 +39,12 @@ _SHORT_RESULT = 32
 """Tokens up to which a result stays whole: its last line between marks would take as many."""
 _LONG_VALUE = 300
 """Tokens of a value of a call from which on a mark may stand for it: a file or a patch, not a command."""
-_STATUS = 40
-"""Characters of a line that the shortest form of a result shows, if it does not report a failure: an exit code."""
+_SPOKEN = 24
+"""Characters of words that stay beside a call in any form: a mark would be as long."""
+_BRIEFLY = 240
+"""Characters that the shortest form shows of a long text of the agent."""
+_ENDING = 60
+"""Characters that the shortest form of a result shows of how it ended, besides a failure: an exit code, a sum."""
 _THOUGHT = "[reasoning omitted]"
 _ELLIPSIS = "…"
 """The shortest mark, for a text of which nothing else has room."""
@@ -48,8 +52,6 @@ _CUTTABLE = ("text", "output", "call")
 """Kinds of pieces that can be cut."""
 _SHAPED = 16
 """Tokens from which a text is cut by its structure; a shorter one has none."""
-_INSIDE = ("output", "opaque", "remainder", *MEDIA)
-"""Kinds of pieces that a result is made of."""
 
 
 class Form(NamedTuple):
@@ -120,8 +122,9 @@ class Forms:
 
     def texts(self, position: int, at: int) -> Parts:
         """Return the parts of a text of a message; the arguments of a call are one."""
-        piece = self._turns.messages[position].pieces[at]
-        return whole_part(piece.text) if piece.kind == "call" else parts_of(piece.text)
+        message = self._turns.messages[position]
+        piece = message.pieces[at]
+        return whole_part(piece.text) if piece.kind == "call" else parts_of(piece.text, own=_is_own(message, piece))
 
     def parts(self, generation: int) -> dict[tuple[int, int], Part]:
         """Return what receipts say of turns that were dropped, by their first position and the one after, to add to.
@@ -161,10 +164,11 @@ class Forms:
         if not marks:
             return self.whole(position)
         message = self._turns.messages[position]
-        edits = [
-            self._replaced(message, at, text) if message.pieces[at].kind == "result" else (message.pieces[at], text)
-            for at, text in marks.items()
-        ]
+        edits: list[tuple[Any, str]] = []
+        for at, text in marks.items():
+            piece = message.pieces[at]
+            inner = [message.pieces[i] for i, result in results_of(message).items() if result == at]
+            edits.append(([piece, *inner] if piece.kind == "result" else piece, text))
         return self._edited(position, edits)
 
     def deed(self, position: int) -> Form:
@@ -175,8 +179,12 @@ class Forms:
             message, known = turns.messages[position], self.brief(position)
             if message.calls and position != self._owed:
                 made = turns.wire.read(known.raw, turns.indexes[position])
-                words = [piece for piece in made.pieces if piece.kind == "text"]
-                known = self.without(position, made, words) if words else known
+                words = [piece for piece in made.pieces if piece.kind == "text" and piece.at]
+                edits = {
+                    piece.at: mark(len(piece.text.split()), "word") for piece in words if len(piece.text) > _SPOKEN
+                }
+                raw = changed(known.raw, edits) if edits else known.raw
+                known = Form(raw, turns.chat.units(turns.wire.read(raw, turns.indexes[position])))
             elif message.results:
                 known = self._excerpt(position, dict.fromkeys(self.shown(position), ()))
             self._deed[position] = known
@@ -196,10 +204,13 @@ class Forms:
         piece = self._turns.messages[position].pieces[at]
         if piece.kind == "call":
             return ()
-        if piece.kind == "text" and not self._turns.printed(position):
-            return chosen[:2]
-        parts = parts_of(piece.text)
-        return [part for part in chosen if parts.size(part) <= _STATUS or reports_failure(parts.part(part))][:1]
+        own = piece.kind == "text" and not self._turns.printed(position)
+        parts, found, left = self.texts(position, at), list[int](), _BRIEFLY if own else _ENDING
+        for part in chosen:
+            if parts.size(part) <= left or (not found if own else reports_failure(parts.part(part))):
+                found.append(part)
+                left -= parts.size(part)
+        return found
 
     def spare(self, position: int) -> Form:
         """Return a message with its words and calls, and of each result how it ended."""
@@ -223,12 +234,11 @@ class Forms:
     def _shortened(self, position: int) -> Iterator[tuple[int, Sequence[int]]]:
         message, count, tokens = self._turns.messages[position], self._turns.chat.text, self._turns.tokens
         marks = self._repeats.marks.get(position, {})
-        printed, last = self._turns.printed(position), -1
+        printed, owners = self._turns.printed(position), results_of(message) if marks else {}
         for at, piece in enumerate(message.pieces):
-            last = at if piece.kind == "result" else last
             text = piece.text
             if piece.kind == "output":
-                again = last in marks and _is_inside(piece, message.pieces[last])
+                again = at in owners and owners[at] in marks
                 if not again and len(text) > _SHORT_RESULT and count(text) > tokens(_SHORT_RESULT):
                     yield at, parts_of(text).ending()
             elif piece.kind == "call" and self.brief_call(piece, self._turns.tokens(_LONG_VALUE)):
@@ -240,7 +250,7 @@ class Forms:
 
     def _own_words(self, text: str, size: int) -> list[int]:
         """Return the parts of a long text of the agent that stay: as many as have room, the most important first."""
-        parts, left, found = parts_of(text), self._turns.tokens(_OWN_WORDS), list[int]()
+        parts, left, found = parts_of(text, own=True), self._turns.tokens(_OWN_WORDS), list[int]()
         for at in by_importance(parts):
             cost = 1 + parts.size(at) * size // len(text)
             if cost <= left or not found:
@@ -271,29 +281,35 @@ class Forms:
         turns = self._turns
         message, marks = turns.messages[position], self._repeats.marks.get(position, {})
         edits: list[tuple[Any, str]] = []
+        inner = results_of(message)
+        contents: dict[int, list[int]] = {at: [] for at, piece in enumerate(message.pieces) if piece.kind == "result"}
+        for at, result in inner.items():
+            contents[result].append(at)
         opaque = [piece for piece in message.pieces if piece.kind == "opaque" and not _is_pinned(piece)]
         for at, piece in enumerate(message.pieces):
             if piece.kind == "result":
-                edits += self._result(message, at, chosen, marks.get(at, ""))
-            elif at in chosen and piece.kind != "call" and not _in_result(message, at):
-                edits.append((piece, parts_of(piece.text).show(chosen[at])))
+                edits += self._result(message, at, contents[at], chosen, marks.get(at, ""))
+            elif at in chosen and piece.kind != "call" and at not in inner:
+                edits.append((piece, self.texts(position, at).show(chosen[at])))
             elif at in marks and piece.kind == "text":
                 edits.append((piece, marks[at]))
             elif piece.kind == "call" and not chosen.get(at, (0,)):
                 edits.append((piece, self.brief_call(piece, self._turns.tokens(_LONG_VALUE)) or piece.text))
             elif piece.kind == "thinking" and turns.wire.told:
                 edits.append((piece, _THOUGHT))
-            elif (piece.kind in MEDIA or piece in opaque) and not _in_result(message, at):
+            elif (piece.kind in MEDIA or piece in opaque) and at not in inner:
                 edits.append((piece, mark(1, "image" if piece.kind == "image" else "part")))
         made = self._edited(position, edits)
         return made if turns.wire.told or turns.wire.batches else self.without_thinking(position, made)
 
-    def _result(self, message: Message, at: int, chosen: Chosen, again: str) -> Iterator[tuple[Any, str]]:
+    def _result(
+        self, message: Message, at: int, members: Sequence[int], chosen: Chosen, again: str
+    ) -> Iterator[tuple[Any, str]]:
         """Yield the edits of a result: of each text, or of the whole if it has other parts than texts."""
-        inner = [(i, piece) for i, piece in enumerate(message.pieces) if _is_inside(piece, message.pieces[at])]
+        inner = [(i, message.pieces[i]) for i in members]
         texts = [(i, piece) for i, piece in inner if piece.kind == "output"]
         if again:
-            yield self._replaced(message, at, again)
+            yield [message.pieces[at], *(piece for _, piece in inner)], again
             return
         recall = ""
         if self.handles and any(i in chosen for i, _ in texts):
@@ -305,12 +321,8 @@ class Forms:
             yield from shown
         elif message.pieces[at].at:
             missing = [mark(number, kind if kind in MEDIA else "part") for kind, number in others.items()]
-            yield self._replaced(message, at, "\n".join([*(text for _, text in shown), *missing]))
-
-    def _replaced(self, message: Message, at: int, text: str) -> tuple[list[Piece], str]:
-        """Return the edit by which a text takes the place of a whole result."""
-        result = message.pieces[at]
-        return [result, *(piece for piece in message.pieces if _is_inside(piece, result))], text
+            text = "\n".join([*(text for _, text in shown), *missing])
+            yield [message.pieces[at], *(piece for _, piece in inner)], text
 
     def _edited(self, position: int, edits: Sequence[tuple[Any, str]]) -> Form:
         """Return a message with other texts in place of pieces or of whole results, where that is shorter."""
@@ -344,10 +356,8 @@ class Forms:
             return None
         if not self.takes_object(piece):
             return str(value_mark(piece.text))
-        short = brief_arguments(piece.text, lambda value: count(value) > longest)
-        if short is None:
-            return None
-        return json_of(short, "input") if self._turns.wire.objects else json.dumps(short, ensure_ascii=False)
+        text = brief_arguments(piece.text, lambda value: count(value) > longest)
+        return json_of(json.loads(text), "input") if text is not None and self._turns.wire.objects else text
 
     def without(self, position: int, message: Message, pieces: Collection[Piece]) -> Form:
         """Return a message without some of its pieces."""
@@ -500,14 +510,9 @@ class Forms:
         return lambda room: keep.truncate(text, room, self._turns.meter).text
 
 
-def _is_inside(piece: Piece, result: Piece) -> bool:
-    """Return whether a piece is part of the content of a result."""
-    return piece.kind in _INSIDE and result.kind == "result" and piece.at[: len(result.at)] == result.at
-
-
-def _in_result(message: Message, at: int) -> bool:
-    """Return whether a piece is part of the content of any result."""
-    return any(_is_inside(message.pieces[at], piece) for piece in message.pieces[:at] if piece.kind == "result")
+def _is_own(message: Message, piece: Piece) -> bool:
+    """Return whether a piece is what the agent wrote itself."""
+    return piece.kind == "text" and message.role == "assistant"
 
 
 def _is_pinned(piece: Piece) -> bool:

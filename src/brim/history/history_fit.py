@@ -6,6 +6,7 @@ held is the same fit with the rows of the last one frozen.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -172,7 +173,8 @@ class HistoryFit:
         """Add up what is sent, without the note."""
         turns, self.sent = self.turns, self.edits
         if self.edits and self.left_out():
-            self.sent = {p: form for first, last in self.kept for p, form in self.edits.items() if first <= p < last}
+            edges = [edge for span in self.kept for edge in span]
+            self.sent = {p: form for p, form in self.edits.items() if bisect_right(edges, p) % 2}
         before, count = turns.before, len(turns.before)
         self.units = sum(self.extra.values()) + turns.fixed
         for start, stop in self.spans:

@@ -17,9 +17,9 @@ from brim.history.turns import Turns
 
 _PEOPLE = 0.5
 """The most of the room for what people wrote, before the rest: in a chat, the answers are needed as well."""
-_WORDS = 0.75
+_WORDS = 0.85
 """The most of the room for words and calls of older turns, the newest first."""
-_CALLS = 0.7
+_CALLS = 0.8
 """The most of what they leave for the calls alone of turns that are older still."""
 _SPARE = 0.4
 """The share of what they leave for how the results of the newest turns ended."""
@@ -113,13 +113,20 @@ class Ladder:
             return
         cost, forms = self._cost(turn, self.forms.brief)
         if cost > self.left:
+            if any(self.turns.messages[at].calls for at in forms):
+                return
             try:
-                forms = self.forms.shortened(forms, self.left, _FLOORS * self.forms.floor)
+                forms = self.forms.shortened({at: self.forms.whole(at) for at in forms}, self.left, self._floor)
             except DoesNotFit:
                 return
             cost = sum([form.units for form in forms.values()])
         self._take(turn, cost, forms)
         self.reasons[turn] = _STAYS["brief"]
+
+    @property
+    def _floor(self) -> int:
+        """The least tokens of a text of the newest turn that is cut."""
+        return _FLOORS * self.forms.floor
 
     def _keep(self, turns: Iterable[int], room: int, form: Callable[[int], Form]) -> None:
         """Keep turns in some form as long as there is room: the first without it ends the search, unless it is huge."""

@@ -6,15 +6,12 @@ The newest is shown, and a mark stands for the older ones.
 from __future__ import annotations
 
 from brim.history.turns import Turns
-from brim.wire.message import MEDIA, Message
+from brim.wire.message import Message, results_of
 
 SAME_RESULT = "[the same result as in a later step]"
 SAME_TEXT = "[the same text again later]"
 _SHORT = 60
 """Characters of a text or a result that is shown each time: a mark would save nothing."""
-
-_INSIDE = ("output", "opaque", "remainder", *MEDIA)
-"""Kinds of pieces that a result is made of."""
 
 Place = tuple[int, int]
 """A text or a result: the position of its message, and its index among the pieces of it."""
@@ -48,8 +45,12 @@ class Repeats:
         self._read = len(turns)
 
     def _add_results(self, position: int, message: Message) -> None:
-        for at, piece in enumerate(message.pieces):
-            if piece.kind == "result" and len(content := _content(message, at)) >= _SHORT:
+        contents: dict[int, list[str]] = {}
+        for inner, result in results_of(message).items():
+            contents.setdefault(result, []).append(message.pieces[inner].text)
+        for at, texts in contents.items():
+            content = "\0".join(texts)
+            if len(content) >= _SHORT:
                 self._note(("result", content), (position, at), SAME_RESULT)
 
     def _add_texts(self, position: int, message: Message) -> None:
@@ -63,10 +64,3 @@ class Repeats:
         if (position, at) != place:
             self.marks.setdefault(position, {})[at] = mark
         self._latest[key] = place
-
-
-def _content(message: Message, result: int) -> str:
-    """Return the text of a result, with the sources of its media."""
-    place = message.pieces[result].at
-    inner = [p for p in message.pieces if p.kind in _INSIDE and p.at[: len(place)] == place]
-    return "\0".join(piece.text for piece in inner)

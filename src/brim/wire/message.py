@@ -98,6 +98,24 @@ def _holds(result: Piece, piece: Piece) -> bool:
     return result.kind == "result" and piece.at[: len(result.at)] == result.at
 
 
+_INSIDE = ("output", "opaque", "remainder", *MEDIA)
+"""Kinds of pieces that a result is made of."""
+
+
+def results_of(message: Message) -> dict[int, int]:
+    """Return the result that each piece of a result belongs to, both by their indexes."""
+    if not message.results:
+        return {}
+    places = {piece.at: at for at, piece in enumerate(message.pieces) if piece.kind == "result"}
+    found: dict[int, int] = {}
+    for at, piece in enumerate(message.pieces):
+        if piece.kind in _INSIDE:
+            owner = next((places[piece.at[:n]] for n in range(len(piece.at), -1, -1) if piece.at[:n] in places), None)
+            if owner is not None:
+                found[at] = owner
+    return found
+
+
 def spoken(role: str, text: str) -> str:
     """Return a text with its role before it, as a summariser reads it; no part of the text can pass for another role's.
 

@@ -6,7 +6,6 @@ in a history that was shortened.
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -128,8 +127,7 @@ def _outputs(message: Message, name: str | None) -> Iterator[str]:
 
 def _called(name: str, arguments: str) -> str:
     text = redact(arguments[:_MOST_TEXT])
-    short = brief_arguments(text, lambda value: len(value) > _CALL)
-    text = text if short is None else json.dumps(short, ensure_ascii=False)
+    text = brief_arguments(text, lambda value: len(value) > _CALL) or text
     return _line(f"{name} {text}" if text.strip(" {}") else name, _CALL)
 
 
