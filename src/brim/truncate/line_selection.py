@@ -71,6 +71,7 @@ class LineSelection:
         """
         text = self.lines(start, stop)
         note = before + filled(self.marker, stop - start) if self.marker else bare
+        note = note.replace("[1 lines omitted]", "[1 line omitted]")
         if note and not (stop == len(self) and not self.text.endswith("\n")):
             note += "\n"
         return text if len(text) <= len(note) else note

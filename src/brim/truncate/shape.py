@@ -49,7 +49,7 @@ _OUTPUT = re.compile(
 _SOURCE = ("code", "diff")
 """Kinds of texts in which code that handles errors is no failure."""
 _LINES = 4
-"""Line breaks from which on a text is cut between its lines."""
+"""How many times as long as its longest line a text is that is cut between its lines."""
 _LOG_SHARE, _CODE_SHARE = 0.3, 0.3
 """Fractions of the first lines that must match."""
 
@@ -69,7 +69,8 @@ class Shape(BaseTruncator):
         kind = kind_of(text)
         page = LineSelection.of(text, "")
         failures = {page.lines(line, line + 1).rstrip("\n") for line in failure_lines(page, code=kind in _SOURCE)}
-        other = truncator("log" if failures or text.count("\n") >= _LINES else "ends", self.marker)
+        longest = max((page.starts[at + 1] - page.starts[at] for at in range(len(page))), default=0)
+        other = truncator("log" if failures or longest * _LINES <= len(text) else "ends", self.marker)
         if kind in ("text", "log"):
             return (truncator("log", self.marker) if kind == "log" else other).truncate(text, limit, meter)
         try:
