@@ -489,3 +489,33 @@ def test_a_message_of_thinking_alone_leaves_a_mark_where_user_and_model_take_tur
         assert roles == ["user", "assistant", "user", "assistant", "user"][: len(roles)]
         sizes.add(len(roles))
     assert 3 in sizes
+
+
+@pytest.mark.parametrize("source", ["file-{i}", "https://pictures.test/{i}.png", "data:image/png;base64,{i}"])
+def test_a_picture_costs_its_tokens_however_long_its_source_is(source):
+    """7 of 30 steps stayed with file ids, 30 with base64: the length of the source was taken for its cost."""
+    messages = [user("task")]
+    for i in range(30):
+        image = {"type": "image_url", "image_url": {"url": source.format(i=i)}}
+        call = calling(f"c{i}", arguments=f'{{"page": "page_{i}.html"}}')
+        messages += [call, {**result(f"c{i}", ""), "content": [text(f"step {i}"), image]}]
+    fitted = brim.fit_messages(messages, 8_000, model="gpt-4o")
+    assert [i for i in range(30) if f"page_{i}.html" not in str(fitted.messages)] == []
+    assert "[1 image omitted]" in str(fitted.messages)
+
+
+@pytest.mark.parametrize("format", ["anthropic", "gemini", "bedrock"])
+def test_of_a_group_chat_whole_messages_stay(format):
+    """Consecutive messages of the user were one turn: 399 scraps and half a question stayed."""
+    said = [f"Ann says that crane number {i} is at berth {i} and waits there." for i in range(400)]
+    write = {
+        "anthropic": lambda words: {"role": "user", "content": words},
+        "gemini": lambda words: {"role": "user", "parts": [{"text": words}]},
+        "bedrock": lambda words: {"role": "user", "content": [{"text": words}]},
+    }[format]
+    messages = [write(words) for words in said]
+    fitted = brim.fit_messages(messages, 2_000, meter="o200k_base", format=format)
+    whole = [message for message in fitted.messages if message in messages]
+    assert len(whole) >= len(fitted.messages) - 1  # The note stands in one of them.
+    assert len(whole) > 60
+    assert fitted.messages[-1] is messages[-1]
