@@ -201,3 +201,14 @@ def test_a_changed_message_that_was_shortened_is_not_sent_as_it_was():
     other = brim.History(meter=CHARS, stable=first.stable)
     other.extend([user("task"), calling("a"), result("a", "short")])
     assert other.fit(600).messages == other.turns.raws
+
+
+def test_the_receipt_of_a_held_cut_does_not_say_that_there_is_no_room():
+    """ "not among those that fit", with 5,360 of 7,549 tokens free."""
+    fits = prompts(grown(120), 3_000, stable=True)
+    fit = next(b for a, b in pairwise(fits) if b.used < a.used)
+    dropped = [part.reason for part in fit.receipt.parts if part.state == "dropped"]
+    assert dropped
+    assert all(reason.endswith("were left out at a cut that is held") for reason in dropped)
+    plain = brim.fit_messages([message for step in grown(120) for message in step], 3_000, meter=CHARS)
+    assert any(part.reason.endswith("had no room") for part in plain.receipt.parts if part.state == "dropped")

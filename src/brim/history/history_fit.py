@@ -43,8 +43,7 @@ _OUTGROWN = 1.25
 _SUMMARY = 10
 """The part of the budget, one in so many, for a summary of the turns that are left out."""
 
-CUT_HELD = "left out at a cut that is held, so that the prompt keeps its start for the cache"
-NO_ROOM = "it has to stay, and there was not room for"
+_NO_ROOM = "it has to stay, and there was not room for"
 
 
 @dataclass(slots=True)
@@ -371,7 +370,7 @@ class HistoryFit:
         forms, kept, left = self._squeezed(essential, pinned)
         self._keep(forms)
         for turn in set(essential) - pinned:
-            self.reasons[turn] = f"{NO_ROOM} {'all of it' if turn in kept else 'it'}"
+            self.reasons[turn] = f"{_NO_ROOM} {'all of it' if turn in kept else 'it'}"
         self._climb(sorted(kept), left, essential)
 
     def _squeezed(self, essential: Sequence[int], pinned: set[int]) -> tuple[dict[int, Form], set[int], int]:

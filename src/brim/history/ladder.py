@@ -2,7 +2,7 @@
 
 The room goes to what people wrote, then to the agent's words and calls with the end of each result, the newest turns
 first; then the newest turns stay whole; then come the lines of older results with names that nothing else shows. A turn
-goes only when there is no room for its words.
+goes only when there is no room for its calls.
 """
 
 from __future__ import annotations

@@ -149,7 +149,8 @@ class HistoryRecord:
     def _dropped_part(self, members: list[int], how: str) -> Part:
         turns = self.turns
         size = sum(turns.units[position] for position in members)
-        reason = f"{how} {size:,} {turns.meter.unit} had no room"
+        why = "had no room" if self.fit.stable is None else "were left out at a cut that is held"
+        reason = f"{how} {size:,} {turns.meter.unit} {why}"
         stored = handle(written([turns.raws[position] for position in members]))
         return Part(self._name(members), "dropped", _TURN, False, size, size, 0, 0, reason, stored)
 
